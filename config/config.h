@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CONFIG_H
+#define PB_CONFIG_H
+/* The configuration as one read-only value. Loading checks everything that can be known without an
+ * image: syntax, names, types, ranges, operators and their parameters, expressions, products. All
+ * mistakes of a file are reported at once (up to PB_CONFIG_ERRORS_MAX). The value owns every string
+ * in it. Any thread may read. */
+#include "config/err.h"
+#include "kernels/op.h"
+#include "kernels/view.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_CONFIG_ERRORS_MAX 20
+#define PB_CONFIG_BYTES_MAX  (1024 * 1024)
+#define PB_CONFIG_DEPTH_MAX  32
+#define PB_BANDS_MAX         64
+
+enum pb_device_kind { PB_DEVICE_AUTO, PB_DEVICE_CPU, PB_DEVICE_CUDA };
+enum pb_buffers { PB_BUFFERS_AUTO, PB_BUFFERS_PINNED, PB_BUFFERS_MANAGED, PB_BUFFERS_HOST };
+enum pb_sync { PB_SYNC_WIC, PB_SYNC_STREAM };
+enum pb_on_success { PB_INPUT_ARCHIVE, PB_INPUT_DELETE };
+enum pb_compress { PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE, PB_COMPRESS_ZSTD, PB_COMPRESS_LZW };
+enum pb_overviews { PB_OVERVIEWS_AVERAGE, PB_OVERVIEWS_NEAREST, PB_OVERVIEWS_NONE };
+enum pb_product_kind {
+    PB_PRODUCT_COG,
+    PB_PRODUCT_QUICKLOOK,
+    PB_PRODUCT_STATISTICS,
+    PB_PRODUCT_STAC
+};
+
+struct pb_service_config {
+    char *inbox, *work, *products, *quarantine, *state, *socket;
+    char *archive; /* inputs of successful jobs; default <work>/done */
+    enum pb_on_success on_success;
+    int64_t settle_ms;
+    int64_t rescan_ms;     /* periodic look at the inbox */
+    int64_t stall_ms;      /* a job without progress for so long is ended */
+    int32_t parallel_jobs; /* 1 .. 64 */
+    int32_t max_attempts;  /* how often a job is started in all when its worker dies */
+    int32_t keep_jobs;     /* finished jobs kept in the store */
+};
+
+struct pb_compute_config {
+    enum pb_device_kind device;
+    int32_t device_index; /* cuda:N, else -1 */
+    uint64_t memory_bytes;
+    enum pb_buffers buffers;
+    enum pb_sync sync;
+    int32_t threads; /* 0 = all cores */
+    int32_t tile_px; /* side of a tile, 0 = chosen by the plan; power of two, 64 .. 8192 */
+};
+
+/* Checked before the first read of pixels. */
+struct pb_limits {
+    uint64_t max_pixels;      /* width x height */
+    uint64_t max_block_bytes; /* one decoded block, all bands it holds */
+    int32_t max_side_px;
+    int32_t max_bands;
+    int32_t max_directories;
+    int64_t max_open_ms; /* reserved for slow storage; 0 = none */
+};
+
+struct pb_band_config {
+    char *name;
+    int32_t index; /* 1-based */
+};
+
+struct pb_input_config {
+    char **match; /* fnmatch patterns for the base name */
+    size_t n_match;
+    struct pb_band_config *bands; /* empty: B1, B2, ... by number */
+    size_t n_bands;
+    double scale, offset;
+    bool has_nodata; /* overrides the file's */
+    double nodata;
+};
+
+struct pb_step_config {
+    const struct pb_op *op;
+    struct pb_op_args args;
+    int line, col;
+};
+
+struct pb_product_config {
+    enum pb_product_kind kind;
+    char *name;   /* distinguishes several of a kind: <scene>.<name>.tif; NULL = <scene>.tif */
+    char **bands; /* empty: every band a step made, or every input band when there are no steps */
+    size_t n_bands;
+    int line, col;
+    union {
+        struct {
+            enum pb_type type;
+            enum pb_compress compress;
+            int32_t level;     /* 0 = the codec's default */
+            int32_t predictor; /* 1 none, 2 horizontal, 3 floating point; 0 = auto */
+            int32_t blocksize; /* power of two, 64 .. 4096 */
+            enum pb_overviews overviews;
+            bool has_nodata;
+            double nodata; /* floats default to NaN; integers must say */
+        } cog;
+        struct {
+            int32_t size_px;   /* longest side at most */
+            double stretch[2]; /* percentiles, 0 <= a < b <= 100 */
+        } quicklook;
+        struct {
+            int32_t buckets; /* of the histogram, 1 .. 4096 */
+        } statistics;
+        struct {
+            char *datetime; /* RFC 3339; NULL = from the file's tags, else its mtime */
+            char *platform, *constellation, *collection;
+        } stac;
+    } u;
+};
+
+struct pb_pipeline_config {
+    char *name;
+    struct pb_input_config input;
+    struct pb_step_config *steps;
+    size_t n_steps;
+    struct pb_product_config *products;
+    size_t n_products;
+    int line, col;
+};
+
+struct pb_config {
+    char *path; /* as given, for messages */
+    char *text; /* the file's text as loaded */
+    struct pb_service_config service;
+    struct pb_compute_config compute;
+    struct pb_limits limits;
+    struct pb_pipeline_config *pipelines;
+    size_t n_pipelines;
+    void *memory; /* arena that owns everything above */
+};
+
+struct pb_err_list {
+    size_t n; /* reported; errors past PB_CONFIG_ERRORS_MAX are counted in n_more */
+    size_t n_more;
+    struct pb_err err[PB_CONFIG_ERRORS_MAX];
+};
+
+/* Reads and checks a file. 0 and *out_config (the caller's, destroy it), or a negative errno and at
+ * least one error in *errors. path is borrowed. Thread: any. */
+int pb_config_load(const char *path, struct pb_err_list *errors, struct pb_config **out_config);
+/* The same from text in memory; name is what messages call it. */
+int pb_config_parse(const char *text, size_t bytes, const char *name, struct pb_err_list *errors,
+                    struct pb_config **out_config);
+void pb_config_destroy(struct pb_config *config);
+
+const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
+                                                    const char *name);
+/* First pipeline one of whose patterns fits the base name of path; NULL = none. */
+const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path);
+
+/* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
+char *pb_config_print(const struct pb_config *config);
+/* The commented default file, generated from the schema; malloc'd string, the caller's. */
+char *pb_config_default_text(void);
+
+/* Enum words, both ways, for messages and products: "deflate", "uint16", ... Static strings. */
+const char *pb_type_name(enum pb_type type);
+const char *pb_compress_name(enum pb_compress compress);
+const char *pb_product_kind_name(enum pb_product_kind kind);
+#endif

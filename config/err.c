@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* One table row a code, made from the same list as the enum. */
+#include "config/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct code_row {
+    const char *id, *hint;
+    int rc;
+};
+
+static const struct code_row rows[PB_E_COUNT] = {
+    [PB_OK] = {"ok", "", 0},
+#define PB_ERR(code, id, rc, hint) [PB_E_##code] = {id, hint, rc},
+#include "config/err_codes.def"
+#undef PB_ERR
+};
+
+static const struct code_row *row_of(enum pb_code code)
+{
+    return &rows[(unsigned)code < PB_E_COUNT ? code : PB_E_SYSTEM];
+}
+
+const char *pb_code_id(enum pb_code code)
+{
+    return row_of(code)->id;
+}
+
+const char *pb_code_hint(enum pb_code code)
+{
+    return row_of(code)->hint;
+}
+
+int pb_code_errno(enum pb_code code)
+{
+    return -row_of(code)->rc;
+}
+
+static int fill(struct pb_err *err, enum pb_code code, const char *format, va_list args)
+{
+    err->code = code;
+    (void)vsnprintf(err->msg, sizeof err->msg, format, args);
+    return pb_code_errno(code);
+}
+
+int pb_fail(struct pb_err *err, enum pb_code code, const char *format, ...)
+{
+    if (err == NULL)
+        return pb_code_errno(code);
+    if (err->code != PB_OK)
+        return pb_code_errno(err->code);
+    va_list args;
+    va_start(args, format);
+    int rc = fill(err, code, format, args);
+    va_end(args);
+    return rc;
+}
+
+int pb_fail_at(struct pb_err *err, enum pb_code code, const char *file, int line, int col,
+               const char *format, ...)
+{
+    if (err == NULL)
+        return pb_code_errno(code);
+    if (err->code != PB_OK)
+        return pb_code_errno(err->code);
+    (void)snprintf(err->file, sizeof err->file, "%s", file ? file : "");
+    err->line = line;
+    err->col = col;
+    va_list args;
+    va_start(args, format);
+    int rc = fill(err, code, format, args);
+    va_end(args);
+    return rc;
+}
+
+void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes)
+{
+    char place[300] = "";
+    if (err->file[0] && err->line > 0)
+        (void)snprintf(place, sizeof place, "%s:%d:%d: ", err->file, err->line, err->col);
+    else if (err->file[0])
+        (void)snprintf(place, sizeof place, "%s: ", err->file);
+    const char *hint = pb_code_hint(err->code);
+    (void)snprintf(out, out_bytes, "%s%s%s%s", place, err->msg, *hint ? "; " : "", hint);
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_VIEW_H
+#define PB_VIEW_H
+/* What kernels see of pixels: types, rectangles and the planes of one tile. Plain data, C11 and
+ * C++17. */
+#include <stddef.h>
+#include <stdint.h>
+
+enum pb_type { PB_U8, PB_I16, PB_U16, PB_I32, PB_U32, PB_F32, PB_F64, PB_TYPE_COUNT };
+
+/* Pixel rectangle of an image: x to the right, y down. */
+struct pb_rect {
+    int32_t x, y, w, h;
+};
+
+/* Input of a chain: the bands a tile needs, as stored in the file, one plane behind the other.
+ * `read` is core plus halo clipped to the image; memory is host or device, whichever runs the
+ * chain. */
+struct pb_tile_in {
+    const void
+        *data; /* plane p of the chain's inputs at data + p * plane_bytes, rows row_bytes apart */
+    size_t row_bytes;
+    size_t plane_bytes;
+    const uint8_t *mask; /* NULL = none; else read.h rows of read.w bytes, 0 = invalid pixel */
+    struct pb_rect read; /* pixels that are there */
+    struct pb_rect core; /* pixels that are wanted; inside read */
+    int32_t image_w, image_h;
+};
+
+/* Output of a chain: float32 planes of core.w x core.h, tightly packed, invalid pixels NaN. Plane p
+ * at data + p * plane_px. */
+struct pb_tile_out {
+    float *data;
+    size_t plane_px;
+};
+#endif

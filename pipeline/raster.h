@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RASTER_H
+#define PB_RASTER_H
+/* Reading scenes, and everything else that needs GDAL: raster_gdal.c behind it is the only file
+ * that includes GDAL. Only GDAL's GTiff driver ever opens a file; sidecars and directory scans are
+ * off. What a header declares is held against limits before anything is read. A pb_raster belongs
+ * to one thread at a time; open one per thread. */
+#include "config/config.h"
+#include "kernels/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_raster;
+
+struct pb_raster_band {
+    bool has_nodata;
+    double nodata;
+    bool is_alpha;
+    char description[128]; /* valid UTF-8, no control characters; "" = none */
+    double scale, offset;  /* as tagged; for information only, never applied by itself */
+};
+
+struct pb_raster_info {
+    int32_t width, height;
+    int32_t n_bands; /* 1 .. PB_BANDS_MAX */
+    enum pb_type type;
+    int32_t block_w, block_h;
+    bool pixel_interleaved; /* all bands of a block decode together */
+    bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
+    bool lossy;
+    char compression[32]; /* "NONE", "DEFLATE", ... */
+    bool has_transform;
+    double transform[6]; /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
+                            invertible */
+    bool has_crs;
+    char crs_code[64]; /* "EPSG:32622" or "" */
+    int32_t n_gcps;
+    bool has_rpc;
+    char datetime[32]; /* TIFFTAG_DATETIME as RFC 3339 (taken as UTC), or "" */
+    uint64_t file_bytes;
+    int64_t file_mtime_ns;
+    struct pb_raster_band band[PB_BANDS_MAX];
+};
+
+/* Once per process, before any other call, on the main thread. Idempotent. */
+void pb_raster_init(void);
+
+/* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
+ * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words. */
+int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                   struct pb_raster **out_raster);
+void pb_raster_close(struct pb_raster *raster);
+const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
+
+/* Reads a window, in the file's own type, band-sequential: plane i (of band bands[i], 1-based) at
+ * data + i * plane_bytes, rows row_bytes apart. mask: NULL, or rect->h rows of rect->w bytes, 0 =
+ * invalid by mask or alpha (the nodata value is not looked at). Any GDAL error or failed block
+ * fails the read: input.truncated or input.damaged with the window and GDAL's words. rect lies
+ * inside the image. */
+int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
+                   size_t n_bands, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
+                   struct pb_err *err);
+
+/* -EAGAIN with input.changed when the file at the path is no longer the one that was opened (inode,
+ * size, mtime). */
+int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err);
+
+/* GDAL's block cache is one per process: every open run reserves its part, the cap is the sum (and
+ * a small floor). */
+void pb_raster_cache_reserve(int64_t bytes); /* negative gives back */
+
+/* A TIFF tag as it goes into a product. */
+struct pb_tiff_tag {
+    uint16_t tag, type; /* TIFF field types: 2 ASCII, 3 SHORT, 12 DOUBLE, ... */
+    uint64_t count;
+    void *value; /* count values in host byte order, owned by the list */
+};
+
+struct pb_tiff_tags {
+    struct pb_tiff_tag *tag; /* ascending by tag */
+    size_t n;
+};
+
+/* Metadata to put on a product besides what it takes over from the scene. */
+struct pb_geo_extra {
+    const char *const *band_names; /* descriptions of the product's bands; NULL = none */
+    size_t n_bands;
+    bool has_nodata;
+    double nodata;
+    enum pb_type type; /* of the product: decides how nodata is spelled */
+};
+
+/* The tags that carry the scene's CRS, geotransform (or GCPs), RPCs and the extras: GeoKeys
+ * (34735..34737), model tags (33550, 33922, 34264), RPC (50844), GDAL_METADATA (42112), GDAL_NODATA
+ * (42113). Made by GDAL itself, by writing a one-block file in memory and taking its tags, so that
+ * there is one way metadata is spelled. */
+int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
+                       struct pb_err *err, struct pb_tiff_tags *out_tags);
+void pb_tiff_tags_free(struct pb_tiff_tags *tags);
+
+/* Footprint in longitude/latitude (WGS 84): the outline of the image, 4 corners and points along
+ * the edges, counter- clockwise, closed (first = last). From the geotransform, else GCPs, else RPC.
+ * 0; -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
+struct pb_footprint {
+    double lonlat[PB_BANDS_MAX][2];
+    size_t n;
+    double bbox[4]; /* west, south, east, north; west > east when it crosses the antimeridian */
+};
+int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footprint);
+/* The CRS as WKT2:2019 and as PROJJSON text; malloc'd, the caller's; NULL when there is none or it
+ * cannot be said. */
+char *pb_raster_wkt2(struct pb_raster *raster);
+char *pb_raster_projjson(struct pb_raster *raster);
+/* "GDAL 3.6.2": for the processing record. Static. */
+const char *pb_raster_library(void);
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SHA256_H
+#define PB_SHA256_H
+/* SHA-256 of a stream of bytes, as lower-case hex; libcrypto behind it. One thread an object. */
+#include <stddef.h>
+
+struct pb_sha256;
+struct pb_sha256 *pb_sha256_create(void); /* NULL = out of memory; the calls below accept NULL */
+void pb_sha256_add(struct pb_sha256 *sum, const void *data, size_t bytes);
+/* Writes 64 hex digits and NUL. 0, or -ENOMEM when the object is NULL or broken. Frees nothing. */
+int pb_sha256_hex(struct pb_sha256 *sum, char out_hex[65]);
+void pb_sha256_destroy(struct pb_sha256 *sum);
+#endif

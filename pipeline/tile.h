@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TILE_H
+#define PB_TILE_H
+/* Tile geometry: an image split into square tiles, and the order they are visited in. Pure integer
+ * arithmetic: no allocation, no I/O, no locks; every function may be called from any thread. */
+#include "kernels/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Tiles are numbered row-major. side_px is a multiple of every product's block size. */
+struct pb_grid {
+    int32_t image_w, image_h;
+    int32_t side_px;
+    int32_t cols, rows;
+};
+
+/* 0, or -EINVAL for an empty image or a side below 1. */
+int pb_grid_init(struct pb_grid *grid, int32_t image_w, int32_t image_h, int32_t side_px);
+uint32_t pb_grid_count(const struct pb_grid *grid);
+/* Core of tile i, clipped to the image. i < count. */
+struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i);
+/* rect grown by halo on every side, clipped to the image. */
+struct pb_rect pb_rect_grow(struct pb_rect rect, int32_t halo, int32_t image_w, int32_t image_h);
+
+/* How tiles are visited: `units` of consecutive tiles that one reader takes as a whole. By rows
+ * (one unit a row of tiles: no strip or block row is decoded twice) or along a Z curve (2x2 tiles a
+ * unit: parents in a pyramid complete early, whatever the image's size). */
+enum pb_order { PB_ORDER_ROWS, PB_ORDER_Z };
+uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order);
+/* Tiles of unit u in visiting order; out_tiles holds pb_order_unit_max() numbers. Returns how many
+ * (0 is possible on the Z curve outside the image). */
+uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t u,
+                       uint32_t *out_tiles);
+uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order);
+#endif

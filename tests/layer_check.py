@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include whom: service > pipeline > config > kernels > wic, never to the left; each foreign
+library is included by one file; .cu files live in wic/ and kernels/ only. Prints every breach, exits 1."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+ORDER = ["wic", "kernels", "config", "pipeline", "service"]
+# header pattern -> the files that may include it
+FOREIGN = {
+    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster_gdal.c"},
+    r"^yaml\.h$": {"config/yaml_tree.c"},
+    r"^sqlite3\.h$": {"service/job_store.c"},
+    r"^json-c/": {"service/json.c"},
+    r"^systemd/": {"service/notify.c"},
+    r"^png\.h$": {"pipeline/png.c"},
+    r"^libdeflate\.h$": {"pipeline/codec_deflate.c"},
+    r"^zstd\.h$": {"pipeline/codec_zstd.c"},
+    r"^openssl/": {"pipeline/sha256.c"},
+}
+
+
+def breaches():
+    for path in sorted(p for d in ORDER for p in (ROOT / d).rglob("*") if p.suffix in (".c", ".h", ".cu", ".cuh", ".def")):
+        name = path.relative_to(ROOT).as_posix()
+        folder = name.split("/")[0]
+        if path.suffix in (".cu", ".cuh") and folder not in ("wic", "kernels"):
+            yield f"{name}: CUDA sources belong into wic/ or kernels/"
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            quote, header = match.groups()
+            where = f"{name}:{number}"
+            if quote == '"':
+                if "/" not in header:
+                    yield f"{where}: include '{header}' from the root, as \"{folder}/{header}\""
+                    continue
+                other = header.split("/")[0]
+                if other not in ORDER:
+                    yield f"{where}: '{header}' is in no layer"
+                elif ORDER.index(other) > ORDER.index(folder):
+                    yield f"{where}: {folder}/ must not know {other}/"
+                continue
+            if re.match(r"^uv(/|\.h)", header) and folder != "service":
+                yield f"{where}: libuv belongs to service/"
+            for pattern, allowed in FOREIGN.items():
+                if re.match(pattern, header) and name not in allowed:
+                    yield f"{where}: <{header}> is included by {', '.join(sorted(allowed))} alone"
+
+
+found = list(breaches())
+print("\n".join(found) if found else "layers: every include points down")
+sys.exit(1 if found else 0)
