@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STENCIL_H
+#define PB_STENCIL_H
+/* A stencil makes a plane from the neighbourhood of each pixel of another plane. The descriptor is
+ * plain data, so that it can be copied into a chain and to a device. An invalid (NaN) neighbour
+ * makes the result invalid; pixels outside the IMAGE (not the tile) follow the edge rule. C11 and
+ * C++17. */
+#include "kernels/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PB_STENCIL_SIDE_MAX 15
+
+enum pb_edge { PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA };
+enum pb_stencil_kind {
+    PB_STENCIL_SEPARABLE, /* rows with weight_x, then columns with weight_y */
+    PB_STENCIL_FULL,      /* side x side weights */
+    PB_STENCIL_GRADIENT   /* sqrt(gx^2 + gy^2); gx: weight_x along x and weight_y along y; gy:
+                             exchanged */
+};
+
+struct pb_stencil {
+    enum pb_stencil_kind kind;
+    enum pb_edge edge;
+    int32_t radius; /* 1 .. 7; side = 2 * radius + 1 */
+    float weight_x[PB_STENCIL_SIDE_MAX], weight_y[PB_STENCIL_SIDE_MAX];
+    float weight[PB_STENCIL_SIDE_MAX * PB_STENCIL_SIDE_MAX]; /* FULL: row-major */
+};
+
+/* One float32 plane: pixels of `rect` (image coordinates), rows rect.w apart. */
+struct pb_plane {
+    float *data;
+    struct pb_rect rect;
+};
+
+/* out->rect lies inside the image; in->rect holds out->rect grown by radius and clipped to the
+ * image. temp: as many floats as pb_stencil_temp_px says (NULL when that is 0); same memory kind as
+ * the planes. The order of additions is fixed, so both devices give the same bits. */
+size_t pb_stencil_temp_px(const struct pb_stencil *stencil, const struct pb_rect *out_rect);
+void pb_stencil_run_cpu(const struct pb_stencil *stencil, const struct pb_plane *in,
+                        const struct pb_plane *out, int32_t image_w, int32_t image_h, float *temp);
+/* CUDA builds only. Queues on stream (cudaStream_t); 0 or -EIO. Allocates nothing. */
+int pb_stencil_run_cuda(const struct pb_stencil *stencil, const struct pb_plane *in,
+                        const struct pb_plane *out, int32_t image_w, int32_t image_h, float *temp,
+                        void *stream);
+#ifdef __cplusplus
+}
+#endif
+#endif
