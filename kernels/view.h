@@ -9,6 +9,11 @@
 
 enum pb_type { PB_U8, PB_I16, PB_U16, PB_I32, PB_U32, PB_F32, PB_F64, PB_TYPE_COUNT };
 
+static inline size_t pb_type_bytes(enum pb_type type)
+{
+    return type == PB_U8 ? 1 : type <= PB_U16 ? 2 : type <= PB_F32 ? 4 : 8;
+}
+
 /* Pixel rectangle of an image: x to the right, y down. */
 struct pb_rect {
     int32_t x, y, w, h;

@@ -31,6 +31,7 @@ struct pb_product_env {
     const char *directory;    /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes in struct pb_tile_done */
     size_t n_bands;
+    size_t n_default;     /* a product that names no bands takes the first n_default */
     bool pixelwise_exact; /* reserved for the processing record: only + - * / sqrt were used */
     const char *device;   /* "cpu", "cuda:0": for the processing record */
 };

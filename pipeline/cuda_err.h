@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CUDA_ERR_H
+#define PB_CUDA_ERR_H
+/* CUDA runtime codes in the words of the pipeline. CUDA builds only. */
+#include "config/err.h"
+
+#include <cuda_runtime_api.h>
+
+/* 0 for cudaSuccess; else fills *err (memory, device.missing or device.failed, with CUDA's own
+ * words and `what` was being done) and returns its negative errno. */
+int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
+/* The same for a negative errno out of kernels/ or wic/. */
+int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/cuda_err.h"
+
+#include <errno.h>
+#include <string.h>
+
+static enum pb_code code_of(cudaError_t rc)
+{
+    switch (rc) {
+    case cudaErrorMemoryAllocation:
+        return PB_E_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInitializationError:
+        return PB_E_DEVICE_MISSING;
+    default:
+        return PB_E_DEVICE_FAILED;
+    }
+}
+
+int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what)
+{
+    if (rc == cudaSuccess)
+        return 0;
+    return pb_fail(err, code_of(rc), "the GPU failed while %s: %s (%s)", what,
+                   cudaGetErrorString(rc), cudaGetErrorName(rc));
+}
+
+int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
+{
+    if (rc >= 0)
+        return 0;
+    cudaError_t last = cudaGetLastError();
+    if (last != cudaSuccess)
+        return pb_cuda_err(err, last, what);
+    return pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+                   "the GPU failed while %s: %s", what, strerror(-rc));
+}

@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEVICE_H
+#define PB_DEVICE_H
+/* What there is to compute on. Device 0.. are CUDA devices; the CPU is always there. Thread: any,
+ * one at a time. */
+#include "config/config.h"
+#include "config/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pb_device {
+    char name[128];
+    int32_t index;
+    char arch[16]; /* "sm_90" */
+    uint64_t memory_bytes, free_bytes;
+    int32_t multiprocessors;
+    bool integrated; /* shares memory with the CPU */
+    bool managed;    /* managed buffers work beside a running host */
+    bool usable;
+    char why[200]; /* when not usable */
+};
+
+/* CUDA devices; at most max are written. *why (200 bytes) says why there are none ("" otherwise).
+ * Returns how many. */
+int pb_device_list(struct pb_device *devices, int max, char why[200]);
+/* Measured copy rates between pinned memory and the device, bytes per second; 0 where it failed.
+ * Takes some 50 ms. */
+void pb_device_link(int32_t index, double *to_device, double *from_device);
+/* Which device a config means now: *out_index = CUDA device or -1 for the CPU; why (200 bytes): ""
+ * or the reason auto took the CPU. -ENODEV with *err when a device is demanded that is not there.
+ */
+int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index, char why[200],
+                     struct pb_err *err);
+/* Cores this process may use and the CPU's model name. */
+uint32_t pb_device_cores(void);
+void pb_device_cpu_name(char *out, size_t bytes);
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PLAN_H
+#define PB_PLAN_H
+/* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
+ * threads and every byte that will be held. It is made before the first pixel is read, and a memory
+ * budget that cannot be kept is refused here, with the amount that would do. Owns the chain and the
+ * names; read-only afterwards, any thread. */
+#include "config/config.h"
+#include "config/err.h"
+#include "kernels/chain.h"
+#include "pipeline/product.h"
+#include "pipeline/raster.h"
+#include "pipeline/tile.h"
+
+enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
+
+struct pb_plan {
+    struct pb_chain *chain;
+    struct pb_grid grid;
+    enum pb_order order;
+    int32_t halo;
+    int32_t
+        bands[PB_BANDS_MAX]; /* 1-based numbers in the file, in the order of the chain's inputs */
+    size_t n_bands;
+    enum pb_type type;
+    bool has_mask;
+    char **output_names;
+    size_t n_outputs;
+    size_t n_default; /* the first so many are what a product without a list of bands takes */
+
+    bool cuda;
+    int32_t device_index;
+    enum pb_mem_kind mem;
+    uint32_t readers, workers, writers; /* threads of the three stages */
+    uint32_t in_slots, out_slots;
+    uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
+    size_t in_slot_bytes, out_slot_bytes;
+    size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
+    uint64_t cache_bytes; /* GDAL's block cache, all readers together */
+    uint64_t product_bytes;
+    uint64_t total_bytes; /* host memory of all the above */
+};
+
+/* How the pixels of one tile lie in an input slot. */
+struct pb_slot_layout {
+    size_t row_bytes, plane_bytes;
+    size_t mask_offset; /* 0 = no mask */
+    size_t bytes;
+};
+
+struct pb_plan_request {
+    const struct pb_config *config;
+    const struct pb_pipeline_config *pipeline;
+    const struct pb_raster_info *info;
+    bool cuda;
+    int32_t device_index;
+};
+
+int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
+                   struct pb_plan **out_plan);
+void pb_plan_destroy(struct pb_plan *plan);
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read);
+/* The environment that products see, as far as the plan knows it. */
+void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
+                         struct pb_product_env *out_env);
+/* A few lines for people. Returns what snprintf would. */
+int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots.
+ * Each reader has a dataset of its own; GDAL's datasets are not to be shared. */
+#include "pipeline/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t unit, uint32_t tile,
+                     struct pb_err *err)
+{
+    const struct pb_plan *plan = s->plan;
+    struct wic_slot slot;
+    int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
+    if (rc < 0)
+        return rc;
+    uint64_t start = pb_now_ns();
+    struct pb_slot_tile *t = slot.user;
+    t->tile = tile;
+    t->unit = unit;
+    t->core = pb_grid_core(&plan->grid, tile);
+    t->read = pb_rect_grow(t->core, plan->halo, plan->grid.image_w, plan->grid.image_h);
+    t->layout = pb_plan_layout(plan, &t->read);
+    uint8_t *mask = t->layout.mask_offset ? (uint8_t *)slot.data + t->layout.mask_offset : NULL;
+    rc = pb_raster_read(raster, &t->read, plan->bands, plan->n_bands, slot.data,
+                        t->layout.row_bytes, t->layout.plane_bytes, mask, err);
+    atomic_fetch_add(&s->read.busy_ns, pb_now_ns() - start);
+    if (rc < 0)
+        return rc;
+    atomic_fetch_add(&s->read.tiles, 1);
+    atomic_fetch_add(&s->read.bytes, t->layout.bytes);
+    return wic_publish(s->in, &slot, t->layout.bytes);
+}
+
+static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_err *err)
+{
+    uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
+    if (tiles == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
+    uint32_t unit = 0;
+    uint64_t parked = 0;
+    int rc;
+    while ((rc = pb_window_take(s->window, &unit, &parked)) == 0) {
+        uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
+        for (uint32_t i = 0; i < n && rc == 0; i++)
+            rc = read_tile(s, raster, unit, tiles[i], err);
+        if (rc < 0)
+            break;
+    }
+    free(tiles);
+    atomic_fetch_add(&s->read.parked_ns, parked);
+    return rc == -EPIPE ? 0 : rc;
+}
+
+void pb_reader_run(struct pb_stream *stream)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    int rc = pb_raster_open(stream->input, stream->limits, &err, &raster);
+    if (rc == 0)
+        rc = read_units(stream, raster, &err);
+    if (rc < 0 && err.code != PB_OK)
+        pb_stream_fail(stream, &err);
+    pb_raster_close(raster);
+}

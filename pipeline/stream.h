@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STREAM_H
+#define PB_STREAM_H
+/* What the three stages of a run share: readers == in ==> executor == out ==> writers. The run owns
+ * everything; stages borrow it from start to join. A failure anywhere is recorded once and wakes
+ * every stage. */
+#include "pipeline/plan.h"
+#include "pipeline/product.h"
+#include "pipeline/window.h"
+
+#include "wic/wic.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Travels in the user bytes of a slot. */
+struct pb_slot_tile {
+    uint32_t tile, unit;
+    struct pb_rect core, read;
+    struct pb_slot_layout layout; /* input slots */
+    size_t plane_px;              /* output slots */
+};
+_Static_assert(sizeof(struct pb_slot_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
+
+struct pb_stage_counter {
+    _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
+};
+
+struct pb_stream {
+    const struct pb_plan *plan;
+    const char *input;
+    const struct pb_limits *limits;
+    struct wic_channel *in, *out;
+    struct pb_window *window;
+    struct pb_stage_counter read, compute, write;
+    void **products; /* as made by types[i]->create */
+    const struct pb_product_type **types;
+    size_t n_products;
+
+    pthread_mutex_t lock; /* failure */
+    struct pb_err failure;
+    atomic_bool failed;
+};
+
+/* Records *err unless another failure came first, and aborts channels and window. Thread: any. */
+void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
+/* The same for rc from a channel: -ECANCELED and -EPIPE mean that somebody else ended the stream.
+ */
+void pb_stream_abort(struct pb_stream *stream);
+uint64_t pb_now_ns(void);
+
+/* Thread bodies; arg of the writer is its worker number. Each returns when its part of the stream
+ * has ended. */
+void pb_reader_run(struct pb_stream *stream);
+void pb_writer_run(struct pb_stream *stream, uint32_t worker);
+
+/* An executor turns input slots into output slots. Every kind has the same shape. */
+struct pb_exec_type {
+    const char *name;
+    /* Makes contexts and buffers; before the first tile. */
+    int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
+    /* Body of executor thread `thread` < threads(); returns when the input is drained or the stream
+     * aborted. */
+    void (*run)(void *exec, uint32_t thread);
+    uint32_t (*threads)(const void *exec);
+    void (*destroy)(void *exec);
+};
+extern const struct pb_exec_type pb_exec_cpu;
+extern const struct pb_exec_type pb_exec_cuda; /* CUDA builds only */
+
+/* The chain's view of a tile that lies at `base` in the layout of its slot. */
+struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
+                                    const void *base);
+/* Fills the output slot's description for the tile of an input slot; returns the bytes that will be
+ * published. */
+size_t pb_stream_tile_out(const struct pb_plan *plan, const struct pb_slot_tile *in,
+                          struct pb_slot_tile *out);
+#endif

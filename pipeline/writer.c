@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A writer thread: hands each finished tile to every product, then gives the slot back. */
+#include "pipeline/stream.h"
+
+#include <errno.h>
+
+static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
+                      struct pb_err *err)
+{
+    const struct pb_slot_tile *t = slot->user;
+    struct pb_tile_done done = {
+        .index = t->tile, .core = t->core, .data = slot->data, .plane_px = t->plane_px};
+    for (size_t i = 0; i < s->n_products; i++) {
+        if (s->types[i]->tile == NULL)
+            continue;
+        int rc = s->types[i]->tile(s->products[i], &done, worker, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void pb_writer_run(struct pb_stream *s, uint32_t worker)
+{
+    struct wic_slot slot;
+    while (wic_wait(s->out, WIC_FOREVER, &slot) == 0) {
+        struct pb_err err = {0};
+        uint32_t unit = ((const struct pb_slot_tile *)slot.user)->unit;
+        uint64_t start = pb_now_ns();
+        int rc = write_tile(s, &slot, worker, &err);
+        atomic_fetch_add(&s->write.busy_ns, pb_now_ns() - start);
+        if (rc < 0) {
+            (void)pb_fail(&err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
+            pb_stream_fail(s, &err);
+            return;
+        }
+        atomic_fetch_add(&s->write.bytes, slot.bytes);
+        atomic_fetch_add(&s->write.tiles, 1);
+        (void)wic_release(s->out, &slot);
+        pb_window_done(s->window, unit);
+    }
+}
