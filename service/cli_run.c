@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom run`: each input through its pipeline in this process, one after the other. */
+#include "service/cli.h"
+#include "service/report.h"
+
+#include "config/json_writer.h"
+#include "pipeline/run.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct options {
+    const char *config, *pipeline, *output, *device;
+    bool json, quiet, dry_run;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* "auto", "cpu", "cuda", "cuda:2" into the config. */
+static int set_device(struct pb_config *config, const char *word)
+{
+    struct pb_compute_config *c = &config->compute;
+    c->device_index = -1;
+    if (strcmp(word, "auto") == 0)
+        c->device = PB_DEVICE_AUTO;
+    else if (strcmp(word, "cpu") == 0)
+        c->device = PB_DEVICE_CPU;
+    else if (strcmp(word, "cuda") == 0)
+        c->device = PB_DEVICE_CUDA;
+    else if (strncmp(word, "cuda:", 5) == 0 && word[5] >= '0' && word[5] <= '9' &&
+             strlen(word) <= 7) {
+        c->device = PB_DEVICE_CUDA;
+        c->device_index = atoi(word + 5);
+    } else
+        return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", word);
+    return CLI_DONE;
+}
+
+static void show_progress(struct pb_run *run, struct cli_bar *bar)
+{
+    struct pb_run_progress p;
+    char line[256];
+    pb_run_progress(run, &p);
+    cli_bar_update(bar, now_s(), p.tiles_done, p.tiles_total, p.bytes_read);
+    cli_bar_text(bar, pb_stage_name(p.stage), p.tiles_done, p.tiles_total, line, sizeof line);
+    fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+}
+
+static int wait_for(struct pb_run *run, const char *input, bool bar_wanted, struct pb_err *err)
+{
+    struct cli_bar bar = {0};
+    const char *base = strrchr(input, '/');
+    (void)snprintf(bar.name, sizeof bar.name, "%s", base ? base + 1 : input);
+    int rc;
+    while ((rc = pb_run_wait(run, 100, err)) == -ETIMEDOUT) {
+        if (interrupted)
+            pb_run_abort(run);
+        if (bar_wanted)
+            show_progress(run, &bar);
+    }
+    if (bar_wanted)
+        fputs("\r\033[K", stderr);
+    return rc;
+}
+
+static void print_result(const char *input, const struct pb_run_result *r)
+{
+    char size[16];
+    double seconds = (double)(r->report.elapsed_ms + r->report.publish_ms) / 1000.0;
+    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
+           cli_color(stdout, CLI_PLAIN), r->directory, seconds, r->report.device);
+    for (size_t i = 0; i < r->n_products; i++)
+        printf("  %-10s %8s  %s\n", pb_product_kind_name(r->products[i].kind),
+               cli_bytes((double)r->products[i].bytes, size, sizeof size), r->products[i].file);
+}
+
+static void print_json(const char *input, const char *pipeline, const struct pb_err *err,
+                       const struct pb_run_result *r)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "input", input);
+    pb_json_string(json, "pipeline", pipeline);
+    pb_json_string(json, "status", r ? "successful" : "failed");
+    if (r != NULL) {
+        pb_json_string(json, "directory", r->directory);
+        pb_report_products(json, r);
+        pb_report_stages(json, &r->report);
+        pb_json_null(json, "error");
+    } else {
+        pb_report_error(json, err);
+    }
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    puts(text ? text : "null");
+    fflush(stdout);
+    pb_json_destroy(json);
+}
+
+static int dry_run(struct pb_run *run)
+{
+    char text[2048];
+    (void)pb_run_explain(run, text, sizeof text);
+    fputs(text, stdout);
+    return 0;
+}
+
+static int process(const struct options *o, const struct pb_config *config,
+                   const struct pb_pipeline_config *pipeline, const char *input, struct pb_err *err)
+{
+    struct pb_run_options options = {config, pipeline, input, o->output, NULL};
+    struct pb_run *run = NULL;
+    struct pb_run_result result = {0};
+    int rc = pb_run_create(&options, err, &run);
+    if (rc == 0 && o->dry_run) {
+        rc = dry_run(run);
+        goto out;
+    }
+    if (rc == 0)
+        rc = pb_run_start(run, err);
+    if (rc == 0)
+        rc = wait_for(run, input, !o->json && !o->quiet && cli_is_terminal(stderr), err);
+    if (rc == 0)
+        rc = pb_run_publish(run, err, &result);
+    if (rc == 0 && o->json)
+        print_json(input, pipeline->name, NULL, &result);
+    else if (rc == 0 && !o->quiet)
+        print_result(input, &result);
+out:
+    pb_run_destroy(run);
+    return rc;
+}
+
+static int process_one(const struct options *o, const struct pb_config *config, const char *input)
+{
+    struct pb_err err = {0};
+    const struct pb_pipeline_config *pipeline =
+        o->pipeline ? pb_config_pipeline(config, o->pipeline) : pb_config_match(config, input);
+    int rc;
+    if (pipeline == NULL)
+        rc = pb_fail(&err, PB_E_INPUT_NO_PIPELINE, "no pipeline of %s takes this file's name",
+                     o->config);
+    else
+        rc = process(o, config, pipeline, input, &err);
+    if (rc == 0)
+        return CLI_DONE;
+    if (err.code == PB_OK)
+        (void)pb_fail(&err, PB_E_SYSTEM, "%s", strerror(-rc));
+    if (!err.file[0])
+        (void)snprintf(err.file, sizeof err.file, "%s", input);
+    if (o->json)
+        print_json(input, pipeline ? pipeline->name : NULL, &err, NULL);
+    else
+        cli_print_err(&err);
+    return CLI_JOB_FAILED;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = {{"config", 1, 0, 'c'},  {"pipeline", 1, 0, 'p'},
+                                          {"output", 1, 0, 'o'},  {"device", 1, 0, 'd'},
+                                          {"dry-run", 0, 0, 'n'}, {"json", 0, 0, 'j'},
+                                          {"quiet", 0, 0, 'q'},   {0, 0, 0, 0}};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "c:p:o:", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'c':
+            o->config = optarg;
+            break;
+        case 'p':
+            o->pipeline = optarg;
+            break;
+        case 'o':
+            o->output = optarg;
+            break;
+        case 'd':
+            o->device = optarg;
+            break;
+        case 'n':
+            o->dry_run = true;
+            break;
+        case 'j':
+            o->json = true;
+            break;
+        case 'q':
+            o->quiet = true;
+            break;
+        default:
+            return cli_usage("run", "what does '%s' mean?", argv[optind - 1]);
+        }
+    }
+    if (o->config == NULL)
+        return cli_usage("run", "-c FILE is missing");
+    if (optind == argc)
+        return cli_usage("run", "no INPUT given");
+    return CLI_DONE;
+}
+
+static void say_device(const struct pb_config *config)
+{
+    char device[64], why[200];
+    struct pb_err err = {0};
+    if (pb_run_device(&config->compute, device, why, &err) == 0 && why[0])
+        fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
+}
+
+int cli_run(int argc, char **argv)
+{
+    struct options o = {.output = "."};
+    int rc = parse(argc, argv, &o);
+    if (rc != CLI_DONE)
+        return rc;
+    struct pb_config *config = cli_load_config(o.config);
+    if (config == NULL)
+        return CLI_USAGE;
+    if (o.device != NULL)
+        rc = set_device(config, o.device);
+    if (rc == CLI_DONE && o.pipeline != NULL && pb_config_pipeline(config, o.pipeline) == NULL)
+        rc = cli_usage("run", "%s has no pipeline '%s'", o.config, o.pipeline);
+    if (rc == CLI_DONE) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        if (!o.quiet && config->compute.device == PB_DEVICE_AUTO)
+            say_device(config);
+    }
+    for (int i = optind; i < argc && rc != CLI_USAGE && !interrupted; i++)
+        if (process_one(&o, config, argv[i]) != CLI_DONE)
+            rc = CLI_JOB_FAILED;
+    pb_config_destroy(config);
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The client and one-shot program: finds the command and hands over. */
+#include "service/cli.h"
+
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
+        printf("pushbroom %s\n", PB_VERSION);
+        return CLI_DONE;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        cli_help(argc > 2 ? argv[2] : NULL, argc > 1 ? stdout : stderr);
+        return argc > 1 ? CLI_DONE : CLI_USAGE;
+    }
+    const struct cli_command *command = cli_command_find(word);
+    if (command == NULL)
+        return cli_usage(NULL, "there is no command '%s'", word);
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            cli_help(word, stdout);
+            return CLI_DONE;
+        }
+    return command->run(argc - 1, argv + 1);
+}
