@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by deploy/demo and tests/run: the Debian packages that pushbroom needs, and how to get the missing ones.
+PB_PACKAGES_BUILD="gcc g++ libc6-dev cmake ninja-build pkg-config git ca-certificates libgdal-dev libuv1-dev libyaml-dev libjson-c-dev libsqlite3-dev libpng-dev libdeflate-dev libzstd-dev libsystemd-dev libssl-dev check"
+PB_PACKAGES_TEST="clang clang-format-14 libclang-rt-14-dev python3 python3-gdal python3-numpy gdal-bin systemd"
+PB_PACKAGES_DEMO="gdal-bin"
+
+# Installs those of its arguments that are missing; says what it does, or what to do without root.
+pb_install_packages() {
+  local missing=() p
+  for p in "$@"; do
+    dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  echo "installing: ${missing[*]}"
+  local sudo=
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "these Debian packages are missing and you are not root: ${missing[*]}" >&2; return 1; }
+    sudo=sudo
+  fi
+  $sudo apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
