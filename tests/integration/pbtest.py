@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the integration tests share: where the programs are, a scratch directory, a way to run them, and a small runner
+that prints each test's name and its outcome."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
+SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", SOURCE / "../shared/data"))
+SANITIZED = bool(os.environ.get("PB_SANITIZE"))
+SKIP = 77
+
+
+class Skip(Exception):
+    pass
+
+
+def run(*args, code=0, env=None, timeout=300, cwd=None):
+    """Runs a program of ours; checks its exit code (None = any); returns the CompletedProcess with text."""
+    command = [str(BIN / args[0]), *map(str, args[1:])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=cwd, env={**os.environ, **(env or {})})
+    if code is not None and done.returncode != code:
+        raise AssertionError(f"{' '.join(command)}\nexit {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def run_json(*args, **more):
+    """`pushbroom run --json`: one object an input."""
+    return [json.loads(line) for line in run(*args, **more).stdout.splitlines()]
+
+
+def need_data():
+    if not DATA.is_dir():
+        raise Skip(f"the sample data is not at {DATA}")
+    return DATA
+
+
+def main(namespace):
+    """Runs every function of the module called test_*; each gets a fresh directory. Exit 77 when all were skipped."""
+    tests = [(name, f) for name, f in namespace.items() if name.startswith("test_") and callable(f)]
+    wanted = sys.argv[1:]
+    failed = skipped = 0
+    for name, function in tests:
+        if wanted and name not in wanted:
+            continue
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="pb-" + name[:20] + "-"))
+        try:
+            function(scratch)
+            print(f"ok    {name}", flush=True)
+        except Skip as why:
+            skipped += 1
+            print(f"skip  {name}: {why}", flush=True)
+        except Exception:  # a test's failure, whatever it is, is printed and counted
+            failed += 1
+            print(f"FAIL  {name}", flush=True)
+            traceback.print_exc()
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else SKIP if skipped == len(tests) else 0)

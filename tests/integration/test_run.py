@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""`pushbroom run` end to end: products against numpy on real scenes, one result for every layout of a scene, the same bytes
+whatever the threads and tiles, metadata carried, bad input refused with words."""
+import csv
+import hashlib
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from pbtest import run, run_json, need_data
+
+gdal.UseExceptions()
+BANDS6 = "{B: 1, G: 2, R: 3, N: 4, S1: 5, S2: 6}"
+
+
+def config(scratch, pipeline, name="c.yaml", compute="device: cpu", limits=""):
+    path = scratch / name
+    path.write_text(f"compute: {{{compute}}}\n{limits}pipelines:\n  p:\n" + "".join(f"    {line}\n" for line in pipeline.strip().splitlines()))
+    return path
+
+
+NDVI = f"""
+input: {{match: ["*"], bands: {BANDS6}}}
+steps:
+  - index: {{names: [NDVI]}}
+products:
+  - cog: {{bands: [NDVI], blocksize: 64}}
+  - statistics: {{}}
+"""
+
+
+def pixels(path):
+    ds = gdal.Open(str(path))
+    return ds.ReadAsArray(), ds
+
+
+def ndvi(array):
+    red, nir = array[2].astype(np.float32), array[3].astype(np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = (nir - red) / (nir + red)
+    out[~np.isfinite(out)] = np.nan
+    return out
+
+
+def test_ndvi_of_a_landsat_scene_equals_numpy(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, NDVI), "-o", scratch / "out", scene)
+    assert result["status"] == "successful", result
+    made, ds = pixels(next(p["path"] for p in result["products"] if p["type"] == "cog"))
+    expected = ndvi(pixels(scene)[0])
+    np.testing.assert_array_equal(made, expected)
+    source = gdal.Open(str(scene))
+    assert ds.GetGeoTransform() == source.GetGeoTransform()
+    assert ds.GetSpatialRef().IsSame(source.GetSpatialRef())
+    assert ds.GetRasterBand(1).GetDescription() == "NDVI"
+    statistics = json.loads(pathlib.Path(next(p["path"] for p in result["products"] if p["type"] == "statistics")).read_text())
+    band = statistics["bands"][0]
+    valid = expected[np.isfinite(expected)].astype(np.float64)
+    assert band["valid"] == valid.size if "valid" in band else True
+    np.testing.assert_allclose([band["statistics"]["mean"], band["statistics"]["stddev"]] if "statistics" in band else [band["mean"], band["stddev"]],
+                               [valid.mean(), valid.std()], rtol=1e-12)
+
+
+def checksums(result):
+    return sorted((pathlib.Path(p["path"]).name.split(".", 1)[-1], p["checksum"]) for p in result["products"] if p["type"] != "stac")
+
+
+def test_every_layout_of_a_scene_gives_one_result(scratch):
+    data = need_data()
+    with open(data / "TRUTH.tsv") as f:
+        rows = list(csv.DictReader(f, delimiter="\t"))
+    same = [r for r in rows if r["pixels_sha256"] == rows[0]["pixels_sha256"]]
+    found = []
+    for row in same:
+        for folder in ("derived", "real"):
+            if (data / folder / row["file"]).exists():
+                found.append(data / folder / row["file"])
+        if (data / row["file"]).exists():
+            found.append(data / row["file"])
+    assert len(found) >= 15, f"only {len(found)} layouts found"
+    results = run_json("pushbroom", "run", "--json", "-c", config(scratch, NDVI), "-o", scratch / "out", *found)
+    cogs = {}
+    for path, result in zip(found, results):
+        assert result["status"] == "successful", (path, result)
+        cog = next(p for p in result["products"] if p["type"] == "cog")
+        cogs.setdefault(hashlib.sha256(pixels(cog["path"])[0].tobytes()).hexdigest(), []).append(path.name)
+    assert len(cogs) == 1, cogs
+
+
+ALL = f"""
+input: {{match: ["*"], bands: {BANDS6}, scale: 0.0001, offset: -0.01}}
+steps:
+  - index: {{names: [NDVI, EVI]}}
+  - convolve: {{kernel: gaussian, size: 5, bands: {{SOFT: NDVI}}}}
+  - math: {{bands: {{EDGE: "where(abs(NDVI - SOFT) > 0.05, 1, 0)"}}}}
+products:
+  - cog: {{bands: [NDVI, EVI, SOFT], blocksize: 64, compress: zstd}}
+  - cog: {{name: edge, bands: [EDGE], blocksize: 64, type: uint8, nodata: 255, overviews: nearest, compress: lzw}}
+  - quicklook: {{bands: [R, G, B], size: 200}}
+  - statistics: {{}}
+"""
+
+
+def test_bytes_do_not_depend_on_threads_or_tiles(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    seen = set()
+    for i, compute in enumerate(("device: cpu, threads: 1, tile: 64", "device: cpu, threads: 3, tile: 64", "device: cpu, threads: 2, tile: 128",
+                                 "device: cpu, threads: 4, tile: 512", "device: cpu")):
+        result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, ALL, f"{i}.yaml", compute), "-o", scratch / str(i), scene)
+        assert result["status"] == "successful", result
+        seen.add(json.dumps(checksums(result)))
+    assert len(seen) == 1, "\n".join(seen)
+
+
+def test_products_are_valid_cogs_with_overviews(scratch):
+    from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, ALL), "-o", scratch / "out", scene)
+    for product in result["products"]:
+        if product["type"] == "cog":
+            warnings, errors, _ = validator.validate(product["path"], full_check=True)
+            assert not errors and not warnings, (product, warnings, errors)
+            assert gdal.Open(product["path"]).GetRasterBand(1).GetOverviewCount() == 3
+
+
+def test_gcps_rpc_rotation_and_south_up_are_carried(scratch):
+    data = need_data() / "real"
+    one_band = """
+input: {match: ["*"]}
+products:
+  - cog: {type: float32}
+"""
+    for name in ("odd/gdal_byte_rpc.tif", "odd/gdal_byte_gcp.tif", "odd/gdal_geomatrix.tif", "global/southup_small.tif", "sentinel1/s1-vh_2023_gcps.tiff"):
+        scene = data / name
+        result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, one_band), "-o", scratch / "out", scene)
+        assert result["status"] == "successful", result
+        a, b = gdal.Open(str(scene)), gdal.Open(result["products"][0]["path"])
+        assert a.GetGeoTransform(can_return_null=True) == b.GetGeoTransform(can_return_null=True), name
+        assert a.GetGCPCount() == b.GetGCPCount(), name
+        assert a.GetMetadata("RPC") == b.GetMetadata("RPC"), name
+        assert [(g.GCPX, g.GCPY, g.GCPPixel, g.GCPLine) for g in a.GetGCPs()] == [(g.GCPX, g.GCPY, g.GCPPixel, g.GCPLine) for g in b.GetGCPs()], name
+
+
+def test_masks_alpha_and_nodata_make_pixels_invalid(scratch):
+    data = need_data()
+    one_band = """
+input: {match: ["*"]}
+products:
+  - cog: {type: float32}
+"""
+    for scene in (data / "derived/l7_mask_internal.tif", data / "derived/l7_nodata255.tif", data / "real/mask_alpha/cog_rgb_mask.tif"):
+        result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, one_band), "-o", scratch / "out", scene)
+        assert result["status"] == "successful", result
+        made, _ = pixels(result["products"][0]["path"])
+        source = gdal.Open(str(scene))
+        for b in range(source.RasterCount):
+            band = source.GetRasterBand(b + 1)
+            valid = band.GetMaskBand().ReadAsArray() != 0
+            np.testing.assert_array_equal(np.isfinite(made[b]), valid, str(scene))
+            np.testing.assert_array_equal(made[b][valid], band.ReadAsArray()[valid].astype(np.float32))
+
+
+def failed(scratch, pipeline, scene, code=None, **more):
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, pipeline, **more), "-o", scratch / "out", scene, code=1)
+    assert result["status"] == "failed", result
+    assert result["error"]["message"] and result["error"]["hint"], result
+    if code:
+        assert result["error"]["code"] == code, result
+    left = list((scratch / "out").rglob("*")) if (scratch / "out").exists() else []
+    assert not left, left
+    return result["error"]
+
+
+def test_a_missing_band_is_refused_with_words(scratch):
+    scene = need_data() / "real/rgb/landsat7_RGB.byte.tif"
+    error = failed(scratch, NDVI, scene, "pipeline.band")
+    assert "3 bands" in error["message"], error
+
+
+def test_an_index_the_bands_cannot_evaluate_is_refused(scratch):
+    # Known from the config alone, so it never gets as far as a job.
+    path = config(scratch, NDVI.replace("[NDVI]", "[NDMI, TCARIOSAVI]", 1).replace("bands: [NDMI, TCARIOSAVI], ", ""))
+    done = run("pushbroom", "run", "-c", path, "-o", scratch / "out", "x.tif", code=2)
+    assert "RE1" in done.stderr, done.stderr
+
+
+def test_things_that_are_not_tiffs_are_refused(scratch):
+    for name, content, code in (("text.tif", b"hello", "input.not_tiff"), ("empty.tif", b"", None), ("head.tif", b"II*\0", None)):
+        (scratch / name).write_bytes(content)
+        error = failed(scratch, NDVI, scratch / name, code)
+        assert error["code"].startswith("input."), error
+    failed(scratch, NDVI, scratch / "nothing.tif", "input.missing")
+    failed(scratch, NDVI, scratch, None)
+
+
+def test_a_truncated_scene_is_called_truncated(scratch):
+    whole = (need_data() / "derived/l7_tiled16.tif").read_bytes()
+    (scratch / "short.tif").write_bytes(whole[:len(whole) // 2])
+    failed(scratch, NDVI, scratch / "short.tif", "input.truncated")
+
+
+def test_a_tile_that_does_not_decode_is_named(scratch):
+    data = bytearray((need_data() / "derived/l7_deflate_p2_tiled.tif").read_bytes())
+    middle = len(data) // 2
+    data[middle:middle + 400] = b"\xff" * 400
+    (scratch / "bad.tif").write_bytes(data)
+    error = failed(scratch, NDVI, scratch / "bad.tif", "input.damaged")
+    assert "band" in error["message"] or "window" in error["message"] or "tile" in error["message"], error
+
+
+def test_a_budget_that_cannot_be_kept_is_refused_before_reading(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    error = failed(scratch, NDVI, scene, "plan.memory", compute="device: cpu, memory: 1MiB, tile: 512")
+    assert "MiB" in error["message"], error
+
+
+def test_limits_are_held(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    failed(scratch, NDVI, scene, "input.limit", limits="limits: {max_pixels: 1000}\n")
+
+
+def test_a_full_disk_says_so(scratch):
+    small = scratch / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", small], capture_output=True).returncode:
+        raise pbtest.Skip("cannot mount a tmpfs here")
+    try:
+        scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+        result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, ALL), "-o", small, scene, code=1)
+        assert result["error"]["code"] == "output.full", result
+        assert not list(small.iterdir())
+    finally:
+        subprocess.run(["umount", small])
+
+
+def test_dry_run_touches_nothing(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    done = run("pushbroom", "run", "--dry-run", "-c", config(scratch, NDVI), "-o", scratch / "out", scene)
+    assert "349 x 352" in done.stdout and "memory" in done.stdout, done.stdout
+    assert not list((scratch / "out").iterdir()) if (scratch / "out").exists() else True
+
+
+def test_running_again_replaces_the_products(scratch):
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    for _ in range(2):
+        run("pushbroom", "run", "--quiet", "-c", config(scratch, NDVI), "-o", scratch / "out", scene)
+    assert [p.name for p in (scratch / "out").iterdir()] == ["landsat7_L7_ETMs_6band"]
+
+
+pbtest.main(globals())
