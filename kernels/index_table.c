@@ -5,8 +5,8 @@
  * times a job. What a name in a row's list of bands is follows from the tables: a row of the
  * constants, a kernel term (k and two names: kNR is k(N, R)), or else a band. */
 #include "kernels/index_table.h"
+#include "kernels/nearest.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,59 +76,13 @@ const struct pb_index_constant *pb_index_constant_find(const char *name)
     return constant_of(name, strlen(name));
 }
 
-/* -- the nearest name ---------------------------------------------------------------------------
- */
-
-#define NAME_MAX_LENGTH 32
-
-/* Cost of turning one letter into another: half an edit for the other case. */
-static unsigned change_cost(char a, char b)
-{
-    if (a == b) {
-        return 0;
-    }
-    return tolower((unsigned char)a) == tolower((unsigned char)b) ? 1 : 2;
-}
-
-static unsigned least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-/* Twice the edit distance; neither name longer than NAME_MAX_LENGTH. */
-static unsigned edit_cost(const char *a, const char *b)
-{
-    unsigned row[NAME_MAX_LENGTH + 1];
-    size_t length = strlen(b);
-    for (size_t j = 0; j <= length; j++) {
-        row[j] = (unsigned)(2 * j);
-    }
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)(2 * (i + 1));
-        for (size_t j = 1; j <= length; j++) {
-            unsigned changed = diagonal + change_cost(a[i], b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(changed, least(row[j - 1], row[j]) + 2);
-        }
-    }
-    return row[length];
-}
-
 const char *pb_index_nearest(const char *name)
 {
-    const char *nearest = NULL;
-    size_t length = strlen(name);
-    unsigned best =
-        (unsigned)(length < 6 ? length : 6) + 1; /* at most half the letters, or three */
-    for (size_t i = 0; length <= NAME_MAX_LENGTH && i < N_INDICES; i++) {
-        unsigned cost = edit_cost(name, indices[i].name);
-        if (cost < best) {
-            best = cost;
-            nearest = indices[i].name;
-        }
+    const char *names[N_INDICES];
+    for (size_t i = 0; i < N_INDICES; i++) {
+        names[i] = indices[i].name;
     }
-    return nearest;
+    return pb_nearest(name, names, N_INDICES);
 }
 
 /* -- names in a row's list of bands ------------------------------------------------------------ */

@@ -14,14 +14,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* One body, several instruction sets, chosen when the program is loaded. Contraction is off for all
- * of them, so they give the same bits. */
-#if defined(PB_CPU_CLONES) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define PB_STENCIL_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define PB_STENCIL_CLONES
-#endif
-
 /* Rows filtered along x, the newest 2 * radius + 1 of them: image row y is at y % side. */
 struct ring {
     float *rows; /* side rows of out->rect.w */
@@ -90,27 +82,24 @@ add_of(int32_t n, const float *const *tap, const float *weight, int32_t w, float
         break;                                                                                     \
     }
 
-PB_STENCIL_CLONES static void weighted_sum(int32_t side, const float *const *tap,
-                                           const float *weight, int32_t w,
-                                           float *restrict out){FOR_EACH_SIDE(sum_of)}
+PB_CLONES static void weighted_sum(int32_t side, const float *const *tap, const float *weight,
+                                   int32_t w, float *restrict out){FOR_EACH_SIDE(sum_of)}
 
 /* Goes on with the sums that are in out. */
-PB_STENCIL_CLONES
-    static void weighted_add(int32_t side, const float *const *tap, const float *weight, int32_t w,
-                             float *restrict out){FOR_EACH_SIDE(add_of)}
+PB_CLONES static void weighted_add(int32_t side, const float *const *tap, const float *weight,
+                                   int32_t w, float *restrict out){FOR_EACH_SIDE(add_of)}
 
-PB_STENCIL_CLONES static void finish_row(int32_t w, float *restrict out)
+PB_CLONES static void finish_row(int32_t w, float *restrict out)
 {
     for (int32_t x = 0; x < w; x++) {
-        out[x] = pb_stencil_finish(out[x]);
+        out[x] = pb_pixel_result(out[x]);
     }
 }
 
-PB_STENCIL_CLONES static void magnitude_row(int32_t w, const float *restrict gy,
-                                            float *restrict out)
+PB_CLONES static void magnitude_row(int32_t w, const float *restrict gy, float *restrict out)
 {
     for (int32_t x = 0; x < w; x++) {
-        out[x] = pb_stencil_finish(pb_stencil_magnitude(out[x], gy[x]));
+        out[x] = pb_pixel_result(pb_stencil_magnitude(out[x], gy[x]));
     }
 }
 
@@ -136,7 +125,7 @@ static const float *source_row(const struct job *job, int32_t y, float *padded)
             }
         }
         int32_t column = pb_stencil_index(x, job->image_w, job->stencil->edge);
-        padded[x - left] = column < 0 ? pb_stencil_invalid() : row[column - in->x];
+        padded[x - left] = column < 0 ? pb_pixel_nan() : row[column - in->x];
     }
     return padded;
 }
@@ -161,7 +150,7 @@ static const float *filtered_row(const struct job *job, struct ring *ring, int32
 static void fill_invalid(const struct job *job, float *out)
 {
     for (int32_t x = 0; x < job->out->rect.w; x++) {
-        out[x] = pb_stencil_invalid();
+        out[x] = pb_pixel_nan();
     }
 }
 

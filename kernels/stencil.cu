@@ -40,7 +40,7 @@ template <int R> __device__ void load(const pb_stencil &stencil, const image &im
                 x0 + j < out.w + R ? pb_stencil_index(out.x + x0 + j, image.w, stencil.edge) : -1;
             to[i][j] =
                 row < 0 || column < 0
-                    ? pb_stencil_invalid()
+                    ? pb_pixel_nan()
                     : image.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
         }
     }
@@ -74,7 +74,7 @@ __device__ void store(const image &image, int row, float value)
     const int32_t x = static_cast<int32_t>(blockIdx.x) * TILE + static_cast<int32_t>(threadIdx.x);
     const int32_t y = static_cast<int32_t>(blockIdx.y) * TILE + row;
     if (x < image.out.rect.w && y < image.out.rect.h) {
-        image.out.data[static_cast<size_t>(y) * image.out.rect.w + x] = pb_stencil_finish(value);
+        image.out.data[static_cast<size_t>(y) * image.out.rect.w + x] = pb_pixel_result(value);
     }
 }
 

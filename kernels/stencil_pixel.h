@@ -3,21 +3,11 @@
 #ifndef PB_STENCIL_PIXEL_H
 #define PB_STENCIL_PIXEL_H
 /* What the CPU loop and the CUDA kernels of a stencil share, so that both give the same bits: which
- * pixel stands in for one outside the image, one step of a weighted sum, and how a result leaves.
- * A sum starts with stencil_first and goes on with stencil_next in ascending order of the weights;
- * nothing is contracted to a fused multiply-add. C11 and C++17. */
+ * pixel stands in for one outside the image, and one step of a weighted sum. A result leaves
+ * through pb_pixel_result. A sum starts with stencil_first and goes on with stencil_next in
+ * ascending order of the weights; nothing is contracted to a fused multiply-add. C11 and C++17. */
+#include "kernels/pixel.h"
 #include "kernels/stencil.h"
-
-#include <float.h>
-#include <math.h>
-
-#ifndef PB_PIXEL
-#ifdef __CUDACC__
-#define PB_PIXEL static __host__ __device__ __forceinline__
-#else
-#define PB_PIXEL static inline
-#endif
-#endif
 
 /* Image row or column that stands in for index i of n; -1 = none, the result is invalid.
  * Reflection does not repeat the edge pixel (-1 -> 1, n -> n - 2) and goes back and forth in an
@@ -40,11 +30,6 @@ PB_PIXEL int32_t pb_stencil_index(int32_t i, int32_t n, enum pb_edge edge)
     return i;
 }
 
-PB_PIXEL float pb_stencil_invalid(void)
-{
-    return __builtin_nanf("");
-}
-
 PB_PIXEL float pb_stencil_first(float weight, float x)
 {
     return weight * x;
@@ -58,12 +43,5 @@ PB_PIXEL float pb_stencil_next(float sum, float weight, float x)
 PB_PIXEL float pb_stencil_magnitude(float gx, float gy)
 {
     return sqrtf(gx * gx + gy * gy);
-}
-
-/* A result that is no finite number becomes the one NaN that both devices write: the NaNs that
- * their arithmetic makes differ in sign and payload, and products are compared byte by byte. */
-PB_PIXEL float pb_stencil_finish(float x)
-{
-    return fabsf(x) <= FLT_MAX ? x : pb_stencil_invalid();
 }
 #endif
