@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Tile geometry and visiting orders.
+ *
+ * The Z curve runs over cells of 2x2 tiles. Cells outside the image are not numbered at all: unit u
+ * is the u-th cell of the curve that lies inside. It is found by walking down the quadtree: how
+ * many cells of a quadrant are inside is a product of two clipped lengths, so every step either
+ * skips a quadrant whole or enters it. At most 31 steps, no table, and a 1 x 10000 grid has 5000
+ * units. */
+#include "pipeline/tile.h"
+
+#include <errno.h>
+
+static int32_t parts(int32_t length, int32_t side)
+{
+    return length / side + (length % side != 0);
+}
+
+int pb_grid_init(struct pb_grid *grid, int32_t image_w, int32_t image_h, int32_t side_px)
+{
+    if (image_w < 1 || image_h < 1 || side_px < 1)
+        return -EINVAL;
+    int32_t cols = parts(image_w, side_px), rows = parts(image_h, side_px);
+    if ((int64_t)cols * rows > INT32_MAX)
+        return -EINVAL;
+    *grid = (struct pb_grid){image_w, image_h, side_px, cols, rows};
+    return 0;
+}
+
+uint32_t pb_grid_count(const struct pb_grid *grid)
+{
+    return (uint32_t)grid->cols * (uint32_t)grid->rows;
+}
+
+/* Length of the piece that starts at `start`, at most `side` and at most up to `end`. */
+static int32_t clipped(int64_t start, int32_t side, int32_t end)
+{
+    int64_t left = end - start;
+    return (int32_t)(left < side ? left : side);
+}
+
+struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i)
+{
+    int64_t x = (int64_t)(i % (uint32_t)grid->cols) * grid->side_px;
+    int64_t y = (int64_t)(i / (uint32_t)grid->cols) * grid->side_px;
+    return (struct pb_rect){(int32_t)x, (int32_t)y, clipped(x, grid->side_px, grid->image_w),
+                            clipped(y, grid->side_px, grid->image_h)};
+}
+
+struct pb_rect pb_rect_grow(struct pb_rect rect, int32_t halo, int32_t image_w, int32_t image_h)
+{
+    int64_t x0 = (int64_t)rect.x - halo, y0 = (int64_t)rect.y - halo;
+    int64_t x1 = (int64_t)rect.x + rect.w + halo, y1 = (int64_t)rect.y + rect.h + halo;
+    if (x0 < 0)
+        x0 = 0;
+    if (y0 < 0)
+        y0 = 0;
+    if (x1 > image_w)
+        x1 = image_w;
+    if (y1 > image_h)
+        y1 = image_h;
+    return (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
+}
+
+/* Cells of 2x2 tiles. */
+static uint32_t cell_cols(const struct pb_grid *grid)
+{
+    return ((uint32_t)grid->cols + 1) / 2;
+}
+
+static uint32_t cell_rows(const struct pb_grid *grid)
+{
+    return ((uint32_t)grid->rows + 1) / 2;
+}
+
+uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order)
+{
+    return order == PB_ORDER_ROWS ? (uint32_t)grid->rows : cell_cols(grid) * cell_rows(grid);
+}
+
+uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order)
+{
+    return order == PB_ORDER_ROWS ? (uint32_t)grid->cols : 4;
+}
+
+/* How much of [start, start + side) lies below `end`. */
+static uint64_t inside(uint64_t start, uint64_t side, uint64_t end)
+{
+    if (start >= end)
+        return 0;
+    return end - start < side ? end - start : side;
+}
+
+static void find_cell(const struct pb_grid *grid, uint32_t u, uint64_t *out_x, uint64_t *out_y)
+{
+    uint64_t w = cell_cols(grid), h = cell_rows(grid), x = 0, y = 0, left = u, side = 1;
+    while (side < w || side < h)
+        side *= 2;
+    while (side > 1) {
+        side /= 2;
+        for (int quadrant = 0; quadrant < 4; quadrant++) {
+            uint64_t qx = x + (quadrant & 1 ? side : 0), qy = y + (quadrant & 2 ? side : 0);
+            uint64_t n = inside(qx, side, w) * inside(qy, side, h);
+            if (left < n) {
+                x = qx;
+                y = qy;
+                break;
+            }
+            left -= n;
+        }
+    }
+    *out_x = x;
+    *out_y = y;
+}
+
+uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t u,
+                       uint32_t *out_tiles)
+{
+    uint32_t cols = (uint32_t)grid->cols, rows = (uint32_t)grid->rows, n = 0;
+    if (order == PB_ORDER_ROWS) {
+        for (uint32_t col = 0; col < cols; col++)
+            out_tiles[n++] = u * cols + col;
+        return n;
+    }
+    uint64_t x, y;
+    find_cell(grid, u, &x, &y);
+    for (uint64_t row = 2 * y; row < 2 * y + 2 && row < rows; row++)
+        for (uint64_t col = 2 * x; col < 2 * x + 2 && col < cols; col++)
+            out_tiles[n++] = (uint32_t)(row * cols + col);
+    return n;
+}
