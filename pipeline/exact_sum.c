@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The bits of a double land in at most three neighbouring digits, each below 2^32 in magnitude, so
- * a limb takes 2^30 additions before it could overflow; carries are propagated before that. Rounding
- * works on a copy in canonical form: every digit in [0, 2^32), the sign apart. */
+ * a limb takes 2^30 additions before it could overflow; carries are propagated before that.
+ * Rounding works on a copy in canonical form: every digit in [0, 2^32), the sign apart. */
 #include "pipeline/exact_sum.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ void pb_exact_sum_add(struct pb_exact_sum *sum, double x)
     if (exponent != 0)
         mantissa |= UINT64_C(1) << 52;
     else
-        exponent = 1; /* subnormal: the same scale as the smallest normal numbers */
+        exponent = 1;              /* subnormal: the same scale as the smallest normal numbers */
     unsigned place = exponent - 1; /* of the lowest bit, above 2^-1074 */
     unsigned limb = place / DIGIT_BITS, shift = place % DIGIT_BITS;
     /* mantissa << shift has up to 84 bits */

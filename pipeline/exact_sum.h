@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_EXACT_SUM_H
 #define PB_EXACT_SUM_H
-/* A sum of doubles without rounding: a fixed-point number as wide as the whole range of double, kept
- * in 32-bit digits inside 64-bit limbs, so that adding is three integer additions and carries wait
- * until they are needed. Additions commute exactly: the result is the same whatever the order, and
- * however the numbers were split between threads. Plain memory of the caller; all zero = 0. One
+/* A sum of doubles without rounding: a fixed-point number as wide as the whole range of double,
+ * kept in 32-bit digits inside 64-bit limbs, so that adding is three integer additions and carries
+ * wait until they are needed. Additions commute exactly: the result is the same whatever the order,
+ * and however the numbers were split between threads. Plain memory of the caller; all zero = 0. One
  * thread an object. */
 #include <stdint.h>
 

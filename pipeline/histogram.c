@@ -78,8 +78,8 @@ void pb_histogram_part_begin(struct pb_histogram_part *part, float min, float ma
     part->e = pb_histogram_exponent(min, max);
 }
 
-/* Slots of n <= CHUNK values. Truncation, put right for negative numbers, is floor without its call;
- * invalid values are computed as `stand_in` and sent to the last slot. Vectorises. */
+/* Slots of n <= CHUNK values. Truncation, put right for negative numbers, is floor without its
+ * call; invalid values are computed as `stand_in` and sent to the last slot. Vectorises. */
 static void slots_of(const float *value, size_t n, double scale, float stand_in, int32_t *slot)
 {
     for (size_t i = 0; i < n; i++) {

@@ -8,9 +8,9 @@
  * everything seen so far fits into PB_HISTOGRAM_BINS bins, a function of the smallest and the
  * largest value alone; so the state depends on the set of values and on nothing else.
  *
- * A part counts the values of one tile on one thread (its range is known from a first sweep over the
- * tile), a histogram collects parts; the caller locks the histogram. Both are plain memory of the
- * caller, allocate nothing and hold no pointers. */
+ * A part counts the values of one tile on one thread (its range is known from a first sweep over
+ * the tile), a histogram collects parts; the caller locks the histogram. Both are plain memory of
+ * the caller, allocate nothing and hold no pointers. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct pb_histogram {
     bool used; /* false: nothing seen, min and max mean nothing */
     float min, max;
     int e;
-    int side;                               /* which of the two tables is current */
-    uint64_t bin[2][PB_HISTOGRAM_BINS];     /* the other one is all zero: room for re-binning */
+    int side;                           /* which of the two tables is current */
+    uint64_t bin[2][PB_HISTOGRAM_BINS]; /* the other one is all zero: room for re-binning */
 };
 
 struct pb_histogram_part {
@@ -49,9 +49,9 @@ void pb_histogram_merge(struct pb_histogram *histogram, struct pb_histogram_part
 int pb_histogram_exponent(float min, float max);
 int64_t pb_histogram_bin_of(float value, int e);
 
-/* Folds into 1 .. max_buckets equal buckets, each of 2^k bins, the first beginning at the bin of the
- * smallest value. bucket holds max_buckets counts. Returns how many are in use; 0 when nothing was
- * seen. */
+/* Folds into 1 .. max_buckets equal buckets, each of 2^k bins, the first beginning at the bin of
+ * the smallest value. bucket holds max_buckets counts. Returns how many are in use; 0 when nothing
+ * was seen. */
 uint32_t pb_histogram_fold(const struct pb_histogram *histogram, uint32_t max_buckets,
                            uint64_t *bucket, double *out_min, double *out_max);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* libpng reports errors by longjmp: everything that must survive one lives in struct encode, outside
- * the function that calls setjmp. Paeth alone as filter does well on pictures and leaves nothing to
- * a heuristic. */
+/* libpng reports errors by longjmp: everything that must survive one lives in struct encode,
+ * outside the function that calls setjmp. Paeth alone as filter does well on pictures and leaves
+ * nothing to a heuristic. */
 #include "pipeline/png.h"
 
 #include "pipeline/file_out.h"
@@ -101,8 +101,7 @@ static int encode_rows(struct encode *encode, const struct pb_png_options *optio
     return 0;
 }
 
-int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options,
-                 struct pb_err *err)
+int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err)
 {
     struct encode encode = {.out = out};
     int rc = 0;

@@ -11,7 +11,7 @@ struct pb_resample {
     int32_t image_w, image_h;   /* what source and target both cover, in pixels of level 0 */
     int32_t level;              /* source pixel = 2^level pixels of level 0, clipped to the image */
     int32_t source_w, source_h; /* ceil(image / 2^level) */
-    int32_t target_w, target_h; /* 1 .. source */
+    int32_t target_w, target_h; /* >= 1 */
 };
 
 /* Size with the longer side at most long_px (never enlarged), aspect kept, rounded, at least 1. */

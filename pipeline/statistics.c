@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of every band, made while the tiles pass and equal to the last bit whatever their order
- * and size. Plain sums would depend on where a tile ends; so a sum is formed over runs of 64 pixels
- * that begin at multiples of 64 in the image (tile sides are such multiples) in one fixed order, and
- * runs are added up without rounding (exact_sum.h). Squares of float32 have 48 bits: 32 of like
- * magnitude add up exactly in a double, hence two of them a run; a constant band has a standard
- * deviation of 0.
+/* Statistics of every band, made while the tiles pass and equal to the last bit whatever their
+ * order and size. Plain sums would depend on where a tile ends; so a sum is formed over runs of 64
+ * pixels that begin at multiples of 64 in the image (tile sides are such multiples) in one fixed
+ * order, and runs are added up without rounding (exact_sum.h). Squares of float32 have 48 bits: 32
+ * of like magnitude add up exactly in a double, hence two of them a run; a constant band has a
+ * standard deviation of 0.
  *
- * Each worker sweeps a tile twice, first for sums and range, then (in cache) for the histogram, into
- * memory of its own, and merges under the band's lock: one lock a tile and band, nothing else shared. */
+ * Each worker sweeps a tile twice, first for sums and range, then (in cache) for the histogram,
+ * into memory of its own, and merges under the band's lock: one lock a tile and band, nothing else
+ * shared. */
 #include "config/json_writer.h"
 #include "pipeline/exact_sum.h"
 #include "pipeline/file_out.h"
