@@ -1,107 +1,141 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/file_out.h"
-
 #include "pipeline/product.h"
 #include "pipeline/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct pb_file_out {
-    int fd;
-    int error; /* first errno, 0 = none */
-    uint64_t bytes;
+    const char *path;
+    int fd; /* -1 once closed */
     struct pb_sha256 *sum;
-    char *path;
+    char *buffer;
+    size_t held;
+    uint64_t flushed;
 };
 
-int pb_file_out_create(const char *directory, const char *file, struct pb_err *err,
+int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file)
 {
-    struct pb_file_out *out = calloc(1, sizeof *out);
-    if (out == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", file);
-    out->fd = -1;
-    out->sum = pb_sha256_create();
-    if (asprintf(&out->path, "%s/%s", directory, file) < 0)
-        out->path = NULL;
-    if (out->sum == NULL || out->path == NULL) {
-        pb_file_out_destroy(out);
-        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", file);
+    struct pb_file_out *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+    file->path = path;
+    file->fd = -1;
+    file->sum = pb_sha256_create();
+    file->buffer = malloc(PB_FILE_OUT_BYTES);
+    int rc = 0;
+    if (file->sum == NULL || file->buffer == NULL) {
+        rc = pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+        goto out;
     }
-    out->fd = open(out->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (out->fd < 0) {
-        int rc = pb_product_io_fail(err, errno, "cannot create", out->path);
-        pb_file_out_destroy(out);
-        return rc;
+    file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file->fd < 0) {
+        rc = pb_product_io_fail(err, errno, "cannot create", path);
+        goto out;
     }
-    *out_file = out;
+    /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
+    if (expected_bytes > 0 && fallocate(file->fd, 0, 0, (off_t)expected_bytes) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+        rc = pb_product_io_fail(err, errno, "cannot reserve the space of", path);
+        goto out;
+    }
+    *out_file = file;
     return 0;
-}
-
-void pb_file_out_write(struct pb_file_out *out, const void *data, size_t bytes)
-{
-    const char *at = data;
-    if (out->error != 0)
-        return;
-    pb_sha256_add(out->sum, data, bytes);
-    out->bytes += bytes;
-    while (bytes > 0) {
-        ssize_t n = write(out->fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            out->error = n < 0 ? errno : EIO;
-            return;
-        }
-        at += n;
-        bytes -= (size_t)n;
-    }
-}
-
-int pb_file_out_close(struct pb_file_out *out, struct pb_err *err, uint64_t *out_bytes,
-                      char out_sha256[65])
-{
-    char sha256[65];
-    if (out->error == 0 && fsync(out->fd) != 0)
-        out->error = errno;
-    if (close(out->fd) != 0 && out->error == 0)
-        out->error = errno;
-    out->fd = -1;
-    if (out->error != 0)
-        return pb_product_io_fail(err, out->error, "cannot write", out->path);
-    if (pb_sha256_hex(out->sum, sha256) != 0)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of %s", out->path);
-    for (int i = 0; i < 65; i++)
-        out_sha256[i] = sha256[i];
-    *out_bytes = out->bytes;
-    return 0;
-}
-
-void pb_file_out_destroy(struct pb_file_out *out)
-{
-    if (out == NULL)
-        return;
-    if (out->fd >= 0)
-        (void)close(out->fd);
-    pb_sha256_destroy(out->sum);
-    free(out->path);
-    free(out);
-}
-
-int pb_file_out_text(const char *directory, const char *file, const char *text, size_t bytes,
-                     struct pb_err *err, uint64_t *out_bytes, char out_sha256[65])
-{
-    struct pb_file_out *out = NULL;
-    int rc = pb_file_out_create(directory, file, err, &out);
-    if (rc < 0)
-        return rc;
-    pb_file_out_write(out, text, bytes);
-    rc = pb_file_out_close(out, err, out_bytes, out_sha256);
-    pb_file_out_destroy(out);
+out:
+    pb_file_out_destroy(file);
     return rc;
+}
+
+static int flush(struct pb_file_out *file, struct pb_err *err)
+{
+    pb_sha256_add(file->sum, file->buffer, file->held);
+    for (size_t done = 0; done < file->held;) {
+        ssize_t n = write(file->fd, file->buffer + done, file->held - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_product_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write", file->path);
+    }
+    file->flushed += file->held;
+    file->held = 0;
+    return 0;
+}
+
+int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
+                     size_t *out_bytes)
+{
+    if (file->held == PB_FILE_OUT_BYTES) {
+        int rc = flush(file, err);
+        if (rc != 0)
+            return rc;
+    }
+    *out_room = file->buffer + file->held;
+    *out_bytes = PB_FILE_OUT_BYTES - file->held;
+    return 0;
+}
+
+void pb_file_out_commit(struct pb_file_out *file, size_t bytes)
+{
+    file->held += bytes;
+}
+
+int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        void *room;
+        size_t n;
+        int rc = pb_file_out_room(file, err, &room, &n);
+        if (rc != 0)
+            return rc;
+        n = bytes < n ? bytes : n;
+        memcpy(room, from, n);
+        pb_file_out_commit(file, n);
+        from += n;
+        bytes -= n;
+    }
+    return 0;
+}
+
+uint64_t pb_file_out_at(const struct pb_file_out *file)
+{
+    return file->flushed + file->held;
+}
+
+int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65])
+{
+    int rc = flush(file, err);
+    if (rc != 0)
+        return rc;
+    if (pb_sha256_hex(file->sum, out_sha256) != 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
+    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
+        return pb_product_io_fail(err, errno, "cannot sync", file->path);
+    int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) != 0) {
+        rc = pb_product_io_fail(err, errno, "cannot close", file->path);
+        (void)unlink(file->path);
+        return rc;
+    }
+    return 0;
+}
+
+void pb_file_out_destroy(struct pb_file_out *file)
+{
+    if (file == NULL)
+        return;
+    if (file->fd >= 0) {
+        close(file->fd);
+        (void)unlink(file->path);
+    }
+    pb_sha256_destroy(file->sum);
+    free(file->buffer);
+    free(file);
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_OUT_H
 #define PB_FILE_OUT_H
-/* A file written once from front to back, with its SHA-256, and on the disk when close says so. The
- * first error sticks; close reports it. One thread. */
+/* A file written from front to back through one large buffer, its SHA-256 taken on the way.
+ * After an error it can only be destroyed. One thread. */
 #include "config/err.h"
 
 #include <stddef.h>
@@ -11,15 +11,21 @@
 
 struct pb_file_out;
 
-/* Creates <directory>/<file> (or empties it). 0 or a negative errno with *err filled. */
-int pb_file_out_create(const char *directory, const char *file, struct pb_err *err,
+/* Bytes it holds (the buffer). */
+#define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)
+
+/* Creates (or empties) the file. expected_bytes: 0, or how long it will be: the space is reserved
+ * where the filesystem can, so a full disk shows before the work. path is borrowed until destroy. */
+int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file);
-void pb_file_out_write(struct pb_file_out *out, const void *data, size_t bytes);
-/* Flushes to the disk; *out_bytes and out_sha256 are written on success only. Frees nothing. */
-int pb_file_out_close(struct pb_file_out *out, struct pb_err *err, uint64_t *out_bytes,
-                      char out_sha256[65]);
-void pb_file_out_destroy(struct pb_file_out *out); /* closes if need be; NULL is fine */
-/* All of it at once. */
-int pb_file_out_text(const char *directory, const char *file, const char *text, size_t bytes,
-                     struct pb_err *err, uint64_t *out_bytes, char out_sha256[65]);
+int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err);
+/* Room for up to *out_bytes > 0 bytes inside the buffer; what was filled in is added by commit. */
+int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
+                     size_t *out_bytes);
+void pb_file_out_commit(struct pb_file_out *file, size_t bytes);
+uint64_t pb_file_out_at(const struct pb_file_out *file); /* bytes added so far */
+/* Flushes, fsyncs, closes. */
+int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65]);
+/* Closes; a file that was not finished is removed. NULL is fine. */
+void pb_file_out_destroy(struct pb_file_out *file);
 #endif

@@ -22,6 +22,8 @@ struct encode {
     png_infop info;
     uint8_t *row;
     struct pb_file_out *out;
+    struct pb_err *err; /* of writing the file: the first error stays */
+    int rc;
     char message[128];
 };
 
@@ -42,7 +44,9 @@ static void on_warning(png_structp png, png_const_charp message)
 static void on_write(png_structp png, png_bytep data, size_t bytes)
 {
     struct encode *encode = png_get_io_ptr(png);
-    pb_file_out_write(encode->out, data, bytes);
+    encode->rc = pb_file_out_add(encode->out, data, bytes, encode->err);
+    if (encode->rc < 0)
+        png_error(png, "file");
 }
 
 static void on_flush(png_structp png)
@@ -103,7 +107,7 @@ static int encode_rows(struct encode *encode, const struct pb_png_options *optio
 
 int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err)
 {
-    struct encode encode = {.out = out};
+    struct encode encode = {.out = out, .err = err};
     int rc = 0;
     if (options->channels != 2 && options->channels != 4)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "a PNG has 2 or 4 channels, not %d",
@@ -115,8 +119,10 @@ int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, 
     if (encode.png == NULL || encode.info == NULL || encode.row == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "no memory to write a PNG");
     else if (encode_rows(&encode, options) != 0)
-        rc = pb_fail(err, PB_E_PIPELINE_PRODUCT, "a PNG of %u x %u cannot be written: %s",
-                     options->width, options->height, encode.message);
+        rc = encode.rc < 0
+                 ? encode.rc
+                 : pb_fail(err, PB_E_PIPELINE_PRODUCT, "a PNG of %u x %u cannot be written: %s",
+                           options->width, options->height, encode.message);
     free(encode.row);
     png_destroy_write_struct(&encode.png, &encode.info);
     return rc;

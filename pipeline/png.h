@@ -28,8 +28,7 @@ struct pb_png_options {
 
 #define PB_PNG_TEXTS_MAX 8
 
-/* Writes the image into out (whose own errors are reported by its close). 0, -EINVAL or -ENOMEM
- * with *err filled. */
+/* Adds the image to out. 0 or a negative errno with *err filled. */
 int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err);
 /* Bytes that a call needs besides its arguments, for the plan. */
 uint64_t pb_png_bytes(uint32_t width, int channels);

@@ -22,6 +22,7 @@ struct pb_pyramid_options {
         *grid; /* of level 0 tiles as they arrive; side_px a multiple of block_px */
     enum pb_order order;
     uint32_t tiles_in_flight; /* see struct pb_product_env */
+    uint32_t workers;         /* threads that call add(); 0 = not known, tiles_in_flight is taken */
     int32_t block_px;         /* power of two */
     uint32_t levels;          /* levels above 0 wanted; 0 = none */
     uint32_t n_bands;
@@ -33,6 +34,7 @@ struct pb_pyramid_options {
 /* Levels until both sides are at most block_px. */
 uint32_t pb_pyramid_levels(int32_t image_w, int32_t image_h, int32_t block_px);
 int32_t pb_pyramid_size(int32_t size_px, uint32_t level);
+/* What create() will allocate; UINT64_MAX when there is not even the memory to count it. */
 uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options);
 int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *err,
                       struct pb_pyramid **out_pyramid);

@@ -102,7 +102,7 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
                      (n + 2) * target * sizeof(float) + /* two to sort */
-                     pb_png_bytes((uint32_t)how.target_w, n == 1 ? 2 : 4);
+                     pb_png_bytes((uint32_t)how.target_w, n == 1 ? 2 : 4) + PB_FILE_OUT_BYTES;
     if (how.level > 0) {
         int32_t block_px;
         struct pb_grid grid = pyramid_grid(env->grid, &block_px);
@@ -333,13 +333,18 @@ static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_pr
         .user = (void *)(uintptr_t)q,
     };
     struct pb_file_out *file = NULL;
-    int rc = pb_file_out_create(q->env->directory, out->file, err, &file);
-    if (rc < 0)
-        return rc;
-    rc = pb_png_write(file, &options, err);
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", q->env->directory, out->file) < 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", out->file);
+    int rc = pb_file_out_create(path, 0, err, &file);
     if (rc == 0)
-        rc = pb_file_out_close(file, err, &out->bytes, out->sha256);
+        rc = pb_png_write(file, &options, err);
+    if (rc == 0) {
+        out->bytes = pb_file_out_at(file);
+        rc = pb_file_out_finish(file, err, out->sha256);
+    }
     pb_file_out_destroy(file);
+    free(path);
     return rc;
 }
 

@@ -5,8 +5,8 @@
  * check the files (file 2.1.0). Only what is known is written; an extension is named only when one
  * of its fields is there, as the schemas demand. "created" and "updated" are the only time stamps
  * in any product. */
-#include "pipeline/file_out.h"
 #include "pipeline/product.h"
+#include "pipeline/product_text.h"
 #include "pipeline/stac_asset.h"
 #include "pipeline/stac_geometry.h"
 #include "pipeline/stac_processing.h"
@@ -174,15 +174,10 @@ static int write_item(const struct pb_stac_item *item, struct pb_err *err)
 static int write_file(const struct pb_stac_item *item, struct pb_err *err,
                       struct pb_product_result *out)
 {
-    size_t bytes;
-    int rc = write_item(item, err);
-    if (rc < 0)
-        return rc;
-    const char *text = pb_json_text(item->json, &bytes);
-    if (text == NULL || item->lineage == NULL)
+    if (item->lineage == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write the STAC item");
-    return pb_file_out_text(item->env->directory, out->file, text, bytes, err, &out->bytes,
-                            out->sha256);
+    int rc = write_item(item, err);
+    return rc < 0 ? rc : pb_product_text(item->env, item->json, err, out);
 }
 
 static int stac_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,

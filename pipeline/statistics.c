@@ -12,9 +12,9 @@
  * shared. */
 #include "config/json_writer.h"
 #include "pipeline/exact_sum.h"
-#include "pipeline/file_out.h"
 #include "pipeline/histogram.h"
 #include "pipeline/product.h"
+#include "pipeline/product_text.h"
 
 #include <assert.h>
 #include <float.h>
@@ -294,12 +294,7 @@ static int write_json(const struct statistics *s, struct pb_json *json, struct p
         write_band(json, &s->result[b]);
     pb_json_end(json);
     pb_json_end(json);
-    size_t bytes;
-    const char *text = pb_json_text(json, &bytes);
-    if (text == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory to write the statistics");
-    return pb_file_out_text(s->env->directory, out->file, text, bytes, err, &out->bytes,
-                            out->sha256);
+    return pb_product_text(s->env, json, err, out);
 }
 
 static int statistics_finish(void *product, const struct pb_product_result *earlier,

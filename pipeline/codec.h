@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CODEC_H
+#define PB_CODEC_H
+/* Compression of one block. A codec is a table of functions; its working memory is a context, one a
+ * thread, made before the first block: encode allocates nothing. The output of encode depends on
+ * its input and the level only. */
+#include "config/config.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_codec {
+    const char *name;
+    uint16_t tiff_compression;                  /* value of tag 259 */
+    int min_level, max_level, default_level;    /* all 0 when the codec has none */
+    /* Most bytes encode() can make of `bytes`. */
+    size_t (*bound)(size_t bytes);
+    /* Bytes a context holds (an upper bound), for blocks of block_bytes. */
+    uint64_t (*context_bytes)(int level, size_t block_bytes);
+    /* level within the limits above. 0 or -ENOMEM. Thread: init. */
+    int (*create)(int level, size_t block_bytes, void **out_context);
+    /* bytes <= block_bytes; capacity >= bound(bytes). Returns 0 and the size, or -EIO. NULL in the
+     * codec "none", whose blocks are stored as they are. Thread: the context's one user. */
+    int (*encode)(void *context, const void *in, size_t bytes, void *out, size_t capacity,
+                  size_t *out_bytes);
+    void (*destroy)(void *context); /* NULL is fine */
+};
+
+extern const struct pb_codec pb_codec_none;
+extern const struct pb_codec pb_codec_deflate; /* codec_deflate.c */
+extern const struct pb_codec pb_codec_zstd;    /* codec_zstd.c */
+extern const struct pb_codec pb_codec_lzw;     /* codec_lzw.c */
+
+const struct pb_codec *pb_codec_of(enum pb_compress compress);
+/* The level that is used when the config says `level`: 0 is the codec's default. -EINVAL when the
+ * codec has no such level. */
+int pb_codec_level(const struct pb_codec *codec, int level, int *out_level);
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_QUANTIZE_H
+#define PB_QUANTIZE_H
+/* From float32 as pixels travel to the type a product stores. Integers are rounded to nearest even
+ * and saturate. NaN (and an infinity in a float product, which none may hold) becomes the nodata
+ * value; a NaN is always stored with the same bits. A valid value that would be stored as the
+ * nodata value moves to its neighbour in the type: to the side it came from, upwards when it was
+ * exactly nodata, and the other way where the type ends. So no valid pixel is ever lost and none
+ * moves by more than one step. Any thread. */
+#include "kernels/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pb_quantizer {
+    enum pb_type type;
+    double nodata;       /* as stored */
+    double below, above; /* what valid values that hit nodata become */
+};
+
+/* nodata: an integer of the type's range, or for floats a value that the type holds (rounded to
+ * float32 for PB_F32) or NaN. -EINVAL when it is not. */
+int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double nodata);
+/* in: n values; out: n values of the type, `step` samples apart (1 = packed). */
+void pb_quantize(const struct pb_quantizer *quantizer, const float *in, size_t n, void *out,
+                 size_t step);
+/* n times nodata, packed. */
+void pb_quantize_nodata(const struct pb_quantizer *quantizer, size_t n, void *out);
+#endif
