@@ -31,12 +31,15 @@ struct pb_raster_info {
     bool pixel_interleaved; /* all bands of a block decode together */
     bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
     bool lossy;
-    char compression[32]; /* "NONE", "DEFLATE", ... */
+    bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
+                      starts over */
+    uint64_t stored_block_bytes; /* of the largest block as it lies in the file */
+    char compression[32];        /* "NONE", "DEFLATE", ... */
     bool has_transform;
     double transform[6]; /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
                             invertible */
-    bool has_crs;
-    char crs_code[64]; /* "EPSG:32622" or "" */
+    bool has_crs;        /* of the image, else of its GCPs */
+    char crs_code[64];   /* "EPSG:32622" or "" */
     int32_t n_gcps;
     bool has_rpc;
     char datetime[32]; /* TIFFTAG_DATETIME as RFC 3339 (taken as UTC), or "" */
@@ -72,6 +75,14 @@ int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err);
  * a small floor). */
 void pb_raster_cache_reserve(int64_t bytes); /* negative gives back */
 
+/* What a plan must count for one reader (raster_memory.c; pure). pb_raster_reader_bytes: what an
+ * open raster holds outside the cache: one decoded and one stored block. pb_raster_cache_bytes: the
+ * part of the cache without which blocks are decoded more than once when windows like this one go
+ * along a row of the image: one block of every band when the window begins and ends on block
+ * columns or spans the image, else every block of the rows it touches. */
+uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info);
+uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window);
+
 /* A TIFF tag as it goes into a product. */
 struct pb_tiff_tag {
     uint16_t tag, type; /* TIFF field types: 2 ASCII, 3 SHORT, 12 DOUBLE, ... */
@@ -102,7 +113,9 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
 void pb_tiff_tags_free(struct pb_tiff_tags *tags);
 
 /* Footprint in longitude/latitude (WGS 84): the outline of the image, 4 corners and points along
- * the edges, counter- clockwise, closed (first = last). From the geotransform, else GCPs, else RPC.
+ * the edges, counter-clockwise, closed (first = last). From the geotransform, else GCPs, else RPC.
+ * Across the antimeridian longitudes run on past 180 (neighbours never jump), to be cut there; a
+ * footprint around a pole is led along the antimeridian and over the pole.
  * 0; -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
 struct pb_footprint {
     double lonlat[PB_BANDS_MAX][2];

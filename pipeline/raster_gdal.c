@@ -1,0 +1,798 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The one file that knows GDAL: opening, reading, and the metadata only GDAL can spell. It is long
+ * because GDAL's handles must not leak into other files; all that needs none of them lives apart
+ * (tiff_header.c, tiff_tags.c, outline.c, raster_memory.c, text_clean.c).
+ *
+ * GDAL talks by messages, not only by return values: some codecs hand out garbage with CE_None and
+ * an error message. So every call that matters runs with a collector installed for this thread, and
+ * one error message fails a read whatever the call returned.
+ *
+ * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
+ * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
+ * error names the block. Other layouts go band by band. */
+#include "pipeline/outline.h"
+#include "pipeline/raster.h"
+#include "pipeline/text_clean.h"
+#include "pipeline/tiff_header.h"
+#include "pipeline/tiff_tags.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+#include <gdal_alg.h>
+#include <gdal_frmts.h>
+#include <ogr_srs_api.h>
+
+#define CACHE_FLOOR_BYTES ((int64_t)1 << 20)
+
+struct pb_raster {
+    GDALDatasetH dataset;
+    char *path;
+    struct stat stat;  /* of the file that was opened */
+    int alpha_band;    /* 1-based; 0 = none, or a mask goes before it */
+    bool dataset_mask; /* GDAL's per-dataset mask that is no alpha band */
+    struct pb_raster_info info;
+};
+
+static const struct {
+    GDALDataType gdal;
+    int bytes;
+} types[PB_TYPE_COUNT] = {
+    [PB_U8] = {GDT_Byte, 1},     [PB_I16] = {GDT_Int16, 2},  [PB_U16] = {GDT_UInt16, 2},
+    [PB_I32] = {GDT_Int32, 4},   [PB_U32] = {GDT_UInt32, 4}, [PB_F32] = {GDT_Float32, 4},
+    [PB_F64] = {GDT_Float64, 8},
+};
+
+/* --- what GDAL says ---------------------------------------------------------------------------*/
+
+struct words {
+    unsigned n; /* errors, as opposed to warnings */
+    CPLErrorNum number;
+    char first[240];
+};
+
+static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *text)
+{
+    struct words *words = CPLGetErrorHandlerUserData();
+    if (severity < CE_Failure || words->n++ > 0)
+        return;
+    words->number = number;
+    (void)pb_text_clean(text, words->first, sizeof words->first);
+}
+
+/* Collects this thread's messages until unlisten. */
+static void listen(struct words *words)
+{
+    *words = (struct words){0};
+    CPLErrorReset();
+    CPLPushErrorHandlerEx(hear, words);
+}
+
+static void unlisten(void)
+{
+    CPLPopErrorHandler();
+    CPLErrorReset();
+}
+
+static bool says(const struct words *words, const char *part)
+{
+    return strstr(words->first, part) != NULL;
+}
+
+static const char *said(const struct words *words)
+{
+    return words->first[0] ? words->first : "no reason given";
+}
+
+/* --- once per process -------------------------------------------------------------------------*/
+
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER; /* protects cache_bytes */
+static int64_t cache_bytes;
+
+static void init_once(void)
+{
+    /* Set here so that they win over the environment. */
+    static const char *const options[][2] = {
+        {"GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR"},
+        {"GDAL_PAM_ENABLED", "NO"},
+        {"GDAL_NUM_THREADS", "1"},
+        {"GTIFF_IGNORE_READ_ERRORS", "NO"},
+        {"GTIFF_DIRECT_IO", "NO"},
+        {"GTIFF_VIRTUAL_MEM_IO", "NO"},
+        {"GTIFF_POINT_GEO_IGNORE", "FALSE"},
+        {"GDAL_ENABLE_TIFF_SPLIT", "YES"}, /* huge strips row by row instead of at once */
+        {"CPL_DEBUG", "OFF"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        CPLSetConfigOption(options[i][0], options[i][1]);
+    OSRSetPROJEnableNetwork(0);
+    GDALRegister_GTiff();
+    GDALSetCacheMax64(CACHE_FLOOR_BYTES);
+}
+
+void pb_raster_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, init_once);
+}
+
+void pb_raster_cache_reserve(int64_t bytes)
+{
+    pthread_mutex_lock(&cache_lock);
+    cache_bytes += bytes;
+    assert(cache_bytes >= 0);
+    GDALSetCacheMax64(cache_bytes + CACHE_FLOOR_BYTES);
+    pthread_mutex_unlock(&cache_lock);
+}
+
+const char *pb_raster_library(void)
+{
+    return "GDAL " GDAL_RELEASE_NAME;
+}
+
+/* --- open -------------------------------------------------------------------------------------*/
+
+static int64_t mtime_ns(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+/* The file itself and its header, before GDAL sees it. */
+static int look(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                struct stat *out_stat, struct pb_tiff_header *out_header)
+{
+    int rc = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return pb_fail_at(err, PB_E_INPUT_MISSING, path, 0, 0, "cannot open the file: %s",
+                          strerror(errno));
+    if (fstat(fd, out_stat) < 0)
+        rc = pb_fail_at(err, PB_E_SYSTEM, path, 0, 0, "cannot stat: %s", strerror(errno));
+    else if (!S_ISREG(out_stat->st_mode))
+        rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
+    else
+        rc = pb_tiff_header_read(fd, (uint64_t)out_stat->st_size, path, limits, err, out_header);
+    (void)close(fd);
+    return rc;
+}
+
+static enum pb_code open_code(const struct words *words)
+{
+    if (words->number == CPLE_OutOfMemory)
+        return PB_E_MEMORY;
+    if (says(words, "Too large block size") || says(words, "Too many blocks"))
+        return PB_E_INPUT_LIMIT;
+    if (words->number == CPLE_NotSupported || says(words, "missing codec") ||
+        says(words, "nsupported") || says(words, "not supported") ||
+        says(words, "Cannot open TIFF file"))
+        return PB_E_INPUT_UNSUPPORTED;
+    return PB_E_INPUT_DAMAGED;
+}
+
+static int open_dataset(struct pb_raster *raster, const char *path, struct pb_err *err)
+{
+    static const char *const drivers[] = {"GTiff", NULL};
+    static const char *const options[] = {"GEOREF_SOURCES=INTERNAL", NULL};
+    struct words words;
+    /* Names such as GTIFF_DIR:1:x.tif or /vsicurl/... mean something to GDAL; a path does not. */
+    if (asprintf(&raster->path, "%s%s", path[0] == '/' ? "" : "./", path) < 0) {
+        raster->path = NULL;
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
+    }
+    if (strncmp(path, "/vsi", 4) == 0)
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, path, 0, 0,
+                          "paths that begin with /vsi have a meaning of their own in GDAL");
+    listen(&words);
+    raster->dataset =
+        GDALOpenEx(raster->path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, drivers,
+                   options, NULL);
+    unlisten();
+    if (raster->dataset == NULL)
+        return pb_fail_at(err, open_code(&words), path, 0, 0, "GDAL cannot open it: %s",
+                          said(&words));
+    return 0;
+}
+
+static bool is_lossy(GDALDatasetH dataset, const char *compression)
+{
+    const char *kind = GDALGetMetadataItem(dataset, "COMPRESSION_REVERSIBILITY", "IMAGE_STRUCTURE");
+    const char *error = GDALGetMetadataItem(dataset, "MAX_Z_ERROR", "IMAGE_STRUCTURE");
+    if (strstr(compression, "JPEG") != NULL)
+        return true;
+    if (strcmp(compression, "WEBP") == 0 || strcmp(compression, "JXL") == 0)
+        return kind == NULL || strncmp(kind, "LOSSLESS", 8) != 0;
+    return strstr(compression, "LERC") != NULL && error != NULL && CPLAtof(error) > 0;
+}
+
+/* "2020:02:19 11:02:03" -> "2020-02-19T11:02:03Z"; anything else gives "". */
+static void read_datetime(GDALDatasetH dataset, char out[32])
+{
+    const char *text = GDALGetMetadataItem(dataset, "TIFFTAG_DATETIME", NULL);
+    unsigned y, mo, d, h, mi, s;
+    int used = 0;
+    out[0] = '\0';
+    if (text == NULL ||
+        sscanf(text, "%4u:%2u:%2u %2u:%2u:%2u%n", &y, &mo, &d, &h, &mi, &s, &used) != 6)
+        return;
+    if (text[used] == '\0' && y > 0 && mo >= 1 && mo <= 12 && d >= 1 && d <= 31 && h < 24 &&
+        mi < 60 && s < 61)
+        (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02uZ", y, mo, d, h, mi, s);
+}
+
+/* GDAL takes nonsense in the nodata tag for 0. */
+static bool is_number(const char *text)
+{
+    char *end = NULL;
+    (void)CPLStrtod(text, &end);
+    while (end != NULL && *end == ' ')
+        end++;
+    return text[0] != '\0' && end != text && *end == '\0';
+}
+
+static void read_band(struct pb_raster *raster, const struct pb_tiff_header *header, int i)
+{
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, i + 1);
+    struct pb_raster_band *out = &raster->info.band[i];
+    int has = 0;
+    out->nodata = GDALGetRasterNoDataValue(band, &has);
+    out->has_nodata = has && is_number(header->nodata);
+    out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand;
+    (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
+    out->scale = GDALGetRasterScale(band, &has);
+    out->offset = GDALGetRasterOffset(band, &has);
+    if (out->is_alpha && raster->alpha_band == 0)
+        raster->alpha_band = i + 1;
+}
+
+static OGRSpatialReferenceH srs_of(const struct pb_raster *raster)
+{
+    OGRSpatialReferenceH srs = GDALGetSpatialRef(raster->dataset);
+    return srs != NULL ? srs : GDALGetGCPSpatialRef(raster->dataset);
+}
+
+static void read_place(struct pb_raster *raster)
+{
+    struct pb_raster_info *info = &raster->info;
+    double transform[6], inverse[6];
+    bool fine = GDALGetGeoTransform(raster->dataset, transform) == CE_None;
+    for (int i = 0; fine && i < 6; i++)
+        fine = isfinite(transform[i]);
+    fine = fine && GDALInvGeoTransform(transform, inverse);
+    for (int i = 0; fine && i < 6; i++)
+        fine = isfinite(inverse[i]);
+    info->has_transform = fine;
+    if (fine)
+        memcpy(info->transform, transform, sizeof transform);
+    info->n_gcps = GDALGetGCPCount(raster->dataset);
+    info->has_rpc = GDALGetMetadata(raster->dataset, "RPC") != NULL;
+    OGRSpatialReferenceH srs = srs_of(raster);
+    info->has_crs = srs != NULL;
+    const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
+    const char *code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
+    char both[sizeof info->crs_code];
+    if (name != NULL && code != NULL &&
+        snprintf(both, sizeof both, "%s:%s", name, code) < (int)sizeof both)
+        (void)pb_text_clean(both, info->crs_code, sizeof info->crs_code);
+}
+
+static int read_type(struct pb_raster *raster, struct pb_err *err)
+{
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, 1);
+    GDALDataType type = GDALGetRasterDataType(band);
+    const char *pixel = GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
+    int i = 0;
+    while (i < PB_TYPE_COUNT && types[i].gdal != type)
+        i++;
+    if (pixel != NULL && strcmp(pixel, "SIGNEDBYTE") == 0)
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->path, 0, 0,
+                          "its pixels are signed 8-bit integers; pushbroom reads Byte, Int16, "
+                          "UInt16, Int32, UInt32, Float32 and Float64");
+    if (i == PB_TYPE_COUNT)
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->path, 0, 0,
+                          "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
+                          "Float32 and Float64",
+                          GDALGetDataTypeName(type));
+    raster->info.type = (enum pb_type)i;
+    return 0;
+}
+
+static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *header,
+                       struct pb_err *err)
+{
+    struct pb_raster_info *info = &raster->info;
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, 1);
+    const char *interleave = GDALGetMetadataItem(raster->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
+    const char *compression =
+        GDALGetMetadataItem(raster->dataset, "COMPRESSION", "IMAGE_STRUCTURE");
+    GDALGetBlockSize(band, &info->block_w, &info->block_h);
+    info->pixel_interleaved =
+        info->n_bands > 1 && interleave != NULL && strcmp(interleave, "PIXEL") == 0;
+    (void)pb_text_clean(compression ? compression : "NONE", info->compression,
+                        sizeof info->compression);
+    info->lossy = is_lossy(raster->dataset, info->compression);
+    info->top_down = header->one_strip && info->block_h < info->height;
+    info->stored_block_bytes = header->stored_block_max;
+    for (int i = 0; i < info->n_bands; i++)
+        read_band(raster, header, i);
+    int flags = GDALGetMaskFlags(band);
+    raster->dataset_mask = (flags & GMF_PER_DATASET) && !(flags & GMF_ALPHA);
+    if (raster->dataset_mask)
+        raster->alpha_band = 0;
+    info->has_mask = raster->dataset_mask || raster->alpha_band > 0;
+    if (info->width != header->width || info->height != header->height)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0,
+                          "its header is contradictory: %d x %d or %d x %d pixels",
+                          (int)header->width, (int)header->height, (int)info->width,
+                          (int)info->height);
+    return 0;
+}
+
+/* The limits once more, on what GDAL made of the header. */
+static int check_limits(const struct pb_raster *raster, const struct pb_limits *limits,
+                        struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
+    uint64_t pixels = (uint64_t)info->block_w * (uint64_t)info->block_h;
+    if (info->block_w < 1 || info->block_h < 1)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0, "its blocks have no size");
+    if (pixels > limits->max_block_bytes / ((uint64_t)types[info->type].bytes * planes))
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
+                          "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
+                          "bytes (max_block)",
+                          (int)info->block_w, (int)info->block_h, (unsigned long long)planes,
+                          (unsigned long long)limits->max_block_bytes);
+    return 0;
+}
+
+static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
+                     const struct pb_tiff_header *header, struct pb_err *err)
+{
+    struct pb_raster_info *info = &raster->info;
+    struct words words; /* metadata that GDAL complains about is taken as far as it goes */
+    int n_bands = GDALGetRasterCount(raster->dataset);
+    if (n_bands < 1)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0, "the file has no bands");
+    if (n_bands > limits->max_bands || n_bands > PB_BANDS_MAX)
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
+                          "the file has %d bands; at most %d are taken", n_bands,
+                          limits->max_bands < PB_BANDS_MAX ? (int)limits->max_bands : PB_BANDS_MAX);
+    info->width = GDALGetRasterXSize(raster->dataset);
+    info->height = GDALGetRasterYSize(raster->dataset);
+    info->n_bands = n_bands;
+    info->file_bytes = (uint64_t)raster->stat.st_size;
+    info->file_mtime_ns = mtime_ns(&raster->stat);
+    int rc = read_type(raster, err);
+    if (rc < 0)
+        return rc;
+    listen(&words);
+    rc = read_layout(raster, header, err);
+    if (rc == 0) {
+        read_place(raster);
+        read_datetime(raster->dataset, info->datetime);
+        rc = check_limits(raster, limits, err);
+    }
+    unlisten();
+    return rc;
+}
+
+int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                   struct pb_raster **out_raster)
+{
+    struct pb_tiff_header header;
+    struct pb_raster *raster = calloc(1, sizeof *raster);
+    if (raster == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
+    int rc = look(path, limits, err, &raster->stat, &header);
+    if (rc == 0)
+        rc = open_dataset(raster, path, err);
+    if (rc == 0)
+        rc = read_info(raster, limits, &header, err);
+    if (rc == 0)
+        rc = pb_raster_unchanged(raster, err); /* header and pixels come from one file */
+    if (rc == 0)
+        *out_raster = raster;
+    else
+        pb_raster_close(raster);
+    return rc;
+}
+
+void pb_raster_close(struct pb_raster *raster)
+{
+    struct words words;
+    if (raster == NULL)
+        return;
+    listen(&words);
+    GDALClose(raster->dataset);
+    unlisten();
+    free(raster->path);
+    free(raster);
+}
+
+const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster)
+{
+    return &raster->info;
+}
+
+int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
+{
+    const struct stat *was = &raster->stat;
+    struct stat is;
+    if (stat(raster->path, &is) < 0)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
+                          "the file is no longer there: %s", strerror(errno));
+    if (is.st_dev != was->st_dev || is.st_ino != was->st_ino)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
+                          "the file was replaced by another one while it was read");
+    if (is.st_size != was->st_size || mtime_ns(&is) != mtime_ns(was))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
+                          "the file was written to while it was read (%lld bytes, then %lld)",
+                          (long long)was->st_size, (long long)is.st_size);
+    return 0;
+}
+
+/* --- read -------------------------------------------------------------------------------------*/
+
+/* A read in progress. */
+struct read {
+    struct pb_raster *raster;
+    const struct pb_rect *rect;
+    char *data;
+    size_t row_bytes, plane_bytes;
+    struct words words;
+    int band;              /* the one that failed; 0 = the mask */
+    struct pb_rect failed; /* the part of rect that failed */
+};
+
+/* Reads part (image coordinates, inside rect) of one band to its place. */
+static bool read_part(struct read *read, const struct pb_rect *part, int band, size_t plane)
+{
+    enum pb_type type = read->raster->info.type;
+    char *to = read->data + plane * read->plane_bytes +
+               (size_t)(part->y - read->rect->y) * read->row_bytes +
+               (size_t)(part->x - read->rect->x) * (size_t)types[type].bytes;
+    CPLErr rc = GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read, part->x,
+                               part->y, part->w, part->h, to, part->w, part->h, types[type].gdal,
+                               types[type].bytes, (GSpacing)read->row_bytes, NULL);
+    if (rc == CE_None && read->words.n == 0)
+        return true;
+    read->band = band;
+    read->failed = *part;
+    return false;
+}
+
+static int32_t min_px(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool read_by_block(struct read *read, const int32_t *bands, size_t n_bands)
+{
+    const struct pb_raster_info *info = &read->raster->info;
+    const struct pb_rect *rect = read->rect;
+    struct pb_rect part;
+    for (part.y = rect->y; part.y < rect->y + rect->h; part.y += part.h) {
+        part.h = min_px(info->block_h - part.y % info->block_h, rect->y + rect->h - part.y);
+        for (part.x = rect->x; part.x < rect->x + rect->w; part.x += part.w) {
+            part.w = min_px(info->block_w - part.x % info->block_w, rect->x + rect->w - part.x);
+            for (size_t i = 0; i < n_bands; i++) {
+                if (!read_part(read, &part, bands[i], i))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool read_by_band(struct read *read, const int32_t *bands, size_t n_bands)
+{
+    for (size_t i = 0; i < n_bands; i++) {
+        if (!read_part(read, read->rect, bands[i], i))
+            return false;
+    }
+    return true;
+}
+
+/* An alpha of another type is clamped to bytes: below one half counts as 0. */
+static bool read_mask(struct read *read, uint8_t *mask)
+{
+    const struct pb_raster *raster = read->raster;
+    const struct pb_rect *rect = read->rect;
+    size_t n = (size_t)rect->w * (size_t)rect->h;
+    if (!raster->info.has_mask) {
+        memset(mask, 255, n);
+        return true;
+    }
+    GDALRasterBandH band = raster->dataset_mask
+                               ? GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1))
+                               : GDALGetRasterBand(raster->dataset, raster->alpha_band);
+    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, mask, rect->w,
+                               rect->h, GDT_Byte, 1, rect->w, NULL);
+    read->band = 0;
+    read->failed = *rect;
+    return rc == CE_None && read->words.n == 0;
+}
+
+static int read_failed(const struct read *read, struct pb_err *err)
+{
+    const struct words *words = &read->words;
+    const struct pb_rect *r = &read->failed;
+    enum pb_code code = PB_E_INPUT_DAMAGED;
+    char band[24] = "mask";
+    int rc = pb_raster_unchanged(read->raster, err);
+    if (rc < 0)
+        return rc; /* the better explanation */
+    if (words->number == CPLE_OutOfMemory)
+        code = PB_E_MEMORY;
+    else if (says(words, "Read error") || says(words, "Seek error") ||
+             says(words, "Cannot read offset"))
+        code = PB_E_INPUT_TRUNCATED;
+    if (read->band > 0)
+        (void)snprintf(band, sizeof band, "band %d", read->band);
+    return pb_fail_at(err, code, read->raster->path, 0, 0,
+                      "%s, window at x %d, y %d of %d x %d pixels cannot be read: %s", band,
+                      (int)r->x, (int)r->y, (int)r->w, (int)r->h, said(words));
+}
+
+int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
+                   size_t n_bands, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
+                   struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    struct read read = {.raster = raster,
+                        .rect = rect,
+                        .data = data,
+                        .row_bytes = row_bytes,
+                        .plane_bytes = plane_bytes};
+    if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
+        rect->w > info->width - rect->x || rect->h > info->height - rect->y)
+        return pb_fail_at(err, PB_E_SYSTEM, raster->path, 0, 0,
+                          "a window outside the image was asked for (%d, %d, %d x %d)",
+                          (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
+    for (size_t i = 0; i < n_bands; i++) {
+        if (bands[i] < 1 || bands[i] > info->n_bands)
+            return pb_fail_at(err, PB_E_PIPELINE_BAND, raster->path, 0, 0,
+                              "band %d does not exist; the file has %d", (int)bands[i],
+                              (int)info->n_bands);
+    }
+    listen(&read.words);
+    bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
+                                        : read_by_band(&read, bands, n_bands);
+    if (fine && mask != NULL)
+        fine = read_mask(&read, mask);
+    unlisten();
+    return fine ? 0 : read_failed(&read, err);
+}
+
+/* --- metadata for products --------------------------------------------------------------------*/
+
+static void copy_place(const struct pb_raster *raster, GDALDatasetH to)
+{
+    GDALDatasetH from = raster->dataset;
+    const char *point = GDALGetMetadataItem(from, GDALMD_AREA_OR_POINT, NULL);
+    OGRSpatialReferenceH srs = GDALGetSpatialRef(from);
+    if (point != NULL) /* before the transform, which it shifts by half a pixel as it is written */
+        (void)GDALSetMetadataItem(to, GDALMD_AREA_OR_POINT, point, NULL);
+    if (srs != NULL)
+        (void)GDALSetSpatialRef(to, srs);
+    if (raster->info.has_transform) {
+        double transform[6];
+        memcpy(transform, raster->info.transform, sizeof transform);
+        (void)GDALSetGeoTransform(to, transform);
+    } else if (raster->info.n_gcps > 0) {
+        (void)GDALSetGCPs2(to, raster->info.n_gcps, GDALGetGCPs(from), GDALGetGCPSpatialRef(from));
+    }
+    char **rpc = GDALGetMetadata(from, "RPC");
+    if (rpc != NULL)
+        (void)GDALSetMetadata(to, rpc, "RPC");
+}
+
+static bool write_small(const struct pb_raster *raster, const struct pb_geo_extra *extra,
+                        const char *name)
+{
+    static const char *const options[] = {"PROFILE=GDALGeoTIFF", "PHOTOMETRIC=MINISBLACK",
+                                          "INTERLEAVE=PIXEL", "BIGTIFF=NO", NULL};
+    int n = extra->n_bands > 0 ? (int)extra->n_bands : 1;
+    GDALDatasetH to = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, n,
+                                 types[extra->type].gdal, (char **)(uintptr_t)options);
+    if (to == NULL)
+        return false;
+    copy_place(raster, to);
+    for (int i = 0; i < n; i++) {
+        GDALRasterBandH band = GDALGetRasterBand(to, i + 1);
+        if (extra->band_names != NULL && extra->band_names[i] != NULL)
+            GDALSetDescription(band, extra->band_names[i]);
+        if (extra->has_nodata)
+            (void)GDALSetRasterNoDataValue(band, extra->nodata);
+    }
+    GDALClose(to);
+    return true;
+}
+
+int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
+                       struct pb_err *err, struct pb_tiff_tags *out_tags)
+{
+    static const uint16_t wanted[] = {33550, 33922, 34264, 34735, 34736,
+                                      34737, 42112, 42113, 50844};
+    struct words words;
+    char name[64];
+    vsi_l_offset n_bytes = 0;
+    int rc = -EIO;
+    (void)snprintf(name, sizeof name, "/vsimem/pb_geo_tags_%p.tif", (void *)raster);
+    listen(&words);
+    bool fine = write_small(raster, extra, name);
+    const GByte *bytes = fine ? VSIGetMemFileBuffer(name, &n_bytes, FALSE) : NULL;
+    if (bytes != NULL)
+        rc = pb_tiff_tags_take(bytes, (size_t)n_bytes, wanted, sizeof wanted / sizeof wanted[0],
+                               out_tags);
+    if (fine)
+        (void)VSIUnlink(name);
+    unlisten();
+    if (rc < 0)
+        return pb_fail_at(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM, raster->path, 0, 0,
+                          "its georeferencing cannot be put into a product: %s", said(&words));
+    return 0;
+}
+
+/* --- footprint and CRS ------------------------------------------------------------------------*/
+
+#define N PB_OUTLINE_POINTS
+
+/* Coordinates of srs -> longitude, latitude (WGS 84). */
+static bool to_lonlat(OGRSpatialReferenceH srs, double xy[N][2])
+{
+    double x[N], y[N];
+    bool fine = false;
+    if (srs == NULL)
+        return false;
+    OGRSpatialReferenceH from = OSRClone(srs), wgs84 = OSRNewSpatialReference(NULL);
+    OGRCoordinateTransformationH transformation = NULL;
+    OSRSetAxisMappingStrategy(from, OAMS_TRADITIONAL_GIS_ORDER);
+    OSRSetAxisMappingStrategy(wgs84, OAMS_TRADITIONAL_GIS_ORDER);
+    if (OSRImportFromEPSG(wgs84, 4326) == OGRERR_NONE)
+        transformation = OCTNewCoordinateTransformation(from, wgs84);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = xy[i][0];
+        y[i] = xy[i][1];
+    }
+    if (transformation != NULL)
+        fine = OCTTransform(transformation, N, x, y, NULL);
+    for (size_t i = 0; fine && i < N; i++) {
+        xy[i][0] = x[i];
+        xy[i][1] = y[i];
+    }
+    if (transformation != NULL)
+        OCTDestroyCoordinateTransformation(transformation);
+    OSRDestroySpatialReference(from);
+    OSRDestroySpatialReference(wgs84);
+    return fine;
+}
+
+static bool by_transform(const struct pb_raster *raster, double xy[N][2])
+{
+    if (!raster->info.has_transform)
+        return false;
+    for (size_t i = 0; i < N; i++)
+        GDALApplyGeoTransform((double *)(uintptr_t)raster->info.transform, xy[i][0], xy[i][1],
+                              &xy[i][0], &xy[i][1]);
+    return to_lonlat(srs_of(raster), xy);
+}
+
+/* Runs one of GDAL's transformers (pixel -> ground) over the points. */
+static bool run_transformer(GDALTransformerFunc transform, void *arg, double xy[N][2])
+{
+    double x[N], y[N], z[N] = {0};
+    int ok[N];
+    for (size_t i = 0; i < N; i++) {
+        x[i] = xy[i][0];
+        y[i] = xy[i][1];
+    }
+    bool fine = transform(arg, FALSE, N, x, y, z, ok);
+    for (size_t i = 0; fine && i < N; i++) {
+        fine = ok[i];
+        xy[i][0] = x[i];
+        xy[i][1] = y[i];
+    }
+    return fine;
+}
+
+static bool by_gcps(const struct pb_raster *raster, double xy[N][2])
+{
+    if (raster->info.n_gcps < 3)
+        return false;
+    void *arg =
+        GDALCreateGCPTransformer(raster->info.n_gcps, GDALGetGCPs(raster->dataset), 0, FALSE);
+    bool fine = arg != NULL && run_transformer(GDALGCPTransform, arg, xy);
+    if (arg != NULL)
+        GDALDestroyGCPTransformer(arg);
+    return fine && to_lonlat(GDALGetGCPSpatialRef(raster->dataset), xy);
+}
+
+/* At the RPC's own mean height; the terrain is not known here. */
+static bool by_rpc(const struct pb_raster *raster, double xy[N][2])
+{
+    GDALRPCInfoV2 rpc;
+    char height[64];
+    if (!raster->info.has_rpc ||
+        !GDALExtractRPCInfoV2(GDALGetMetadata(raster->dataset, "RPC"), &rpc))
+        return false;
+    const double scales[] = {rpc.dfLINE_SCALE, rpc.dfSAMP_SCALE, rpc.dfLAT_SCALE, rpc.dfLONG_SCALE,
+                             rpc.dfHEIGHT_SCALE};
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        if (!isfinite(scales[i]) || scales[i] == 0)
+            return false;
+    }
+    (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", rpc.dfHEIGHT_OFF);
+    const char *const options[] = {height, NULL};
+    void *arg = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
+    bool fine = arg != NULL && run_transformer(GDALRPCTransform, arg, xy);
+    if (arg != NULL)
+        GDALDestroyRPCTransformer(arg);
+    return fine;
+}
+
+int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footprint)
+{
+    static bool (*const ways[])(const struct pb_raster *, double[N][2]) = {by_transform, by_gcps,
+                                                                           by_rpc};
+    struct words words; /* why a way does not work is of no interest */
+    int rc = -ENODATA;
+    listen(&words);
+    for (size_t i = 0; rc < 0 && i < sizeof ways / sizeof ways[0]; i++) {
+        double points[N][2];
+        pb_outline_pixels(raster->info.width, raster->info.height, points);
+        if (ways[i](raster, points))
+            rc = pb_outline_footprint(points, out_footprint);
+    }
+    unlisten();
+    return rc;
+}
+
+enum crs_text { CRS_WKT2, CRS_PROJJSON };
+
+static char *crs_text(const struct pb_raster *raster, enum crs_text kind)
+{
+    static const char *const wkt2[] = {"FORMAT=WKT2_2019", "MULTILINE=NO", NULL};
+    static const char *const json[] = {"MULTILINE=NO", NULL};
+    OGRSpatialReferenceH srs = srs_of(raster);
+    struct words words;
+    char *text = NULL, *copy = NULL;
+    OGRErr rc = OGRERR_FAILURE;
+    if (srs == NULL)
+        return NULL;
+    listen(&words);
+    if (kind == CRS_WKT2)
+        rc = OSRExportToWktEx(srs, &text, wkt2);
+    else
+        rc = OSRExportToPROJJSON(srs, &text, json);
+    unlisten();
+    if (rc == OGRERR_NONE && text != NULL && text[0] != '\0')
+        copy = strdup(text);
+    CPLFree(text);
+    return copy;
+}
+
+char *pb_raster_wkt2(struct pb_raster *raster)
+{
+    return crs_text(raster, CRS_WKT2);
+}
+
+char *pb_raster_projjson(struct pb_raster *raster)
+{
+    return crs_text(raster, CRS_PROJJSON);
+}
