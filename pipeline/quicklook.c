@@ -81,6 +81,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
         .grid = grid,
         .order = env->order,
         .tiles_in_flight = env->tiles_in_flight,
+        .workers = env->workers,
         .block_px = block_px,
         .levels = (uint32_t)level,
         .n_bands = n_bands,

@@ -12,6 +12,8 @@
 
 #define FORMAT_NAME "pushbroom"
 
+enum { FORMULA_TEXT = 2048, RULE_TEXT = 160 };
+
 /* --- the input rule --------------------------------------------------------------------------- */
 
 /* pb_number_text is for finite numbers; a nodata value may be NaN. */
@@ -61,7 +63,7 @@ static void say_input(FILE *text, const struct pb_product_env *env)
 {
     const struct pb_input_config *input = &env->pipeline->input;
     const struct pb_raster_info *info = env->info;
-    char rule[160], number[PB_NUMBER_TEXT], tag_offset[PB_NUMBER_TEXT];
+    char rule[RULE_TEXT], number[PB_NUMBER_TEXT], tag_offset[PB_NUMBER_TEXT];
     input_rule(input, rule, sizeof rule);
     (void)fprintf(text, "Input: %s (input.scale, input.offset of pipeline %s).", rule,
                   env->pipeline->name);
@@ -101,17 +103,61 @@ static const char *name_made(const struct pb_arg_item *item)
     return item->key ? item->key : item->text;
 }
 
-/* The formula an item of a parameter gives to a band; NULL = none. */
-static const char *formula_of(const struct pb_step_config *step, const struct pb_param *param,
-                              const struct pb_arg_item *item)
+/* The value an index step uses for a constant; false when the name is not one or has no value. */
+static bool constant_of(const struct pb_step_config *step, const char *name, double *out_value)
 {
-    if (param->type == PB_PARAM_EXPRS)
-        return item->text;
-    if (param->type == PB_PARAM_NAMES && is_index(step)) {
-        const struct pb_index *index = pb_index_find(item->text);
-        return index ? index->formula : NULL;
+    const struct pb_index_constant *constant = pb_index_constant_find(name);
+    if (constant == NULL)
+        return false;
+    for (size_t p = 0; p < step->op->n_params; p++)
+        for (size_t i = 0; step->op->params[p].type == PB_PARAM_NUMBERS && i < step->args.arg[p].n;
+             i++) {
+            const struct pb_arg_item *item = &step->args.arg[p].items[i];
+            if (item->key != NULL && strcmp(item->key, name) == 0) {
+                *out_value = item->num;
+                return true;
+            }
+        }
+    *out_value = constant->value;
+    return constant->has_default;
+}
+
+/* "g * (N - R) / (N + L) with g = 2.5, L = 1" */
+static void index_formula(const struct pb_step_config *step, const struct pb_index *index,
+                          char out[FORMULA_TEXT])
+{
+    size_t used = (size_t)snprintf(out, FORMULA_TEXT, "%s", index->formula);
+    const char *separator = " with ";
+    for (const char *at = index->bands; *at != '\0' && used < FORMULA_TEXT;) {
+        char name[64], number[PB_NUMBER_TEXT];
+        double value;
+        size_t length = strcspn(at, " ");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
+        at += length;
+        at += strspn(at, " ");
+        if (!constant_of(step, name, &value))
+            continue;
+        number_text(value, number);
+        used +=
+            (size_t)snprintf(out + used, FORMULA_TEXT - used, "%s%s = %s", separator, name, number);
+        separator = ", ";
     }
-    return NULL;
+}
+
+/* The formula an item of a parameter gives to a band; false = none. */
+static bool formula_of(const struct pb_step_config *step, const struct pb_param *param,
+                       const struct pb_arg_item *item, char out[FORMULA_TEXT])
+{
+    if (param->type == PB_PARAM_EXPRS) {
+        (void)snprintf(out, FORMULA_TEXT, "%s", item->text);
+        return true;
+    }
+    const struct pb_index *index = NULL;
+    if (param->type == PB_PARAM_NAMES && is_index(step))
+        index = pb_index_find(item->text);
+    if (index != NULL)
+        index_formula(step, index, out);
+    return index != NULL;
 }
 
 static bool makes_formulas(const struct pb_step_config *step)
@@ -149,13 +195,12 @@ static void say_step(FILE *text, const struct pb_step_config *step)
         const struct pb_param *param = &step->op->params[p];
         for (size_t i = 0; i < step->args.arg[p].n; i++) {
             const struct pb_arg_item *item = &step->args.arg[p].items[i];
-            const char *formula = formula_of(step, param, item);
-            char number[PB_NUMBER_TEXT];
+            char formula[FORMULA_TEXT], number[PB_NUMBER_TEXT];
             const char *value;
             value_text(param, item, number, &value);
             (void)fprintf(text, "%s ", first ? "" : ",");
             first = false;
-            if (formula != NULL)
+            if (formula_of(step, param, item, formula))
                 (void)fprintf(text, "%s = %s", name_made(item), formula);
             else if (item->key != NULL)
                 (void)fprintf(text, "%s.%s = %s", param->name, item->key, value);
@@ -233,8 +278,8 @@ static void write_step(struct pb_json *json, const struct pb_step_config *step)
         for (size_t p = 0; p < step->op->n_params; p++)
             for (size_t i = 0; i < step->args.arg[p].n; i++) {
                 const struct pb_arg_item *item = &step->args.arg[p].items[i];
-                const char *formula = formula_of(step, &step->op->params[p], item);
-                if (formula != NULL)
+                char formula[FORMULA_TEXT];
+                if (formula_of(step, &step->op->params[p], item, formula))
                     pb_json_string(json, name_made(item), formula);
             }
         pb_json_end(json);
@@ -250,7 +295,7 @@ static void write_step(struct pb_json *json, const struct pb_step_config *step)
 void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env)
 {
     const struct pb_input_config *input = &env->pipeline->input;
-    char rule[160];
+    char rule[RULE_TEXT];
     input_rule(input, rule, sizeof rule);
     pb_json_object(json, "processing:expression");
     pb_json_string(json, "format", FORMAT_NAME);
@@ -277,16 +322,17 @@ void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env)
 
 /* --- one band --------------------------------------------------------------------------------- */
 
-static const char *step_formula(const struct pb_step_config *step, const char *band)
+static bool step_formula(const struct pb_step_config *step, const char *band,
+                         char out[FORMULA_TEXT])
 {
     for (size_t p = 0; p < step->op->n_params; p++)
         for (size_t i = 0; i < step->args.arg[p].n; i++) {
             const struct pb_arg_item *item = &step->args.arg[p].items[i];
-            const char *formula = formula_of(step, &step->op->params[p], item);
-            if (formula != NULL && strcmp(name_made(item), band) == 0)
-                return formula;
+            if (formula_of(step, &step->op->params[p], item, out) &&
+                strcmp(name_made(item), band) == 0)
+                return true;
         }
-    return NULL;
+    return false;
 }
 
 static bool is_input(const struct pb_product_env *env, const char *band)
@@ -305,19 +351,18 @@ static bool is_input(const struct pb_product_env *env, const char *band)
 void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *env,
                              const char *band)
 {
-    char rule[160];
+    char rule[RULE_TEXT], formula[FORMULA_TEXT];
     const char *expression = NULL;
-    size_t i = env->pipeline->n_steps;
-    for (; i-- > 0 && expression == NULL;) {
+    for (size_t i = env->pipeline->n_steps; i-- > 0 && expression == NULL;) {
         const struct pb_step_config *step = &env->pipeline->steps[i];
-        expression = step_formula(step, band);
-        /* Any other operator may have changed the band: then the item's record tells. */
-        if (expression == NULL && !makes_formulas(step))
+        if (step_formula(step, band, formula))
+            expression = formula;
+        else if (!makes_formulas(step)) /* it may have changed the band: the item's record tells */
             return;
     }
+    if (expression == NULL && !is_input(env, band))
+        return;
     if (expression == NULL) {
-        if (!is_input(env, band))
-            return;
         input_rule(&env->pipeline->input, rule, sizeof rule);
         expression = rule + strlen("value = ");
     }
