@@ -1,0 +1,378 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * State machine of a channel: who gets which ticket, who sleeps, who wakes whom.
+ *
+ * Tickets. A side's `next` is the ticket it hands out next; ticket t lives in slot t % slots and is
+ * *ready* for a side when next == t and the slot's `turn` is 2t (producer) or 2t + 1 (consumer).
+ * Only a ready ticket is taken, by a compare-exchange of `next`. So a thread that gives up (time
+ * limit, close) holds nothing: no ticket is burnt and no hole is left in the sequence. (Fetch-add
+ * first and wait afterwards would be cheaper under contention, but a waiter could then not leave
+ * without leaving a hole.)
+ *
+ * Sleeping. Because waiters have no ticket yet, several wait for the same one, and whoever is woken
+ * first may have it. They sleep on a word of their side (`signal`), not of the slot: on the slot's
+ * word each publication had to wake all of them or to requeue the rest to the next slot, and abort
+ * had to visit every slot. Here a ticket that becomes ready wakes one thread, and one system call a
+ * side ends everything.
+ *
+ * No wake-up is lost. Two events make ticket t ready: the store of `turn` by the other side, and
+ * the compare-exchange by which this side took t - 1; the later of the two does it. After either of
+ * them the thread calls nudge(): are there waiters, and is a ticket ready? Then it changes `signal`
+ * and wakes one. A waiter does the mirror image: counts itself in `waiters`, reads `signal`, looks
+ * for a ready ticket, and sleeps only if `signal` still has the value read (the kernel compares and
+ * queues in one step). `turn`, `next`, `waiters`, `signal` and `aborted` are always accessed
+ * seq_cst, so there is one order of it all, and in that order either
+ *   - the event comes before the waiter's look: it sees the ready ticket and does not sleep, or
+ *   - the look comes before the event, hence the count before nudge()'s read of it: nudge() sees a
+ * waiter, and its change of `signal` comes after the waiter's read: the waiter is in the queue and
+ * the wake finds it or another one, or it is not yet and the kernel turns it back. One woken thread
+ * is enough: it takes the ticket, or finds that somebody else did; whoever took it calls nudge()
+ * for the ticket after it. A sleeper whose time limit passes while it is being woken is reported as
+ * woken by the kernel, and in any case looks once more before it leaves. Plain acquire/release
+ * would not do: it lets the load of `waiters` overtake the store of `turn`. Fences would, but
+ * ThreadSanitizer does not understand them. What is not in this order is relaxed: the statistics
+ * and the spin budget.
+ *
+ * `signal` is compared for equality only, so its wrap-around is harmless unless exactly 2^32 wakes
+ * fall between a waiter's read and its sleep. `turn` and `next` have 64 bits and do not wrap.
+ *
+ * Payload. turn = 2t + 1 in wic_publish is a release that the acquire of `turn` in ready_ticket()
+ * on the consumer side reads; turn = 2 (t + slots) in wic_release is the same thing back. */
+#include "wic/channel.h"
+#include "wic/futex.h"
+#include "wic/spin.h"
+
+#include <errno.h>
+#include <limits.h>
+
+/* The stress test sleeps or yields here, to widen every gap between two steps. */
+#ifndef WIC_STALL
+#define WIC_STALL() ((void)0)
+#endif
+
+static struct wic_slot_head *slot_of(struct wic_channel *channel, uint64_t ticket)
+{
+    return &channel->slot[ticket % channel->slots];
+}
+
+/* Is a ticket ready for this side? 0 and the ticket; -EAGAIN: not now; -EPIPE: never again. */
+static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
+{
+    struct wic_side *side = &channel->side[role];
+    for (;;) {
+        uint64_t next = atomic_load(&side->next);
+        if (next & WIC_CLOSED) {
+            return -EPIPE; /* producers only */
+        }
+        WIC_STALL();
+        /* Pairs with the store of turn in wic_publish (for a consumer) or wic_release (producer).
+         */
+        uint64_t turn = atomic_load(&slot_of(channel, next)->turn);
+        uint64_t wanted = 2 * next + role;
+        if (turn == wanted) {
+            *out_ticket = next;
+            return 0;
+        }
+        if (turn > wanted) {
+            continue; /* `next` is out of date: its taker has already moved `turn` on */
+        }
+        /* Closed, and nothing between us and the end? `next` was read before and cannot pass it.
+         * Pairs with the fetch-or in wic_close and the compare-exchange of the last producer. */
+        if (role == WIC_CONSUMER &&
+            atomic_load(&channel->side[WIC_PRODUCER].next) == (next | WIC_CLOSED)) {
+            return -EPIPE;
+        }
+        return -EAGAIN;
+    }
+}
+
+/* Takes the next ticket if it is ready: 0, -EAGAIN, -EPIPE or -ECANCELED. */
+static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
+{
+    for (;;) {
+        if (atomic_load(&channel->aborted)) { /* pairs with the store in wic_abort */
+            return -ECANCELED;
+        }
+        uint64_t ticket;
+        int rc = ready_ticket(channel, role, &ticket);
+        if (rc != 0) {
+            return rc;
+        }
+        WIC_STALL();
+        /* A ready ticket stays ready until it is taken, so success here is all it needs. Failure
+         * means that another thread took it, or that the channel was closed. */
+        uint64_t expected = ticket;
+        if (atomic_compare_exchange_strong(&channel->side[role].next, &expected, ticket + 1)) {
+            *out_ticket = ticket;
+            return 0;
+        }
+    }
+}
+
+static void wake(struct wic_channel *channel, enum wic_role role, int count)
+{
+    struct wic_side *side = &channel->side[role];
+    atomic_fetch_add(&side->signal, 1); /* pairs with the load in wait_for_ticket */
+    WIC_STALL();
+    wic_futex_wake(&side->signal, count, channel->shared);
+}
+
+/* After anything that may have made a ticket ready for `role`, or may have been the last thing its
+ * waiters could wait for: see "No wake-up is lost" above. Costs one load while nobody waits. */
+static void nudge(struct wic_channel *channel, enum wic_role role)
+{
+    WIC_STALL();
+    if (atomic_load(&channel->side[role].waiters) ==
+        0) { /* pairs with the add in wait_for_ticket */
+        return;
+    }
+    uint64_t ticket;
+    int rc = ready_ticket(channel, role, &ticket);
+    if (rc != -EAGAIN) {
+        WIC_STALL();
+        wake(channel, role, rc == 0 ? 1 : INT_MAX);
+    }
+}
+
+/* Concurrent learners may overwrite each other: it is a hint. */
+static void set_spin(struct wic_side *side, uint32_t budget)
+{
+    atomic_store_explicit(&side->spin, budget, memory_order_relaxed);
+}
+
+/* Polls for a moment, reading nothing but the turn of the slot in question so as not to disturb the
+ * side we wait for. Close and abort are seen afterwards. */
+static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
+{
+    struct wic_side *side = &channel->side[role];
+    uint32_t budget = atomic_load_explicit(&side->spin, memory_order_relaxed);
+    uint64_t next = atomic_load(&side->next) & ~WIC_CLOSED;
+    struct wic_slot_head *slot = slot_of(channel, next);
+    for (uint32_t round = 0; round < budget; round++) {
+        wic_cpu_relax();
+        if (atomic_load_explicit(&slot->turn, memory_order_relaxed) < 2 * next + role) {
+            continue;
+        }
+        int rc = try_take(channel, role, out_ticket);
+        if (rc != -EAGAIN) {
+            set_spin(side, wic_spin_after_success(budget, round, channel->spin_limit));
+            return rc;
+        }
+        next = atomic_load(&side->next) & ~WIC_CLOSED; /* somebody else was faster */
+        slot = slot_of(channel, next);
+    }
+    return -EAGAIN;
+}
+
+/* Sleeps until `signal` is changed. 0: look again; else: look once more, then give up with this. */
+static int park(struct wic_channel *channel, struct wic_side *side, uint32_t signal,
+                int64_t deadline_ns)
+{
+    int64_t before = wic_now_ns();
+    int rc = wic_futex_wait(&side->signal, signal, deadline_ns, channel->shared);
+    int64_t after = wic_now_ns();
+    if (rc != -EAGAIN) {
+        uint64_t parked = (uint64_t)(after - before);
+        atomic_fetch_add_explicit(&side->parks, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&side->parked_ns, parked, memory_order_relaxed);
+        uint32_t budget = atomic_load_explicit(&side->spin, memory_order_relaxed);
+        set_spin(side, wic_spin_after_park(budget, after - before, channel->spin_limit));
+    }
+    if (rc != 0 && rc != -EAGAIN) {
+        return rc;
+    }
+    /* A thread that is woken again and again and always loses must leave in time, too. */
+    return after >= deadline_ns ? -ETIMEDOUT : 0;
+}
+
+static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int64_t deadline_ns,
+                           uint64_t *out_ticket)
+{
+    struct wic_side *side = &channel->side[role];
+    int gave_up = 0;
+    int rc;
+    atomic_fetch_add(&side->waiters, 1); /* pairs with the load in nudge */
+    for (;;) {
+        WIC_STALL();
+        uint32_t signal = atomic_load(&side->signal); /* before the look; pairs with wake */
+        WIC_STALL();
+        rc = try_take(channel, role, out_ticket);
+        if (rc != -EAGAIN || gave_up != 0) {
+            break;
+        }
+        WIC_STALL();
+        gave_up = park(channel, side, signal, deadline_ns);
+    }
+    atomic_fetch_sub(&side->waiters, 1);
+    return rc == -EAGAIN ? gave_up : rc;
+}
+
+static int64_t deadline_after(int64_t timeout_ns)
+{
+    int64_t now = wic_now_ns();
+    return timeout_ns == WIC_FOREVER || timeout_ns > WIC_NO_DEADLINE - now ? WIC_NO_DEADLINE
+                                                                           : now + timeout_ns;
+}
+
+/* The whole of wic_acquire and wic_wait but for their arguments. */
+static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout_ns,
+                uint64_t *out_ticket)
+{
+    int rc = try_take(channel, role, out_ticket);
+    if (rc == -EAGAIN && timeout_ns == 0) {
+        return -ETIMEDOUT;
+    }
+    if (rc == -EAGAIN) {
+        int64_t deadline_ns = deadline_after(timeout_ns);
+        rc = spin_take(channel, role, out_ticket);
+        if (rc == -EAGAIN) {
+            rc = wait_for_ticket(channel, role, deadline_ns, out_ticket);
+        }
+    }
+    if (rc == 0) {
+        nudge(channel, role); /* the ticket after ours may have been ready all along */
+    }
+    return rc;
+}
+
+static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes,
+                      struct wic_slot *out_slot)
+{
+    uint32_t index = (uint32_t)(ticket % channel->slots);
+    unsigned char *payload = channel->payload != NULL
+                                 ? channel->payload
+                                 : (unsigned char *)channel + channel->payload_offset;
+    *out_slot = (struct wic_slot){
+        .ticket = ticket,
+        .data = payload + index * channel->stride,
+        .user = channel->slot[index].user,
+        .bytes = bytes,
+        .index = index,
+    };
+}
+
+/* May whoever comes with this slot hand it over? It must have been taken and not been given back
+ * yet. The holder itself wrote or saw all that is read here, so no order is needed; others are in
+ * the wrong. */
+static int check_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slot)
+{
+    if (channel == NULL || slot == NULL) {
+        return -EINVAL;
+    }
+    if (atomic_load(&channel->aborted)) {
+        return -ECANCELED;
+    }
+    uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
+    uint64_t turn =
+        atomic_load_explicit(&slot_of(channel, slot->ticket)->turn, memory_order_relaxed);
+    bool held = slot->index == slot->ticket % channel->slots &&
+                slot->ticket < (next & ~WIC_CLOSED) && turn == 2 * slot->ticket + role;
+    return held ? 0 : -EINVAL;
+}
+
+/* Counts a publication and keeps the high-water mark of slots that are full, from their publication
+ * to their release. Both counts are made while the slot is held, so a ticket's count lies within
+ * its turn; acquire and release here make every release that the counted publications depended on
+ * visible, thus full <= slots. The consumers' count is looked at (a line of theirs, so it costs)
+ * only if the old value seen leaves room for a new maximum. */
+static void count_published(struct wic_channel *channel)
+{
+    struct wic_side *producer = &channel->side[WIC_PRODUCER];
+    uint64_t published = 1 + atomic_fetch_add_explicit(&producer->done, 1, memory_order_acq_rel);
+    uint32_t high = atomic_load_explicit(&producer->high_water, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(&producer->seen_released, memory_order_relaxed);
+    if ((int64_t)(published - seen) <= high) {
+        return;
+    }
+    uint64_t released =
+        atomic_load_explicit(&channel->side[WIC_CONSUMER].done, memory_order_relaxed);
+    atomic_store_explicit(&producer->seen_released, released, memory_order_relaxed);
+    int64_t full = (int64_t)(published - released); /* < 0: others have overtaken us */
+    while (full > high &&
+           !atomic_compare_exchange_weak_explicit(&producer->high_water, &high, (uint32_t)full,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+int wic_acquire(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+{
+    if (channel == NULL || out_slot == NULL || timeout_ns < WIC_FOREVER) {
+        return -EINVAL;
+    }
+    uint64_t ticket;
+    int rc = take(channel, WIC_PRODUCER, timeout_ns, &ticket);
+    if (rc == 0) {
+        fill_slot(channel, ticket, (size_t)channel->slot_bytes, out_slot);
+    }
+    return rc;
+}
+
+int wic_publish(struct wic_channel *channel, const struct wic_slot *slot, size_t bytes)
+{
+    int rc = check_held(channel, WIC_PRODUCER, slot);
+    if (rc != 0) {
+        return rc;
+    }
+    if (bytes > channel->slot_bytes) {
+        return -EINVAL;
+    }
+    struct wic_slot_head *head = slot_of(channel, slot->ticket);
+    head->bytes = bytes;
+    count_published(channel);
+    WIC_STALL();
+    /* Hands over the payload: pairs with the load in ready_ticket. */
+    atomic_store(&head->turn, 2 * slot->ticket + 1);
+    nudge(channel, WIC_CONSUMER);
+    return 0;
+}
+
+int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+{
+    if (channel == NULL || out_slot == NULL || timeout_ns < WIC_FOREVER) {
+        return -EINVAL;
+    }
+    uint64_t ticket;
+    int rc = take(channel, WIC_CONSUMER, timeout_ns, &ticket);
+    if (rc == 0) {
+        fill_slot(channel, ticket, (size_t)slot_of(channel, ticket)->bytes, out_slot);
+    }
+    return rc;
+}
+
+int wic_release(struct wic_channel *channel, const struct wic_slot *slot)
+{
+    int rc = check_held(channel, WIC_CONSUMER, slot);
+    if (rc != 0) {
+        return rc;
+    }
+    /* Release: who counts this one, in wic_stats_get, counts its publication too. */
+    atomic_fetch_add_explicit(&channel->side[WIC_CONSUMER].done, 1, memory_order_release);
+    WIC_STALL();
+    /* Hands the memory back: pairs with the load in ready_ticket. */
+    atomic_store(&slot_of(channel, slot->ticket)->turn, 2 * (slot->ticket + channel->slots));
+    nudge(channel, WIC_PRODUCER);
+    return 0;
+}
+
+static void wake_everybody(struct wic_channel *channel)
+{
+    for (enum wic_role role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
+        if (atomic_load(&channel->side[role].waiters) != 0) { /* as in nudge */
+            wake(channel, role, INT_MAX);
+        }
+    }
+}
+
+void wic_close(struct wic_channel *channel)
+{
+    /* In the word that producers compare-exchange, so that no ticket is taken after it. */
+    atomic_fetch_or(&channel->side[WIC_PRODUCER].next, WIC_CLOSED);
+    wake_everybody(channel);
+}
+
+void wic_abort(struct wic_channel *channel)
+{
+    atomic_store(&channel->aborted, 1);
+    wake_everybody(channel);
+}

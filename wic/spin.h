@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIC_SPIN_H
+#define WIC_SPIN_H
+/* How long a waiting thread polls before it parks: a budget of rounds that learns. Pure arithmetic
+ * on the budget of one side of a channel, always within 0 .. limit. */
+#include <stdint.h>
+
+/* A park shorter than this would have been cheaper as a spin: about what sleep and wake cost. */
+#define WIC_SHORT_PARK_NS 20000
+
+static inline void wic_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* The ticket came after `rounds`: a quarter of the way towards twice what would have done. */
+static inline uint32_t wic_spin_after_success(uint32_t budget, uint32_t rounds, uint32_t limit)
+{
+    int64_t aim = 2 * (int64_t)rounds + 16;
+    int64_t next = budget + (aim - (int64_t)budget) / 4;
+    return next > limit ? limit : (uint32_t)next;
+}
+
+/* The ticket did not come and the thread parked: next time half as long, down to nothing, unless
+ * the park was so short that a longer spin would have paid. That is also the way back up from
+ * nothing. */
+static inline uint32_t wic_spin_after_park(uint32_t budget, int64_t parked_ns, uint32_t limit)
+{
+    uint64_t next = parked_ns < WIC_SHORT_PARK_NS ? 2 * (uint64_t)budget + 16 : budget / 2;
+    return next > limit ? limit : (uint32_t)next;
+}
+
+#endif
