@@ -15,7 +15,8 @@ struct pb_file_out;
 #define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)
 
 /* Creates (or empties) the file. expected_bytes: 0, or how long it will be: the space is reserved
- * where the filesystem can, so a full disk shows before the work. path is borrowed until destroy. */
+ * where the filesystem can, so a full disk shows before the work. path is borrowed until destroy.
+ */
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file);
 int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err);

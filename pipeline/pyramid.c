@@ -111,7 +111,8 @@ int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *e
     if (options->levels >= LEVELS_MAX || options->n_bands < 1 || options->block_px < 2 ||
         (options->block_px & (options->block_px - 1)) != 0 ||
         (options->grid->side_px % options->block_px != 0 && pb_grid_count(options->grid) != 1))
-        return pb_fail(err, PB_E_SYSTEM, "overviews: tiles of %d px cannot be cut into blocks of %d",
+        return pb_fail(err, PB_E_SYSTEM,
+                       "overviews: tiles of %d px cannot be cut into blocks of %d",
                        options->grid->side_px, options->block_px);
     struct pb_pyramid *pyramid = calloc(1, sizeof *pyramid);
     int rc = pyramid == NULL ? -ENOMEM : pb_pyramid_bound(options, slots);
@@ -174,14 +175,13 @@ static int hold(struct pb_pyramid *pyramid, struct block *block, struct pb_err *
         rc = -ENOBUFS;
     } else if (*entry < 0) {
         *entry = (int32_t)level->free_slot[--level->n_free];
-        atomic_store_explicit(&level->missing[*entry],
-                              children(level - 1, block->col, block->row), memory_order_relaxed);
+        atomic_store_explicit(&level->missing[*entry], children(level - 1, block->col, block->row),
+                              memory_order_relaxed);
     }
     block->slot = (uint32_t)*entry;
     pthread_mutex_unlock(&level->lock);
     if (rc != 0)
-        return pb_fail(err, PB_E_SYSTEM,
-                       "overviews: more tiles are in flight than the %u declared",
+        return pb_fail(err, PB_E_SYSTEM, "overviews: more tiles are in flight than the %u declared",
                        pyramid->options.tiles_in_flight);
     return 0;
 }
@@ -274,8 +274,8 @@ static int add_first(const struct piece *piece, int32_t col, int32_t row, struct
     int rc = hold(pyramid, &block, piece->err);
     if (rc != 0)
         return rc;
-    size_t from = (size_t)(part.y - piece->core->y) * piece->row_px +
-                  (size_t)(part.x - piece->core->x);
+    size_t from =
+        (size_t)(part.y - piece->core->y) * piece->row_px + (size_t)(part.x - piece->core->x);
     size_t to = (size_t)((part.y - 2 * (int64_t)row * px) / 2) * (size_t)px +
                 (size_t)((part.x - 2 * (int64_t)col * px) / 2);
     for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
@@ -298,9 +298,9 @@ static int visit(const struct piece *piece, uint32_t level, int32_t col, int32_t
     if (x0 >= x1 || y0 >= y1)
         return 0;
     if (level == 1)
-        return add_first(piece, col, row,
-                         (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0),
-                                          (int32_t)(y1 - y0)});
+        return add_first(
+            piece, col, row,
+            (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)});
     int rc = 0;
     for (int32_t child = 0; rc == 0 && child < 4; child++)
         rc = visit(piece, level - 1, 2 * col + child % 2, 2 * row + child / 2);
@@ -317,7 +317,8 @@ int pb_pyramid_add(struct pb_pyramid *pyramid, const struct pb_rect *core,
     int64_t side = (int64_t)pyramid->options.block_px << top;
     int rc = 0;
     for (int64_t row = core->y / side; rc == 0 && row * side < (int64_t)core->y + core->h; row++)
-        for (int64_t col = core->x / side; rc == 0 && col * side < (int64_t)core->x + core->w; col++)
+        for (int64_t col = core->x / side; rc == 0 && col * side < (int64_t)core->x + core->w;
+             col++)
             rc = visit(&piece, top, (int32_t)col, (int32_t)row);
     return rc;
 }

@@ -3,7 +3,8 @@
 /* Where everything goes in a COG. All directories and their small values come first, so that a
  * remote reader has the whole pyramid in its first request; the tables of blocks, which grow with
  * the image, come after them. Sizes of blocks are known, so classic or BigTIFF is decided by the
- * real length of the file: the classic layout is made, and made again as BigTIFF if it is too long. */
+ * real length of the file: the classic layout is made, and made again as BigTIFF if it is too long.
+ */
 #include "pipeline/tiff_layout.h"
 #include "pipeline/predictor.h"
 
@@ -14,7 +15,7 @@
 #define OWN_ENTRIES 20 /* structural tags of a directory at most */
 
 /* GDAL's promise to its own reader: with it one range request fetches a block and its size. The
- * length in the first line counts what follows that line, without the padding. */
+ * length in the first line counts what follows that line; the blank is room for "YES". */
 const char pb_tiff_ghost[] = "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n"
                              "LAYOUT=IFDS_BEFORE_DATA\n"
                              "BLOCK_ORDER=ROW_MAJOR\n"
@@ -22,7 +23,7 @@ const char pb_tiff_ghost[] = "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n"
                              "BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n"
                              "KNOWN_INCOMPATIBLE_EDITION=NO\n"
                              " ";
-_Static_assert(sizeof pb_tiff_ghost - 1 == 43 + 140 + 1, "the ghost area must tell its own size");
+_Static_assert(sizeof pb_tiff_ghost - 1 == 43 + 140, "the ghost area must tell its own size");
 
 size_t pb_tiff_ghost_bytes(void)
 {

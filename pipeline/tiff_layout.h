@@ -38,7 +38,7 @@ struct pb_tiff_layout {
 #define PB_TIFF_LEADER  4 /* bytes before each block: its size */
 #define PB_TIFF_TRAILER 4 /* bytes after it: its last four again */
 
-extern const char pb_tiff_ghost[]; /* after the header, with one byte of padding */
+extern const char pb_tiff_ghost[]; /* right after the header */
 size_t pb_tiff_ghost_bytes(void);
 /* Bytes that a value may have to sit in its entry. */
 static inline uint64_t pb_tiff_inline_bytes(bool big)

@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are written as they lie in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "values are written as they lie in memory");
 
 struct writer {
     const struct pb_tiff_layout *layout;

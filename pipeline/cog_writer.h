@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_COG_WRITER_H
+#define PB_COG_WRITER_H
+/* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads.
+ * Each tile is cut into blocks, which are compressed where they arrive and appended to a spool;
+ * the pyramid does the same with the overviews. finish() puts them into the one order that the file
+ * has, so its bytes depend on pixels and options only. Knows nothing of scenes and products: cog.c
+ * does. */
+#include "config/config.h"
+#include "config/err.h"
+#include "pipeline/raster.h"
+#include "pipeline/tile.h"
+
+#include <stdint.h>
+
+struct pb_cog_writer;
+
+struct pb_cog_options {
+    const struct pb_grid *grid;
+    enum pb_order order;
+    uint32_t tiles_in_flight, workers; /* see struct pb_product_env */
+    const char *directory;             /* of the spool; borrowed until destroy */
+    uint32_t n_bands;
+    enum pb_type type;
+    enum pb_compress compress;
+    int32_t level;     /* 0 = the codec's default */
+    int32_t predictor; /* 0 = auto; without compression there is none, whatever is said */
+    int32_t block_px;
+    enum pb_overviews overviews;
+    bool has_nodata; /* integers must have one; floats without one take NaN */
+    double nodata;
+    bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
+};
+
+struct pb_cog_summary {
+    uint64_t bytes;
+    char sha256[65];
+};
+
+/* The nodata value as it will be stored. */
+double pb_cog_writer_nodata(const struct pb_cog_options *options);
+/* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
+uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
+/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. Thread: init.
+ */
+int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
+                         struct pb_cog_writer **out_writer);
+/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN. Allocates nothing. Thread: any,
+ * worker < workers and each worker on one thread at a time. */
+int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
+                       const float *const *planes, uint32_t worker, struct pb_err *err);
+/* After the last tile: writes and fsyncs the file. tags go into the first directory; may be NULL.
+ */
+int pb_cog_writer_finish(struct pb_cog_writer *writer, const char *path,
+                         const struct pb_tiff_tags *tags, struct pb_err *err,
+                         struct pb_cog_summary *out_summary);
+void pb_cog_writer_destroy(struct pb_cog_writer *writer); /* NULL is fine */
+#endif
