@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLOCK_H
+#define PB_CLOCK_H
+/* The two clocks of the service: wall time for what people and other programs read, monotonic time
+ * for every wait. Thread: any. */
+#include <stdint.h>
+
+#define PB_CLOCK_TEXT_BYTES 32
+
+int64_t pb_clock_wall_ms(void); /* milliseconds since 1970, UTC */
+int64_t pb_clock_mono_ms(void); /* never goes back */
+/* "2026-11-21T08:15:30.123Z"; "" for wall_ms <= 0. */
+void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES]);
+#endif

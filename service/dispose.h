@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DISPOSE_H
+#define PB_DISPOSE_H
+/* What happens to the input of a job that is over. Inputs from the inbox: into the archive (or
+ * deleted) after success, into quarantine/ with <name>.error.json otherwise; nothing is ever
+ * overwritten. Submitted files are not touched; their error record still goes to quarantine/.
+ * Repeating any of this after a crash is harmless. Thread: loop. */
+#include "config/config.h"
+#include "service/dirs.h"
+#include "service/job.h"
+
+/* Moves the input of a finished job and updates job->input (the caller stores the job). */
+int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_success on_success,
+               struct pb_err *err);
+/* Before a retry: the input back from quarantine/ into work/<id>/, its error record removed. */
+int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
+#endif

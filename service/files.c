@@ -1,0 +1,193 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_BYTES_MAX 200
+#define SAME_NAMES_MAX 100000
+
+int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const char *name)
+{
+    int n = snprintf(out, PB_FILES_PATH_BYTES, "%s/%s", directory, name);
+    return n < 0 || n >= PB_FILES_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
+const char *pb_files_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int check_directory(const char *path, const char *what, struct pb_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return pb_fail(err, PB_E_SYSTEM, "%s %s is not a directory; move what is there away", what,
+                       path);
+    if (access(path, R_OK | W_OK | X_OK) != 0)
+        return pb_fail(err, PB_E_SYSTEM,
+                       "%s directory %s: %s; give user id %d read, write and search permission",
+                       what, path, strerror(errno), (int)geteuid());
+    return 0;
+}
+
+int pb_files_make_directory(const char *path, const char *what, struct pb_err *err)
+{
+    char part[PB_FILES_PATH_BYTES];
+    if (path == NULL || *path == '\0')
+        return pb_fail(err, PB_E_CONFIG_VALUE, "the %s directory has no path", what);
+    if ((size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+        return pb_fail(err, PB_E_CONFIG_VALUE, "the path of the %s directory is too long", what);
+    for (char *c = part + 1;; c++) {
+        char was = *c;
+        if (was != '/' && was != '\0')
+            continue;
+        *c = '\0';
+        if (mkdir(part, 0755) != 0 && errno != EEXIST && errno != EROFS && errno != EISDIR &&
+            errno != EACCES)
+            return pb_fail(err, PB_E_SYSTEM, "cannot create %s directory %s at %s: %s", what, path,
+                           part, strerror(errno));
+        if (access(part, F_OK) != 0)
+            return pb_fail(err, PB_E_SYSTEM,
+                           "cannot create %s directory %s at %s: %s; create it for user id %d",
+                           what, path, part, strerror(errno == ENOENT ? EACCES : errno),
+                           (int)geteuid());
+        *c = was;
+        if (was == '\0')
+            return check_directory(path, what, err);
+    }
+}
+
+int pb_files_sync_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int rc = fsync(fd) == 0 ? 0 : -errno;
+    (void)close(fd);
+    /* Some filesystems cannot sync directories; their renames are as durable as they get. */
+    return rc == -EINVAL || rc == -ENOTSUP ? 0 : rc;
+}
+
+static void parent_of(const char *path, char out[PB_FILES_PATH_BYTES])
+{
+    (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", path);
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        (void)snprintf(out, PB_FILES_PATH_BYTES, ".");
+    else
+        slash[slash == out] = '\0';
+}
+
+int pb_files_move(const char *from, const char *directory, const char *name,
+                  char out_path[PB_FILES_PATH_BYTES], struct pb_err *err)
+{
+    char to[PB_FILES_PATH_BYTES], numbered[300], parent[PB_FILES_PATH_BYTES];
+    for (int i = 0; i < SAME_NAMES_MAX; i++) {
+        if (i == 0)
+            (void)snprintf(numbered, sizeof numbered, "%s", name);
+        else
+            (void)snprintf(numbered, sizeof numbered, "%.*s.%d", NAME_BYTES_MAX + 40, name, i);
+        if (pb_files_join(to, directory, numbered) != 0)
+            return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", directory, numbered);
+        if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+            parent_of(from, parent);
+            (void)pb_files_sync_directory(directory);
+            (void)pb_files_sync_directory(parent);
+            (void)memcpy(out_path, to, sizeof to);
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    int rc = -errno;
+    (void)pb_fail(err, PB_E_SYSTEM, "cannot move %s to %s: %s%s", from, directory, strerror(-rc),
+                  rc == -EXDEV ? "; both must be on one filesystem and one mount" : "");
+    return rc;
+}
+
+int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err)
+{
+    char temporary[PB_FILES_PATH_BYTES], parent[PB_FILES_PATH_BYTES];
+    parent_of(path, parent);
+    int n = snprintf(temporary, sizeof temporary, "%s/.%s.tmp", parent, pb_files_base(path));
+    if (n < 0 || (size_t)n >= sizeof temporary)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", temporary, strerror(errno));
+    int rc = 0;
+    for (size_t done = 0; done < bytes && rc == 0;) {
+        ssize_t step = write(fd, text + done, bytes - done);
+        if (step >= 0)
+            done += (size_t)step;
+        else if (errno != EINTR)
+            rc = -errno;
+    }
+    if (rc == 0 && fsync(fd) != 0)
+        rc = -errno;
+    (void)close(fd);
+    if (rc == 0 && rename(temporary, path) != 0)
+        rc = -errno;
+    if (rc == 0)
+        return pb_files_sync_directory(parent);
+    (void)unlink(temporary);
+    (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
+    return rc;
+}
+
+/* Bytes of the well-formed UTF-8 character at s, 0 when it is none (RFC 3629, table 3-7). */
+static size_t utf8_bytes(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return n;
+}
+
+void pb_files_safe_name(const char *name, char out[256])
+{
+    char clean[512];
+    size_t n = 0;
+    for (const unsigned char *s = (const unsigned char *)name; *s && n < sizeof clean - 5;) {
+        size_t step = utf8_bytes(s);
+        if (step == 0 || *s < 0x20 || *s == 0x7f || *s == '/') {
+            clean[n++] = '_';
+            s++;
+            continue;
+        }
+        (void)memcpy(clean + n, s, step);
+        n += step;
+        s += step;
+    }
+    clean[n] = '\0';
+    const char *suffix = strrchr(clean, '.');
+    if (suffix == NULL || strlen(suffix) > 20)
+        suffix = "";
+    size_t keep = n;
+    if (n > NAME_BYTES_MAX) {
+        keep = NAME_BYTES_MAX - strlen(suffix);
+        while (keep > 0 && ((unsigned char)clean[keep] & 0xc0) == 0x80)
+            keep--; /* not in the middle of a character */
+    } else {
+        suffix = "";
+    }
+    (void)snprintf(out, 256, "%.*s%s", (int)keep, clean, suffix);
+}

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_INTAKE_H
+#define PB_INTAKE_H
+/* How files become jobs. A file of the inbox is claimed by renaming it to work/<job id>/<name>,
+ * then its job is stored: whatever happens in between, the file lies in work/ under the id of its
+ * job, and the next start adopts it. A submitted file stays where it is. Thread: loop. */
+#include "config/config.h"
+#include "service/dirs.h"
+#include "service/job_store.h"
+#include "service/settle.h"
+
+struct pb_intake {
+    struct pb_job_store *store;
+    const struct pb_dirs *dirs;
+    const struct pb_config *config; /* follows reloads */
+};
+
+/* *out_job is the caller's to fini. -EAGAIN: the file changed under our hands or is gone, which is
+ * no error. */
+int pb_intake_claim(const struct pb_intake *intake, const struct pb_settle_file *file,
+                    struct pb_err *err, struct pb_job *out_job);
+/* path must be absolute; pipeline NULL = the first that fits the name. */
+int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
+                     struct pb_err *err, struct pb_job *out_job);
+/* At the start: files in work/ that belong to no job become jobs again, and inputs of jobs that had
+ * finished when the service died are put where they belong. Returns how many were adopted. */
+int pb_intake_adopt(const struct pb_intake *intake, struct pb_err *err);
+#endif

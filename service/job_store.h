@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_STORE_H
+#define PB_JOB_STORE_H
+/* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
+ * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
+ * damaged is moved aside and a fresh one started: the inputs themselves lie in work/, quarantine/
+ * and the archive, so no scene depends on it. Thread: loop. */
+#include "service/job.h"
+
+#include <stddef.h>
+
+struct pb_job_store;
+
+/* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the name a damaged file was
+ * moved to, else "". */
+int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
+                      struct pb_job_store **out_store);
+void pb_job_store_close(struct pb_job_store *store); /* NULL is fine */
+
+/* New row; sets job->seq. -EEXIST (no *err) when the id is taken. */
+int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* The row as the job is now, but for id, seq, created and name. */
+int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* By id, or by an end of an id that only one job has. out_job is initialised by this and the
+ * caller's to fini; untouched on failure (job.unknown, service.state). */
+int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
+                      struct pb_job *out_job);
+/* The oldest accepted job: 1 and *out_job (the caller's), 0 none, negative errno. */
+int pb_job_store_next(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
+/* Newest first; visit borrows the job, and a value other than 0 ends the listing and is returned.
+ */
+int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t limit,
+                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err);
+int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                        struct pb_err *err);
+/* After a restart: running jobs are accepted again. Returns how many. */
+int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
+/* Forgets the oldest finished jobs but `keep`. Returns how many. */
+int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A line is built in one buffer and written by one write(): lines of several processes on one
+ * stderr do not mix. Nothing is allocated, so that "out of memory" can be logged. */
+#include "service/log.h"
+
+#include "service/clock.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+    bool journal;
+    enum pb_log_level most;
+    int64_t window_start_ms;
+    unsigned in_window, left_out;
+} state = {.most = PB_LOG_INFO};
+
+bool pb_log_is_journal(const char *journal_stream, int fd)
+{
+    unsigned long long device = 0, inode = 0;
+    struct stat st;
+    if (journal_stream == NULL || sscanf(journal_stream, "%llu:%llu", &device, &inode) != 2)
+        return false;
+    return fstat(fd, &st) == 0 && st.st_dev == (dev_t)device && st.st_ino == (ino_t)inode;
+}
+
+void pb_log_init(enum pb_log_level most)
+{
+    state.most = most;
+    state.journal = pb_log_is_journal(getenv("JOURNAL_STREAM"), STDERR_FILENO);
+}
+
+static const char *level_word(enum pb_log_level level)
+{
+    switch (level) {
+    case PB_LOG_ERROR:
+        return "error";
+    case PB_LOG_WARNING:
+        return "warning";
+    case PB_LOG_NOTICE:
+        return "notice";
+    case PB_LOG_INFO:
+        return "info";
+    case PB_LOG_DEBUG:
+        return "debug";
+    }
+    return "?";
+}
+
+static void emit(enum pb_log_level level, const char *text)
+{
+    char line[2300];
+    size_t n = 0;
+    if (state.journal) {
+        n = (size_t)snprintf(line, sizeof line, "<%d>", (int)level);
+    } else {
+        char when[PB_CLOCK_TEXT_BYTES];
+        pb_clock_text(pb_clock_wall_ms(), when);
+        n = (size_t)snprintf(line, sizeof line, "%s %-7s ", when, level_word(level));
+    }
+    for (; *text && n < sizeof line - 6; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f)
+            n += (size_t)snprintf(line + n, sizeof line - n, "\\x%02x", c);
+        else
+            line[n++] = (char)c;
+    }
+    line[n++] = '\n';
+    /* There is nowhere to report that the log cannot be written. */
+    ssize_t written = write(STDERR_FILENO, line, n);
+    (void)written;
+}
+
+/* Counts the line; false when it is one too many. */
+static bool admit(enum pb_log_level level)
+{
+    int64_t now = pb_clock_mono_ms();
+    if (now - state.window_start_ms >= PB_LOG_WINDOW_MS) {
+        unsigned left_out = state.left_out;
+        state.window_start_ms = now;
+        state.in_window = state.left_out = 0;
+        if (left_out > 0) {
+            char text[80];
+            (void)snprintf(text, sizeof text, "log: %u lines left out (too many at once)",
+                           left_out);
+            emit(PB_LOG_WARNING, text);
+        }
+    }
+    if (level > PB_LOG_ERROR && state.in_window >= PB_LOG_BURST) {
+        state.left_out++;
+        return false;
+    }
+    state.in_window++;
+    return true;
+}
+
+void pb_log(enum pb_log_level level, const char *format, ...)
+{
+    if (level > state.most || !admit(level))
+        return;
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    emit(level, text);
+}

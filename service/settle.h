@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SETTLE_H
+#define PB_SETTLE_H
+/* Which files of the inbox are complete. Fed with what a scan saw; says which files held still for
+ * long enough, and when to look again. Pure: no I/O, no clock of its own. Thread: loop.
+ *
+ * A file is complete when its size, mtime and inode did not change between two looks at least
+ * `settle` apart, or when its mtime is already older than that (renamed in after it was written, or
+ * there before the start). libuv's events cannot tell a rename from a write, so this holds for all
+ * files alike. An mtime in the future proves nothing and waits. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_settle;
+
+struct pb_settle_file {
+    char name[256];
+    uint64_t size, inode;
+    int64_t mtime_ns; /* wall clock */
+};
+
+struct pb_settle *pb_settle_create(void); /* NULL = out of memory */
+void pb_settle_destroy(struct pb_settle *settle);
+
+/* One scan: begin, add every file seen, end. Files not seen in it are forgotten. add: -ENOMEM. */
+void pb_settle_begin(struct pb_settle *settle);
+int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
+void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
+
+/* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */
+const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
+/* The file was not taken after all: it has to hold still once more. */
+void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
+/* Milliseconds until the first waiting file can be complete; -1 = none waits. */
+int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);
+size_t pb_settle_waiting(const struct pb_settle *settle);
+
+/* Names that are never taken: dot-files, and .tmp .part .inprogress .filepart in any case. */
+bool pb_settle_is_left_alone(const char *name);
+#endif
