@@ -42,7 +42,7 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
 
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
-    size_t n = config->n_bands > 0 ? config->n_bands : env->n_bands;
+    size_t n = pb_product_band_count(env, config);
     struct pb_cog_options options = options_of(env, config, (uint32_t)n);
     uint64_t bytes = pb_cog_writer_bytes(&options);
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + sizeof(struct cog);

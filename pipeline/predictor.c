@@ -11,12 +11,6 @@
 #include <stdint.h>
 #include <string.h>
 
-size_t pb_type_bytes(enum pb_type type)
-{
-    static const size_t bytes[PB_TYPE_COUNT] = {1, 2, 2, 4, 4, 4, 8};
-    return bytes[type];
-}
-
 bool pb_type_is_float(enum pb_type type)
 {
     return type == PB_F32 || type == PB_F64;

@@ -11,7 +11,6 @@
 
 enum { PB_PREDICTOR_NONE = 1, PB_PREDICTOR_HORIZONTAL = 2, PB_PREDICTOR_FLOAT = 3 };
 
-size_t pb_type_bytes(enum pb_type type);
 bool pb_type_is_float(enum pb_type type);
 
 /* What "auto" means: 3 for floats, 2 for integers. */

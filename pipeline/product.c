@@ -32,10 +32,18 @@ static void list_bands(const struct pb_product_env *env, char *out, size_t bytes
     }
 }
 
+size_t pb_product_band_count(const struct pb_product_env *env,
+                             const struct pb_product_config *config)
+{
+    if (config->n_bands > 0)
+        return config->n_bands;
+    return env->n_default > 0 ? env->n_default : env->n_bands;
+}
+
 int pb_product_bands(const struct pb_product_env *env, const struct pb_product_config *config,
                      uint32_t *out, struct pb_err *err)
 {
-    size_t n = config->n_bands > 0 ? config->n_bands : env->n_bands;
+    size_t n = pb_product_band_count(env, config);
     if (n > PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "%s: %zu bands; a product holds at most %d",
                        pb_product_kind_name(config->kind), n, PB_BANDS_MAX);

@@ -31,7 +31,7 @@ struct pb_product_env {
     const char *directory;    /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes in struct pb_tile_done */
     size_t n_bands;
-    size_t n_default;     /* a product that names no bands takes the first n_default */
+    size_t n_default;     /* a product that names no bands takes the first n_default; 0 = all */
     bool pixelwise_exact; /* reserved for the processing record: only + - * / sqrt were used */
     const char *device;   /* "cpu", "cuda:0": for the processing record */
 };
@@ -95,6 +95,9 @@ const struct pb_product_type *pb_product_type(enum pb_product_kind kind);
  * writes. */
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes);
+/* Bands of a product: those it names, else the default ones. */
+size_t pb_product_band_count(const struct pb_product_env *env,
+                             const struct pb_product_config *config);
 /* Indices into env->band_names of the product's bands (all of them when the config names none).
  * Returns how many; out holds PB_BANDS_MAX. Unknown names: negative errno with pipeline.product. */
 int pb_product_bands(const struct pb_product_env *env, const struct pb_product_config *config,

@@ -97,7 +97,7 @@ static uint32_t shown_of(size_t n_bands)
 static uint64_t quicklook_bytes(const struct pb_product_env *env,
                                 const struct pb_product_config *config)
 {
-    uint32_t n = shown_of(config->n_bands ? config->n_bands : env->n_bands);
+    uint32_t n = shown_of(pb_product_band_count(env, config));
     struct pb_resample how = plan_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
     uint64_t bytes = sizeof(struct quicklook) +

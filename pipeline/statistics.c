@@ -57,7 +57,7 @@ static uint32_t buckets_of(const struct pb_product_config *config)
 static uint64_t statistics_bytes(const struct pb_product_env *env,
                                  const struct pb_product_config *config)
 {
-    uint64_t n = config->n_bands ? config->n_bands : env->n_bands;
+    uint64_t n = pb_product_band_count(env, config);
     return sizeof(struct statistics) +
            n * (sizeof(struct band) + sizeof(struct pb_band_statistics) +
                 buckets_of(config) * sizeof(uint64_t)) +
