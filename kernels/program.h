@@ -66,11 +66,6 @@ struct pb_sweep {
     size_t plane_px;
 };
 
-/* core grown by margin on every side, clipped to the image. */
-struct pb_rect pb_rect_grow(const struct pb_rect *core, int32_t margin, int32_t image_w,
-                            int32_t image_h);
-/* Bytes of a sample of a type. */
-size_t pb_type_bytes(int32_t type);
 
 /* Register memory of one CPU sweep in bytes; 64-byte aligned. */
 size_t pb_program_cpu_bytes(uint32_t n_registers);

@@ -26,26 +26,6 @@ size_t pb_program_cpu_bytes(uint32_t n_registers)
     return (size_t)n_registers * (size_t)(strip_px(n_registers) + PAD_PX) * sizeof(float);
 }
 
-size_t pb_type_bytes(int32_t type)
-{
-    static const uint8_t bytes[PB_TYPE_COUNT] = {
-        [PB_U8] = 1,  [PB_I16] = 2, [PB_U16] = 2, [PB_I32] = 4,
-        [PB_U32] = 4, [PB_F32] = 4, [PB_F64] = 8};
-
-    return bytes[type];
-}
-
-struct pb_rect pb_rect_grow(const struct pb_rect *core, int32_t margin, int32_t image_w,
-                            int32_t image_h)
-{
-    const int32_t x = core->x > margin ? core->x - margin : 0;
-    const int32_t y = core->y > margin ? core->y - margin : 0;
-    const int32_t right = core->x + core->w, bottom = core->y + core->h;
-
-    return (struct pb_rect){x, y, (margin < image_w - right ? right + margin : image_w) - x,
-                            (margin < image_h - bottom ? bottom + margin : image_h) - y};
-}
-
 /* Where one strip is. */
 struct strip {
     const struct pb_sweep *sweep;

@@ -19,6 +19,21 @@ struct pb_rect {
     int32_t x, y, w, h;
 };
 
+/* rect grown by margin on every side, clipped to the image. */
+static inline struct pb_rect pb_rect_grow(const struct pb_rect *rect, int32_t margin,
+                                          int32_t image_w, int32_t image_h)
+{
+    const int32_t x = rect->x > margin ? rect->x - margin : 0;
+    const int32_t y = rect->y > margin ? rect->y - margin : 0;
+    const int32_t right = rect->x + rect->w, bottom = rect->y + rect->h;
+    struct pb_rect grown;
+    grown.x = x;
+    grown.y = y;
+    grown.w = (margin < image_w - right ? right + margin : image_w) - x;
+    grown.h = (margin < image_h - bottom ? bottom + margin : image_h) - y;
+    return grown;
+}
+
 /* Input of a chain: the bands a tile needs, as stored in the file, one plane behind the other.
  * `read` is core plus halo clipped to the image; memory is host or device, whichever runs the
  * chain. */

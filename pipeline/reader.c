@@ -20,7 +20,7 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
     t->tile = tile;
     t->unit = unit;
     t->core = pb_grid_core(&plan->grid, tile);
-    t->read = pb_rect_grow(t->core, plan->halo, plan->grid.image_w, plan->grid.image_h);
+    t->read = pb_rect_grow(&t->core, plan->halo, plan->grid.image_w, plan->grid.image_h);
     t->layout = pb_plan_layout(plan, &t->read);
     uint8_t *mask = t->layout.mask_offset ? (uint8_t *)slot.data + t->layout.mask_offset : NULL;
     rc = pb_raster_read(raster, &t->read, plan->bands, plan->n_bands, slot.data,

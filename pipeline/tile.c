@@ -47,21 +47,6 @@ struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i)
                             clipped(y, grid->side_px, grid->image_h)};
 }
 
-struct pb_rect pb_rect_grow(struct pb_rect rect, int32_t halo, int32_t image_w, int32_t image_h)
-{
-    int64_t x0 = (int64_t)rect.x - halo, y0 = (int64_t)rect.y - halo;
-    int64_t x1 = (int64_t)rect.x + rect.w + halo, y1 = (int64_t)rect.y + rect.h + halo;
-    if (x0 < 0)
-        x0 = 0;
-    if (y0 < 0)
-        y0 = 0;
-    if (x1 > image_w)
-        x1 = image_w;
-    if (y1 > image_h)
-        y1 = image_h;
-    return (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
-}
-
 /* Cells of 2x2 tiles. */
 static uint32_t cell_cols(const struct pb_grid *grid)
 {

@@ -21,8 +21,6 @@ int pb_grid_init(struct pb_grid *grid, int32_t image_w, int32_t image_h, int32_t
 uint32_t pb_grid_count(const struct pb_grid *grid);
 /* Core of tile i, clipped to the image. i < count. */
 struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i);
-/* rect grown by halo on every side, clipped to the image. */
-struct pb_rect pb_rect_grow(struct pb_rect rect, int32_t halo, int32_t image_w, int32_t image_h);
 
 /* How tiles are visited: `units` of consecutive tiles that one reader takes as a whole. By rows
  * (one unit a row of tiles: no strip or block row is decoded twice) or along a Z curve (2x2 tiles a

@@ -49,7 +49,7 @@ START_TEST(survives_the_largest_sides)
     struct pb_grid grid = grid_of(INT32_MAX, 3, 1 << 20);
     struct pb_rect core = pb_grid_core(&grid, pb_grid_count(&grid) - 1);
     ck_assert_int_eq((int64_t)core.x + core.w, INT32_MAX);
-    struct pb_rect grown = pb_rect_grow(core, 7, INT32_MAX, 3);
+    struct pb_rect grown = pb_rect_grow(&core, 7, INT32_MAX, 3);
     ck_assert_int_eq(grown.x, core.x - 7);
     ck_assert_int_eq(grown.w, core.w + 7);
     ck_assert_int_eq(grown.h, 3);
@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(grows_and_clips)
 {
-    struct pb_rect r = pb_rect_grow((struct pb_rect){4, 0, 4, 4}, 2, 20, 20);
+    struct pb_rect r = pb_rect_grow(&(struct pb_rect){4, 0, 4, 4}, 2, 20, 20);
     ck_assert_int_eq(r.x, 2);
     ck_assert_int_eq(r.y, 0);
     ck_assert_int_eq(r.w, 8);
