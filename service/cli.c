@@ -31,6 +31,9 @@ static const struct cli_command commands[] = {
      cli_submit},
     {"status", "[JOB] [options]", "what the service is doing, or one job in full",
      "      --watch            keep showing, a progress bar a running job\n"
+     "      --until-idle       with --watch: end when nothing is left to do (exit 1 if a job "
+     "failed)\n"
+     "      --expect N         with --until-idle: not before N jobs have been seen\n"
      "      --all              finished jobs too, however old\n"
      "      --json             as JSON (with --watch: one object a change)\n"
      "      --socket PATH      where the service listens\n"
