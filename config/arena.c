@@ -97,3 +97,9 @@ bool pb_arena_failed(const struct pb_arena *arena)
 {
     return arena == NULL || arena->failed;
 }
+
+void pb_arena_fail(struct pb_arena *arena)
+{
+    if (arena)
+        arena->failed = true;
+}

@@ -18,6 +18,8 @@ void *pb_arena_alloc(struct pb_arena *arena, size_t count, size_t size);
 char *pb_arena_text(struct pb_arena *arena, const char *text, size_t bytes); /* adds the NUL */
 /* Whether an allocation has failed so far. */
 bool pb_arena_failed(const struct pb_arena *arena);
+/* Makes it so: for memory that ran out elsewhere. */
+void pb_arena_fail(struct pb_arena *arena);
 
 /* For tests: lets `good` more requests of this thread succeed (creations and allocations), then
  * fails one; < 0 switches it off, which is the state at start. */

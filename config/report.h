@@ -21,9 +21,6 @@ size_t pb_report_count(const struct pb_report *report);
 /* Makes the list say "out of memory" and nothing else. Returns -ENOMEM. */
 int pb_report_memory(struct pb_report *report);
 
-/* The name among n that `wrong` most probably meant, or NULL: at most a third of its letters
- * differ. Case does not count. */
-const char *pb_nearest_name(const char *wrong, const char *const *names, size_t n);
 /* "; did you mean 'x'?" or "; allowed: a, b, c" for a message. Returns out. */
 const char *pb_suggest(const char *wrong, const char *const *names, size_t n, char *out,
                        size_t out_bytes);
