@@ -30,24 +30,24 @@
 #endif
 
 /* In front of a loop whose output may be the very same array as an input (element i needs element i
- * only), so that the compiler need not fear overlap. */
-#if defined(__clang__)
-#define PB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
+ * only), so that the compiler need not fear overlap. clang's counterpart turns a loop that stays
+ * scalar into a warning, so clang is left to check for overlap itself. */
+#if defined(__GNUC__) && !defined(__clang__)
 #define PB_INDEPENDENT _Pragma("GCC ivdep")
 #else
 #define PB_INDEPENDENT
 #endif
 
-/* Sample types: X(enum suffix, C type, name, type for comparing with nodata). */
+/* Sample types: X(enum suffix, C type, name, type and field of struct pb_program_input for nodata).
+ */
 #define PB_SAMPLE_TYPES(X)                                                                         \
-    X(U8, uint8_t, u8, int32_t)                                                                    \
-    X(I16, int16_t, i16, int32_t)                                                                  \
-    X(U16, uint16_t, u16, int32_t)                                                                 \
-    X(I32, int32_t, i32, int32_t)                                                                  \
-    X(U32, uint32_t, u32, uint32_t)                                                                \
-    X(F32, float, f32, float)                                                                      \
-    X(F64, double, f64, double)
+    X(U8, uint8_t, u8, int32_t, nodata_int)                                                        \
+    X(I16, int16_t, i16, int32_t, nodata_int)                                                      \
+    X(U16, uint16_t, u16, int32_t, nodata_int)                                                     \
+    X(I32, int32_t, i32, int32_t, nodata_int)                                                      \
+    X(U32, uint32_t, u32, uint32_t, nodata_int)                                                    \
+    X(F32, float, f32, float, nodata_float)                                                        \
+    X(F64, double, f64, double, nodata_float)
 
 /* The one NaN that is ever stored: devices make different ones. */
 PB_PIXEL float pb_pixel_nan(void)

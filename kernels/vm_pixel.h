@@ -92,17 +92,18 @@ PB_PIXEL float pb_vm_DIV(float x, float y)
 
 PB_PIXEL float pb_vm_POW(float x, float y)
 {
-    const float inf = (float)HUGE_VALF;
-    const float a = fabsf(x);
-    const float half = y * 0.5f;
-    const bool whole = rintf(y) == y, odd = whole && rintf(half) != half;
+    const float a = fabsf(x), half = y * 0.5f;
+    const float signed_to_whole = rintf(half) != half ? -1.0f : 1.0f; /* odd, even */
+    const float to_whole = rintf(y) != y ? pb_pixel_nan() : signed_to_whole;
+    const float at_zero = y > 0.0f ? 0.0f : pb_pixel_nan();
+    const float at_infinity = y > 0.0f ? a : 0.0f;
     float r = (float)pb_vm_exp64((double)y * pb_vm_log64((double)a));
-    r = a == inf ? (y > 0.0f ? inf : 0.0f) : r;
-    r = a == 0.0f ? (y > 0.0f ? 0.0f : pb_pixel_nan()) : r;
-    r = odd && x < 0.0f ? -r : r;
-    r = !whole && x < 0.0f ? pb_pixel_nan() : r;
+    r = a > FLT_MAX ? at_infinity : r;
+    r = x < 0.0f ? r * to_whole : r;
+    r = x == 0.0f ? at_zero : r;
     r = y == 0.0f ? 1.0f : r;
-    return x != x || y != y ? pb_pixel_nan() : r;
+    r = x != x ? x : r;
+    return y != y ? y : r;
 }
 
 PB_PIXEL float pb_vm_NEG(float x)
@@ -129,11 +130,13 @@ PB_PIXEL float pb_vm_EXP(float x)
 
 PB_PIXEL float pb_vm_MIN(float x, float y)
 {
-    return x < y || x != x ? x : y;
+    const float r = x < y ? x : y; /* y when it is NaN */
+    return x != x ? x : r;
 }
 PB_PIXEL float pb_vm_MAX(float x, float y)
 {
-    return x > y || x != x ? x : y;
+    const float r = x > y ? x : y;
+    return x != x ? x : r;
 }
 PB_PIXEL float pb_vm_CLAMP(float x, float low, float high)
 {
