@@ -64,10 +64,10 @@ static int unknown_constant(struct request *r, const struct pb_arg_item *item)
                            "index: 'constants' wants names with values, such as {L: 0.5}");
     }
     return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
-                       "index: no index has a constant '%.60s'%s%s%s; 'pushbroom indices NAME' "
+                       "index: no index has a constant '%.60s'; %s%s%s'pushbroom indices NAME' "
                        "shows those of an index",
-                       item->key, nearest != NULL ? "; did you mean '" : "",
-                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+                       item->key, nearest != NULL ? "did you mean '" : "",
+                       nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
 }
 
 static const struct pb_arg_item *given_constant(const struct pb_arg *given, const char *name)
@@ -240,9 +240,9 @@ static int unknown_index(struct request *r, const struct pb_arg_item *item)
 {
     const char *nearest = pb_index_nearest(item->text);
     return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
-                       "there is no index '%.60s'%s%s%s; 'pushbroom indices' lists all %zu",
-                       item->text, nearest != NULL ? "; did you mean '" : "",
-                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "",
+                       "there is no index '%.60s'; %s%s%s'pushbroom indices' lists all %zu",
+                       item->text, nearest != NULL ? "did you mean '" : "",
+                       nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "",
                        pb_index_count());
 }
 

@@ -1,0 +1,296 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * index: what formulas become, what its parameters do, and what it says when something is missing.
+ * The values of all 280 indices are the business of integration/test_index_values.py. */
+#include "kernels/chain.h"
+#include "kernels/index_expand.h"
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- one step and one pixel -------------------------------------------------------------------- */
+
+struct step {
+    struct pb_op_args args;
+    struct pb_arg_item names[4], constants[4], kernel;
+};
+
+enum { P_NAMES, P_CONSTANTS, P_KERNEL };
+
+static void give(struct step *s, const char *key, const char *name)
+{
+    struct pb_arg *names = &s->args.arg[P_NAMES];
+    s->names[names->n] = (struct pb_arg_item){.key = key, .text = name};
+    *names = (struct pb_arg){s->names, names->n + 1};
+}
+
+static void set(struct step *s, const char *key, double value)
+{
+    struct pb_arg *constants = &s->args.arg[P_CONSTANTS];
+    s->constants[constants->n] = (struct pb_arg_item){.key = key, .num = value};
+    *constants = (struct pb_arg){s->constants, constants->n + 1};
+}
+
+static int create(const struct step *s, const char *const *bands, size_t n_bands,
+                  const char *output, struct pb_diag *diag, struct pb_chain **out_chain)
+{
+    struct pb_chain_input inputs[8];
+    const struct pb_chain_step step = {pb_op_find("index"), &s->args};
+    const struct pb_chain_spec spec = {inputs, n_bands, &step, 1, &output, 1};
+    size_t where;
+    for (size_t i = 0; i < n_bands; i++) {
+        inputs[i] = (struct pb_chain_input){.name = bands[i], .type = PB_F32, .scale = 1};
+    }
+    memset(diag, 0, sizeof *diag);
+    return pb_chain_create(&spec, diag, &where, out_chain);
+}
+
+static const char *const NRB[] = {"N", "R", "B"};
+static const float nrb[] = {0.5f, 0.125f, 0.0625f};
+
+static float value_of(const struct step *s, const char *output)
+{
+    struct pb_diag diag;
+    struct pb_chain *chain = NULL;
+    ck_assert_msg(create(s, NRB, 3, output, &diag, &chain) == 0, "%s", diag.msg);
+    const uint32_t *used;
+    size_t n = pb_chain_used(chain, &used);
+    float in[3 * 16], result;
+    for (size_t i = 0; i < n; i++) {
+        in[i * 16] = nrb[used[i]];
+    }
+    struct pb_rect rect = {0, 0, 1, 1};
+    struct pb_tile_in tile = {.data = in,
+                              .row_bytes = 64,
+                              .plane_bytes = 64,
+                              .read = rect,
+                              .core = rect,
+                              .image_w = 1,
+                              .image_h = 1};
+    struct pb_tile_out out = {&result, 1};
+    void *scratch = aligned_alloc(64, (pb_chain_scratch_bytes(chain, 1, 1) + 127) / 64 * 64);
+    ck_assert_int_eq(pb_chain_run_cpu(chain, &tile, &out, scratch), 0);
+    free(scratch);
+    pb_chain_destroy(chain);
+    return result;
+}
+
+static void check_near(float got, double want)
+{
+    ck_assert_msg(fabs((double)got - want) < 1e-6 * (1 + fabs(want)), "%.9g, not %.9g", (double)got,
+                  want);
+}
+
+START_TEST(makes_the_indices_listed)
+{
+    struct step s = {0};
+    give(&s, NULL, "NDVI");
+    give(&s, NULL, "EVI");
+    check_near(value_of(&s, "NDVI"), 0.375 / 0.625);
+    check_near(value_of(&s, "EVI"), 2.5 * 0.375 / (0.5 + 6 * 0.125 - 7.5 * 0.0625 + 1));
+}
+END_TEST
+
+START_TEST(gives_them_the_names_of_a_map_and_takes_constants)
+{
+    struct step s = {0};
+    give(&s, "HALF", "SAVI");
+    set(&s, "L", 0.5);
+    check_near(value_of(&s, "HALF"), 1.5 * 0.375 / (0.625 + 0.5));
+    set(&s, "lambdaN", 842);
+    set(&s, "lambdaR", 665);
+    set(&s, "k", 1e-3);
+    give(&s, NULL, "NIRvH2");
+    check_near(value_of(&s, "NIRvH2"), 0.375 - 0.177);
+}
+END_TEST
+
+START_TEST(a_new_name_does_not_change_the_bands_of_the_same_step)
+{
+    struct step s = {0};
+    give(&s, "N", "NDVI"); /* from here on N is something else, but not for SR */
+    give(&s, NULL, "SR");
+    check_near(value_of(&s, "SR"), 4);
+    check_near(value_of(&s, "N"), 0.6);
+}
+END_TEST
+
+START_TEST(evaluates_kernel_indices_with_the_kernel_chosen)
+{
+    struct step s = {0};
+    give(&s, NULL, "kNDVI");
+    double rbf = exp(-(0.375 * 0.375) / (2 * 0.25));
+    check_near(value_of(&s, "kNDVI"), (1 - rbf) / (1 + rbf));
+    s.args.arg[P_KERNEL] = (struct pb_arg){&s.kernel, 1};
+    s.kernel.text = "linear";
+    check_near(value_of(&s, "kNDVI"), (0.25 - 0.0625) / (0.25 + 0.0625));
+    s.kernel.text = "poly";
+    double nn = 1.25 * 1.25, nr = 1.0625 * 1.0625;
+    check_near(value_of(&s, "kNDVI"), (nn - nr) / (nn + nr));
+    s.kernel.text = "rbf";
+    set(&s, "sigma", 0.25);
+    rbf = exp(-(0.375 * 0.375) / (2 * 0.0625));
+    check_near(value_of(&s, "kNDVI"), (1 - rbf) / (1 + rbf));
+}
+END_TEST
+
+START_TEST(expands_kernel_terms_and_renames_constants)
+{
+    char text[4096];
+    ck_assert_int_eq(pb_index_expand(pb_index_find("SAVI"), PB_INDEX_RBF, text, sizeof text), 0);
+    ck_assert_str_eq(text, "(1.0 + constant_L) * (N - R) / (N + R + constant_L)");
+    ck_assert_int_eq(pb_index_expand(pb_index_find("kRVI"), PB_INDEX_LINEAR, text, sizeof text), 0);
+    ck_assert_str_eq(text, "(N * N) / (N * R)");
+    ck_assert_int_eq(pb_index_expand(pb_index_find("kRVI"), PB_INDEX_RBF, text, sizeof text), 0);
+    ck_assert_str_eq(text, "1.0 / exp(-((N - R) ** 2.0) / (2.0 * constant_sigma ** 2.0))");
+    ck_assert_int_eq(pb_index_expand(pb_index_find("kEVI"), PB_INDEX_POLY, text, sizeof text), 0);
+    ck_assert(strstr(text, "+ (((N * constant_L) + constant_c) ** constant_p))") != NULL);
+    ck_assert_int_eq(pb_index_expand(pb_index_find("kEVI"), PB_INDEX_POLY, text, 20), -ENOSPC);
+    for (size_t i = 0; i < pb_index_count(); i++) {
+        for (int kernel = PB_INDEX_RBF; kernel <= PB_INDEX_POLY; kernel++) {
+            ck_assert_int_eq(
+                pb_index_expand(pb_index_at(i), (enum pb_index_kernel)kernel, text, sizeof text),
+                0);
+        }
+    }
+}
+END_TEST
+
+/* -- words ------------------------------------------------------------------------------------- */
+
+static void check_refused(const struct step *s, const char *const *bands, size_t n_bands, int kind,
+                          const struct pb_arg_item *item, const char *message)
+{
+    struct pb_diag diag;
+    struct pb_chain *chain = NULL;
+    ck_assert_int_eq(create(s, bands, n_bands, s->names[0].text, &diag, &chain), -EINVAL);
+    ck_assert_str_eq(diag.msg, message);
+    ck_assert_int_eq(diag.kind, kind);
+    ck_assert_ptr_eq(diag.item, item);
+}
+
+START_TEST(names_the_bands_that_are_missing)
+{
+    static const char *const gr[] = {"G", "R"};
+    struct step s = {0};
+    give(&s, NULL, "EVI");
+    check_refused(&s, gr, 2, PB_DIAG_INDEX, s.names,
+                  "index EVI needs N, B, which this pipeline does not have (its bands: G, R)");
+}
+END_TEST
+
+START_TEST(does_not_guess_which_near_infrared_is_meant)
+{
+    static const char *const landsat[] = {"R", "N2"}, *const other[] = {"N", "RE1"};
+    struct step s = {0}, t = {0};
+    give(&s, NULL, "NDVI");
+    check_refused(&s, landsat, 2, PB_DIAG_INDEX, s.names,
+                  "index NDVI needs N, which this pipeline does not have (its bands: R, N2); there "
+                  "is N2: if that is the near infrared you mean, name it N in input.bands");
+    give(&t, NULL, "SeLI");
+    check_refused(&t, other, 2, PB_DIAG_INDEX, t.names,
+                  "index SeLI needs N2, which this pipeline does not have (its bands: N, RE1); "
+                  "there is N: if that is the near infrared you mean, name it N2 in input.bands");
+}
+END_TEST
+
+START_TEST(names_the_constants_that_are_missing)
+{
+    struct step s = {0};
+    give(&s, NULL, "NIRvH2");
+    set(&s, "lambdaR", 665);
+    check_refused(&s, NRB, 3, PB_DIAG_INDEX, s.names,
+                  "index NIRvH2 needs lambdaN, for which there is no default; give it under "
+                  "'constants' (wavelengths in nm, as in {lambdaN: 842})");
+}
+END_TEST
+
+START_TEST(does_not_guess_between_a_constant_and_a_band_of_its_name)
+{
+    static const char *const nrl[] = {"N", "R", "L"};
+    struct step s = {0};
+    struct pb_diag diag;
+    struct pb_chain *chain = NULL;
+    give(&s, NULL, "SAVI");
+    check_refused(
+        &s, nrl, 3, PB_DIAG_INDEX, s.names,
+        "index SAVI uses the constant L (Canopy background adjustment), and this pipeline "
+        "has a band L as well; give the constant, as in constants: {L: 1}, or rename the "
+        "band");
+    set(&s, "L", 1);
+    ck_assert_int_eq(create(&s, nrl, 3, "SAVI", &diag, &chain), 0);
+    const uint32_t *used;
+    ck_assert_uint_eq(pb_chain_used(chain, &used), 2);
+    pb_chain_destroy(chain);
+}
+END_TEST
+
+START_TEST(finds_the_index_that_a_typo_means)
+{
+    struct step s = {0}, t = {0};
+    give(&s, NULL, "ndvi");
+    check_refused(
+        &s, NRB, 3, PB_DIAG_INDEX, s.names,
+        "there is no index 'ndvi'; did you mean 'NDVI'? 'pushbroom indices' lists all 280");
+    give(&t, NULL, "completely_else");
+    check_refused(&t, NRB, 3, PB_DIAG_INDEX, t.names,
+                  "there is no index 'completely_else'; 'pushbroom indices' lists all 280");
+}
+END_TEST
+
+START_TEST(refuses_constants_that_do_not_exist_or_make_no_sense)
+{
+    struct step s = {0}, t = {0}, u = {0};
+    give(&s, NULL, "NDVI");
+    set(&s, "lambdan", 842);
+    check_refused(&s, NRB, 3, PB_DIAG_VALUE, s.constants,
+                  "index: no index has a constant 'lambdan'; did you mean 'lambdaN'? 'pushbroom "
+                  "indices NAME' shows those of an index");
+    give(&t, NULL, "NDVI");
+    set(&t, NULL, 1);
+    check_refused(&t, NRB, 3, PB_DIAG_VALUE, t.constants,
+                  "index: 'constants' wants names with values, such as {L: 0.5}");
+    give(&u, NULL, "kNDVI");
+    set(&u, "sigma", 0);
+    check_refused(&u, NRB, 3, PB_DIAG_VALUE, u.constants,
+                  "index: sigma is 0; it must be greater than 0");
+}
+END_TEST
+
+START_TEST(refuses_the_same_name_twice)
+{
+    struct step s = {0};
+    give(&s, NULL, "NDVI");
+    give(&s, "NDVI", "SAVI");
+    check_refused(&s, NRB, 3, PB_DIAG_INDEX, &s.names[1],
+                  "index: 'NDVI' is there twice; name it once");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("op_index");
+    TCase *tcase = tcase_create("op_index");
+    tcase_add_test(tcase, makes_the_indices_listed);
+    tcase_add_test(tcase, gives_them_the_names_of_a_map_and_takes_constants);
+    tcase_add_test(tcase, a_new_name_does_not_change_the_bands_of_the_same_step);
+    tcase_add_test(tcase, evaluates_kernel_indices_with_the_kernel_chosen);
+    tcase_add_test(tcase, expands_kernel_terms_and_renames_constants);
+    tcase_add_test(tcase, names_the_bands_that_are_missing);
+    tcase_add_test(tcase, does_not_guess_which_near_infrared_is_meant);
+    tcase_add_test(tcase, names_the_constants_that_are_missing);
+    tcase_add_test(tcase, does_not_guess_between_a_constant_and_a_band_of_its_name);
+    tcase_add_test(tcase, finds_the_index_that_a_typo_means);
+    tcase_add_test(tcase, refuses_constants_that_do_not_exist_or_make_no_sense);
+    tcase_add_test(tcase, refuses_the_same_name_twice);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
