@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_WIC_CREW_H
+#define TEST_WIC_CREW_H
+/* For the tests of wic/: a channel on the heap, and a crew of producer and consumer threads that
+ * move tickets through it and check every one. Threads count what is wrong instead of asserting,
+ * for Check takes assertions from the main thread only. */
+#include "wic/channel.h"
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS       INT64_C(1000000)
+#define CREW_MAX 8
+#define SLOT_U64 16 /* payload of a crew's slots, in numbers */
+
+static inline struct wic_channel *channel_at(uint32_t slots, size_t slot_bytes,
+                                             uint64_t first_ticket, uint32_t first_signal)
+{
+    struct wic_options options = {.slots = slots, .slot_bytes = slot_bytes};
+    size_t bytes = (wic_channel_bytes(&options) + 4095) / 4096 * 4096;
+    void *memory = aligned_alloc(4096, bytes);
+    struct wic_channel *channel = NULL;
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0xa5, bytes);
+    ck_assert_int_eq(wic_channel_init_at(memory, &options, first_ticket, first_signal, &channel),
+                     0);
+    return channel;
+}
+
+static inline struct wic_channel *channel_new(uint32_t slots, size_t slot_bytes)
+{
+    return channel_at(slots, slot_bytes, 0, 0);
+}
+
+static inline void channel_free(struct wic_channel *channel)
+{
+    wic_channel_fini(channel);
+    free(channel);
+}
+
+static inline struct wic_stats stats_of(const struct wic_channel *channel)
+{
+    struct wic_stats stats;
+    wic_stats_get(channel, &stats);
+    return stats;
+}
+
+static inline void sleep_ns(int64_t ns)
+{
+    struct timespec time = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&time, NULL);
+}
+
+static inline int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Waits until so many threads of a side are registered as waiting, then long enough to be asleep.
+ */
+static inline void until_waiting(struct wic_channel *channel, enum wic_role role, uint32_t threads)
+{
+    while (atomic_load(&channel->side[role].waiters) != threads) {
+        sleep_ns(MS);
+    }
+    sleep_ns(20 * MS);
+}
+
+struct crew {
+    struct wic_channel *channel;
+    int producers, consumers;
+    int64_t timeout_ns;     /* of every acquire and wait; on -ETIMEDOUT they try again */
+    uint64_t first, count;  /* tickets first .. first + count - 1 are to be moved */
+    atomic_ullong to_start; /* tickets not yet promised to a producer */
+    atomic_uchar *seen;     /* by ticket - first: how often it was consumed */
+    atomic_uint wrong;      /* whatever should not have happened */
+    atomic_uint timeouts;
+    atomic_int last_rc[2 * CREW_MAX]; /* what each thread's loop ended with */
+    pthread_t threads[2 * CREW_MAX];
+};
+
+struct crew_thread {
+    struct crew *crew;
+    int index;
+};
+
+static inline uint64_t crew_value(uint64_t ticket, int i)
+{
+    return (ticket + 1) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)i;
+}
+
+static inline void crew_fill(struct crew *crew, const struct wic_slot *slot)
+{
+    uint64_t *numbers = slot->data;
+    for (int i = 0; i < SLOT_U64; i++) {
+        numbers[i] = crew_value(slot->ticket, i);
+    }
+    memcpy(slot->user, &slot->ticket, sizeof(slot->ticket));
+    if (slot->bytes != SLOT_U64 * sizeof(uint64_t) ||
+        slot->index != slot->ticket % crew->channel->slots) {
+        crew->wrong++;
+    }
+}
+
+static inline void crew_check(struct crew *crew, const struct wic_slot *slot)
+{
+    const uint64_t *numbers = slot->data;
+    bool good = slot->ticket >= crew->first && slot->ticket < crew->first + crew->count &&
+                slot->bytes == 1 + slot->ticket % (SLOT_U64 * sizeof(uint64_t)) &&
+                memcmp(slot->user, &slot->ticket, sizeof(slot->ticket)) == 0;
+    for (int i = 0; i < SLOT_U64; i++) {
+        good = good && numbers[i] == crew_value(slot->ticket, i);
+    }
+    if (!good || atomic_fetch_add(&crew->seen[slot->ticket - crew->first], 1) != 0) {
+        crew->wrong++;
+    }
+}
+
+/* Until the tickets are used up or the channel says no. */
+static inline int crew_produce(struct crew *crew)
+{
+    struct wic_slot slot;
+    for (;;) {
+        unsigned long long left = atomic_load(&crew->to_start);
+        if (left == 0) {
+            return 0;
+        }
+        if (!atomic_compare_exchange_weak(&crew->to_start, &left, left - 1)) {
+            continue;
+        }
+        int rc;
+        while ((rc = wic_acquire(crew->channel, crew->timeout_ns, &slot)) == -ETIMEDOUT) {
+            crew->timeouts++;
+        }
+        if (rc != 0) {
+            return rc;
+        }
+        crew_fill(crew, &slot);
+        rc = wic_publish(crew->channel, &slot, 1 + slot.ticket % (SLOT_U64 * sizeof(uint64_t)));
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+/* Until the channel says no; tickets of one thread must rise. */
+static inline int crew_consume(struct crew *crew)
+{
+    struct wic_slot slot;
+    uint64_t least = 0;
+    for (;;) {
+        int rc = wic_wait(crew->channel, crew->timeout_ns, &slot);
+        if (rc == -ETIMEDOUT) {
+            crew->timeouts++;
+            continue;
+        }
+        if (rc != 0) {
+            return rc;
+        }
+        if (slot.ticket < least) {
+            crew->wrong++;
+        }
+        least = slot.ticket + 1;
+        crew_check(crew, &slot);
+        rc = wic_release(crew->channel, &slot);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+static inline void *crew_main(void *argument)
+{
+    struct crew_thread *self = argument;
+    struct crew *crew = self->crew;
+    crew->last_rc[self->index] =
+        self->index < crew->producers ? crew_produce(crew) : crew_consume(crew);
+    free(self);
+    return NULL;
+}
+
+static inline void crew_start(struct crew *crew, struct wic_channel *channel, uint64_t first,
+                              uint64_t count)
+{
+    crew->channel = channel;
+    crew->first = first;
+    crew->count = count;
+    atomic_init(&crew->to_start, count);
+    crew->seen = calloc(count + 1, sizeof(*crew->seen));
+    for (int i = 0; i < crew->producers + crew->consumers; i++) {
+        struct crew_thread *thread = malloc(sizeof(*thread));
+        *thread = (struct crew_thread){crew, i};
+        ck_assert_int_eq(pthread_create(&crew->threads[i], NULL, crew_main, thread), 0);
+    }
+}
+
+static inline void crew_join(struct crew *crew, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        pthread_join(crew->threads[i], NULL);
+    }
+}
+
+/* Lets all tickets pass, closes, and checks that each was consumed exactly once and whole. */
+static inline void crew_finish(struct crew *crew)
+{
+    crew_join(crew, 0, crew->producers);
+    wic_close(crew->channel);
+    crew_join(crew, crew->producers, crew->producers + crew->consumers);
+    ck_assert_uint_eq(crew->wrong, 0);
+    for (int i = 0; i < crew->producers + crew->consumers; i++) {
+        ck_assert_int_eq(crew->last_rc[i], i < crew->producers ? 0 : -EPIPE);
+    }
+    for (uint64_t i = 0; i < crew->count; i++) {
+        ck_assert_msg(crew->seen[i] == 1, "ticket %llu consumed %d times",
+                      (unsigned long long)(crew->first + i), crew->seen[i]);
+    }
+    struct wic_stats stats = stats_of(crew->channel);
+    ck_assert_uint_eq(stats.published, crew->count);
+    ck_assert_uint_eq(stats.consumed, crew->count);
+    ck_assert_uint_le(stats.high_water, stats.slots);
+    ck_assert_uint_eq(atomic_load(&crew->channel->side[WIC_PRODUCER].waiters), 0);
+    ck_assert_uint_eq(atomic_load(&crew->channel->side[WIC_CONSUMER].waiters), 0);
+    free(crew->seen);
+}
+
+/* Aborts, and checks that everybody leaves with -ECANCELED (or had finished before). */
+static inline void crew_abort(struct crew *crew)
+{
+    wic_abort(crew->channel);
+    crew_join(crew, 0, crew->producers + crew->consumers);
+    ck_assert_uint_eq(crew->wrong, 0);
+    for (int i = 0; i < crew->producers + crew->consumers; i++) {
+        int rc = crew->last_rc[i];
+        ck_assert(rc == -ECANCELED || (rc == 0 && i < crew->producers));
+    }
+    free(crew->seen);
+}
+
+static inline int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif
