@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""COGs that the writer makes, seen by GDAL: valid, equal to an independent numpy model of pixels and
+overviews for every type, codec, predictor and odd size, and the same bytes whatever the tile size,
+the order of tiles, the number of threads and the order in which they complete."""
+import atexit
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    from osgeo import gdal
+    from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
+except ImportError as reason:
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+gdal.UseExceptions()
+TOOL = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "write_cog"
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="pb-cog-"))
+atexit.register(shutil.rmtree, SCRATCH, True)
+TYPES = {"uint8": np.uint8, "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
+         "uint32": np.uint32, "float32": np.float32, "float64": np.float64}
+FAILED = []
+
+
+def check(ok, what):
+    if not ok:
+        FAILED.append(what)
+        print("FAILED:", what)
+
+
+def scene(w, h, bands, dtype, seed=0):
+    """Smooth fields with noise, holes, halves to round, and values beyond the type's range."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:h, 0:w]
+    planes = np.empty((bands, h, w), np.float32)
+    for b in range(bands):
+        field = np.sin(x / 37 + b) * np.cos(y / 23) + rng.normal(0, 0.05, (h, w))
+        if np.issubdtype(dtype, np.integer):
+            field = np.round(field * 320) / 2 + 100  # many values end in .5
+        planes[b] = field
+    planes[rng.random(planes.shape) < 0.01] = np.nan
+    planes[:, h // 3:h // 2, w // 4:w // 2] = np.nan
+    if w >= 4 and h >= 4:
+        planes[:, 0, :4] = [1e9, -1e9, 3e38, -3e38]
+    return planes
+
+
+def quantized(values, dtype, nodata):
+    """The model of quantize.h, in float64."""
+    v = values.astype(np.float64)
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        q = np.rint(np.clip(v, info.min, info.max))
+        below, above = nodata - 1, nodata + 1
+        below, above = (above if below < info.min else below), (below if above > info.max else above)
+        q = np.where(q == nodata, np.where(v < nodata, below, above), q)
+        return np.where(np.isnan(v), nodata, q).astype(dtype)
+    v = v.astype(dtype)
+    if not np.isnan(nodata):
+        n = dtype(nodata)
+        v = np.where(v == n, np.nextafter(n, dtype(np.inf)), v)
+    return np.where(np.isnan(v), dtype(nodata), v)
+
+
+def halved(planes, nearest):
+    bands, h, w = planes.shape
+    if nearest:
+        return planes[:, ::2, ::2]
+    padded = np.full((bands, h + h % 2, w + w % 2), np.nan, np.float32)
+    padded[:, :h, :w] = planes
+    four = [padded[:, j::2, i::2].astype(np.float64) for j in (0, 1) for i in (0, 1)]
+    n = sum((~np.isnan(f)).astype(np.float64) for f in four)
+    a, b, c, d = [np.where(np.isnan(f), 0, f) for f in four]
+    with np.errstate(invalid="ignore"):
+        return (((a + b) + (c + d)) / n).astype(np.float32)
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(
+        a, b, equal_nan=np.issubdtype(a.dtype, np.floating))
+
+
+def write(planes, name="out.tif", **options):
+    """Runs the tool; returns the path and what it printed, or None and its message."""
+    source = SCRATCH / "planes.raw"
+    planes.tofile(source)
+    bands, h, w = planes.shape
+    out = SCRATCH / name
+    words = [str(TOOL), f"in={source}", f"out={out}", f"w={w}", f"h={h}", f"bands={bands}"]
+    words += [f"{key}={value}" for key, value in options.items()]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        return None, done.stderr
+    said = json.loads(done.stdout)
+    data = out.read_bytes()
+    check(said["bytes"] == len(data), f"{options}: length {said['bytes']} is not {len(data)}")
+    check(said["sha256"] == hashlib.sha256(data).hexdigest(), f"{options}: checksum")
+    if not os.environ.get("PB_SANITIZE"):
+        slack = 64 * 1024  # what malloc adds; zstd and spool objects
+        check(said["taken"] <= said["declared"] + slack,
+              f"{options}: took {said['taken']} bytes of memory, declared {said['declared']}")
+    return out, said
+
+
+def verify(planes, what, dtype, nodata, **options):
+    out, said = write(planes, type=np.dtype(dtype).name, nodata=nodata, **options)
+    what = f"{what} {np.dtype(dtype).name} {options}"
+    if out is None:
+        check(False, f"{what}: {said}")
+        return
+    warnings, errors, _ = validator.validate(str(out), full_check=True)
+    if options.get("overviews") == "none":
+        warnings = [w for w in warnings if "overviews" not in w]
+    check(not warnings and not errors, f"{what}: validator: {warnings} {errors}")
+    data = gdal.Open(str(out))
+    check(data.RasterCount == len(planes), f"{what}: bands")
+    check(data.GetRasterBand(1).GetBlockSize() == [options.get("block", 512)] * 2, f"{what}: block")
+    level, count = planes, data.GetRasterBand(1).GetOverviewCount()
+    for k in range(count + 1):
+        for b in range(len(planes)):
+            band = data.GetRasterBand(b + 1)
+            band = band.GetOverview(k - 1) if k else band
+            check(same(band.ReadAsArray(), quantized(level[b], dtype, nodata)),
+                  f"{what}: pixels of band {b + 1}, level {k}")
+            stored = band.GetNoDataValue()
+            check(stored is not None and (stored == nodata or np.isnan([stored, nodata]).all()),
+                  f"{what}: nodata {stored} of level {k}")
+        level = halved(level, options.get("overviews") == "nearest")
+    smallest = max(data.GetRasterBand(1).GetOverview(count - 1).XSize,
+                   data.GetRasterBand(1).GetOverview(count - 1).YSize) if count else 0
+    check(options.get("overviews") == "none" or smallest <= 512, f"{what}: overviews end too early")
+
+
+def test_types_codecs_predictors():
+    for (name, dtype), compress in itertools.product(TYPES.items(), ["none", "deflate", "zstd", "lzw"]):
+        floats = np.issubdtype(dtype, np.floating)
+        for predictor in ([0, 1, 2, 3] if floats else [0, 1, 2]):
+            bands = 3 if predictor == 0 else 1
+            nodata = float("nan") if floats else (255 if name == "uint8" else 0)
+            verify(scene(300, 270, bands, dtype), "types", dtype, nodata, compress=compress,
+                   predictor=predictor, block=64, tile=128)
+
+
+def test_chunky_bands():
+    for (name, dtype), bands in itertools.product(TYPES.items(), [2, 5]):
+        for predictor in ([2, 3] if np.issubdtype(dtype, np.floating) else [2]):
+            verify(scene(200, 150, bands, dtype), f"{bands} bands", dtype, 7, predictor=predictor,
+                   block=64, tile=64, overviews="nearest")
+
+
+def test_odd_sizes():
+    sides = [1, 2, 511, 512, 513, 1025]
+    for w, h in itertools.product(sides, sides):
+        overviews = "average" if (w + h) % 2 else "nearest"
+        verify(scene(w, h, 1, np.float32, w), f"{w}x{h}", np.float32, float("nan"), tile=512,
+               overviews=overviews, level=1)
+    for w, h in [(5000, 1), (1, 5000), (777, 31)]:
+        for order in ("rows", "z"):
+            verify(scene(w, h, 2, np.uint16, w), f"{w}x{h}", np.uint16, 0, tile=64, block=64,
+                   order=order, flight=3)
+    verify(scene(900, 1000, 1, np.float32), "one block", np.float32, -9999.0, tile=1024, block=1024)
+    verify(scene(700, 100, 1, np.int16), "no overviews", np.int16, -32768, overviews="none")
+
+
+def test_nodata_everywhere():
+    for dtype, nodata in [(np.uint8, 0), (np.uint8, 255), (np.int16, -32768), (np.uint32, 4294967295),
+                          (np.int32, -2147483648), (np.float32, 0.1), (np.float64, 100.5)]:
+        planes = scene(150, 140, 1, np.int16)
+        planes[0, 5, :] = np.float32(nodata)
+        stored = float(np.float32(nodata)) if dtype == np.float32 else nodata
+        verify(planes, "nodata", dtype, stored, block=64, tile=64)
+    verify(np.full((1, 300, 300), np.nan, np.float32), "all invalid", np.float32, float("nan"))
+
+
+def test_same_bytes():
+    planes = scene(1300, 1111, 2, np.float32)
+    sums = set()
+    variants = itertools.product([64, 128, 512, 2048], ["rows", "z"], [1, 4], [1, 7])
+    for seed, (tile, order, threads, flight) in enumerate(variants):
+        out, said = write(planes, tile=tile, order=order, threads=threads, flight=flight, seed=seed,
+                          block=64, compress="zstd", level=1)
+        check(out is not None, f"tile {tile} {order} {threads} threads: {said}")
+        sums.add(said["sha256"] if out else None)
+    check(len(sums) == 1, f"one image gave {len(sums)} different files")
+
+
+def test_bigtiff():
+    planes = scene(700, 650, 2, np.uint16)
+    verify(planes, "BigTIFF", np.uint16, 0, big=1, block=128, tile=256)
+    check((SCRATCH / "out.tif").read_bytes()[:4] == b"II\x2b\0", "big=1 made no BigTIFF")
+    verify(scene(60, 60, 1, np.uint8), "BigTIFF of one block", np.uint8, 0, big=1, tile=64)
+    verify(planes, "classic", np.uint16, 0, block=128, tile=256)
+    check((SCRATCH / "out.tif").read_bytes()[:4] == b"II\x2a\0", "a small file is a BigTIFF")
+
+
+def test_georeference_is_in_the_main_directory_only():
+    out, _ = write(scene(1200, 1100, 1, np.float32))
+    data = gdal.Open(str(out))
+    check(data.GetGeoTransform() == (500000, 10, 0, 4600000, 0, -10), "geotransform")
+    check('"EPSG","32631"' in data.GetProjection(), "projection")
+    check(data.GetMetadataItem("TIFFTAG_SOFTWARE").startswith("pushbroom "), "software tag")
+    check(data.GetMetadataItem("LAYOUT", "IMAGE_STRUCTURE") == "COG", "GDAL does not see a COG")
+    second = gdal.Open(f"GTIFF_DIR:2:{out}")
+    check(second.GetGeoTransform(can_return_null=True) is None, "an overview has a geotransform")
+
+
+def test_refusals():
+    planes = scene(64, 64, 1, np.float32)
+    for options, words in [(dict(type="uint8"), "nodata"), (dict(type="uint8", nodata=256), "256"),
+                           (dict(type="uint16", nodata=0, predictor=3), "predictor"),
+                           (dict(compress="deflate", level=13), "level"),
+                           (dict(block=100, tile=100), "blocksize")]:
+        out, said = write(planes, **options)
+        check(out is None and words in said and "pipeline.product" in said, f"{options}: {said}")
+    out, said = write(planes, name="missing/out.tif")
+    check(out is None and "output.write" in said, f"missing directory: {said}")
+
+
+def test_full_disk():
+    place = SCRATCH / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        print("full disk: not tested, mounting a tmpfs is not allowed here")
+        return
+    try:
+        for size, compress in [(1000, "none"), (450, "none")]:  # spool full; only the file full
+            out, said = write(scene(size, size, 1, np.float32), name="small/out.tif",
+                              compress=compress, overviews="none", block=64, tile=64)
+            check(out is None and "output.full" in said, f"full disk: {said}")
+            check(not list(place.iterdir()), f"full disk: left {list(place.iterdir())}")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+if not TOOL.exists():
+    print(f"skipped: {TOOL} is not built")
+    sys.exit(77)
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(name, flush=True)
+print(f"{len(FAILED)} failed")
+sys.exit(1 if FAILED else 0)

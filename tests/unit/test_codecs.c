@@ -1,0 +1,218 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Every codec against somebody else's decoder: libdeflate's and zstd's own, and for LZW a small
+ * one written from the TIFF 6.0 text. */
+#include "pipeline/codec.h"
+
+#include <check.h>
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+/* TIFF 6.0, section 13. Returns bytes decoded, or -1. */
+static long lzw_decode(const uint8_t *in, size_t n, uint8_t *out, size_t capacity)
+{
+    static uint16_t prefix[4096], length[4096];
+    static uint8_t last[4096];
+    unsigned width = 9, next = 258;
+    int old = -1;
+    size_t at = 0, done = 0;
+    for (;;) {
+        unsigned code = 0;
+        for (unsigned b = 0; b < width; b++, at++) {
+            if (at >= 8 * n)
+                return -1;
+            code = code << 1 | (in[at / 8] >> (7 - at % 8) & 1);
+        }
+        if (code == 257)
+            return at + 7 >= 8 * n ? (long)done : -1;
+        if (code == 256) {
+            width = 9;
+            next = 258;
+            old = -1;
+            continue;
+        }
+        if (code > next || (old < 0 && code > 255) || next > 4095)
+            return -1;
+        unsigned string = code < next ? code : (unsigned)old;
+        size_t bytes = (string < 256 ? 1 : length[string]) + (size_t)(code == next);
+        if (done + bytes > capacity)
+            return -1;
+        size_t i = done + (string < 256 ? 1 : length[string]);
+        for (unsigned s = string; i-- > done; s = s < 256 ? s : prefix[s])
+            out[i] = s < 256 ? (uint8_t)s : last[s];
+        if (code == next)
+            out[done + bytes - 1] = out[done];
+        if (old >= 0) {
+            prefix[next] = (uint16_t)old;
+            last[next] = out[done];
+            length[next] = (uint16_t)((old < 256 ? 1 : length[old]) + 1);
+            next++;
+        }
+        if (next + 1 >= 1u << width && width < 12)
+            width++;
+        old = (int)code;
+        done += bytes;
+    }
+}
+
+static long decode(const struct pb_codec *codec, const uint8_t *in, size_t n, uint8_t *out,
+                   size_t capacity)
+{
+    size_t done = 0;
+    if (codec == &pb_codec_lzw)
+        return lzw_decode(in, n, out, capacity);
+    if (codec == &pb_codec_zstd) {
+        done = ZSTD_decompress(out, capacity, in, n);
+        return ZSTD_isError(done) ? -1 : (long)done;
+    }
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    int rc = (int)libdeflate_zlib_decompress(d, in, n, out, capacity, &done);
+    libdeflate_free_decompressor(d);
+    return rc == 0 ? (long)done : -1;
+}
+
+static void fill(uint8_t *data, size_t n, int kind)
+{
+    for (size_t i = 0; i < n; i++)
+        data[i] = kind == 0   ? 0
+                  : kind == 1 ? (uint8_t)(rand() >> 8)
+                  : kind == 2 ? (uint8_t)(i / 7 % 3)
+                              : (uint8_t)((rand() >> 8) % 4 * (int)(i / 1000));
+}
+
+static void round_trip(const struct pb_codec *codec, int level, size_t n, int kind)
+{
+    size_t capacity = codec->bound(n), bytes = 0;
+    void *context = NULL;
+    uint8_t *in = malloc(n), *out = malloc(capacity), *back = malloc(n + 1);
+    fill(in, n, kind);
+    ck_assert_int_eq(codec->create(level, n, &context), 0);
+    for (int again = 0; again < 2; again++) {
+        ck_assert_int_eq(codec->encode(context, in, n, out, capacity, &bytes), 0);
+        ck_assert_uint_le(bytes, capacity);
+        long done = decode(codec, out, bytes, back, n);
+        ck_assert_msg(done == (long)n && memcmp(in, back, n) == 0,
+                      "%s level %d, %zu bytes of kind %d: %ld came back", codec->name, level, n,
+                      kind, done);
+    }
+    codec->destroy(context);
+    free(in);
+    free(out);
+    free(back);
+}
+
+static const struct pb_codec *const packing[] = {&pb_codec_deflate, &pb_codec_zstd, &pb_codec_lzw};
+
+START_TEST(what_goes_in_comes_out)
+{
+    static const size_t sizes[] = {1, 2, 3, 255, 3837, 3838, 3839, 4096, 65536, 300001};
+    for (size_t c = 0; c < 3; c++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            for (int kind = 0; kind < 4; kind++)
+                round_trip(packing[c], packing[c]->default_level, sizes[s], kind);
+}
+END_TEST
+
+/* Random bytes give one code each, so these lengths end at every fill of the table, where the
+ * width of the last codes is easily got wrong. */
+START_TEST(lzw_ends_well_wherever_the_table_stands)
+{
+    for (size_t n = 240; n < 270; n++)
+        round_trip(&pb_codec_lzw, 0, n, 1);
+    for (size_t n = 3500; n < 4200; n++)
+        round_trip(&pb_codec_lzw, 0, n, 1);
+}
+END_TEST
+
+START_TEST(every_level_works)
+{
+    for (size_t c = 0; c < 2; c++)
+        for (int level = packing[c]->min_level; level <= packing[c]->max_level; level++)
+            round_trip(packing[c], level, 70000, 3);
+}
+END_TEST
+
+START_TEST(levels_outside_the_codec_are_refused)
+{
+    int level = -7;
+    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 13, &level), -EINVAL);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_zstd, -1, &level), -EINVAL);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_lzw, 1, &level), -EINVAL);
+    ck_assert_int_eq(level, -7);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 0, &level), 0);
+    ck_assert_int_eq(level, pb_codec_deflate.default_level);
+}
+END_TEST
+
+START_TEST(zstd_refuses_more_than_it_was_made_for_without_growing)
+{
+    void *context;
+    size_t n = 1 << 22, bytes, capacity = pb_codec_zstd.bound(n);
+    ck_assert_int_eq(pb_codec_zstd.create(19, 4096, &context), 0);
+    uint8_t *in = calloc(n, 1), *out = malloc(capacity);
+    ck_assert_int_eq(pb_codec_zstd.encode(context, in, n, out, capacity, &bytes), -EIO);
+    pb_codec_zstd.destroy(context);
+    free(in);
+    free(out);
+}
+END_TEST
+
+static size_t allocated;
+
+static void *count_malloc(size_t n)
+{
+    allocated += n;
+    return malloc(n);
+}
+
+START_TEST(deflate_holds_no_more_than_it_says)
+{
+    libdeflate_set_memory_allocator(count_malloc, free);
+    for (int level = 1; level <= 12; level++) {
+        void *context;
+        allocated = 0;
+        ck_assert_int_eq(pb_codec_deflate.create(level, 1 << 20, &context), 0);
+        ck_assert_uint_gt(allocated, 0);
+        ck_assert_uint_le(allocated, pb_codec_deflate.context_bytes(level, 1 << 20));
+        pb_codec_deflate.destroy(context);
+    }
+    libdeflate_set_memory_allocator(malloc, free);
+}
+END_TEST
+
+START_TEST(every_compression_of_the_config_has_its_codec)
+{
+    for (int c = PB_COMPRESS_NONE; c <= PB_COMPRESS_LZW; c++) {
+        static const char *const names[] = {"none", "deflate", "zstd", "lzw"};
+        ck_assert_str_eq(pb_codec_of((enum pb_compress)c)->name, names[c]);
+    }
+    void *context = &context;
+    ck_assert_int_eq(pb_codec_none.create(0, 10, &context), 0);
+    ck_assert_ptr_null(context);
+    pb_codec_none.destroy(context);
+    ck_assert_uint_eq(pb_codec_none.bound(17), 17);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("codecs");
+    TCase *tc = tcase_create("codecs");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, what_goes_in_comes_out);
+    tcase_add_test(tc, lzw_ends_well_wherever_the_table_stands);
+    tcase_add_test(tc, every_level_works);
+    tcase_add_test(tc, levels_outside_the_codec_are_refused);
+    tcase_add_test(tc, zstd_refuses_more_than_it_was_made_for_without_growing);
+    tcase_add_test(tc, deflate_holds_no_more_than_it_says);
+    tcase_add_test(tc, every_compression_of_the_config_has_its_codec);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Predictors are undone here the way TIFF readers do it: in place, over bytes. */
+#include "pipeline/predictor.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void undo_horizontal(uint8_t *row, size_t bytes, size_t n, size_t step)
+{
+    for (size_t i = step; i < n; i++) {
+        uint64_t a = 0, b = 0;
+        memcpy(&a, row + i * bytes, bytes);
+        memcpy(&b, row + (i - step) * bytes, bytes);
+        a += b;
+        memcpy(row + i * bytes, &a, bytes);
+    }
+}
+
+static void undo_float(uint8_t *row, size_t bytes, size_t n, size_t step)
+{
+    uint8_t *planes = malloc(n * bytes);
+    for (size_t i = step; i < n * bytes; i++)
+        row[i] = (uint8_t)(row[i] + row[i - step]);
+    memcpy(planes, row, n * bytes);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bytes; k++)
+            row[i * bytes + k] = planes[(bytes - 1 - k) * n + i];
+    free(planes);
+}
+
+static void round_trip(int predictor, enum pb_type type, size_t n_px, size_t n_bands)
+{
+    size_t bytes = pb_type_bytes(type), n = n_px * n_bands;
+    uint8_t *in = malloc(n * bytes), *out = malloc(n * bytes + 8);
+    for (size_t i = 0; i < n * bytes; i++)
+        in[i] = (uint8_t)(rand() >> 7);
+    memset(out + n * bytes, 0x5a, 8);
+    pb_predict_row(predictor, type, in, n_px, n_bands, out);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_uint_eq(out[n * bytes + i], 0x5a);
+    if (predictor == PB_PREDICTOR_HORIZONTAL)
+        undo_horizontal(out, bytes, n, n_bands);
+    else if (predictor == PB_PREDICTOR_FLOAT)
+        undo_float(out, bytes, n, n_bands);
+    ck_assert_msg(memcmp(in, out, n * bytes) == 0, "predictor %d, type %d, %zu px, %zu bands",
+                  predictor, (int)type, n_px, n_bands);
+    free(in);
+    free(out);
+}
+
+START_TEST(every_type_and_band_count_survives_the_round_trip)
+{
+    static const size_t widths[] = {1, 2, 3, 16, 63, 64, 65, 512};
+    for (int type = 0; type < PB_TYPE_COUNT; type++)
+        for (int predictor = 1; predictor <= 3; predictor++)
+            for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+                for (size_t bands = 1; bands <= 5; bands++)
+                    if (pb_predictor_fits(predictor, (enum pb_type)type))
+                        round_trip(predictor, (enum pb_type)type, widths[w], bands);
+}
+END_TEST
+
+START_TEST(a_ramp_becomes_a_constant)
+{
+    uint16_t ramp[6] = {65533, 65535, 1, 3, 5, 7}, out[6];
+    pb_predict_row(PB_PREDICTOR_HORIZONTAL, PB_U16, ramp, 6, 1, out);
+    ck_assert_uint_eq(out[0], 65533);
+    for (int i = 1; i < 6; i++)
+        ck_assert_uint_eq(out[i], 2);
+}
+END_TEST
+
+START_TEST(auto_takes_what_fits_the_type)
+{
+    for (int type = 0; type < PB_TYPE_COUNT; type++)
+        ck_assert(pb_predictor_fits(pb_predictor_auto((enum pb_type)type), (enum pb_type)type));
+    ck_assert_int_eq(pb_predictor_auto(PB_F32), 3);
+    ck_assert_int_eq(pb_predictor_auto(PB_I16), 2);
+    ck_assert(!pb_predictor_fits(3, PB_U32));
+    ck_assert(!pb_predictor_fits(4, PB_F32));
+    ck_assert(!pb_predictor_fits(0, PB_F32));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("predictor");
+    TCase *tc = tcase_create("predictor");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, every_type_and_band_count_survives_the_round_trip);
+    tcase_add_test(tc, a_ramp_becomes_a_constant);
+    tcase_add_test(tc, auto_takes_what_fits_the_type);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
