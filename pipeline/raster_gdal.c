@@ -61,7 +61,8 @@ static const struct {
 /* --- what GDAL says ---------------------------------------------------------------------------*/
 
 struct words {
-    unsigned n; /* errors, as opposed to warnings */
+    const char *path; /* GDAL begins many messages with it; ours name the file anyway */
+    unsigned n;       /* errors, as opposed to warnings */
     CPLErrorNum number;
     char first[240];
 };
@@ -72,13 +73,16 @@ static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *te
     if (severity < CE_Failure || words->n++ > 0)
         return;
     words->number = number;
+    size_t n = strlen(words->path);
+    while (strncmp(text, words->path, n) == 0 && text[n] == ':')
+        text += n + 1 + (text[n + 1] == ' ');
     (void)pb_text_clean(text, words->first, sizeof words->first);
 }
 
 /* Collects this thread's messages until unlisten. */
-static void listen(struct words *words)
+static void listen(struct words *words, const struct pb_raster *raster)
 {
-    *words = (struct words){0};
+    *words = (struct words){.path = raster->path};
     CPLErrorReset();
     CPLPushErrorHandlerEx(hear, words);
 }
@@ -197,7 +201,7 @@ static int open_dataset(struct pb_raster *raster, const char *path, struct pb_er
     if (strncmp(path, "/vsi", 4) == 0)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, path, 0, 0,
                           "paths that begin with /vsi have a meaning of their own in GDAL");
-    listen(&words);
+    listen(&words, raster);
     raster->dataset =
         GDALOpenEx(raster->path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, drivers,
                    options, NULL);
@@ -380,7 +384,7 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
     int rc = read_type(raster, err);
     if (rc < 0)
         return rc;
-    listen(&words);
+    listen(&words, raster);
     rc = read_layout(raster, header, err);
     if (rc == 0) {
         read_place(raster);
@@ -417,9 +421,11 @@ void pb_raster_close(struct pb_raster *raster)
     struct words words;
     if (raster == NULL)
         return;
-    listen(&words);
-    GDALClose(raster->dataset);
-    unlisten();
+    if (raster->dataset != NULL) {
+        listen(&words, raster);
+        GDALClose(raster->dataset);
+        unlisten();
+    }
     free(raster->path);
     free(raster);
 }
@@ -570,7 +576,7 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
                               "band %d does not exist; the file has %d", (int)bands[i],
                               (int)info->n_bands);
     }
-    listen(&read.words);
+    listen(&read.words, raster);
     bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
                                         : read_by_band(&read, bands, n_bands);
     if (fine && mask != NULL)
@@ -634,7 +640,7 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
     vsi_l_offset n_bytes = 0;
     int rc = -EIO;
     (void)snprintf(name, sizeof name, "/vsimem/pb_geo_tags_%p.tif", (void *)raster);
-    listen(&words);
+    listen(&words, raster);
     bool fine = write_small(raster, extra, name);
     const GByte *bytes = fine ? VSIGetMemFileBuffer(name, &n_bytes, FALSE) : NULL;
     if (bytes != NULL)
@@ -752,7 +758,7 @@ int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footp
                                                                            by_rpc};
     struct words words; /* why a way does not work is of no interest */
     int rc = -ENODATA;
-    listen(&words);
+    listen(&words, raster);
     for (size_t i = 0; rc < 0 && i < sizeof ways / sizeof ways[0]; i++) {
         double points[N][2];
         pb_outline_pixels(raster->info.width, raster->info.height, points);
@@ -775,7 +781,7 @@ static char *crs_text(const struct pb_raster *raster, enum crs_text kind)
     OGRErr rc = OGRERR_FAILURE;
     if (srs == NULL)
         return NULL;
-    listen(&words);
+    listen(&words, raster);
     if (kind == CRS_WKT2)
         rc = OSRExportToWktEx(srs, &text, wkt2);
     else

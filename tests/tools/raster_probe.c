@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * raster_probe [-s] [-l SECONDS] FILE...   opens and reads whole rasters the way a run does.
+ * raster_probe [-s] [-m] [-l SECONDS] FILE...   opens and reads whole rasters as a run does.
  *
  * One line a file, tab-separated:
- *   file  ok|open|read|capped  code  milliseconds  maxrss_kib  WxHxB  type  sha256  message
+ *   file  ok|open|meta|read|capped  code  milliseconds  maxrss_kib  WxHxB  type  sha256  message
  * -s: sha256 over the decoded pixels, band after band, rows top to bottom, host byte order (else
- * "-"). -l: stop reading a file after so many seconds and say "capped" (default: never). The exit
- * status is 0 whatever the files are like: it is the lines that tell. */
+ * "-"). -m: makes everything a product takes over from the scene, too. -l: stop reading a file
+ * after so many seconds and say "capped" (default: never). The exit status is 0 whatever the files
+ * are like: it is the lines that tell. */
 #include "pipeline/raster.h"
 #include "pipeline/sha256.h"
 
@@ -88,6 +89,20 @@ static int probe_pixels(struct probe *probe, struct pb_err *err)
     return rc;
 }
 
+/* Footprint, CRS texts and tags: none may fail or hang, whatever the metadata is. */
+static int probe_metadata(struct probe *probe, struct pb_err *err)
+{
+    struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
+    struct pb_footprint footprint;
+    struct pb_tiff_tags tags = {NULL, 0};
+    (void)pb_raster_footprint(probe->raster, &footprint);
+    free(pb_raster_wkt2(probe->raster));
+    free(pb_raster_projjson(probe->raster));
+    int rc = pb_raster_geo_tags(probe->raster, &extra, err, &tags);
+    pb_tiff_tags_free(&tags);
+    return rc;
+}
+
 static int64_t reserve(const struct pb_raster_info *info)
 {
     struct pb_rect row = {0, 0, info->width, 1};
@@ -95,7 +110,16 @@ static int64_t reserve(const struct pb_raster_info *info)
     return bytes < (UINT64_C(64) << 20) ? (int64_t)bytes : (int64_t)64 << 20;
 }
 
-static void probe_file(const char *path, bool hash, double seconds)
+static const char *stage_of(struct probe *probe, bool metadata, struct pb_err *err)
+{
+    if (metadata && probe_metadata(probe, err) < 0)
+        return "meta";
+    if (probe_pixels(probe, err) < 0)
+        return "read";
+    return probe->capped ? "capped" : "ok";
+}
+
+static void probe_file(const char *path, bool hash, bool metadata, double seconds)
 {
     struct pb_err err = {0};
     struct probe probe = {.until = seconds > 0 ? now() + seconds : 0};
@@ -111,7 +135,7 @@ static void probe_file(const char *path, bool hash, double seconds)
         probe.sum = hash ? pb_sha256_create() : NULL;
         int64_t cache = reserve(probe.info);
         pb_raster_cache_reserve(cache);
-        stage = probe_pixels(&probe, &err) < 0 ? "read" : probe.capped ? "capped" : "ok";
+        stage = stage_of(&probe, metadata, &err);
         if (hash && !strcmp(stage, "ok"))
             (void)pb_sha256_hex(probe.sum, hex);
         pb_sha256_destroy(probe.sum);
@@ -128,11 +152,13 @@ static void probe_file(const char *path, bool hash, double seconds)
 
 int main(int argc, char **argv)
 {
-    bool hash = false;
+    bool hash = false, metadata = false;
     double seconds = 0;
-    for (int c; (c = getopt(argc, argv, "sl:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "sml:")) != -1;) {
         if (c == 's')
             hash = true;
+        else if (c == 'm')
+            metadata = true;
         else if (c == 'l')
             seconds = atof(optarg);
         else
@@ -140,6 +166,6 @@ int main(int argc, char **argv)
     }
     pb_raster_init();
     for (int i = optind; i < argc; i++)
-        probe_file(argv[i], hash, seconds);
+        probe_file(argv[i], hash, metadata, seconds);
     return 0;
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every hostile file is read to its end or refused with a dotted code: in a process of its own, within
+20 seconds, below 512 MiB resident, never by a signal. Files made valid on purpose must be accepted.
+Exits 77 when the sample files or the probe are not there."""
+import os
+import pathlib
+import subprocess
+import sys
+
+PROBE = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "raster_probe"
+DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data")) / "hostile"
+SANITIZED = bool(os.environ.get("PB_SANITIZE"))
+SECONDS = 100 if SANITIZED else 20
+RSS_KIB = (4096 if SANITIZED else 512) * 1024
+
+
+def wrong(path):
+    """What is wrong with how the probe took the file, or None."""
+    try:
+        run = subprocess.run([PROBE, "-m", path], capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"not done after {SECONDS} s"
+    if run.returncode != 0:
+        return f"ended with {run.returncode}: {run.stderr[-1500:].decode(errors='replace')}"
+    try:
+        line = run.stdout.decode("utf-8")
+    except UnicodeDecodeError:
+        return "its message is not UTF-8"
+    field = line.rstrip("\n").split("\t")
+    if len(field) != 9 or line.count("\n") != 1 or not line.rstrip("\n").isprintable() and "\t" not in line:
+        return f"unclean output: {line!r}"
+    _, stage, code, _, rss, _, _, _, message = field
+    if int(rss) > RSS_KIB:
+        return f"{int(rss) // 1024} MiB resident"
+    if stage == "ok":
+        return None
+    if path.name.startswith("syn__val_"):
+        return f"is valid but was refused: {code}: {message}"
+    if not code.startswith("input.") or not message.isprintable():
+        return f"{stage} with {code}: {message}"
+    return None
+
+
+def main():
+    for needed in (PROBE, DATA):
+        if not needed.exists():
+            print(f"skipped: {needed} is not there")
+            return 77
+    files = sorted(path for path in DATA.iterdir() if path.is_file())
+    bad = [f"{path.name}: {what}" for path in files if (what := wrong(path))]
+    print("\n".join(bad) if bad else f"{len(files)} hostile files: each read or refused with a code")
+    return 1 if bad or not files else 0
+
+
+sys.exit(main())

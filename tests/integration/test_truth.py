@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every file in TRUTH.tsv decodes to the pixels written there (sha256 over the bands one after the
+other, in the file's own type), or is refused as unsupported where the type or codec is none of ours.
+Exits 77 when the sample files or the probe are not there."""
+import os
+import pathlib
+import subprocess
+import sys
+
+PROBE = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "raster_probe"
+DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data"))
+TYPES = {"Byte": "uint8", "Int16": "int16", "UInt16": "uint16", "Int32": "int32", "UInt32": "uint32",
+         "Float32": "float32", "Float64": "float64"}
+
+
+def truths():
+    for line in (DATA / "TRUTH.tsv").read_text().splitlines()[1:]:
+        field = line.split("\t")
+        path = DATA / "real" / field[0]
+        yield path if path.exists() else DATA / "derived" / field[0], field
+
+
+def wrong(line, field):
+    """What is wrong with the probe's line, or None."""
+    _, stage, code, _, _, shape, kind, digest, message = line.split("\t")
+    if "REFUSED" in field or field[2] not in TYPES:
+        return None if code == "input.unsupported" else f"expected input.unsupported, got {stage} {code}"
+    if stage != "ok":
+        return f"{stage} {code}: {message}"
+    if (shape, kind) != (field[1], TYPES[field[2]]):
+        return f"{shape} {kind} instead of {field[1]} {field[2]}"
+    return None if digest == field[3] else "other pixels"
+
+
+def main():
+    for needed in (PROBE, DATA / "TRUTH.tsv"):
+        if not needed.exists():
+            print(f"skipped: {needed} is not there")
+            return 77
+    wanted = list(truths())
+    run = subprocess.run([PROBE, "-s", *(path for path, _ in wanted)], capture_output=True, text=True,
+                         timeout=500, check=False)
+    lines = run.stdout.splitlines()
+    if run.returncode != 0 or len(lines) != len(wanted):
+        print(f"raster_probe ended with {run.returncode} after {len(lines)} of {len(wanted)} files")
+        print(run.stderr[-4000:])
+        return 1
+    bad = [f"{path}: {what}" for (path, field), line in zip(wanted, lines) if (what := wrong(line, field))]
+    print("\n".join(bad) if bad else f"{len(wanted)} files give the pixels they should")
+    return 1 if bad else 0
+
+
+sys.exit(main())

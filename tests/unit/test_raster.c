@@ -1,0 +1,429 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Scenes through GDAL: what is opened, what is refused with which code, windows, masks, and the
+ * metadata that goes into products. Works on real files below PB_SHARED_DATA; without them it says
+ * so and is skipped. */
+#include "pipeline/raster.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REAL(name)    PB_SHARED_DATA "/real/" name
+#define DERIVED(name) PB_SHARED_DATA "/derived/" name
+#define HOSTILE(name) PB_SHARED_DATA "/hostile/" name
+
+static const struct pb_limits limits = {
+    .max_pixels = UINT64_C(200000000000),
+    .max_block_bytes = UINT64_C(256) << 20,
+    .max_side_px = 1000000,
+    .max_bands = 64,
+    .max_directories = 64,
+};
+
+static struct pb_raster *opened(const char *path)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    int rc = pb_raster_open(path, &limits, &err, &raster);
+    ck_assert_msg(rc == 0, "%s: %s", path, err.msg);
+    return raster;
+}
+
+static void refused(const char *path, const struct pb_limits *with, enum pb_code code,
+                    const char *part)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    int rc = pb_raster_open(path, with, &err, &raster);
+    ck_assert_msg(rc == pb_code_errno(code), "%s: %d", path, rc);
+    ck_assert_ptr_null(raster);
+    ck_assert_msg(err.code == code, "%s: %s, %s", path, pb_code_id(err.code), err.msg);
+    ck_assert_msg(strstr(err.msg, part) != NULL, "'%s' is not in '%s'", part, err.msg);
+    ck_assert_str_eq(err.file, path);
+}
+
+/* Copies the first `bytes` bytes of a file to a temporary one. */
+static char *copied(const char *path, size_t bytes)
+{
+    static char name[64];
+    char buffer[4096];
+    (void)snprintf(name, sizeof name, "/tmp/pb_test_raster_XXXXXX");
+    int to = mkstemp(name), from = open(path, O_RDONLY);
+    ck_assert(to >= 0 && from >= 0);
+    while (bytes > 0) {
+        ssize_t n = read(from, buffer, bytes < sizeof buffer ? bytes : sizeof buffer);
+        if (n <= 0)
+            break;
+        ck_assert_int_eq(write(to, buffer, (size_t)n), n);
+        bytes -= (size_t)n;
+    }
+    close(from);
+    close(to);
+    return name;
+}
+
+/* --- open -------------------------------------------------------------------------------------*/
+
+START_TEST(says_what_a_landsat_scene_is)
+{
+    struct pb_raster *raster = opened(REAL("landsat7_L7_ETMs_6band.tif"));
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    ck_assert_int_eq(info->width, 349);
+    ck_assert_int_eq(info->height, 352);
+    ck_assert_int_eq(info->n_bands, 6);
+    ck_assert_int_eq(info->type, PB_U8);
+    ck_assert_int_eq(info->block_w, 349);
+    ck_assert_int_eq(info->block_h, 3);
+    ck_assert(info->pixel_interleaved && !info->has_mask && !info->lossy && !info->top_down);
+    ck_assert_str_eq(info->compression, "DEFLATE");
+    ck_assert_str_eq(info->crs_code, "EPSG:31985");
+    ck_assert(info->has_transform && info->has_crs && !info->has_rpc && info->n_gcps == 0);
+    ck_assert_double_eq(info->transform[0], 288776.25000080315);
+    ck_assert_double_eq(info->transform[5], -28.499999999274539);
+    ck_assert(info->file_bytes == 798453 && info->stored_block_bytes > 0);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(reads_nodata_alpha_and_descriptions_of_bands)
+{
+    struct pb_raster *raster = opened(DERIVED("l7_nodata255.tif"));
+    ck_assert(pb_raster_info(raster)->band[5].has_nodata);
+    ck_assert_double_eq(pb_raster_info(raster)->band[5].nodata, 255);
+    pb_raster_close(raster);
+    raster = opened(DERIVED("l7_rgba.tif"));
+    ck_assert(pb_raster_info(raster)->has_mask && pb_raster_info(raster)->band[3].is_alpha);
+    pb_raster_close(raster);
+    raster = opened(DERIVED("l7_scaleoffset.tif"));
+    ck_assert(pb_raster_info(raster)->band[0].scale != 1);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(takes_nonsense_in_the_nodata_tag_for_no_nodata)
+{
+    struct pb_raster *raster = opened(HOSTILE("syn__meta_nodata_text.tif"));
+    ck_assert(!pb_raster_info(raster)->band[0].has_nodata);
+    pb_raster_close(raster);
+    raster = opened(HOSTILE("syn__meta_nodata_nan.tif"));
+    ck_assert(pb_raster_info(raster)->band[0].has_nodata);
+    ck_assert(isnan(pb_raster_info(raster)->band[0].nodata));
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(has_no_transform_where_the_file_has_nan)
+{
+    struct pb_raster *raster = opened(HOSTILE("syn__geo_nan_matrix.tif"));
+    struct pb_footprint footprint;
+    ck_assert(!pb_raster_info(raster)->has_transform);
+    ck_assert_int_eq(pb_raster_footprint(raster, &footprint), -ENODATA);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(keeps_rotated_and_south_up_transforms)
+{
+    struct pb_raster *raster = opened(REAL("global/southup_small.tif"));
+    ck_assert_double_gt(pb_raster_info(raster)->transform[5], 0);
+    pb_raster_close(raster);
+    raster = opened(REAL("odd/rotated_packbits.tif"));
+    ck_assert(pb_raster_info(raster)->transform[2] != 0);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(refuses_each_kind_of_bad_file_with_its_code)
+{
+    struct pb_limits small = limits;
+    refused("/nonexistent/x.tif", &limits, PB_E_INPUT_MISSING, "No such file");
+    refused("/dev/null", &limits, PB_E_INPUT_NOT_TIFF, "regular");
+    refused(HOSTILE("syn__hdr_text.tif"), &limits, PB_E_INPUT_NOT_TIFF, "TIFF");
+    refused(HOSTILE("syn__hdr_png.tif"), &limits, PB_E_INPUT_NOT_TIFF, "TIFF");
+    refused(HOSTILE("syn__hdr_empty.tif"), &limits, PB_E_INPUT_TRUNCATED, "empty");
+    refused(HOSTILE("syn__trunc_sr_b4_20200829_50.tif"), &limits, PB_E_INPUT_TRUNCATED, "missing");
+    refused(HOSTILE("rasterio__corrupt.tif"), &limits, PB_E_INPUT_TRUNCATED, "8854 bytes");
+    refused(HOSTILE("syn__bomb_deflate_30000sq_1strip.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
+    refused(HOSTILE("syn__dim_spp_30000_planar.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
+    refused(REAL("odd/gdal_cfloat32.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "CFloat32");
+    refused(REAL("odd/gdal_int64.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "Int64");
+    refused(REAL("odd/gdal_byte_JXL.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "JXL");
+    small.max_pixels = 349 * 352 - 1;
+    refused(REAL("landsat7_L7_ETMs_6band.tif"), &small, PB_E_INPUT_LIMIT, "349 x 352");
+    small = limits;
+    small.max_bands = 5;
+    refused(REAL("landsat7_L7_ETMs_6band.tif"), &small, PB_E_INPUT_LIMIT, "bands 6");
+}
+END_TEST
+
+START_TEST(opens_no_virtual_path_and_no_other_driver)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    ck_assert_int_lt(pb_raster_open("GTIFF_DIR:1:x.tif", &limits, &err, &raster), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_MISSING);
+    err = (struct pb_err){0};
+    ck_assert_int_lt(pb_raster_open("/vsizip/a.zip/x.tif", &limits, &err, &raster), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_MISSING);
+}
+END_TEST
+
+/* --- read -------------------------------------------------------------------------------------*/
+
+/* The same pixels in another layout, window by window. */
+static void same_pixels(const char *path, const char *like, int32_t w, int32_t h)
+{
+    const int32_t bands[2] = {4, 2};
+    uint8_t a[2][128 * 128], b[2][128 * 128];
+    struct pb_err err = {0};
+    struct pb_raster *one = opened(path), *two = opened(like);
+    const struct pb_raster_info *info = pb_raster_info(one);
+    for (int32_t y = 0; y < info->height; y += h) {
+        for (int32_t x = 0; x < info->width; x += w) {
+            struct pb_rect rect = {x, y, w, h};
+            if (rect.w > info->width - x)
+                rect.w = info->width - x;
+            if (rect.h > info->height - y)
+                rect.h = info->height - y;
+            memset(a, 1, sizeof a);
+            memset(b, 1, sizeof b);
+            ck_assert_int_eq(pb_raster_read(one, &rect, bands, 2, a, 128, sizeof a[0], NULL, &err),
+                             0);
+            ck_assert_int_eq(pb_raster_read(two, &rect, bands, 2, b, 128, sizeof b[0], NULL, &err),
+                             0);
+            ck_assert_mem_eq(a, b, sizeof a); /* with what lies between the rows */
+        }
+    }
+    pb_raster_close(one);
+    pb_raster_close(two);
+}
+
+START_TEST(reads_the_same_windows_from_every_layout)
+{
+    static const char *const names[] = {
+        DERIVED("l7_tiled16.tif"),      DERIVED("l7_tiled32x64_band.tif"),
+        DERIVED("l7_1row_strips.tif"),  DERIVED("l7_one_strip.tif"),
+        DERIVED("l7_bigendian.tif"),    DERIVED("l7_bigtiff_be_deflate.tif"),
+        DERIVED("l7_zstd_p2_band.tif"), DERIVED("l7_lerc0.tif"),
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        same_pixels(names[i], DERIVED("l7_none_pixel.tif"), 128, 128);
+        same_pixels(names[i], DERIVED("l7_none_pixel.tif"), 31, 17);
+        same_pixels(names[i], DERIVED("l7_none_pixel.tif"), 1, 64);
+    }
+}
+END_TEST
+
+/* Counts invalid and other pixels of the whole mask. */
+static void count_mask(const char *path, size_t *out_invalid, size_t *out_valid)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = opened(path);
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    const struct pb_rect all = {0, 0, info->width, info->height};
+    size_t n = (size_t)all.w * (size_t)all.h, row = (size_t)all.w * 2;
+    uint8_t *mask = malloc(n), *data = malloc(n * 2);
+    const int32_t band = 1;
+    ck_assert_int_eq(pb_raster_read(raster, &all, &band, 1, data, row, n * 2, mask, &err), 0);
+    *out_invalid = *out_valid = 0;
+    for (size_t i = 0; i < n; i++) {
+        *out_invalid += mask[i] == 0;
+        *out_valid += mask[i] != 0;
+    }
+    free(mask);
+    free(data);
+    pb_raster_close(raster);
+}
+
+START_TEST(fills_the_mask_from_mask_bands_and_alpha)
+{
+    size_t invalid = 0, valid = 0;
+    count_mask(REAL("mask_alpha/cog_rgb_mask.tif"), &invalid, &valid);
+    ck_assert(invalid == 2739 && valid == 86117);
+    count_mask(REAL("mask_alpha/cog_rgba.tif"), &invalid, &valid);
+    ck_assert(invalid == 10044 && valid == 78812);
+    count_mask(REAL("mask_alpha/RGBA.uint16_alpha255.tif"), &invalid, &valid);
+    ck_assert(invalid == 133258 && valid == 127316);
+    count_mask(DERIVED("l7_nodata255.tif"), &invalid, &valid); /* nodata is not the mask's matter */
+    ck_assert_uint_eq(invalid, 0);
+}
+END_TEST
+
+START_TEST(fails_a_read_with_band_window_and_words)
+{
+    struct pb_err err = {0};
+    uint8_t data[4096];
+    const int32_t band = 1;
+    struct pb_raster *raster = opened(HOSTILE("gdal__byte_zstd_corrupted.tif"));
+    const struct pb_rect rect = {0, 0, 20, 20};
+    ck_assert_int_eq(pb_raster_read(raster, &rect, &band, 1, data, 20, 400, NULL, &err), -EIO);
+    ck_assert_int_eq(err.code, PB_E_INPUT_DAMAGED);
+    ck_assert_ptr_nonnull(strstr(err.msg, "band 1, window at x 0, y 0 of 20 x 20"));
+    ck_assert_ptr_nonnull(strstr(err.msg, "ZSTD"));
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(fails_a_read_whose_codec_only_complains)
+{
+    struct pb_err err = {0};
+    static uint8_t data[512 * 512];
+    const int32_t band = 1;
+    struct pb_raster *raster =
+        opened(HOSTILE("pillow__crash-74d2a78403a5a59db1fb0a2b8735ac068a75f6e3.tif"));
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    const struct pb_rect rect = {0, 0, info->width, info->height};
+    ck_assert_uint_le((size_t)rect.w * (size_t)rect.h, sizeof data);
+    ck_assert_int_lt(
+        pb_raster_read(raster, &rect, &band, 1, data, (size_t)rect.w, sizeof data, NULL, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "Fax4Decode"));
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(refuses_windows_and_bands_that_are_not_there)
+{
+    struct pb_err err = {0};
+    uint8_t data[16];
+    struct pb_raster *raster = opened(DERIVED("l7_tiled16.tif"));
+    const struct pb_rect out = {96, 0, 2, 1}, in = {0, 0, 1, 1};
+    int32_t band = 1;
+    ck_assert_int_lt(pb_raster_read(raster, &out, &band, 1, data, 4, 4, NULL, &err), 0);
+    band = 7;
+    err = (struct pb_err){0};
+    ck_assert_int_lt(pb_raster_read(raster, &in, &band, 1, data, 4, 4, NULL, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_BAND);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(notices_that_the_file_changed)
+{
+    struct pb_err err = {0};
+    char *name = copied(DERIVED("l7_tiled16.tif"), SIZE_MAX);
+    struct pb_raster *raster = opened(name);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), 0);
+    FILE *file = fopen(name, "ab");
+    fputc('x', file);
+    fclose(file);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), -EAGAIN);
+    ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(unlink(name), 0);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), -EAGAIN);
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(says_changed_when_the_file_is_cut_while_it_is_read)
+{
+    struct pb_err err = {0};
+    static uint8_t data[97 * 83];
+    const int32_t band = 6;
+    const struct pb_rect all = {0, 0, 97, 83};
+    char *name = copied(DERIVED("l7_tiled32x64_band.tif"), SIZE_MAX);
+    struct pb_raster *raster = opened(name);
+    ck_assert_int_eq(truncate(name, 4096), 0);
+    ck_assert_int_eq(pb_raster_read(raster, &all, &band, 1, data, 97, sizeof data, NULL, &err),
+                     -EAGAIN);
+    ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
+    pb_raster_close(raster);
+    unlink(name);
+}
+END_TEST
+
+static void *read_all(void *path)
+{
+    static const int32_t bands[6] = {1, 2, 3, 4, 5, 6};
+    struct pb_err err = {0};
+    struct pb_raster *raster = opened(path);
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    size_t row = (size_t)info->width, plane = row * 16;
+    uint8_t *data = malloc(plane * 6);
+    pb_raster_cache_reserve(1 << 20);
+    for (int32_t y = 0; y < info->height; y += 16) {
+        struct pb_rect rect = {0, y, info->width, info->height - y < 16 ? info->height - y : 16};
+        ck_assert_int_eq(pb_raster_read(raster, &rect, bands, 6, data, row, plane, NULL, &err), 0);
+    }
+    pb_raster_cache_reserve(-(1 << 20));
+    free(data);
+    pb_raster_close(raster);
+    return NULL;
+}
+
+START_TEST(reads_on_several_threads_with_a_raster_each)
+{
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(
+            pthread_create(&thread[i], NULL, read_all, (void *)REAL("landsat7_L7_ETMs_6band.tif")),
+            0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+}
+END_TEST
+
+START_TEST(counts_the_cache_that_windows_need)
+{
+    struct pb_raster_info info = {.width = 10980, .height = 10980, .n_bands = 4, .type = PB_U16};
+    const struct pb_rect aligned = {0, 0, 512, 512}, odd = {-7, -7, 526, 526};
+    const struct pb_rect whole = {0, 0, 10980, 16};
+    info.pixel_interleaved = true;
+    info.block_w = info.block_h = 512;
+    uint64_t tile = 512 * 512 * 2 * 4;
+    ck_assert_uint_le(pb_raster_cache_bytes(&info, &aligned), 2 * tile + 4096);
+    ck_assert_uint_ge(pb_raster_cache_bytes(&info, &odd), 2 * 22 * tile);
+    info.block_w = 10980;
+    info.block_h = 1;
+    ck_assert_uint_ge(pb_raster_cache_bytes(&info, &aligned), UINT64_C(512) * 10980 * 8);
+    ck_assert_uint_le(pb_raster_cache_bytes(&info, &whole), UINT64_C(2) * 10980 * 8 + 4096);
+    ck_assert_uint_ge(pb_raster_reader_bytes(&info), UINT64_C(10980) * 8);
+}
+END_TEST
+
+/* --- main -------------------------------------------------------------------------------------*/
+
+int main(void)
+{
+    if (access(REAL("landsat7_L7_ETMs_6band.tif"), R_OK) != 0) {
+        printf("skipped: no sample files below %s\n", PB_SHARED_DATA);
+        return 77;
+    }
+    pb_raster_init();
+    pb_raster_init();
+    Suite *suite = suite_create("raster");
+    TCase *open_case = tcase_create("open"), *read_case = tcase_create("read");
+    tcase_add_test(open_case, says_what_a_landsat_scene_is);
+    tcase_add_test(open_case, reads_nodata_alpha_and_descriptions_of_bands);
+    tcase_add_test(open_case, takes_nonsense_in_the_nodata_tag_for_no_nodata);
+    tcase_add_test(open_case, has_no_transform_where_the_file_has_nan);
+    tcase_add_test(open_case, keeps_rotated_and_south_up_transforms);
+    tcase_add_test(open_case, refuses_each_kind_of_bad_file_with_its_code);
+    tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);
+    tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
+    tcase_add_test(read_case, fills_the_mask_from_mask_bands_and_alpha);
+    tcase_add_test(read_case, fails_a_read_with_band_window_and_words);
+    tcase_add_test(read_case, fails_a_read_whose_codec_only_complains);
+    tcase_add_test(read_case, refuses_windows_and_bands_that_are_not_there);
+    tcase_add_test(read_case, notices_that_the_file_changed);
+    tcase_add_test(read_case, says_changed_when_the_file_is_cut_while_it_is_read);
+    tcase_add_test(read_case, reads_on_several_threads_with_a_raster_each);
+    tcase_add_test(read_case, counts_the_cache_that_windows_need);
+    tcase_set_timeout(read_case, 60);
+    suite_add_tcase(suite, open_case);
+    suite_add_tcase(suite, read_case);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

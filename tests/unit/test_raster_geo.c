@@ -1,0 +1,377 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a product takes over from its scene: the tags of every real scene are put into a small TIFF
+ * of our own, and that must place itself on the Earth as the scene does. Footprints and CRS texts.
+ * Needs PB_SHARED_DATA; without it the test says so and is skipped. */
+#include "pipeline/outline.h"
+#include "pipeline/raster.h"
+
+#include <check.h>
+#include <errno.h>
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REAL(name)    PB_SHARED_DATA "/real/" name
+#define HOSTILE(name) PB_SHARED_DATA "/hostile/" name
+
+static const struct pb_limits limits = {
+    .max_pixels = UINT64_C(200000000000),
+    .max_block_bytes = UINT64_C(256) << 20,
+    .max_side_px = 1000000,
+    .max_bands = 64,
+    .max_directories = 64,
+};
+
+static const char *const two_names[2] = {"NDVI", "<W&\"\xc3\xa4>"};
+static const struct pb_geo_extra nan_float = {
+    .band_names = two_names, .n_bands = 2, .has_nodata = true, .nodata = NAN, .type = PB_F32};
+
+static struct pb_raster *opened(const char *path)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    int rc = pb_raster_open(path, &limits, &err, &raster);
+    ck_assert_msg(rc == 0, "%s: %s", path, err.msg);
+    return raster;
+}
+
+static struct pb_tiff_tags tags_of(struct pb_raster *raster, const struct pb_geo_extra *extra)
+{
+    struct pb_err err = {0};
+    struct pb_tiff_tags tags = {NULL, 0};
+    int rc = pb_raster_geo_tags(raster, extra, &err, &tags);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    for (size_t i = 1; i < tags.n; i++)
+        ck_assert_uint_lt(tags.tag[i - 1].tag, tags.tag[i].tag);
+    return tags;
+}
+
+static const struct pb_tiff_tag *find_tag(const struct pb_tiff_tags *tags, uint16_t tag)
+{
+    for (size_t i = 0; i < tags->n; i++) {
+        if (tags->tag[i].tag == tag)
+            return &tags->tag[i];
+    }
+    return NULL;
+}
+
+/* --- a TIFF of one float32 pixel in two bands with the tags given -----------------------------*/
+
+struct image {
+    unsigned char bytes[1 << 16];
+    size_t n, entry;
+};
+
+static void put_entry(struct image *image, uint16_t tag, uint16_t type, uint32_t count,
+                      const void *value, size_t value_bytes)
+{
+    unsigned char *e = image->bytes + image->entry;
+    uint32_t at = (uint32_t)image->n;
+    memcpy(e, &tag, 2);
+    memcpy(e + 2, &type, 2);
+    memcpy(e + 4, &count, 4);
+    if (value_bytes <= 4) {
+        memcpy(e + 8, value, value_bytes);
+    } else {
+        ck_assert_uint_le(image->n + value_bytes, sizeof image->bytes);
+        memcpy(e + 8, &at, 4);
+        memcpy(image->bytes + image->n, value, value_bytes);
+        image->n += (value_bytes + 1) & ~(size_t)1;
+    }
+    image->entry += 12;
+}
+
+static void put_number(struct image *image, uint16_t tag, uint32_t value)
+{
+    put_entry(image, tag, 4, 1, &value, 4);
+}
+
+static char *tiff_with(const struct pb_tiff_tags *tags)
+{
+    static char name[64];
+    static const unsigned char size[14] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
+    struct image *image = calloc(1, sizeof *image);
+    const uint16_t n = (uint16_t)(10 + tags->n), bits[2] = {32, 32}, float_type[2] = {3, 3};
+    memcpy(image->bytes, "II\x2a\0\x08\0\0\0", 8);
+    memcpy(image->bytes + 8, &n, 2);
+    image->entry = 10;
+    image->n = 10 + (size_t)n * 12 + 4;
+    put_number(image, 256, 1);
+    put_number(image, 257, 1);
+    put_entry(image, 258, 3, 2, bits, sizeof bits);
+    put_number(image, 259, 1);
+    put_number(image, 262, 1);
+    put_number(image, 273, (uint32_t)image->n);
+    image->n += 8;
+    put_number(image, 277, 2);
+    put_number(image, 278, 1);
+    put_number(image, 279, 8);
+    put_entry(image, 339, 3, 2, float_type, sizeof float_type);
+    for (size_t i = 0; i < tags->n; i++)
+        put_entry(image, tags->tag[i].tag, tags->tag[i].type, (uint32_t)tags->tag[i].count,
+                  tags->tag[i].value, tags->tag[i].count * size[tags->tag[i].type]);
+    (void)snprintf(name, sizeof name, "/tmp/pb_test_geo_XXXXXX");
+    int fd = mkstemp(name);
+    ck_assert(fd >= 0 && write(fd, image->bytes, image->n) == (ssize_t)image->n);
+    close(fd);
+    free(image);
+    return name;
+}
+
+/* --- tags -------------------------------------------------------------------------------------*/
+
+static void same_place(const char *path, struct pb_raster *scene, struct pb_raster *product)
+{
+    const struct pb_raster_info *a = pb_raster_info(scene), *b = pb_raster_info(product);
+    ck_assert_msg(a->has_transform == b->has_transform, "%s", path);
+    for (int i = 0; a->has_transform && i < 6; i++)
+        ck_assert_msg(fabs(a->transform[i] - b->transform[i]) <= 1e-12 * fabs(a->transform[i]),
+                      "%s: transform[%d] %.17g, was %.17g", path, i, b->transform[i],
+                      a->transform[i]);
+    ck_assert_msg(a->has_transform || a->n_gcps == b->n_gcps, "%s: %d GCPs", path, b->n_gcps);
+    ck_assert_msg(a->has_rpc == b->has_rpc, "%s: RPC", path);
+    ck_assert_msg(a->has_crs == b->has_crs, "%s: CRS", path);
+    ck_assert_msg(strcmp(a->crs_code, b->crs_code) == 0, "%s: %s was %s", path, b->crs_code,
+                  a->crs_code);
+    char *wkt_a = pb_raster_wkt2(scene), *wkt_b = pb_raster_wkt2(product);
+    ck_assert_msg((wkt_a == NULL) == (wkt_b == NULL), "%s: WKT", path);
+    if (wkt_a != NULL)
+        ck_assert_msg(strcmp(wkt_a, wkt_b) == 0, "%s:\n%s\nwas\n%s", path, wkt_b, wkt_a);
+    free(wkt_a);
+    free(wkt_b);
+    ck_assert_int_eq(b->n_bands, 2);
+    ck_assert_str_eq(b->band[0].description, two_names[0]);
+    ck_assert_str_eq(b->band[1].description, two_names[1]);
+    ck_assert(b->band[1].has_nodata && isnan(b->band[1].nodata));
+}
+
+START_TEST(places_a_product_as_every_real_scene)
+{
+    glob_t found = {0};
+    int taken = 0;
+    ck_assert_int_eq(glob(REAL("*.tif"), 0, NULL, &found), 0);
+    ck_assert_int_eq(glob(REAL("*/*.[tT][iI][fF]*"), GLOB_APPEND, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct pb_raster *scene = NULL;
+        if (pb_raster_open(found.gl_pathv[i], &limits, NULL, &scene) < 0)
+            continue;
+        struct pb_tiff_tags tags = tags_of(scene, &nan_float);
+        char *name = tiff_with(&tags);
+        struct pb_raster *product = opened(name);
+        same_place(found.gl_pathv[i], scene, product);
+        pb_raster_close(product);
+        pb_raster_close(scene);
+        pb_tiff_tags_free(&tags);
+        unlink(name);
+        taken++;
+    }
+    ck_assert_int_gt(taken, 80);
+    globfree(&found);
+}
+END_TEST
+
+START_TEST(spells_nodata_as_gdal_does)
+{
+    struct pb_geo_extra extra = {.n_bands = 1, .has_nodata = true, .nodata = -9999, .type = PB_I16};
+    struct pb_raster *raster = opened(REAL("landsat7_L7_ETMs_6band.tif"));
+    struct pb_tiff_tags tags = tags_of(raster, &extra);
+    ck_assert_str_eq(find_tag(&tags, 42113)->value, "-9999");
+    ck_assert_ptr_null(find_tag(&tags, 42112));
+    pb_tiff_tags_free(&tags);
+    tags = tags_of(raster, &nan_float);
+    ck_assert_str_eq(find_tag(&tags, 42113)->value, "nan");
+    ck_assert_ptr_nonnull(strstr(find_tag(&tags, 42112)->value, "NDVI"));
+    pb_tiff_tags_free(&tags);
+    extra.has_nodata = false;
+    tags = tags_of(raster, &extra);
+    ck_assert_ptr_null(find_tag(&tags, 42113));
+    pb_tiff_tags_free(&tags);
+    ck_assert(tags.tag == NULL && tags.n == 0);
+    pb_raster_close(raster);
+}
+END_TEST
+
+/* Value of a GeoKey that is kept in the directory itself; -1 = none. */
+static int geo_key(const struct pb_tiff_tags *tags, uint16_t key)
+{
+    const struct pb_tiff_tag *tag = find_tag(tags, 34735);
+    const uint16_t *v = tag ? tag->value : NULL;
+    for (uint64_t i = 4; v != NULL && i + 3 < tag->count; i += 4) {
+        if (v[i] == key && v[i + 1] == 0)
+            return v[i + 3];
+    }
+    return -1;
+}
+
+START_TEST(keeps_pixel_is_point)
+{
+    struct pb_raster *raster = opened(REAL("dem/copernicus_dem90_S90.tif"));
+    struct pb_tiff_tags tags = tags_of(raster, &nan_float);
+    ck_assert_int_eq(geo_key(&tags, 1025), 2);
+    pb_tiff_tags_free(&tags);
+    pb_raster_close(raster);
+    raster = opened(REAL("landsat7_L7_ETMs_6band.tif"));
+    tags = tags_of(raster, &nan_float);
+    ck_assert_int_eq(geo_key(&tags, 1025), 1);
+    ck_assert_int_eq(geo_key(&tags, 3072), 31985);
+    pb_tiff_tags_free(&tags);
+    pb_raster_close(raster);
+}
+END_TEST
+
+/* --- footprints -------------------------------------------------------------------------------*/
+
+static void bbox_is(const char *path, double west, double south, double east, double north,
+                    double within)
+{
+    struct pb_raster *raster = opened(path);
+    struct pb_footprint f;
+    ck_assert_int_eq(pb_raster_footprint(raster, &f), 0);
+    const double want[4] = {west, south, east, north};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(fabs(f.bbox[i] - want[i]) < within, "%s: bbox[%d] = %.6f", path, i,
+                      f.bbox[i]);
+    ck_assert_uint_ge(f.n, 5);
+    ck_assert_double_eq(f.lonlat[0][0], f.lonlat[f.n - 1][0]);
+    ck_assert_double_eq(f.lonlat[0][1], f.lonlat[f.n - 1][1]);
+    pb_raster_close(raster);
+}
+
+START_TEST(finds_scenes_on_the_earth)
+{
+    /* Corners as gdalinfo gives them; the edges between bulge by less than a pixel. */
+    bbox_is(REAL("landsat7_L7_ETMs_6band.tif"), -34.916589, -8.040927, -34.8259656, -7.9498221,
+            1e-4);
+    bbox_is(REAL("sentinel1/s1-vh_2023_gcps.tiff"), 54.834, -5.499, 55.864, -3.867, 0.02);
+    bbox_is(REAL("global/blue_marble_720x360_be.tif"), -180, -90, 180, 90, 1e-6);
+    bbox_is(REAL("odd/gdal_byte_rpc.tif"), 147.176088, -42.789688, 147.176211, -42.789598, 1e-6);
+}
+END_TEST
+
+START_TEST(has_no_footprint_without_a_place)
+{
+    struct pb_footprint f;
+    struct pb_raster *raster = opened(HOSTILE("syn__geo_rpc_zero_scale.tif"));
+    ck_assert_int_eq(pb_raster_footprint(raster, &f), -ENODATA);
+    ck_assert_ptr_null(pb_raster_wkt2(raster));
+    ck_assert_ptr_null(pb_raster_projjson(raster));
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(says_the_crs_as_projjson)
+{
+    struct pb_raster *raster = opened(REAL("landsat7_L7_ETMs_6band.tif"));
+    char *json = pb_raster_projjson(raster), *wkt = pb_raster_wkt2(raster);
+    ck_assert_ptr_nonnull(strstr(json, "\"ProjectedCRS\""));
+    ck_assert_ptr_nonnull(strstr(wkt, "PROJCRS["));
+    ck_assert_ptr_null(strchr(wkt, '\n'));
+    free(json);
+    free(wkt);
+    pb_raster_close(raster);
+}
+END_TEST
+
+/* --- outlines ---------------------------------------------------------------------------------*/
+
+/* The outline of a 1 x 1 image under x -> x0 + dx * px, y -> y0 + dy * py. */
+static int outline_of(double x0, double dx, double y0, double dy, struct pb_footprint *out)
+{
+    double p[PB_OUTLINE_POINTS][2];
+    pb_outline_pixels(1, 1, p);
+    for (size_t i = 0; i < PB_OUTLINE_POINTS; i++) {
+        p[i][0] = x0 + dx * p[i][0];
+        p[i][1] = y0 + dy * p[i][1];
+        if (p[i][0] > 180)
+            p[i][0] -= 360; /* as a transformation gives it */
+    }
+    return pb_outline_footprint(p, out);
+}
+
+static double ring_area(const struct pb_footprint *f)
+{
+    double area = 0;
+    for (size_t i = 0; i + 1 < f->n; i++)
+        area += f->lonlat[i][0] * f->lonlat[i + 1][1] - f->lonlat[i + 1][0] * f->lonlat[i][1];
+    return area / 2;
+}
+
+START_TEST(turns_every_ring_counter_clockwise)
+{
+    struct pb_footprint f;
+    ck_assert_int_eq(outline_of(10, 2, 50, -1, &f), 0); /* north-up */
+    ck_assert_double_eq_tol(ring_area(&f), 2, 1e-9);
+    ck_assert_int_eq(outline_of(10, 2, 50, 1, &f), 0); /* south-up */
+    ck_assert_double_eq_tol(ring_area(&f), 2, 1e-9);
+    ck_assert_uint_eq(f.n, PB_OUTLINE_POINTS + 1);
+    ck_assert_int_eq(outline_of(10, 0, 50, 1, &f), -ENODATA);
+    ck_assert_int_eq(outline_of(10, INFINITY, 50, 1, &f), -ENODATA);
+    ck_assert_int_eq(outline_of(10, 1, 89, 5, &f), -ENODATA);
+}
+END_TEST
+
+START_TEST(leads_a_ring_across_the_antimeridian)
+{
+    struct pb_footprint f;
+    ck_assert_int_eq(outline_of(179, 3, 10, -2, &f), 0);
+    ck_assert_double_eq_tol(ring_area(&f), 6, 1e-9);
+    ck_assert_double_eq_tol(f.bbox[0], 179, 1e-9);
+    ck_assert_double_eq_tol(f.bbox[2], -178, 1e-9);
+    for (size_t i = 0; i + 1 < f.n; i++)
+        ck_assert_double_lt(fabs(f.lonlat[i][0] - f.lonlat[i + 1][0]), 180);
+}
+END_TEST
+
+START_TEST(leads_a_ring_over_the_pole)
+{
+    for (int sign = -1; sign <= 1; sign += 2) {
+        for (int turn = -1; turn <= 1; turn += 2) {
+            double p[PB_OUTLINE_POINTS][2];
+            struct pb_footprint f;
+            for (int i = 0; i < PB_OUTLINE_POINTS; i++) {
+                double lon = 5 + turn * 360.0 * i / PB_OUTLINE_POINTS;
+                p[i][0] = lon > 180 ? lon - 360 : lon < -180 ? lon + 360 : lon;
+                p[i][1] = sign * 80;
+            }
+            ck_assert_int_eq(pb_outline_footprint(p, &f), 0);
+            ck_assert_double_eq_tol(ring_area(&f), 3600, 1e-6); /* 360 x 10 degrees */
+            ck_assert_double_eq_tol(f.bbox[sign > 0 ? 3 : 1], sign * 90, 1e-9);
+            ck_assert_double_eq_tol(f.bbox[sign > 0 ? 1 : 3], sign * 80, 1e-9);
+            ck_assert(f.bbox[0] == -180 && f.bbox[2] == 180);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    if (access(REAL("landsat7_L7_ETMs_6band.tif"), R_OK) != 0) {
+        printf("skipped: no sample files below %s\n", PB_SHARED_DATA);
+        return 77;
+    }
+    pb_raster_init();
+    Suite *suite = suite_create("raster_geo");
+    TCase *tags = tcase_create("tags"), *place = tcase_create("place");
+    tcase_add_test(tags, places_a_product_as_every_real_scene);
+    tcase_add_test(tags, spells_nodata_as_gdal_does);
+    tcase_add_test(tags, keeps_pixel_is_point);
+    tcase_add_test(place, finds_scenes_on_the_earth);
+    tcase_add_test(place, has_no_footprint_without_a_place);
+    tcase_add_test(place, says_the_crs_as_projjson);
+    tcase_add_test(place, turns_every_ring_counter_clockwise);
+    tcase_add_test(place, leads_a_ring_across_the_antimeridian);
+    tcase_add_test(place, leads_a_ring_over_the_pole);
+    tcase_set_timeout(tags, 60);
+    suite_add_tcase(suite, tags);
+    suite_add_tcase(suite, place);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
