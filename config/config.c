@@ -19,14 +19,7 @@
 static void read_sections(struct pb_load *load, const struct pb_yaml *root,
                           struct pb_config *config)
 {
-    static const char *const keys[] = {"service", "compute", "limits", "pipelines"};
-    for (size_t i = 0; i < root->n; i++) {
-        bool known = false;
-        for (size_t k = 0; k < 4 && !known; k++)
-            known = strcmp(keys[k], root->keys[i]->text) == 0;
-        if (!known)
-            pb_unknown_key(load, root->keys[i], "the file", keys, 4);
-    }
+    pb_report_unknown(load, root, "the file", pb_top_keys, PB_TOP_KEYS);
     struct pb_service_config *service = &config->service;
     const struct pb_yaml *section = pb_yaml_find(root, "service", NULL);
     size_t before = pb_report_count(&load->report);

@@ -20,7 +20,8 @@
 struct reading {
     struct pb_load *load;
     const struct pb_param *param;
-    const char *what; /* "index.names" */
+    const char *what;  /* "index.names" */
+    const char *entry; /* "an entry of index.names", or what when there is one value only */
 };
 
 static bool has_range(const struct pb_param *param)
@@ -33,11 +34,11 @@ static bool read_num(const struct reading *r, const struct pb_yaml *node, double
     const struct pb_param *param = r->param;
     bool whole = param->type == PB_PARAM_INT;
     char range[120] = "", low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
-    if (has_range(param))
+    if (has_range(param) && param->max < 1e30) /* "up to 3.4e38" would help nobody */
         (void)snprintf(range, sizeof range, "; allowed: %s to %s",
                        pb_units_number_text(param->min, low),
                        pb_units_number_text(param->max, high));
-    if (!pb_need_scalar(r->load, node, r->what, whole ? "a whole number" : "a number"))
+    if (!pb_need_scalar(r->load, node, r->entry, whole ? "a whole number" : "a number"))
         return false;
     int64_t integer = 0;
     int rc =
@@ -58,11 +59,11 @@ static bool read_num(const struct reading *r, const struct pb_yaml *node, double
 
 static bool read_text(const struct reading *r, const struct pb_yaml *node, const char *kind)
 {
-    if (!pb_need_scalar(r->load, node, r->what, kind))
+    if (!pb_need_scalar(r->load, node, r->entry, kind))
         return false;
     if (node->text[0])
         return true;
-    WRONG(r->load, node, "%s has an empty text; write %s", r->what, kind);
+    WRONG(r->load, node, "%s has an empty text; write %s", r->entry, kind);
     return false;
 }
 
@@ -110,10 +111,10 @@ static bool read_item(const struct reading *r, const struct pb_yaml *key,
         good = read_choice(r, node) && good;
         break;
     case PB_PARAM_EXPRS:
-        good = read_text(r, node, "an expression for each name") && good;
+        good = read_text(r, node, "an expression") && good;
         break;
     case PB_PARAM_NAMES:
-        good = read_text(r, node, "names") && good;
+        good = read_text(r, node, "a name") && good;
         break;
     case PB_PARAM_STRING:
         good = read_text(r, node, "a text") && good;
@@ -126,6 +127,22 @@ static bool read_item(const struct reading *r, const struct pb_yaml *key,
     out_item->text = node->text;
     out_item->line = node->text_line;
     out_item->col = node->text_col;
+    return true;
+}
+
+/* {A: max(R, 0)} without quotes is {A: "max(R", "0)": nothing} to YAML. */
+static bool is_cut_at_comma(const struct reading *r, const struct pb_yaml *map, size_t i)
+{
+    if (r->param->type != PB_PARAM_EXPRS || i + 1 >= map->n ||
+        map->items[i]->kind != PB_YAML_SCALAR || pb_is_identifier(map->keys[i + 1]->text))
+        return false;
+    int open = 0;
+    for (const char *c = map->items[i]->text; *c; c++)
+        open += (*c == '(') - (*c == ')');
+    if (open <= 0)
+        return false;
+    WRONG(r->load, map->items[i], "%s: '%.80s' was cut at its comma; put the expression in quotes",
+          r->what, map->items[i]->text);
     return true;
 }
 
@@ -164,21 +181,23 @@ static bool form_fits(enum pb_param_type type, enum pb_yaml_kind kind)
 void pb_read_param(struct pb_load *load, const struct pb_param *param, const char *what,
                    const struct pb_yaml *node, struct pb_arg *out_arg)
 {
-    struct reading r = {load, param, what};
-    char found[80];
+    char found[80], entry[120];
+    bool scalar = node->kind == PB_YAML_SCALAR;
+    (void)snprintf(entry, sizeof entry, "an entry of %s", what);
+    struct reading r = {load, param, what, scalar ? what : entry};
     if (!form_fits(param->type, node->kind) || pb_yaml_is_null(node)) {
         WRONG(load, node, "%s must be %s, not %s", what, form_of(param->type),
               pb_yaml_what(node, found, sizeof found));
         return;
     }
-    bool scalar = node->kind == PB_YAML_SCALAR;
     size_t n = scalar ? 1 : node->n, good = 0;
     if (n == 0 || n > ITEMS_MAX) {
         WRONG(load, node, "%s has %zu entries; write 1 to %d", what, n, ITEMS_MAX);
         return;
     }
     struct pb_arg_item *items = pb_arena_alloc(load->arena, n, sizeof *items);
-    for (size_t i = 0; items && i < n; i++)
+    for (size_t i = 0;
+         items && i < n && !(node->kind == PB_YAML_MAP && is_cut_at_comma(&r, node, i)); i++)
         good += read_item(&r, scalar ? NULL : node->keys[i], scalar ? node : node->items[i],
                           &items[good]);
     out_arg->items = items;

@@ -7,6 +7,9 @@
  * config/. */
 #include "config/schema.h"
 
+#define PB_TOP_KEYS 4
+extern const char *const pb_top_keys[PB_TOP_KEYS];
+
 /* config_pipelines.c */
 void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config);
 /* Takes one list entry apart: "name: {body}", "name:" or "name". False after a mistake. what =

@@ -12,14 +12,15 @@
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define PIPELINES_MAX 256
 
-static bool several_keys(struct pb_load *load, const struct pb_yaml *entry, const char *what,
-                         const char *example)
+const char *const pb_top_keys[PB_TOP_KEYS] = {"service", "compute", "limits", "pipelines"};
+
+static bool several_keys(struct pb_load *load, const struct pb_yaml *entry, const char *what)
 {
     const char *first = entry->keys[0]->text, *second = entry->keys[1]->text;
     WRONG(load, entry->keys[1],
           "one %s has one key, this one has '%.40s' and '%.40s'; start the next %s with '- ', or "
-          "indent '%.40s' further than '%.40s': %s",
-          what, first, second, what, second, first, example);
+          "indent '%.40s' further than '%.40s'",
+          what, first, second, what, second, first);
     return false;
 }
 
@@ -41,7 +42,7 @@ bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char
         return false;
     }
     if (entry->n > 1)
-        return several_keys(load, entry, what, example);
+        return several_keys(load, entry, what);
     *out_name = entry->keys[0];
     if (!pb_yaml_is_null(entry->items[0]))
         *out_body = entry->items[0];
@@ -52,7 +53,8 @@ static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline)
 {
     static const char *const keys[] = {"input", "steps", "products"};
-    char found[80];
+    char found[80], where[80];
+    (void)snprintf(where, sizeof where, "pipeline '%.63s'", key->text);
     pipeline->line = key->line;
     pipeline->col = key->col;
     pipeline->name = pb_arena_text(load->arena, key->text, strlen(key->text));
@@ -66,11 +68,7 @@ static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
               key->text, pb_yaml_what(body, found, sizeof found));
         return;
     }
-    for (size_t i = 0; i < body->n; i++) {
-        const char *name = body->keys[i]->text;
-        if (strcmp(name, keys[0]) != 0 && strcmp(name, keys[1]) != 0 && strcmp(name, keys[2]) != 0)
-            pb_unknown_key(load, body->keys[i], key->text, keys, 3);
-    }
+    pb_report_unknown(load, body, where, keys, 3);
     const struct pb_yaml *input = pb_yaml_find(body, "input", NULL);
     const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
     pb_schema_read(load, &pb_section_input, input, &pipeline->input);
@@ -82,7 +80,7 @@ static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline);
     if (products)
         pb_read_products(load, products, pipeline);
-    else
+    else if (!pb_is_misspelt(body, "products", keys, 3))
         WRONG(load, key, "pipeline '%.63s' makes nothing; add 'products', such as - cog: {}",
               key->text);
 }
@@ -90,7 +88,13 @@ static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
 void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config)
 {
     const struct pb_yaml *key = root, *map = pb_yaml_find(root, "pipelines", &key);
-    if (map == NULL || map->kind != PB_YAML_MAP || map->n == 0) {
+    if (map == NULL && pb_is_misspelt(root, "pipelines", pb_top_keys, PB_TOP_KEYS))
+        return;
+    if (map == NULL) {
+        WRONG(load, root, "there are no 'pipelines'; add one with its input, steps and products");
+        return;
+    }
+    if (map->kind != PB_YAML_MAP || map->n == 0) {
         WRONG(load, key,
               "'pipelines' must name at least one pipeline with its input, steps and products");
         return;

@@ -52,10 +52,16 @@ static void check_nodata(struct pb_load *load, const struct pb_yaml *name,
     if (isnan(nodata) ? is_float
                       : nodata >= min && nodata <= max && (is_float || nodata == floor(nodata)))
         return;
-    WRONG(load, place(name, body, "nodata"), "cog.nodata: %s does not fit %s; allowed: %s%s to %s",
-          place(name, body, "nodata")->text, pb_type_name(type),
-          is_float ? ".nan, or " : "whole numbers from ", pb_units_number_text(min, low),
-          pb_units_number_text(max, high));
+    if (is_float)
+        WRONG(
+            load, place(name, body, "nodata"),
+            "cog.nodata: %.80s does not fit %s; allowed: .nan, and numbers up to %.2g either side",
+            place(name, body, "nodata")->text, pb_type_name(type), max);
+    else
+        WRONG(load, place(name, body, "nodata"),
+              "cog.nodata: %.80s does not fit %s; allowed: whole numbers from %s to %s",
+              place(name, body, "nodata")->text, pb_type_name(type), pb_units_number_text(min, low),
+              pb_units_number_text(max, high));
 }
 
 static void check_codec(struct pb_load *load, const struct pb_yaml *name,
@@ -66,15 +72,14 @@ static void check_codec(struct pb_load *load, const struct pb_yaml *name,
     int32_t level = product->u.cog.level;
     bool packs = compress == PB_COMPRESS_DEFLATE || compress == PB_COMPRESS_ZSTD;
     if (level && !packs)
-        WRONG(load, place(name, body, "level"),
-              "cog.level: compress: %s has no levels; leave the key out",
+        WRONG(load, place(name, body, "level"), "cog.level: %s has no levels; leave the key out",
               pb_compress_name(compress));
     if (compress == PB_COMPRESS_DEFLATE && level > 12)
         WRONG(load, place(name, body, "level"),
               "cog.level: deflate has no level %d; allowed: 1 to 12", level);
     if (product->u.cog.predictor > 1 && compress == PB_COMPRESS_NONE)
         WRONG(load, place(name, body, "predictor"),
-              "cog.predictor: compress: none has no predictor; leave the key out");
+              "cog.predictor means nothing with compress: none; leave the key out");
     if (product->u.cog.predictor == 3 && type != PB_F32 && type != PB_F64)
         WRONG(load, place(name, body, "predictor"),
               "cog.predictor: float is for float32 and float64, not for %s; use horizontal or auto",

@@ -28,33 +28,22 @@ static const struct pb_op *find_op(struct pb_load *load, const struct pb_yaml *n
     return NULL;
 }
 
-static void report_unknown(struct pb_load *load, const struct pb_op *op, const struct pb_yaml *map)
-{
-    const char *names[PB_OP_PARAMS_MAX];
-    for (size_t i = 0; i < op->n_params; i++)
-        names[i] = op->params[i].name;
-    for (size_t i = 0; i < map->n; i++) {
-        bool known = false;
-        for (size_t k = 0; k < op->n_params && !known; k++)
-            known = strcmp(names[k], map->keys[i]->text) == 0;
-        if (!known)
-            pb_unknown_key(load, map->keys[i], op->name, names, op->n_params);
-    }
-}
-
 /* body: the parameters, or NULL. */
 static void read_params(struct pb_load *load, const struct pb_yaml *name,
                         const struct pb_yaml *body, struct pb_step_config *step)
 {
     const struct pb_op *op = step->op;
+    const char *names[PB_OP_PARAMS_MAX];
     char found[80];
+    for (size_t i = 0; i < op->n_params; i++)
+        names[i] = op->params[i].name;
     if (body && body->kind != PB_YAML_MAP) {
         WRONG(load, body, "'%s' must be a map of parameters, not %s", op->name,
               pb_yaml_what(body, found, sizeof found));
         return;
     }
     if (body)
-        report_unknown(load, op, body);
+        pb_report_unknown(load, body, op->name, names, op->n_params);
     for (size_t i = 0; i < op->n_params; i++) {
         const struct pb_param *param = &op->params[i];
         char what[100];
@@ -62,9 +51,10 @@ static void read_params(struct pb_load *load, const struct pb_yaml *name,
         const struct pb_yaml *node = body ? pb_yaml_find(body, param->name, NULL) : NULL;
         if (node)
             pb_read_param(load, param, what, node, &step->args.arg[i]);
-        else if (param->required)
+        else if (param->required && !pb_is_misspelt(body, param->name, names, op->n_params))
             WRONG(load, name, "'%s' needs '%s': %s", op->name, param->name, param->doc);
-        else if (param->def && (node = pb_default_node(load, param->def)) != NULL) {
+        else if (!param->required && param->def &&
+                 (node = pb_default_node(load, param->def)) != NULL) {
             pb_read_param(load, param, what, node, &step->args.arg[i]);
             for (size_t k = 0; k < step->args.arg[i].n; k++) { /* not in the user's file */
                 struct pb_arg_item *item = (struct pb_arg_item *)&step->args.arg[i].items[k];

@@ -92,7 +92,11 @@ bool pb_need_scalar(struct pb_load *load, const struct pb_yaml *node, const char
 const struct pb_yaml *pb_default_node(struct pb_load *load, const char *text);
 /* "16MiB to 16TiB" and the like. Returns out. */
 const char *pb_range_text(const struct pb_key *key, char *out, size_t out_bytes);
-/* Reports a key that is in no table. */
-void pb_unknown_key(struct pb_load *load, const struct pb_yaml *key, const char *where,
-                    const char *const *names, size_t n);
+/* Reports the keys of a map that are not in names; where = what the map is, for the message. */
+void pb_report_unknown(struct pb_load *load, const struct pb_yaml *map, const char *where,
+                       const char *const *names, size_t n);
+/* Whether one of those looks like a slip of `name`: "missing" would then only repeat it. map may be
+ * NULL. */
+bool pb_is_misspelt(const struct pb_yaml *map, const char *name, const char *const *names,
+                    size_t n);
 #endif

@@ -6,7 +6,7 @@
 #include "config/units.h"
 #include "config/yaml_tree.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WRONG(load, node, ...)                                                                     \
@@ -56,7 +56,8 @@ static bool is_pattern(struct pb_load *load, const struct pb_yaml *node, const c
 void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
                    char ***out_words, size_t *out_n)
 {
-    char found[80];
+    char found[80], entry[80];
+    (void)snprintf(entry, sizeof entry, "an entry of %s", what);
     const char *example = bands ? "[NDVI, EVI]" : "[\"*.tif\"]";
     if (node->kind != PB_YAML_LIST) {
         WRONG(load, node, "%s must be a list, not %s; write it as %s", what,
@@ -72,7 +73,7 @@ void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char 
     size_t n = 0;
     for (size_t i = 0; words && i < node->n; i++) {
         const struct pb_yaml *item = node->items[i];
-        if (!pb_need_scalar(load, item, what, "a list of words") ||
+        if (!pb_need_scalar(load, item, entry, bands ? "a band's name" : "a pattern") ||
             !(bands ? is_band(load, item, what) : is_pattern(load, item, what)))
             continue;
         bool twice = false;
@@ -91,7 +92,9 @@ static bool read_band(struct pb_load *load, const struct pb_yaml *key, const str
                       const char *what, struct pb_band_config *out_band)
 {
     int64_t index = 0;
-    if (!is_band(load, key, what) || !pb_need_scalar(load, item, what, "a map of band numbers"))
+    char entry[80];
+    (void)snprintf(entry, sizeof entry, "an entry of %s", what);
+    if (!is_band(load, key, what) || !pb_need_scalar(load, item, entry, "a band number"))
         return false;
     if (pb_units_int(item->text, &index) || index < 1 || index > PB_BANDS_MAX) {
         WRONG(load, item, "%s: '%.80s' is not a band number for '%s'; allowed: 1 to %d", what,

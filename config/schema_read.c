@@ -9,6 +9,7 @@
 #include "config/schema_lists.h"
 #include "config/units.h"
 #include "config/yaml_tree.h"
+#include "kernels/nearest.h"
 
 #include <errno.h>
 #include <math.h>
@@ -319,12 +320,30 @@ static void read_value(const struct slot *s)
     }
 }
 
-void pb_unknown_key(struct pb_load *load, const struct pb_yaml *key, const char *where,
-                    const char *const *names, size_t n)
+static bool is_one_of(const char *text, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool pb_is_misspelt(const struct pb_yaml *map, const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; map && map->kind == PB_YAML_MAP && i < map->n; i++)
+        if (!is_one_of(map->keys[i]->text, names, n) && pb_nearest(map->keys[i]->text, &name, 1))
+            return true;
+    return false;
+}
+
+void pb_report_unknown(struct pb_load *load, const struct pb_yaml *map, const char *where,
+                       const char *const *names, size_t n)
 {
     char suggestion[400];
-    WRONG(load, key, "unknown key '%.80s' in '%s'%s", key->text, where,
-          pb_suggest(key->text, names, n, suggestion, sizeof suggestion));
+    for (size_t i = 0; i < map->n; i++)
+        if (!is_one_of(map->keys[i]->text, names, n))
+            WRONG(load, map->keys[i], "unknown key '%.80s' in %s%s", map->keys[i]->text, where,
+                  pb_suggest(map->keys[i]->text, names, n, suggestion, sizeof suggestion));
 }
 
 static void report_unknown(struct pb_load *load, const struct pb_section *section,
@@ -334,13 +353,7 @@ static void report_unknown(struct pb_load *load, const struct pb_section *sectio
     size_t n = section->n < 32 ? section->n : 32;
     for (size_t i = 0; i < n; i++)
         names[i] = section->keys[i].name;
-    for (size_t i = 0; i < map->n; i++) {
-        bool known = false;
-        for (size_t k = 0; k < n && !known; k++)
-            known = strcmp(names[k], map->keys[i]->text) == 0;
-        if (!known)
-            pb_unknown_key(load, map->keys[i], section->name, names, n);
-    }
+    pb_report_unknown(load, map, section->name, names, n);
 }
 
 void pb_schema_read(struct pb_load *load, const struct pb_section *section,

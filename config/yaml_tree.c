@@ -47,6 +47,20 @@ static int col_of(const yaml_mark_t *mark)
     return (int)mark->column + 1;
 }
 
+/* The byte at a place of the text, '\0' past its end. */
+static char byte_at(const struct reader *r, const yaml_mark_t *mark)
+{
+    size_t line = 0, col = 0;
+    for (size_t i = 0; i < r->bytes; i++) {
+        bool first = ((unsigned char)r->text[i] & 0xC0) != 0x80;
+        if (line == mark->line && col == mark->column && first)
+            return r->text[i];
+        col = r->text[i] == '\n' ? 0 : col + first;
+        line += r->text[i] == '\n';
+    }
+    return '\0';
+}
+
 static int syntax_error(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -65,6 +79,9 @@ static int syntax_error(struct reader *r)
     const yaml_mark_t *mark = &p->problem_mark;
     if (p->context && p->problem && pb_yaml_blames_context(p->problem, p->context))
         mark = &p->context_mark;
+    if (byte_at(r, mark) == '\t')
+        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark),
+                         "a tab cannot indent; use spaces instead");
     return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark), "%s",
                      pb_yaml_problem(p->problem, p->context));
 }
@@ -401,38 +418,4 @@ int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct
     if (rc == 0)
         *out_root = root;
     return rc;
-}
-
-const struct pb_yaml *pb_yaml_find(const struct pb_yaml *map, const char *key,
-                                   const struct pb_yaml **out_key)
-{
-    if (map == NULL || map->kind != PB_YAML_MAP)
-        return NULL;
-    for (size_t i = 0; i < map->n; i++) {
-        if (strcmp(map->keys[i]->text, key) != 0)
-            continue;
-        if (out_key)
-            *out_key = map->keys[i];
-        return map->items[i];
-    }
-    return NULL;
-}
-
-bool pb_yaml_is_null(const struct pb_yaml *node)
-{
-    return node->kind == PB_YAML_SCALAR && node->plain &&
-           (node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
-            strcmp(node->text, "null") == 0);
-}
-
-const char *pb_yaml_what(const struct pb_yaml *node, char *out, size_t out_bytes)
-{
-    if (node->kind != PB_YAML_SCALAR)
-        (void)snprintf(out, out_bytes, "%s", node->kind == PB_YAML_LIST ? "a list" : "a map");
-    else if (pb_yaml_is_null(node))
-        (void)snprintf(out, out_bytes, "nothing");
-    else
-        (void)snprintf(out, out_bytes, "'%.60s%s'", node->text,
-                       strlen(node->text) > 60 ? "..." : "");
-    return out;
 }

@@ -41,6 +41,6 @@ const struct pb_yaml *pb_yaml_find(const struct pb_yaml *map, const char *key,
                                    const struct pb_yaml **out_key);
 /* Whether the node is "nothing": an empty, ~ or null scalar without quotes. */
 bool pb_yaml_is_null(const struct pb_yaml *node);
-/* "a list", "a map", "nothing", "'text'" (shortened): for messages. Returns out. */
+/* "a list", "a map", "empty", "'text'" (shortened): for messages. Returns out. */
 const char *pb_yaml_what(const struct pb_yaml *node, char *out, size_t out_bytes);
 #endif

@@ -17,8 +17,7 @@ static const struct words table[] = {
     {"did not find expected alphabetic or numeric character", "while scanning an anchor",
      "a word that starts with & is an anchor; put the text in quotes", false},
     {"found character that cannot start any token", NULL,
-     "a value cannot start with this character; use spaces instead of a tab, and put a text that "
-     "starts with @, % or ` in quotes",
+     "a value cannot start with this character; put a text that starts with @, % or ` in quotes",
      false},
     {"mapping values are not allowed in this context", NULL,
      "there is a second ':' in one entry; put a text with ': ' in quotes, or correct the "
