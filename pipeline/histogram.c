@@ -5,6 +5,8 @@
  * is computed in double, where v * 2^-e is exact for every float and every e in use. */
 #include "pipeline/histogram.h"
 
+#include "kernels/pixel.h"
+
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -80,6 +82,7 @@ void pb_histogram_part_begin(struct pb_histogram_part *part, float min, float ma
 
 /* Slots of n <= CHUNK values. Truncation, put right for negative numbers, is floor without its
  * call; invalid values are computed as `stand_in` and sent to the last slot. Vectorises. */
+PB_CLONES
 static void slots_of(const float *value, size_t n, double scale, float stand_in, int32_t *slot)
 {
     for (size_t i = 0; i < n; i++) {

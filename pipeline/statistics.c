@@ -11,6 +11,7 @@
  * into memory of its own, and merges under the band's lock: one lock a tile and band, nothing else
  * shared. */
 #include "config/json_writer.h"
+#include "kernels/pixel.h"
 #include "pipeline/exact_sum.h"
 #include "pipeline/histogram.h"
 #include "pipeline/product.h"
@@ -131,7 +132,7 @@ static double fold_lanes(const double *lane)
 }
 
 /* One run, always RUN_PX long; written so that compilers turn the inner loops into vectors. */
-static struct run sweep_run(const float *px)
+static inline struct run sweep_run(const float *px)
 {
     struct run out = {.min = FLT_MAX, .max = -FLT_MAX};
     double sum[LANES] = {0};
@@ -178,6 +179,7 @@ static void take_run(struct worker *worker, const struct run *run, uint64_t *val
 }
 
 /* Sums and range of one plane; returns the number of valid pixels. */
+PB_CLONES
 static uint64_t sweep_plane(struct worker *worker, const float *plane, const struct pb_rect *core,
                             float *out_min, float *out_max)
 {

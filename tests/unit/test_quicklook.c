@@ -1,0 +1,300 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/resample.h"
+#include "tests/unit/product_fixture.h"
+
+#include <math.h>
+#include <png.h>
+
+static const struct feed simple = {64, 2, true};
+static const struct pb_product_config config_100 = {
+    .kind = PB_PRODUCT_QUICKLOOK, .u.quicklook = {.size_px = 100, .stretch = {2, 98}}};
+
+struct picture {
+    int32_t w, h;
+    uint8_t *rgba;
+};
+
+static struct picture decode(const struct outcome *out)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    ck_assert(png_image_begin_read_from_memory(&image, out->bytes, out->n));
+    image.format = PNG_FORMAT_RGBA;
+    struct picture picture = {(int32_t)image.width, (int32_t)image.height,
+                              malloc(PNG_IMAGE_SIZE(image))};
+    ck_assert(png_image_finish_read(&image, NULL, picture.rgba, 0, NULL));
+    return picture;
+}
+
+static const uint8_t *at(const struct picture *p, int32_t x, int32_t y)
+{
+    return p->rgba + 4 * ((size_t)y * (size_t)p->w + (size_t)x);
+}
+
+static struct picture look(const struct image *image, const struct pb_product_config *config,
+                           const struct pb_raster_info *info)
+{
+    struct pb_err err = {0};
+    struct outcome out;
+    ck_assert_int_eq(feed_product(image, &pb_product_quicklook, config, &simple, info, &err, &out),
+                     0);
+    struct picture picture = decode(&out);
+    ck_assert_int_eq(out.result.width, picture.w);
+    ck_assert_int_eq(out.result.height, picture.h);
+    outcome_free(&out);
+    return picture;
+}
+
+static void fill(struct image *image)
+{
+    for (size_t b = 0; b < image->n_bands; b++)
+        for (int32_t y = 0; y < image->h; y++)
+            for (int32_t x = 0; x < image->w; x++)
+                *image_at(image, b, x, y) =
+                    (x / 40 + y / 30) % 5 == 0 || rnd() % 7 == 0
+                        ? NAN
+                        : sinf((float)x * 0.05F + (float)b) + cosf((float)y * 0.03F) + uniform();
+}
+
+START_TEST(does_not_depend_on_tiles_order_or_threads)
+{
+    struct image image = image_create(1111, 700, 3);
+    fill(&image);
+    assert_feed_does_not_matter(&image, &pb_product_quicklook, &config_100);
+    struct pb_product_config whole = config_100;
+    whole.u.quicklook.size_px = 4000;
+    assert_feed_does_not_matter(&image, &pb_product_quicklook, &whole);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(small_image_keeps_its_size_and_is_stretched)
+{
+    struct image image = image_create(101, 3, 1);
+    struct pb_product_config config = config_100;
+    config.u.quicklook.size_px = 500;
+    for (int32_t y = 0; y < 3; y++)
+        for (int32_t x = 0; x < 101; x++)
+            *image_at(&image, 0, x, y) = (float)x;
+    *image_at(&image, 0, 50, 1) = NAN;
+    struct picture p = look(&image, &config, NULL);
+    ck_assert_int_eq(p.w, 101);
+    ck_assert_int_eq(p.h, 3);
+    for (int32_t y = 0; y < 3; y++)
+        for (int32_t x = 0; x < 101; x++) {
+            const uint8_t *px = at(&p, x, y);
+            if (x == 50 && y == 1) {
+                ck_assert(px[3] == 0);
+                continue;
+            }
+            /* 302 values 0 .. 100 three times over: the percentiles are 2 and 98 */
+            double t = fmin(fmax((x - 2.0) / 96.0, 0), 1);
+            ck_assert_uint_eq(px[0], (unsigned)(t * 255 + 0.5));
+            ck_assert(px[0] == px[1] && px[1] == px[2] && px[3] == 255);
+        }
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(size_is_the_longer_side_and_keeps_the_aspect)
+{
+    const struct {
+        int32_t w, h, expected_w, expected_h;
+    } sizes[] = {{1000, 500, 100, 50}, {500, 1000, 50, 100}, {999, 333, 100, 33},
+                 {100, 100, 100, 100}, {101, 99, 100, 98},   {5000, 3, 100, 1},
+                 {199, 7, 100, 4},     {60, 50, 60, 50}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct image image = image_create(sizes[i].w, sizes[i].h, 3);
+        struct picture p = look(&image, &config_100, NULL);
+        ck_assert_int_eq(p.w, sizes[i].expected_w);
+        ck_assert_int_eq(p.h, sizes[i].expected_h);
+        ck_assert_uint_eq(at(&p, 0, 0)[0], 128); /* constant: mid grey */
+        free(p.rgba);
+        free(image.data);
+    }
+}
+END_TEST
+
+START_TEST(pixel_invalid_in_one_band_is_transparent)
+{
+    struct image image = image_create(20, 20, 3);
+    fill(&image);
+    for (int32_t i = 0; i < 3 * 400; i++)
+        image.data[i] = uniform();
+    *image_at(&image, 1, 3, 4) = NAN;
+    *image_at(&image, 2, 9, 9) = INFINITY;
+    struct picture p = look(&image, &config_100, NULL);
+    for (int32_t y = 0; y < 20; y++)
+        for (int32_t x = 0; x < 20; x++) {
+            bool hole = (x == 3 && y == 4) || (x == 9 && y == 9);
+            ck_assert_uint_eq(at(&p, x, y)[3], hole ? 0 : 255);
+        }
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(nothing_valid_is_all_transparent)
+{
+    struct image image = image_create(300, 300, 3);
+    for (int32_t i = 0; i < 3 * 90000; i++)
+        image.data[i] = NAN;
+    struct picture p = look(&image, &config_100, NULL);
+    for (int32_t i = 0; i < 4 * 10000; i++)
+        ck_assert_uint_eq(p.rgba[i], 0);
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
+/* The upper left quarter of the file is bright. */
+START_TEST(north_is_up_and_east_is_right)
+{
+    const struct {
+        double t[6];
+        int32_t bright_x, bright_y;
+    } cases[] = {{{0, 1, 0, 0, 0, -1}, 0, 0},
+                 {{0, 1, 0, 0, 0, 1}, 0, 9},
+                 {{0, -1, 0, 0, 0, 1}, 9, 9},
+                 {{0, -1, 0, 0, 0, -1}, 9, 0},
+                 {{0, 0, 1, 0, 1, 0}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct image image = image_create(10, 10, 1);
+        struct pb_raster_info info = {
+            .width = 10, .height = 10, .n_bands = 1, .has_transform = true};
+        memcpy(info.transform, cases[i].t, sizeof info.transform);
+        for (int32_t y = 0; y < 5; y++)
+            for (int32_t x = 0; x < 5; x++)
+                *image_at(&image, 0, x, y) = 1;
+        struct picture p = look(&image, &config_100, &info);
+        for (int32_t y = 0; y < 10; y += 9)
+            for (int32_t x = 0; x < 10; x += 9)
+                ck_assert_uint_eq(at(&p, x, y)[0],
+                                  x == cases[i].bright_x && y == cases[i].bright_y ? 255 : 0);
+        free(p.rgba);
+        free(image.data);
+    }
+}
+END_TEST
+
+START_TEST(bands_are_one_or_three)
+{
+    char b1[] = "B1", b2[] = "B2", b3[] = "B3";
+    char *three[] = {b3, b2, b1}, *two[] = {b1, b2};
+    struct pb_product_config config = config_100;
+    struct image image = image_create(10, 10, 4);
+    struct pb_err err = {0};
+    struct outcome out;
+    for (int32_t i = 0; i < 400; i++)
+        image.data[i] = (float)(i % 10 * (i < 100)); /* a ramp in B1, else 0 */
+    config.bands = three;
+    config.n_bands = 3;
+    struct picture p = look(&image, &config, NULL);
+    ck_assert(at(&p, 9, 0)[2] == 255 && at(&p, 9, 0)[0] == 128);
+    free(p.rgba);
+    config.n_bands = 0; /* the first three */
+    p = look(&image, &config, NULL);
+    ck_assert(at(&p, 9, 0)[0] == 255 && at(&p, 9, 0)[2] == 128);
+    free(p.rgba);
+    config.bands = two;
+    config.n_bands = 2;
+    ck_assert_int_lt(
+        feed_product(&image, &pb_product_quicklook, &config, &simple, NULL, &err, &out), 0);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(stretch_is_recorded)
+{
+    struct image image = image_create(50, 50, 1);
+    struct pb_err err = {0};
+    struct outcome out;
+    for (int32_t i = 0; i < 2500; i++)
+        image.data[i] = (float)(i % 50);
+    ck_assert_int_eq(
+        feed_product(&image, &pb_product_quicklook, &config_100, &simple, NULL, &err, &out), 0);
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.n, "tEXtpushbroom:stretch\0B1 0.98 .. 48.02;", 39));
+    ck_assert_str_eq(out.result.file, "scene.png");
+    ck_assert_str_eq(out.result.media_type, "image/png");
+    outcome_free(&out);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(planned_memory_does_not_grow_with_the_scene)
+{
+    const char *names[] = {"B1", "B2", "B3"};
+    uint64_t largest = 0;
+    for (int32_t side = 10000; side <= 160000; side *= 2) {
+        struct pb_grid grid;
+        struct pb_raster_info info = {.width = side, .height = side, .n_bands = 3};
+        struct pb_product_env env = {.grid = &grid,
+                                     .info = &info,
+                                     .order = PB_ORDER_Z,
+                                     .tiles_in_flight = 16,
+                                     .workers = 4,
+                                     .band_names = names,
+                                     .n_bands = 3};
+        ck_assert_int_eq(pb_grid_init(&grid, side, side, 512), 0);
+        uint64_t bytes = pb_product_quicklook.bytes(&env, &config_100);
+        largest = bytes > largest ? bytes : largest;
+    }
+    ck_assert_msg(largest < 64 << 20, "%lu MiB", (unsigned long)(largest >> 20));
+}
+END_TEST
+
+START_TEST(percentile_interpolates_between_ranks)
+{
+    const float v[] = {1, 2, 4, 8};
+    ck_assert(pb_percentile(v, 4, 0) == 1 && pb_percentile(v, 4, 100) == 8);
+    ck_assert_double_eq_tol(pb_percentile(v, 4, 50), 3, 1e-15);
+    ck_assert_double_eq_tol(pb_percentile(v, 4, 90), 6.8, 1e-14);
+    ck_assert(pb_percentile(v, 1, 37) == 1);
+}
+END_TEST
+
+START_TEST(area_average_weighs_overlaps_and_skips_invalid)
+{
+    struct pb_resample how = {
+        .image_w = 3, .image_h = 1, .source_w = 3, .source_h = 1, .target_w = 2, .target_h = 1};
+    const float source[] = {1, 4, 10};
+    float target[2];
+    pb_resample_area(&how, source, target);
+    ck_assert_float_eq_tol(target[0], 2, 1e-6F); /* (1 * 1 + 4 * 0.5) / 1.5 */
+    ck_assert_float_eq_tol(target[1], 8, 1e-6F);
+    const float holes[] = {NAN, 4, NAN};
+    pb_resample_area(&how, holes, target);
+    ck_assert(target[0] == 4 && target[1] == 4);
+    const float side[] = {NAN, NAN, 3};
+    pb_resample_area(&how, side, target);
+    ck_assert(isnan(target[0]) && target[1] == 3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quicklook");
+    TCase *tc = tcase_create("quicklook");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, does_not_depend_on_tiles_order_or_threads);
+    tcase_add_test(tc, small_image_keeps_its_size_and_is_stretched);
+    tcase_add_test(tc, size_is_the_longer_side_and_keeps_the_aspect);
+    tcase_add_test(tc, pixel_invalid_in_one_band_is_transparent);
+    tcase_add_test(tc, nothing_valid_is_all_transparent);
+    tcase_add_test(tc, north_is_up_and_east_is_right);
+    tcase_add_test(tc, bands_are_one_or_three);
+    tcase_add_test(tc, stretch_is_recorded);
+    tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
+    tcase_add_test(tc, percentile_interpolates_between_ranks);
+    tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    (void)scratch();
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    rmdir(scratch());
+    return failed ? 1 : 0;
+}
