@@ -84,6 +84,7 @@ void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes)
         (void)snprintf(place, sizeof place, "%s:%d:%d: ", err->file, err->line, err->col);
     else if (err->file[0])
         (void)snprintf(place, sizeof place, "%s: ", err->file);
-    const char *hint = pb_code_hint(err->code);
+    /* Who names the line of a file has said what belongs there. */
+    const char *hint = err->line > 0 ? "" : pb_code_hint(err->code);
     (void)snprintf(out, out_bytes, "%s%s%s%s", place, err->msg, *hint ? "; " : "", hint);
 }

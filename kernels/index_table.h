@@ -4,7 +4,7 @@
 #define PB_INDEX_TABLE_H
 /* The catalogue of spectral indices: names, formulas, bands and constants after
  * awesome-spectral-indices (David Montero Loaiza and contributors, MIT). Static, read-only; any
- * thread. Rows: kernels/index_table.def. */
+ * thread. Rows: kernels/index_table.def and kernels/index_constants.def. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -39,4 +39,10 @@ const struct pb_index_constant *pb_index_constant_find(const char *name);
 bool pb_index_can(const struct pb_index *index, const char *const *bands, size_t n_bands,
                   const char *const *constants, size_t n_constants, char *missing,
                   size_t missing_bytes);
+
+/* Walks a row's `bands`: the next name of *list, which moves on; false at the end. */
+bool pb_index_next_name(const char **list, const char **out_name, size_t *out_length);
+/* Where the second name of a kernel term begins: 2 for kNR, which is k(N, R), and for kNL, whose L
+ * is the constant; 3 for kN2R. 0 = no kernel term. */
+size_t pb_index_kernel_split(const char *term, size_t length);
 #endif

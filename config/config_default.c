@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The default file: every key of every section with its documentation, around one pipeline that
+ * works on any four-band scene. config/pushbroom.yaml is this text; a test holds them equal. */
+#include "config/config.h"
+
+#include "config/schema.h"
+#include "config/text.h"
+
+static const struct pb_schema_sample samples[] = {
+    {"input", "bands", "{B: 1, G: 2, R: 3, N: 4}"},
+    {"input", "scale", "0.0001"},
+    {"cog", "bands", "[NDVI, EVI, WATER]"},
+    {"quicklook", "bands", "[R, G, B]"},
+};
+#define N_SAMPLES (sizeof samples / sizeof *samples)
+
+static void add_section(struct pb_text *out, const struct pb_section *section)
+{
+    pb_text_add(out, "\n");
+    pb_text_comment(out, 0, section->doc);
+    pb_text_add(out, "%s:\n", section->name);
+    pb_schema_default(out, section, samples, N_SAMPLES, 2);
+}
+
+static void add_pipeline(struct pb_text *out)
+{
+    pb_text_add(out, "\n");
+    pb_text_comment(out, 0,
+                    "What becomes of a scene. It goes through the first pipeline whose input.match "
+                    "fits its name.");
+    pb_text_add(out, "pipelines:\n  vegetation:\n");
+    pb_text_comment(out, 4, pb_section_input.doc);
+    pb_text_add(out, "    input:\n");
+    pb_schema_default(out, &pb_section_input, samples, N_SAMPLES, 6);
+    pb_text_comment(out, 4,
+                    "Operators, one after the other; each sees the bands of the input and those "
+                    "made by the steps before it. 'pushbroom operators' lists them all.");
+    pb_text_add(out, "    steps:\n"
+                     "      - index: {names: [NDVI, EVI]}\n"
+                     "      - math: {bands: {WATER: \"(G - N) / (G + N)\"}}\n");
+    pb_text_comment(out, 4, "What is written. Any number of each, but one stac.");
+    pb_text_add(out, "    products:\n");
+    for (int kind = 0; kind < 4; kind++) {
+        const struct pb_section *section = &pb_section_products[kind];
+        pb_text_comment(out, 6, section->doc);
+        pb_text_add(out, "      - %s:\n", section->name);
+        pb_schema_default(out, section, samples, N_SAMPLES, 10);
+    }
+}
+
+char *pb_config_default_text(void)
+{
+    struct pb_text out = {.text = NULL};
+    pb_text_comment(&out, 0, "Configuration of pushbroom, with every key and its default.");
+    pb_text_comment(&out, 0,
+                    "Sizes: 512MiB, 1.5GiB, 10MB. Durations: 500ms, 2s, 5m, 1h, 1d. "
+                    "'pushbroom check-config FILE' finds mistakes and shows what is in effect.");
+    add_section(&out, &pb_section_service);
+    add_section(&out, &pb_section_compute);
+    add_section(&out, &pb_section_limits);
+    add_pipeline(&out);
+    return pb_text_take(&out);
+}

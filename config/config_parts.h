@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CONFIG_PARTS_H
+#define PB_CONFIG_PARTS_H
+/* The readers and checks that pb_config_parse is made of, and the printers. All of them put
+ * mistakes into load->report and go on; running out of memory shows in load->arena. Internal to
+ * config/. */
+#include "config/schema.h"
+
+#define PB_TOP_KEYS 4
+extern const char *const pb_top_keys[PB_TOP_KEYS];
+
+/* config_pipelines.c */
+void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config);
+/* Takes one list entry apart: "name: {body}", "name:" or "name". False after a mistake. what =
+ * "step" or "product"; *out_body may be NULL. */
+bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char *what,
+                   const char *example, const struct pb_yaml **out_name,
+                   const struct pb_yaml **out_body);
+
+/* config_steps.c */
+void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
+                   struct pb_pipeline_config *pipeline);
+/* config_params.c: one parameter of an operator from YAML. */
+void pb_read_param(struct pb_load *load, const struct pb_param *param, const char *what,
+                   const struct pb_yaml *node, struct pb_arg *out_arg);
+
+/* config_products.c */
+void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
+                      struct pb_pipeline_config *pipeline);
+
+/* config_check.c: builds the pipeline's chain for a scene that has every band the configuration
+ * speaks of, and reports what does not fit. body is the pipeline's node. */
+void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
+                    const struct pb_pipeline_config *pipeline);
+
+/* config_service.c */
+void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
+                      const struct pb_service_config *service);
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/config_parts.h"
+
+#include "config/arena.h"
+#include "config/yaml_tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRONG(load, node, ...)                                                                     \
+    pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
+#define PIPELINES_MAX 256
+
+const char *const pb_top_keys[PB_TOP_KEYS] = {"service", "compute", "limits", "pipelines"};
+
+static bool several_keys(struct pb_load *load, const struct pb_yaml *entry, const char *what)
+{
+    const char *first = entry->keys[0]->text, *second = entry->keys[1]->text;
+    WRONG(load, entry->keys[1],
+          "one %s has one key, this one has '%.40s' and '%.40s'; start the next %s with '- ', or "
+          "indent '%.40s' further than '%.40s'",
+          what, first, second, what, second, first);
+    return false;
+}
+
+bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char *what,
+                   const char *example, const struct pb_yaml **out_name,
+                   const struct pb_yaml **out_body)
+{
+    char found[80];
+    *out_body = NULL;
+    if (entry->kind == PB_YAML_SCALAR && !pb_yaml_is_null(entry)) {
+        *out_name = entry;
+        return true;
+    }
+    if (entry->kind != PB_YAML_MAP || entry->n == 0) {
+        WRONG(load, entry, "a %s is a name with its keys, not %s: %s", what,
+              entry->kind == PB_YAML_MAP ? "an empty map"
+                                         : pb_yaml_what(entry, found, sizeof found),
+              example);
+        return false;
+    }
+    if (entry->n > 1)
+        return several_keys(load, entry, what);
+    *out_name = entry->keys[0];
+    if (!pb_yaml_is_null(entry->items[0]))
+        *out_body = entry->items[0];
+    return true;
+}
+
+static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
+                          const struct pb_yaml *body, struct pb_pipeline_config *pipeline)
+{
+    static const char *const keys[] = {"input", "steps", "products"};
+    char found[80], where[80];
+    (void)snprintf(where, sizeof where, "pipeline '%.63s'", key->text);
+    pipeline->line = key->line;
+    pipeline->col = key->col;
+    pipeline->name = pb_arena_text(load->arena, key->text, strlen(key->text));
+    if (!pb_is_file_word(key->text))
+        WRONG(load, key,
+              "'%.80s' cannot be a pipeline's name; use letters, digits, '_', '-' and '.', at most "
+              "63",
+              key->text);
+    if (body->kind != PB_YAML_MAP) {
+        WRONG(load, body, "pipeline '%.63s' must be a map with input, steps and products, not %s",
+              key->text, pb_yaml_what(body, found, sizeof found));
+        return;
+    }
+    pb_report_unknown(load, body, where, keys, 3);
+    const struct pb_yaml *input = pb_yaml_find(body, "input", NULL);
+    const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
+    pb_schema_read(load, &pb_section_input, input, &pipeline->input);
+    if (pipeline->input.scale == 0) {
+        const struct pb_yaml *scale = pb_yaml_find(input, "scale", NULL);
+        if (scale && !pb_arena_failed(load->arena))
+            WRONG(load, scale, "input.scale: 0 would make every pixel the same; use 1 for none");
+    }
+    pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline);
+    if (products)
+        pb_read_products(load, products, pipeline);
+    else if (!pb_is_misspelt(body, "products", keys, 3))
+        WRONG(load, key, "pipeline '%.63s' makes nothing; add 'products', such as - cog: {}",
+              key->text);
+}
+
+void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config)
+{
+    const struct pb_yaml *key = root, *map = pb_yaml_find(root, "pipelines", &key);
+    if (map == NULL && pb_is_misspelt(root, "pipelines", pb_top_keys, PB_TOP_KEYS))
+        return;
+    if (map == NULL) {
+        WRONG(load, root, "there are no 'pipelines'; add one with its input, steps and products");
+        return;
+    }
+    if (map->kind != PB_YAML_MAP || map->n == 0) {
+        WRONG(load, key,
+              "'pipelines' must name at least one pipeline with its input, steps and products");
+        return;
+    }
+    if (map->n > PIPELINES_MAX) {
+        WRONG(load, key, "%zu pipelines; at most %d are allowed", map->n, PIPELINES_MAX);
+        return;
+    }
+    config->pipelines = pb_arena_alloc(load->arena, map->n, sizeof *config->pipelines);
+    if (config->pipelines == NULL)
+        return;
+    for (size_t i = 0; i < map->n && !pb_arena_failed(load->arena); i++) {
+        struct pb_pipeline_config *pipeline = &config->pipelines[config->n_pipelines++];
+        size_t before = pb_report_count(&load->report);
+        read_pipeline(load, map->keys[i], map->items[i], pipeline);
+        if (pb_report_count(&load->report) == before && !pb_arena_failed(load->arena))
+            pb_check_chain(load, map->items[i], pipeline);
+    }
+}

@@ -1,0 +1,124 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The effective configuration. What it prints loads to the same values again. */
+#include "config/config.h"
+
+#include "config/schema.h"
+#include "config/text.h"
+#include "config/units.h"
+
+#include <string.h>
+
+static const char *const type_names[PB_TYPE_COUNT] = {
+    [PB_U8] = "uint8",   [PB_I16] = "int16",   [PB_U16] = "uint16",  [PB_I32] = "int32",
+    [PB_U32] = "uint32", [PB_F32] = "float32", [PB_F64] = "float64",
+};
+static const char *const compress_names[] = {
+    [PB_COMPRESS_NONE] = "none",
+    [PB_COMPRESS_DEFLATE] = "deflate",
+    [PB_COMPRESS_ZSTD] = "zstd",
+    [PB_COMPRESS_LZW] = "lzw",
+};
+
+const char *pb_type_name(enum pb_type type)
+{
+    return (unsigned)type < PB_TYPE_COUNT ? type_names[type] : "unknown";
+}
+
+const char *pb_compress_name(enum pb_compress compress)
+{
+    return (unsigned)compress < 4 ? compress_names[compress] : "unknown";
+}
+
+const char *pb_product_kind_name(enum pb_product_kind kind)
+{
+    return (unsigned)kind < 4 ? pb_section_products[kind].name : "unknown";
+}
+
+static void add_item(struct pb_text *out, const struct pb_param *param,
+                     const struct pb_arg_item *item)
+{
+    char number[PB_UNITS_TEXT];
+    if (item->key)
+        pb_text_add(out, "%s: ", item->key);
+    switch (param->type) {
+    case PB_PARAM_NUMBER:
+    case PB_PARAM_INT:
+    case PB_PARAM_NUMBERS:
+    case PB_PARAM_WEIGHTS:
+        pb_text_add(out, "%s", pb_units_number_text(item->num, number));
+        break;
+    default:
+        pb_text_yaml(out, item->text);
+    }
+}
+
+static bool is_list(const struct pb_param *param)
+{
+    return param->type == PB_PARAM_NAMES || param->type == PB_PARAM_WEIGHTS;
+}
+
+static void add_arg(struct pb_text *out, const struct pb_param *param, const struct pb_arg *arg)
+{
+    bool map = arg->items[0].key != NULL;
+    pb_text_add(out, "          %s: %s", param->name, map ? "{" : is_list(param) ? "[" : "");
+    for (size_t i = 0; i < arg->n; i++) {
+        pb_text_add(out, i ? ", " : "");
+        add_item(out, param, &arg->items[i]);
+    }
+    pb_text_add(out, "%s\n", map ? "}" : is_list(param) ? "]" : "");
+}
+
+static void add_step(struct pb_text *out, const struct pb_step_config *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->op->n_params; i++)
+        any = any || step->args.arg[i].n > 0;
+    pb_text_add(out, "      - %s:%s\n", step->op->name, any ? "" : " {}");
+    for (size_t i = 0; i < step->op->n_params; i++)
+        if (step->args.arg[i].n > 0)
+            add_arg(out, &step->op->params[i], &step->args.arg[i]);
+}
+
+static void add_product(struct pb_text *out, const struct pb_product_config *product)
+{
+    const struct pb_section *section = &pb_section_products[product->kind];
+    pb_text_add(out, "      - %s:", section->name);
+    size_t before = out->length;
+    pb_text_add(out, "\n");
+    pb_schema_print(out, section, product, 10);
+    if (!out->failed && out->length == before + 1) { /* no key is set */
+        out->length = before;
+        pb_text_add(out, " {}\n");
+    }
+}
+
+static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *pipeline)
+{
+    pb_text_add(out, "  ");
+    pb_text_yaml(out, pipeline->name);
+    pb_text_add(out, ":\n    input:\n");
+    pb_schema_print(out, &pb_section_input, &pipeline->input, 6);
+    if (pipeline->n_steps)
+        pb_text_add(out, "    steps:\n");
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        add_step(out, &pipeline->steps[i]);
+    pb_text_add(out, "    products:\n");
+    for (size_t i = 0; i < pipeline->n_products; i++)
+        add_product(out, &pipeline->products[i]);
+}
+
+char *pb_config_print(const struct pb_config *config)
+{
+    struct pb_text out = {.text = NULL};
+    pb_text_add(&out, "service:\n");
+    pb_schema_print(&out, &pb_section_service, &config->service, 2);
+    pb_text_add(&out, "compute:\n");
+    pb_schema_print(&out, &pb_section_compute, &config->compute, 2);
+    pb_text_add(&out, "limits:\n");
+    pb_schema_print(&out, &pb_section_limits, &config->limits, 2);
+    pb_text_add(&out, "pipelines:\n");
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        add_pipeline(&out, &config->pipelines[i]);
+    return pb_text_take(&out);
+}

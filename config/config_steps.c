@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/config_parts.h"
+
+#include "config/arena.h"
+#include "config/yaml_tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRONG(load, node, ...)                                                                     \
+    pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
+#define STEPS_MAX 64
+#define OPS_MAX   64
+
+static const struct pb_op *find_op(struct pb_load *load, const struct pb_yaml *name)
+{
+    const char *names[OPS_MAX];
+    char suggestion[400];
+    const struct pb_op *op = pb_op_find(name->text);
+    if (op)
+        return op;
+    size_t n = pb_op_count() < OPS_MAX ? pb_op_count() : OPS_MAX;
+    for (size_t i = 0; i < n; i++)
+        names[i] = pb_op_at(i)->name;
+    WRONG(load, name, "there is no operator '%.80s'%s", name->text,
+          pb_suggest(name->text, names, n, suggestion, sizeof suggestion));
+    return NULL;
+}
+
+/* body: the parameters, or NULL. */
+static void read_params(struct pb_load *load, const struct pb_yaml *name,
+                        const struct pb_yaml *body, struct pb_step_config *step)
+{
+    const struct pb_op *op = step->op;
+    const char *names[PB_OP_PARAMS_MAX];
+    char found[80];
+    for (size_t i = 0; i < op->n_params; i++)
+        names[i] = op->params[i].name;
+    if (body && body->kind != PB_YAML_MAP) {
+        WRONG(load, body, "'%s' must be a map of parameters, not %s", op->name,
+              pb_yaml_what(body, found, sizeof found));
+        return;
+    }
+    if (body)
+        pb_report_unknown(load, body, op->name, names, op->n_params);
+    for (size_t i = 0; i < op->n_params; i++) {
+        const struct pb_param *param = &op->params[i];
+        char what[100];
+        (void)snprintf(what, sizeof what, "%s.%s", op->name, param->name);
+        const struct pb_yaml *node = body ? pb_yaml_find(body, param->name, NULL) : NULL;
+        if (node)
+            pb_read_param(load, param, what, node, &step->args.arg[i]);
+        else if (param->required && !pb_is_misspelt(body, param->name, names, op->n_params))
+            WRONG(load, name, "'%s' needs '%s': %s", op->name, param->name, param->doc);
+        else if (!param->required && param->def &&
+                 (node = pb_default_node(load, param->def)) != NULL) {
+            pb_read_param(load, param, what, node, &step->args.arg[i]);
+            for (size_t k = 0; k < step->args.arg[i].n; k++) { /* not in the user's file */
+                struct pb_arg_item *item = (struct pb_arg_item *)&step->args.arg[i].items[k];
+                item->line = item->col = 0;
+            }
+        }
+    }
+}
+
+void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
+                   struct pb_pipeline_config *pipeline)
+{
+    char found[80];
+    if (list == NULL || pb_yaml_is_null(list))
+        return;
+    if (list->kind != PB_YAML_LIST) {
+        WRONG(load, list, "'steps' must be a list of operators, not %s; start each with '- '",
+              pb_yaml_what(list, found, sizeof found));
+        return;
+    }
+    if (list->n > STEPS_MAX) {
+        WRONG(load, list, "%zu steps; at most %d are allowed", list->n, STEPS_MAX);
+        return;
+    }
+    pipeline->steps = pb_arena_alloc(load->arena, list->n, sizeof *pipeline->steps);
+    for (size_t i = 0; pipeline->steps && i < list->n; i++) {
+        const struct pb_yaml *name = NULL, *body = NULL;
+        struct pb_step_config step = {.line = list->items[i]->line, .col = list->items[i]->col};
+        if (!pb_read_entry(load, list->items[i], "step", "- index: {names: [NDVI]}", &name, &body))
+            continue;
+        step.op = find_op(load, name);
+        if (step.op == NULL)
+            continue;
+        read_params(load, name, body, &step);
+        pipeline->steps[pipeline->n_steps++] = step;
+    }
+}

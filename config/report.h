@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_REPORT_H
+#define PB_REPORT_H
+/* Collects the mistakes of one file in the order of their places, whatever the order in which they
+ * are found; the first PB_CONFIG_ERRORS_MAX are kept, the rest counted. One thread. */
+#include "config/config.h"
+
+struct pb_report {
+    struct pb_err_list *list; /* borrowed */
+    const char *file;         /* borrowed */
+};
+
+/* line 0 = the file as a whole. Returns the code's negative errno. */
+int pb_report(struct pb_report *report, enum pb_code code, int line, int col, const char *format,
+              ...) __attribute__((format(printf, 5, 6)));
+
+/* Mistakes found so far, kept or not. */
+size_t pb_report_count(const struct pb_report *report);
+
+/* Makes the list say "out of memory" and nothing else. Returns -ENOMEM. */
+int pb_report_memory(struct pb_report *report);
+
+/* "; did you mean 'x'?" or "; allowed: a, b, c" for a message. Returns out. */
+const char *pb_suggest(const char *wrong, const char *const *names, size_t n, char *out,
+                       size_t out_bytes);
+#endif

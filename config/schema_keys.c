@@ -1,0 +1,193 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The tables. A new key is one row here and one member in config.h. */
+#include "config/schema.h"
+
+#define N_OF(rows) (sizeof(rows) / sizeof *(rows))
+#define MIB        1048576.0
+#define TIB        1099511627776.0
+#define SECOND     1000.0
+#define DAY        86400000.0
+
+#define AT(type, member)         offsetof(struct type, member)
+#define TWO(type, member, other) offsetof(struct type, member), offsetof(struct type, other)
+/* One macro a shape of row, so that rows stay readable. */
+#define PATH(n, member, dflt, sample, text)                                                        \
+    {                                                                                              \
+        .name = n, .type = PB_KEY_PATH, .offset = AT(pb_service_config, member), .def = dflt,      \
+        .example = sample, .doc = text                                                             \
+    }
+#define RANGED(n, kind, at, lowest, highest, dflt, text)                                           \
+    {                                                                                              \
+        .name = n, .type = kind, .offset = at, .min = lowest, .max = highest, .def = dflt,         \
+        .doc = text                                                                                \
+    }
+#define CHOICE(n, at, words, dflt, text)                                                           \
+    {                                                                                              \
+        .name = n, .type = PB_KEY_CHOICE, .offset = at, .choices = words, .def = dflt, .doc = text \
+    }
+#define OPTION(n, kind, at, also, sample, text)                                                    \
+    {                                                                                              \
+        .name = n, .type = kind, .offset = at, .more = also, .example = sample, .doc = text        \
+    }
+#define LISTED(n, kind, at, also, dflt, text)                                                      \
+    {                                                                                              \
+        .name = n, .type = kind, .offset = at, .more = also, .def = dflt, .doc = text              \
+    }
+
+static const struct pb_key service_keys[] = {
+    PATH("inbox", inbox, "/var/lib/pushbroom/inbox", NULL,
+         "Watched directory. A complete file is claimed by renaming it into work, so both must be "
+         "on one file system."),
+    PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
+    PATH("products", products, "/var/lib/pushbroom/products", NULL,
+         "Results: products/<scene>/<files>, published by one rename when all are complete."),
+    PATH("quarantine", quarantine, "/var/lib/pushbroom/quarantine", NULL,
+         "Inputs of failed jobs, each with <name>.error.json beside it."),
+    PATH("state", state, "/var/lib/pushbroom/state", NULL, "The job store."),
+    PATH("socket", socket, "/run/pushbroom/status.sock", NULL,
+         "Status socket (JSON-RPC 2.0, one object a line); at most 107 bytes."),
+    PATH("archive", archive, NULL, "/var/lib/pushbroom/work/done",
+         "Where inputs of successful jobs go; without this key: the directory done in work."),
+    CHOICE("on_success", AT(pb_service_config, on_success), "archive|delete", "archive",
+           "What becomes of the input of a successful job."),
+    RANGED("settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "2s",
+           "A file is complete when its size and mtime have not changed for so long."),
+    RANGED("rescan", PB_KEY_DURATION, AT(pb_service_config, rescan_ms), 100, DAY, "30s",
+           "The inbox is read anew this often, whatever the file system's events say."),
+    RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",
+           "A job that makes no progress for so long is ended."),
+    RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
+           "Jobs that run at the same time; each has the memory budget to itself."),
+    RANGED("max_attempts", PB_KEY_INT, AT(pb_service_config, max_attempts), 1, 100, "2",
+           "How often a job is started in all when its worker dies."),
+    RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
+           "Finished jobs kept in the job store; older ones are forgotten."),
+};
+
+static const struct pb_key compute_keys[] = {
+    {.name = "device",
+     .type = PB_KEY_DEVICE,
+     TWO(pb_compute_config, device, device_index),
+     .def = "auto",
+     .doc =
+         "Where pixels are computed: auto | cpu | cuda | cuda:N. auto takes a GPU if one works."},
+    RANGED("memory", PB_KEY_SIZE, AT(pb_compute_config, memory_bytes), 16 * MIB, 16 * TIB, "512MiB",
+           "All tile buffers of a job together."),
+    CHOICE("buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
+           "Memory kind of the tile buffers on a GPU."),
+    CHOICE("sync", AT(pb_compute_config, sync), "wic|stream", "wic",
+           "How a GPU waits for tiles: parked on a channel, or by streams and events."),
+    RANGED("threads", PB_KEY_INT, AT(pb_compute_config, threads), 0, 1024, "0",
+           "Threads of a job; 0 = all cores."),
+    RANGED("tile", PB_KEY_POWER, AT(pb_compute_config, tile_px), 64, 8192, "0",
+           "Side of a tile in pixels, a power of two; 0 = chosen from the image and the memory."),
+};
+
+static const struct pb_key limits_keys[] = {
+    RANGED("max_pixels", PB_KEY_COUNT, AT(pb_limits, max_pixels), 1, 1e15, "200000000000",
+           "Width times height."),
+    RANGED("max_side_px", PB_KEY_INT, AT(pb_limits, max_side_px), 1, 2147483647, "1000000",
+           "Width, and height."),
+    RANGED("max_block_bytes", PB_KEY_SIZE, AT(pb_limits, max_block_bytes), 4096, TIB, "256MiB",
+           "One tile or strip of the file when decoded, with all bands it holds."),
+    RANGED("max_bands", PB_KEY_INT, AT(pb_limits, max_bands), 1, PB_BANDS_MAX, "64", "Bands."),
+    RANGED("max_directories", PB_KEY_INT, AT(pb_limits, max_directories), 1, 65535, "64",
+           "TIFF directories: the image, its overviews and masks."),
+};
+
+static const struct pb_key input_keys[] = {
+    LISTED("match", PB_KEY_PATTERNS, AT(pb_input_config, match), AT(pb_input_config, n_match),
+           "[\"*.tif\", \"*.tiff\"]",
+           "Patterns for the file name without its directory; upper and lower case are the same."),
+    OPTION("bands", PB_KEY_BAND_MAP, AT(pb_input_config, bands), AT(pb_input_config, n_bands),
+           "{B: 1, G: 2, R: 3, N: 4}",
+           "Names by band number, counted from 1; without this key: B1, B2, ..."),
+    RANGED("scale", PB_KEY_NUMBER, AT(pb_input_config, scale), -1e12, 1e12, "1",
+           "Steps see stored value * scale + offset."),
+    RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
+    OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
+           "0", "Stored value that means there is no measurement; overrides the file's."),
+};
+
+#define NAME_KEY(sample)                                                                           \
+    OPTION("name", PB_KEY_NAME, AT(pb_product_config, name), 0, sample,                            \
+           "Part of the file name, <scene>.<name>; needed when a kind is there more than once.")
+#define BANDS_KEY(sample, text)                                                                    \
+    OPTION("bands", PB_KEY_BANDS, AT(pb_product_config, bands), AT(pb_product_config, n_bands),    \
+           sample, text)
+#define EVERY_BAND "Which bands; without this key: every band the steps made."
+
+static const struct pb_key cog_keys[] = {
+    NAME_KEY("indices"),
+    BANDS_KEY("[NDVI]", EVERY_BAND),
+    CHOICE("type", AT(pb_product_config, u.cog.type),
+           "uint8|int16|uint16|int32|uint32|float32|float64", "float32",
+           "Pixel type. Integers are rounded to nearest even, saturated, and need a nodata."),
+    CHOICE("compress", AT(pb_product_config, u.cog.compress), "none|deflate|zstd|lzw", "deflate",
+           "Compression."),
+    RANGED("level", PB_KEY_INT, AT(pb_product_config, u.cog.level), 0, 22, "0",
+           "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one."),
+    CHOICE("predictor", AT(pb_product_config, u.cog.predictor), "auto|none|horizontal|float",
+           "auto", "TIFF predictor; auto is horizontal for integers and float for floats."),
+    RANGED("blocksize", PB_KEY_POWER, AT(pb_product_config, u.cog.blocksize), 64, 4096, "512",
+           "Side of a block in pixels, a power of two."),
+    CHOICE("overviews", AT(pb_product_config, u.cog.overviews), "average|nearest|none", "average",
+           "How the smaller copies are made; average leaves nodata out."),
+    OPTION("nodata", PB_KEY_NODATA, AT(pb_product_config, u.cog.nodata),
+           AT(pb_product_config, u.cog.has_nodata), "-9999",
+           "Value of invalid pixels; floats without this key: NaN."),
+};
+
+static const struct pb_key quicklook_keys[] = {
+    NAME_KEY("preview"),
+    BANDS_KEY("[R, G, B]", "One band (grey) or three (red, green, blue); without this key: the "
+                           "first three, or the first."),
+    RANGED("size", PB_KEY_INT, AT(pb_product_config, u.quicklook.size_px), 16, 16384, "1024",
+           "Longest side in pixels."),
+    LISTED("stretch", PB_KEY_PAIR, AT(pb_product_config, u.quicklook.stretch), 0, "[2, 98]",
+           "Percentiles that become black and white."),
+};
+
+static const struct pb_key statistics_keys[] = {
+    NAME_KEY("summary"),
+    BANDS_KEY("[NDVI]", EVERY_BAND),
+    RANGED("buckets", PB_KEY_INT, AT(pb_product_config, u.statistics.buckets), 1, 4096, "256",
+           "Classes of the histogram."),
+};
+
+static const struct pb_key stac_keys[] = {
+    NAME_KEY("item"),
+    OPTION("datetime", PB_KEY_TIME, AT(pb_product_config, u.stac.datetime), 0,
+           "2026-05-04T10:30:00Z",
+           "When the scene was taken (RFC 3339); without this key: from the file's tags, else its "
+           "mtime."),
+    OPTION("platform", PB_KEY_TEXT, AT(pb_product_config, u.stac.platform), 0, "sentinel-2a",
+           "Satellite."),
+    OPTION("constellation", PB_KEY_TEXT, AT(pb_product_config, u.stac.constellation), 0,
+           "sentinel-2", "Group of satellites."),
+    OPTION("collection", PB_KEY_TEXT, AT(pb_product_config, u.stac.collection), 0,
+           "sentinel-2-indices", "STAC collection the item belongs to."),
+};
+
+const struct pb_section pb_section_service = {
+    "service", "The service: directories, socket and jobs. 'pushbroom run' needs none of it.",
+    service_keys, N_OF(service_keys)};
+const struct pb_section pb_section_compute = {"compute", "How pixels are computed.", compute_keys,
+                                              N_OF(compute_keys)};
+const struct pb_section pb_section_limits = {
+    "limits", "What an input may declare; checked before its first pixel is read.", limits_keys,
+    N_OF(limits_keys)};
+const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
+                                            input_keys, N_OF(input_keys)};
+const struct pb_section pb_section_products[4] = {
+    [PB_PRODUCT_COG] = {"cog", "A cloud-optimized GeoTIFF.", cog_keys, N_OF(cog_keys)},
+    [PB_PRODUCT_QUICKLOOK] = {"quicklook", "A PNG to look at, transparent where invalid.",
+                              quicklook_keys, N_OF(quicklook_keys)},
+    [PB_PRODUCT_STATISTICS] = {"statistics",
+                               "Minimum, maximum, mean, deviation and histogram of each band, as "
+                               "JSON.",
+                               statistics_keys, N_OF(statistics_keys)},
+    [PB_PRODUCT_STAC] = {"stac", "A STAC item that describes the other products.", stac_keys,
+                         N_OF(stac_keys)},
+};

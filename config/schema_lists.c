@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/schema_lists.h"
+
+#include "config/arena.h"
+#include "config/units.h"
+#include "config/yaml_tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRONG(load, node, ...)                                                                     \
+    pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
+#define WORDS_MAX 1024
+
+void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                         double *out_pair)
+{
+    double pair[2] = {0, 0};
+    bool good = node->kind == PB_YAML_LIST && node->n == 2;
+    for (size_t i = 0; good && i < 2; i++)
+        good = node->items[i]->kind == PB_YAML_SCALAR &&
+               pb_units_number(node->items[i]->text, false, &pair[i]) == 0;
+    if (!good || pair[0] < 0 || pair[0] >= pair[1] || pair[1] > 100) {
+        WRONG(load, node,
+              "%s must be two percentiles, the lower one first; write [2, 98], from 0 to 100",
+              what);
+        return;
+    }
+    out_pair[0] = pair[0];
+    out_pair[1] = pair[1];
+}
+
+static bool is_band(struct pb_load *load, const struct pb_yaml *node, const char *what)
+{
+    if (pb_is_identifier(node->text))
+        return true;
+    WRONG(load, node,
+          "%s: '%.80s' cannot be a band's name; use letters, digits and '_', no digit first, at "
+          "most 63",
+          what, node->text);
+    return false;
+}
+
+static bool is_pattern(struct pb_load *load, const struct pb_yaml *node, const char *what)
+{
+    if (node->text[0] && strlen(node->text) < 256 && !strchr(node->text, '/'))
+        return true;
+    WRONG(load, node,
+          "%s: '%.80s' fits no file; a pattern is for the name without its directory, such as "
+          "\"*.tif\"",
+          what, node->text);
+    return false;
+}
+
+void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
+                   char ***out_words, size_t *out_n)
+{
+    char found[80], entry[80];
+    (void)snprintf(entry, sizeof entry, "an entry of %s", what);
+    const char *example = bands ? "[NDVI, EVI]" : "[\"*.tif\"]";
+    if (node->kind != PB_YAML_LIST) {
+        WRONG(load, node, "%s must be a list, not %s; write it as %s", what,
+              pb_yaml_what(node, found, sizeof found), example);
+        return;
+    }
+    if (node->n == 0 || node->n > WORDS_MAX) {
+        WRONG(load, node, "%s has %zu entries; write 1 to %d, or leave the key out", what, node->n,
+              WORDS_MAX);
+        return;
+    }
+    char **words = pb_arena_alloc(load->arena, node->n, sizeof *words);
+    size_t n = 0;
+    for (size_t i = 0; words && i < node->n; i++) {
+        const struct pb_yaml *item = node->items[i];
+        if (!pb_need_scalar(load, item, entry, bands ? "a band's name" : "a pattern") ||
+            !(bands ? is_band(load, item, what) : is_pattern(load, item, what)))
+            continue;
+        bool twice = false;
+        for (size_t k = 0; k < n && !twice; k++)
+            twice = strcmp(words[k], item->text) == 0;
+        if (twice)
+            WRONG(load, item, "%s: '%.80s' is in the list twice; keep one", what, item->text);
+        else if ((words[n] = pb_arena_text(load->arena, item->text, strlen(item->text))) != NULL)
+            n++;
+    }
+    *out_words = words;
+    *out_n = n;
+}
+
+static bool read_band(struct pb_load *load, const struct pb_yaml *key, const struct pb_yaml *item,
+                      const char *what, struct pb_band_config *out_band)
+{
+    int64_t index = 0;
+    char entry[80];
+    (void)snprintf(entry, sizeof entry, "an entry of %s", what);
+    if (!is_band(load, key, what) || !pb_need_scalar(load, item, entry, "a band number"))
+        return false;
+    if (pb_units_int(item->text, &index) || index < 1 || index > PB_BANDS_MAX) {
+        WRONG(load, item, "%s: '%.80s' is not a band number for '%s'; allowed: 1 to %d", what,
+              item->text, key->text, PB_BANDS_MAX);
+        return false;
+    }
+    out_band->index = (int32_t)index;
+    out_band->name = pb_arena_text(load->arena, key->text, strlen(key->text));
+    return out_band->name != NULL;
+}
+
+void pb_read_band_map(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                      struct pb_band_config **out_bands, size_t *out_n)
+{
+    char found[80];
+    if (node->kind != PB_YAML_MAP || node->n == 0) {
+        WRONG(load, node,
+              "%s must be a map of names and band numbers, not %s; write it as {R: 3, N: 4}", what,
+              node->kind == PB_YAML_MAP ? "an empty one" : pb_yaml_what(node, found, sizeof found));
+        return;
+    }
+    struct pb_band_config *bands = pb_arena_alloc(load->arena, node->n, sizeof *bands);
+    size_t n = 0;
+    for (size_t i = 0; bands && i < node->n; i++) {
+        const struct pb_yaml *item = node->items[i];
+        struct pb_band_config band = {NULL, 0};
+        if (!read_band(load, node->keys[i], item, what, &band))
+            continue;
+        const char *other = NULL;
+        for (size_t k = 0; k < n && !other; k++)
+            other = bands[k].index == band.index ? bands[k].name : NULL;
+        if (other)
+            WRONG(load, item, "%s: band %d is named twice, '%s' and '%s'; keep one name", what,
+                  band.index, other, band.name);
+        else
+            bands[n++] = band;
+    }
+    *out_bands = bands;
+    *out_n = n;
+}

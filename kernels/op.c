@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The registry is ops.def read twice: once as declarations, once as a table. */
+#include "kernels/op.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PB_OP(name) extern const struct pb_op pb_op_##name;
+#include "kernels/ops.def"
+#undef PB_OP
+
+static const struct pb_op *const ops[] = {
+#define PB_OP(name) &pb_op_##name,
+#include "kernels/ops.def"
+#undef PB_OP
+};
+
+size_t pb_op_count(void)
+{
+    return sizeof ops / sizeof ops[0];
+}
+
+const struct pb_op *pb_op_at(size_t i)
+{
+    return ops[i];
+}
+
+const struct pb_op *pb_op_find(const char *name)
+{
+    for (size_t i = 0; i < pb_op_count(); i++)
+        if (strcmp(ops[i]->name, name) == 0)
+            return ops[i];
+    return NULL;
+}
+
+int pb_diag_set(struct pb_diag *diag, int kind, const struct pb_arg_item *item, int col,
+                const char *format, ...)
+{
+    va_list list;
+
+    diag->kind = kind;
+    diag->item = item;
+    diag->col = col;
+    va_start(list, format);
+    (void)vsnprintf(diag->msg, sizeof diag->msg, format, list);
+    va_end(list);
+    return -EINVAL;
+}

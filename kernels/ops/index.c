@@ -1,0 +1,347 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * index: spectral indices by name. A row of the catalogue becomes an expression over the bands
+ * (kernels/index_expand.h), and the expression compiler does the rest. What is done here is looking
+ * at what the row needs and saying what is missing. */
+#include "kernels/builder.h"
+#include "kernels/index_expand.h"
+#include "kernels/index_table.h"
+#include "kernels/nearest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { P_NAMES, P_CONSTANTS, P_KERNEL, P_COUNT };
+
+static const struct pb_param params[P_COUNT] = {
+    [P_NAMES] = {.name = "names",
+                 .type = PB_PARAM_NAMES,
+                 .required = true,
+                 .doc = "indices to make, or {BAND: INDEX}; 'pushbroom indices' lists them"},
+    [P_CONSTANTS] = {.name = "constants",
+                     .type = PB_PARAM_NUMBERS,
+                     .min = -1e9,
+                     .max = 1e9,
+                     .doc = "constants other than the catalogue's: {L: 0.5, lambdaN: 842}"},
+    [P_KERNEL] = {.name = "kernel",
+                  .type = PB_PARAM_ENUM,
+                  .def = "rbf",
+                  .choices = "rbf|linear|poly",
+                  .doc = "of the kernel indices (kNDVI, ...)"},
+};
+
+#define CONSTANTS_MAX 48
+#define NAMES_MAX     64
+#define TEXT_BYTES    4096 /* the longest formula has 215 letters */
+
+struct request {
+    struct pb_builder *b;
+    struct pb_diag *diag;
+    enum pb_index_kernel kernel;
+    const struct pb_arg *given;
+    struct pb_expr_constant value[CONSTANTS_MAX]; /* all that have one */
+    char name[CONSTANTS_MAX][48];
+    const char *given_name[CONSTANTS_MAX];
+    size_t n_values, n_given;
+};
+
+/* -- constants --------------------------------------------------------------------------------- */
+
+static int unknown_constant(struct request *r, const struct pb_arg_item *item)
+{
+    const char *words[CONSTANTS_MAX];
+    size_t n = 0;
+    while (n < CONSTANTS_MAX && n < pb_index_constant_count()) {
+        words[n] = pb_index_constant_at(n)->name;
+        n++;
+    }
+    const char *nearest = item->key != NULL ? pb_nearest(item->key, words, n) : NULL;
+    if (item->key == NULL) {
+        return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
+                           "index: 'constants' wants names with values, such as {L: 0.5}");
+    }
+    return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
+                       "index: no index has a constant '%.60s'%s%s%s; 'pushbroom indices NAME' "
+                       "shows those of an index",
+                       item->key, nearest != NULL ? "; did you mean '" : "",
+                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+}
+
+static const struct pb_arg_item *given_constant(const struct pb_arg *given, const char *name)
+{
+    for (size_t i = 0; i < given->n; i++) {
+        if (strcmp(given->items[i].key, name) == 0) {
+            return &given->items[i];
+        }
+    }
+    return NULL;
+}
+
+static int check_given(struct request *r)
+{
+    for (size_t i = 0; i < r->given->n; i++) {
+        const struct pb_arg_item *item = &r->given->items[i];
+        if (item->key == NULL || pb_index_constant_find(item->key) == NULL) {
+            return unknown_constant(r, item);
+        }
+        if (strcmp(item->key, "sigma") == 0 && !(item->num > 0)) {
+            return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
+                               "index: sigma is %g; it must be greater than 0", item->num);
+        }
+    }
+    return 0;
+}
+
+/* Under the names that expanded formulas use. */
+static void gather_constants(struct request *r)
+{
+    for (size_t i = 0; i < pb_index_constant_count() && i < CONSTANTS_MAX; i++) {
+        const struct pb_index_constant *row = pb_index_constant_at(i);
+        const struct pb_arg_item *item = given_constant(r->given, row->name);
+        if (item != NULL) {
+            r->given_name[r->n_given++] = row->name;
+        } else if (!row->has_default) {
+            continue;
+        }
+        char *name = r->name[r->n_values];
+        snprintf(name, sizeof r->name[0], PB_INDEX_CONSTANT_PREFIX "%s", row->name);
+        r->value[r->n_values].name = name;
+        r->value[r->n_values].value = item != NULL ? item->num : row->value;
+        r->n_values++;
+    }
+}
+
+/* -- what is missing --------------------------------------------------------------------------- */
+
+/* Splits the names that pb_index_can found missing into bands and constants, each as "A, B". */
+static void sort_missing(const char *missing, char *bands, char *constants, size_t bytes)
+{
+    const char *name;
+    size_t length;
+    bands[0] = constants[0] = '\0';
+    while (pb_index_next_name(&missing, &name, &length)) {
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)length, name);
+        char *to = pb_index_constant_find(word) != NULL ? constants : bands;
+        size_t used = strlen(to);
+        snprintf(to + used, bytes - used, "%s%s", used > 0 ? ", " : "", word);
+    }
+}
+
+static bool in_list(const char *list, const char *name)
+{
+    const char *word;
+    size_t length;
+    while (pb_index_next_name(&list, &word, &length)) {
+        if (length == strlen(name) && memcmp(word, name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Near infrared goes by two names, and some sensors have one, some the other, some both; guessing
+ * would give plausible wrong numbers. */
+static const char *near_infrared_advice(const struct request *r, const char *missing)
+{
+    if (in_list(missing, "N") && pb_builder_find(r->b, "N2") >= 0) {
+        return "; there is N2: if that is the near infrared you mean, name it N in input.bands";
+    }
+    if (in_list(missing, "N2") && pb_builder_find(r->b, "N") >= 0) {
+        return "; there is N: if that is the near infrared you mean, name it N2 in input.bands";
+    }
+    return "";
+}
+
+/* "B, G, R", cut with "..." where it gets too long for a message. */
+static void list_bands(const struct pb_builder *b, char *text, size_t bytes)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < pb_builder_band_count(b); i++) {
+        const char *name = pb_builder_band_name(b, i);
+        bool fits = used + strlen(name) + sizeof ", , ..." <= bytes;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? ", " : "",
+                                 fits ? name : "...");
+        if (!fits) {
+            return;
+        }
+    }
+}
+
+static int report_missing(const struct request *r, const struct pb_index *index,
+                          const struct pb_arg_item *item, const char *missing)
+{
+    char bands[96], constants[96], list[128] = "none";
+    sort_missing(missing, bands, constants, sizeof bands);
+    if (bands[0] == '\0') {
+        return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+                           "index %s needs %s, for which there is no default; give it under "
+                           "'constants' (wavelengths in nm, as in {lambdaN: 842})",
+                           index->name, constants);
+    }
+    list_bands(r->b, list, sizeof list);
+    return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+                       "index %s needs %s, which this pipeline does not have (its bands: %s)%s",
+                       index->name, bands, list, near_infrared_advice(r, missing));
+}
+
+static int check_available(const struct request *r, const struct pb_index *index,
+                           const struct pb_arg_item *item)
+{
+    size_t n = pb_builder_band_count(r->b);
+    char missing[128];
+    const char **names = malloc((n + 1) * sizeof *names);
+    if (names == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = pb_builder_band_name(r->b, i);
+    }
+    bool can = pb_index_can(index, names, n, r->given_name, r->n_given, missing, sizeof missing);
+    free(names);
+    return can ? 0 : report_missing(r, index, item, missing);
+}
+
+/* -- compiling --------------------------------------------------------------------------------- */
+
+/* A constant that the user did not give and a band of the same name: which one is meant is not ours
+ * to guess. */
+static int check_constants(const struct request *r, const struct pb_index *index,
+                           const struct pb_arg_item *item, const char *text)
+{
+    const char *names[NAMES_MAX];
+    size_t lengths[NAMES_MAX];
+    int n = pb_expression_names(text, names, lengths, NAMES_MAX, r->diag);
+    for (int i = 0; i < n && i < NAMES_MAX; i++) {
+        size_t prefix = strlen(PB_INDEX_CONSTANT_PREFIX);
+        char word[64];
+        if (lengths[i] <= prefix || memcmp(names[i], PB_INDEX_CONSTANT_PREFIX, prefix) != 0) {
+            continue;
+        }
+        snprintf(word, sizeof word, "%.*s", (int)(lengths[i] - prefix), names[i] + prefix);
+        if (pb_builder_find(r->b, word) >= 0 && given_constant(r->given, word) == NULL) {
+            const struct pb_index_constant *constant = pb_index_constant_find(word);
+            return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+                               "index %s uses the constant %s (%s), and this pipeline has a band "
+                               "%s as well; give the constant, as in constants: {%s: %g}, or "
+                               "rename the band",
+                               index->name, word, constant->doc, word, word, constant->value);
+        }
+    }
+    return n < 0 ? n : 0;
+}
+
+/* -- building ---------------------------------------------------------------------------------- */
+
+static int unknown_index(struct request *r, const struct pb_arg_item *item)
+{
+    const char *nearest = pb_index_nearest(item->text);
+    return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+                       "there is no index '%.60s'%s%s%s; 'pushbroom indices' lists all %zu",
+                       item->text, nearest != NULL ? "; did you mean '" : "",
+                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "",
+                       pb_index_count());
+}
+
+static int compile(struct request *r, const struct pb_arg_item *item, pb_value *out_value)
+{
+    const struct pb_index *index = pb_index_find(item->text);
+    if (index == NULL) {
+        return unknown_index(r, item);
+    }
+    int rc = check_available(r, index, item);
+    if (rc < 0) {
+        return rc;
+    }
+    char text[TEXT_BYTES];
+    rc = pb_index_expand(index, r->kernel, text, sizeof text);
+    if (rc == 0) {
+        rc = check_constants(r, index, item, text);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    pb_value value = pb_builder_expression(r->b, text, r->value, r->n_values, r->diag);
+    if (value < 0) {
+        r->diag->item = item;
+        r->diag->col = 0; /* a column of a text that the user never saw */
+        return -EINVAL;
+    }
+    *out_value = value;
+    return 0;
+}
+
+static const char *output_name(const struct pb_arg_item *item)
+{
+    return item->key != NULL ? item->key : item->text;
+}
+
+static int check_twice(const struct pb_arg *names, struct pb_diag *diag)
+{
+    for (size_t i = 1; i < names->n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(output_name(&names->items[i]), output_name(&names->items[j])) == 0) {
+                return pb_diag_set(diag, PB_DIAG_INDEX, &names->items[i], 0,
+                                   "index: '%.60s' is there twice; name it once",
+                                   output_name(&names->items[i]));
+            }
+        }
+    }
+    return 0;
+}
+
+static enum pb_index_kernel kernel_of(const struct pb_arg *kernel)
+{
+    const char *name = kernel->n > 0 ? kernel->items[0].text : "rbf";
+    return strcmp(name, "linear") == 0 ? PB_INDEX_LINEAR
+           : strcmp(name, "poly") == 0 ? PB_INDEX_POLY
+                                       : PB_INDEX_RBF;
+}
+
+/* All values first, then their names: what one index is called changes no band of the next. */
+static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+{
+    const struct pb_arg *names = &args->arg[P_NAMES];
+    struct request r = {.b = b,
+                        .diag = diag,
+                        .kernel = kernel_of(&args->arg[P_KERNEL]),
+                        .given = &args->arg[P_CONSTANTS]};
+    int rc = check_given(&r);
+    if (rc == 0) {
+        gather_constants(&r);
+        rc = check_twice(names, diag);
+    }
+    pb_value *value = malloc((names->n + 1) * sizeof *value);
+    if (value == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; rc == 0 && i < names->n; i++) {
+        rc = compile(&r, &names->items[i], &value[i]);
+    }
+    for (size_t i = 0; rc == 0 && i < names->n; i++) {
+        rc = pb_builder_define(b, output_name(&names->items[i]), value[i]);
+    }
+    free(value);
+    return rc;
+}
+
+const struct pb_op pb_op_index = {
+    .name = "index",
+    .summary = "make spectral indices by name",
+    .doc =
+        "Makes bands from the catalogue of spectral indices (awesome-spectral-indices). The bands\n"
+        "that an index reads must go by the catalogue's names (A B G R RE1 N S1 ...) in\n"
+        "input.bands; 'pushbroom indices NAME' shows formula, bands and constants. Constants may\n"
+        "be changed, and those without a default (wavelengths, PAR) must be given. Kernel indices\n"
+        "(kNDVI, ...) use k(a, b) = exp(-(a - b)^2 / (2 sigma^2)), or a * b with kernel: linear,\n"
+        "or (a * b + c)^p with kernel: poly.\n"
+        "\n"
+        "  - index: {names: [NDVI, EVI]}\n"
+        "  - index: {names: {SAVI_HALF: SAVI}, constants: {L: 0.5}}\n",
+    .params = params,
+    .n_params = P_COUNT,
+    .build = build,
+};

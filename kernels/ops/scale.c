@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * scale: band * factor + offset, in float32, multiplication first. */
+#include "kernels/band_list.h"
+
+#include <float.h>
+
+enum { FACTOR, OFFSET, BANDS };
+
+static const struct pb_param params[] = {
+    [FACTOR] = {.name = "factor",
+                .type = PB_PARAM_NUMBERS,
+                .min = -(double)FLT_MAX,
+                .max = (double)FLT_MAX,
+                .def = "1",
+                .doc = "one number for all bands, or {BAND: number}; bands not named keep 1"},
+    [OFFSET] = {.name = "offset",
+                .type = PB_PARAM_NUMBERS,
+                .min = -(double)FLT_MAX,
+                .max = (double)FLT_MAX,
+                .def = "0",
+                .doc = "added after the factor: one number, or {BAND: number}; bands not named "
+                       "keep 0"},
+    [BANDS] = {.name = "bands",
+               .type = PB_PARAM_NAMES,
+               .doc = "bands to scale in place, or {NEW: OLD}; all bands when not given"},
+};
+
+static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+{
+    const struct pb_arg *const names = &args->arg[BANDS];
+    const size_t n = pb_band_list_count(names, b);
+    int rc = pb_band_list_check_numbers(&args->arg[FACTOR], names, b, "factor", diag);
+
+    if (rc == 0)
+        rc = pb_band_list_check_numbers(&args->arg[OFFSET], names, b, "offset", diag);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct pb_band_pick pick;
+
+        rc = pb_band_list_at(names, b, i, &pick, diag);
+        if (rc < 0)
+            break;
+        const float factor = (float)pb_band_list_number(&args->arg[FACTOR], pick.out, 1.0);
+        const float offset = (float)pb_band_list_number(&args->arg[OFFSET], pick.out, 0.0);
+        pb_value v = pb_builder_emit(b, PB_VM_MUL, pick.value, pb_builder_constant(b, factor), -1);
+        if (offset != 0.0f)
+            v = pb_builder_emit(b, PB_VM_ADD, v, pb_builder_constant(b, offset), -1);
+        rc = pb_builder_define(b, pick.out, v);
+    }
+    return rc;
+}
+
+const struct pb_op pb_op_scale = {
+    .name = "scale",
+    .summary = "multiplies bands by a factor and adds an offset",
+    .doc =
+        "Each band becomes band * factor + offset, in float32. Factor and offset are one number\n"
+        "for all bands or a map from band to number. Use it for gains that differ from band to\n"
+        "band; a scale that all bands share belongs into the pipeline's `input`.\n"
+        "\n"
+        "  - scale: {factor: {R: 0.98, N: 1.02}, offset: -0.001}\n"
+        "  - scale: {bands: {N_percent: N}, factor: 100}\n",
+    .params = params,
+    .n_params = sizeof params / sizeof params[0],
+    .build = build,
+};

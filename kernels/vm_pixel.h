@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_VM_PIXEL_H
+#define PB_VM_PIXEL_H
+/* One pixel function for each operation of vm_ops.def. The rules of validity:
+ *   - NaN is an invalid pixel. An operation with an invalid operand is invalid, comparisons, min
+ *     and max too; WHERE looks at its condition and at the chosen branch only.
+ *   - A pole is invalid at once: x / 0, log(x <= 0), 0 ** negative. So is sqrt(x < 0) and a
+ *     negative number to a fraction.
+ *   - An overflow is an infinity until it is stored; storing makes it invalid (pb_pixel_result).
+ *
+ * log, exp and ** do not come from libm: the C library's and the GPU's differ in the last bits, and
+ * neither can be vectorised by the compiler. They are computed in float64 with + - * / alone, to
+ * about 1e-10, and rounded once: within 0.51 ULP (exp, log) and 0.6 ULP (**), the same bits
+ * everywhere. */
+#include "kernels/pixel.h"
+
+PB_PIXEL uint64_t pb_vm_bits(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+PB_PIXEL double pb_vm_number(uint64_t bits)
+{
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* exp of any double; NaN stays. 2^k * exp(r), |r| <= ln2 / 2, Taylor to r^9. */
+PB_PIXEL double pb_vm_exp64(double x)
+{
+    const double shift = 0x1.8p52; /* adding it leaves the rounded integer in the low bits */
+    x = x > 200.0 ? 200.0 : x;     /* float32 is infinite, or 0, long before */
+    x = x < -200.0 ? -200.0 : x;
+    const double t = x * 1.4426950408889634 + shift;
+    const double k = t - shift;
+    const double r = x - k * 0.6931471805599453;
+    double p = 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    return p * pb_vm_number((pb_vm_bits(t) << 52) + 0x3ff0000000000000u);
+}
+
+/* log of a positive, finite, normal double; anything for other arguments. x = 2^k * m with m in
+ * [sqrt(1/2), sqrt(2)); log(m) = 2 * atanh((m - 1) / (m + 1)), to the 15th power. */
+PB_PIXEL double pb_vm_log64(double x)
+{
+    const uint64_t one = 0x3ff0000000000000u, exponent = 0xfff0000000000000u;
+    const uint64_t bits = pb_vm_bits(x);
+    const uint64_t moved = bits + (one - 0x3fe6a09e667f3bcdu); /* sqrt(1/2) */
+    const double m = pb_vm_number(bits - (moved & exponent) + one);
+    const double k = pb_vm_number((moved >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
+    const double s = (m - 1.0) / (m + 1.0);
+    const double z = s * s;
+    double p = 1.0 / 15.0;
+    p = p * z + 1.0 / 13.0;
+    p = p * z + 1.0 / 11.0;
+    p = p * z + 1.0 / 9.0;
+    p = p * z + 1.0 / 7.0;
+    p = p * z + 1.0 / 5.0;
+    p = p * z + 1.0 / 3.0;
+    return k * 0.6931471805599453 + 2.0 * (s + s * z * p);
+}
+
+PB_PIXEL float pb_vm_ADD(float x, float y)
+{
+    return x + y;
+}
+PB_PIXEL float pb_vm_SUB(float x, float y)
+{
+    return x - y;
+}
+PB_PIXEL float pb_vm_MUL(float x, float y)
+{
+    return x * y;
+}
+PB_PIXEL float pb_vm_DIV(float x, float y)
+{
+    const float q = x / y;
+    return y == 0.0f ? pb_pixel_nan() : q;
+}
+
+PB_PIXEL float pb_vm_POW(float x, float y)
+{
+    const float a = fabsf(x), half = y * 0.5f;
+    const float signed_to_whole = rintf(half) != half ? -1.0f : 1.0f; /* odd, even */
+    const float to_whole = rintf(y) != y ? pb_pixel_nan() : signed_to_whole;
+    const float at_zero = y > 0.0f ? 0.0f : pb_pixel_nan();
+    const float at_infinity = y > 0.0f ? a : 0.0f;
+    float r = (float)pb_vm_exp64((double)y * pb_vm_log64((double)a));
+    r = a > FLT_MAX ? at_infinity : r;
+    r = x < 0.0f ? r * to_whole : r;
+    r = x == 0.0f ? at_zero : r;
+    r = y == 0.0f ? 1.0f : r;
+    r = x != x ? x : r;
+    return y != y ? y : r;
+}
+
+PB_PIXEL float pb_vm_NEG(float x)
+{
+    return -x;
+}
+PB_PIXEL float pb_vm_ABS(float x)
+{
+    return fabsf(x);
+}
+PB_PIXEL float pb_vm_SQRT(float x)
+{
+    return sqrtf(x);
+}
+PB_PIXEL float pb_vm_LOG(float x)
+{
+    const float r = (float)pb_vm_log64((double)x);
+    return x > 0.0f ? (x <= FLT_MAX ? r : x) : pb_pixel_nan();
+}
+PB_PIXEL float pb_vm_EXP(float x)
+{
+    return (float)pb_vm_exp64((double)x);
+}
+
+PB_PIXEL float pb_vm_MIN(float x, float y)
+{
+    const float r = x < y ? x : y; /* y when it is NaN */
+    return x != x ? x : r;
+}
+PB_PIXEL float pb_vm_MAX(float x, float y)
+{
+    const float r = x > y ? x : y;
+    return x != x ? x : r;
+}
+PB_PIXEL float pb_vm_CLAMP(float x, float low, float high)
+{
+    return pb_vm_MIN(pb_vm_MAX(x, low), high);
+}
+PB_PIXEL float pb_vm_WHERE(float condition, float yes, float no)
+{
+    const float chosen = condition != 0.0f ? yes : no;
+    return condition != condition ? condition : chosen;
+}
+
+/* holds: the comparison, false when an operand is NaN. */
+PB_PIXEL float pb_vm_truth(bool holds, float x, float y)
+{
+    const float truth = holds ? 1.0f : 0.0f;
+    return x != x || y != y ? pb_pixel_nan() : truth;
+}
+PB_PIXEL float pb_vm_LT(float x, float y)
+{
+    return pb_vm_truth(x < y, x, y);
+}
+PB_PIXEL float pb_vm_LE(float x, float y)
+{
+    return pb_vm_truth(x <= y, x, y);
+}
+PB_PIXEL float pb_vm_GT(float x, float y)
+{
+    return pb_vm_truth(x > y, x, y);
+}
+PB_PIXEL float pb_vm_GE(float x, float y)
+{
+    return pb_vm_truth(x >= y, x, y);
+}
+PB_PIXEL float pb_vm_EQ(float x, float y)
+{
+    return pb_vm_truth(x == y, x, y);
+}
+PB_PIXEL float pb_vm_NE(float x, float y)
+{
+    return pb_vm_truth(x != y, x, y);
+}
+
+PB_PIXEL float pb_vm_ROUND(float x)
+{
+    return rintf(x);
+}
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Stencils against a reference that looks up every neighbour by itself: all kinds, radii and edge
+ * rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of additions
+ * is part of the contract. */
+#include "kernels/stencil.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CANARY 1234.5f
+
+static uint32_t seed = 20260821;
+
+static uint32_t next_random(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return seed >> 8;
+}
+
+static int32_t between(int32_t low, int32_t high)
+{
+    return low + (int32_t)(next_random() % (uint32_t)(high - low + 1));
+}
+
+static float any_float(void)
+{
+    return (float)next_random() / 8388608.0f - 1.0f;
+}
+
+static struct pb_stencil any_stencil(enum pb_stencil_kind kind, enum pb_edge edge, int32_t radius)
+{
+    struct pb_stencil s = {.kind = kind, .edge = edge, .radius = radius};
+    for (int i = 0; i < 2 * radius + 1; i++) {
+        s.weight_x[i] = any_float();
+        s.weight_y[i] = any_float();
+    }
+    for (int i = 0; i < (2 * radius + 1) * (2 * radius + 1); i++) {
+        s.weight[i] = any_float();
+    }
+    return s;
+}
+
+static float *any_image(int32_t w, int32_t h, int invalid_percent)
+{
+    float *px = malloc((size_t)w * (size_t)h * sizeof *px);
+    for (int64_t i = 0; i < (int64_t)w * h; i++) {
+        px[i] = between(0, 99) < invalid_percent ? NAN : any_float();
+    }
+    return px;
+}
+
+/* -- the reference ----------------------------------------------------------------------------- */
+
+/* By walking, one step at a time, turning round at the ends: not how the code does it. */
+static int32_t walk(int32_t i, int32_t n, enum pb_edge edge)
+{
+    int32_t at = i < 0 ? 0 : n - 1;
+    if (i >= 0 && i < n) {
+        return i;
+    }
+    if (edge == PB_EDGE_NODATA) {
+        return -1;
+    }
+    if (edge == PB_EDGE_CLAMP || n == 1) {
+        return at;
+    }
+    int32_t left = i < 0 ? -i : i - (n - 1), step = i < 0 ? 1 : -1;
+    while (left-- > 0) {
+        if (at + step < 0 || at + step >= n) {
+            step = -step;
+        }
+        at += step;
+    }
+    return at;
+}
+
+struct picture {
+    const float *px;
+    int32_t w, h;
+};
+
+static float pixel(const struct picture *p, enum pb_edge edge, int32_t x, int32_t y)
+{
+    int32_t column = walk(x, p->w, edge), row = walk(y, p->h, edge);
+    return column < 0 || row < 0 ? NAN : p->px[(int64_t)row * p->w + column];
+}
+
+static float separable(const struct picture *p, const struct pb_stencil *s, const float *along_x,
+                       const float *along_y, int32_t x, int32_t y)
+{
+    volatile float sum = 0, row, term; /* volatile: every step is rounded to float */
+    for (int i = 0; i <= 2 * s->radius; i++) {
+        for (int j = 0; j <= 2 * s->radius; j++) {
+            term = along_x[j] * pixel(p, s->edge, x + j - s->radius, y + i - s->radius);
+            row = j == 0 ? term : row + term;
+        }
+        term = along_y[i] * row;
+        sum = i == 0 ? term : sum + term;
+    }
+    return sum;
+}
+
+static float full(const struct picture *p, const struct pb_stencil *s, int32_t x, int32_t y)
+{
+    volatile float sum = 0, term;
+    int side = 2 * s->radius + 1;
+    for (int i = 0; i < side * side; i++) {
+        term = s->weight[i] * pixel(p, s->edge, x + i % side - s->radius, y + i / side - s->radius);
+        sum = i == 0 ? term : sum + term;
+    }
+    return sum;
+}
+
+static float reference(const struct picture *p, const struct pb_stencil *s, int32_t x, int32_t y)
+{
+    if (s->kind == PB_STENCIL_SEPARABLE) {
+        return separable(p, s, s->weight_x, s->weight_y, x, y);
+    }
+    if (s->kind == PB_STENCIL_FULL) {
+        return full(p, s, x, y);
+    }
+    volatile float gx = separable(p, s, s->weight_x, s->weight_y, x, y);
+    volatile float gy = separable(p, s, s->weight_y, s->weight_x, x, y);
+    volatile float xx = gx * gx, yy = gy * gy;
+    return sqrtf(xx + yy);
+}
+
+/* -- running ----------------------------------------------------------------------------------- */
+
+static struct pb_rect grown(struct pb_rect r, int32_t by, int32_t w, int32_t h)
+{
+    int32_t x0 = r.x - by > 0 ? r.x - by : 0, y0 = r.y - by > 0 ? r.y - by : 0;
+    int32_t x1 = r.x + r.w + by < w ? r.x + r.w + by : w;
+    int32_t y1 = r.y + r.h + by < h ? r.y + r.h + by : h;
+    return (struct pb_rect){x0, y0, x1 - x0, y1 - y0};
+}
+
+/* One tile with exactly the pixels it may see, in exact allocations, so that a sanitizer sees a
+ * read outside; the result goes to its place in `result`. */
+static void run_tile(const struct picture *p, const struct pb_stencil *s, struct pb_rect core,
+                     float *result)
+{
+    struct pb_plane in = {.rect = grown(core, s->radius, p->w, p->h)};
+    struct pb_plane out = {.rect = core};
+    size_t temp_px = pb_stencil_temp_px(s, &core), core_px = (size_t)core.w * (size_t)core.h;
+    float *temp = malloc((temp_px + 1) * sizeof *temp);
+    in.data = malloc((size_t)in.rect.w * (size_t)in.rect.h * sizeof(float));
+    out.data = malloc(core_px * sizeof(float));
+    temp[temp_px] = CANARY;
+    for (int32_t y = 0; y < in.rect.h; y++) {
+        memcpy(in.data + (size_t)y * (size_t)in.rect.w,
+               p->px + (int64_t)(in.rect.y + y) * p->w + in.rect.x,
+               (size_t)in.rect.w * sizeof(float));
+    }
+    pb_stencil_run_cpu(s, &in, &out, p->w, p->h, temp);
+    ck_assert_msg(temp[temp_px] == CANARY, "wrote past temp");
+    for (int32_t y = 0; y < core.h; y++) {
+        memcpy(result + (int64_t)(core.y + y) * p->w + core.x,
+               out.data + (size_t)y * (size_t)core.w, (size_t)core.w * sizeof(float));
+    }
+    free(temp);
+    free(in.data);
+    free(out.data);
+}
+
+static void check_against_reference(const struct picture *p, const struct pb_stencil *s,
+                                    const float *got)
+{
+    for (int32_t y = 0; y < p->h; y++) {
+        for (int32_t x = 0; x < p->w; x++) {
+            float want = reference(p, s, x, y), is = got[(int64_t)y * p->w + x];
+            bool same = isnan(want) ? isnan(is) : memcmp(&want, &is, sizeof is) == 0;
+            ck_assert_msg(same, "kind %d edge %d radius %d image %dx%d at %d,%d: %.9g, not %.9g",
+                          s->kind, s->edge, s->radius, p->w, p->h, x, y, (double)is, (double)want);
+        }
+    }
+}
+
+START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
+{
+    for (int round = 0; round < 8; round++) {
+        for (int combination = 0; combination < 3 * 3 * 7; combination++) {
+            struct pb_stencil s =
+                any_stencil((enum pb_stencil_kind)(combination % 3),
+                            (enum pb_edge)(combination / 3 % 3), 1 + combination / 9);
+            int32_t most = round < 4 ? 9 : 45;
+            struct picture p = {.w = between(1, most), .h = between(1, most)};
+            float *px = any_image(p.w, p.h, round % 2 ? 2 : 0);
+            float *got = calloc((size_t)p.w * (size_t)p.h, sizeof *got);
+            p.px = px;
+            run_tile(&p, &s, (struct pb_rect){0, 0, p.w, p.h}, got);
+            check_against_reference(&p, &s, got);
+            free(px);
+            free(got);
+        }
+    }
+}
+END_TEST
+
+START_TEST(tiles_give_the_bits_of_the_whole_image)
+{
+    for (int round = 0; round < 120; round++) {
+        struct pb_stencil s = any_stencil((enum pb_stencil_kind)(round % 3),
+                                          (enum pb_edge)(round / 3 % 3), between(1, 7));
+        struct picture p = {.w = between(1, 90), .h = between(1, 70)};
+        float *px = any_image(p.w, p.h, 1);
+        size_t bytes = (size_t)p.w * (size_t)p.h * sizeof(float);
+        float *whole = malloc(bytes), *tiled = malloc(bytes);
+        int32_t tile_w = between(1, 40), tile_h = between(1, 40);
+        p.px = px;
+        run_tile(&p, &s, (struct pb_rect){0, 0, p.w, p.h}, whole);
+        for (int32_t y = 0; y < p.h; y += tile_h) {
+            for (int32_t x = 0; x < p.w; x += tile_w) {
+                run_tile(&p, &s,
+                         (struct pb_rect){x, y, x + tile_w > p.w ? p.w - x : tile_w,
+                                          y + tile_h > p.h ? p.h - y : tile_h},
+                         tiled);
+            }
+        }
+        ck_assert_msg(memcmp(whole, tiled, bytes) == 0, "round %d: %dx%d in tiles of %dx%d", round,
+                      p.w, p.h, tile_w, tile_h);
+        free(px);
+        free(whole);
+        free(tiled);
+    }
+}
+END_TEST
+
+static struct pb_stencil box3(enum pb_edge edge)
+{
+    struct pb_stencil s = {.kind = PB_STENCIL_SEPARABLE, .edge = edge, .radius = 1};
+    for (int i = 0; i < 3; i++) {
+        s.weight_x[i] = s.weight_y[i] = 1.0f;
+    }
+    return s;
+}
+
+START_TEST(an_image_of_one_pixel_sees_itself_or_nothing)
+{
+    float five = 5, got;
+    struct picture p = {&five, 1, 1};
+    for (int edge = PB_EDGE_REFLECT; edge <= PB_EDGE_NODATA; edge++) {
+        struct pb_stencil s = box3((enum pb_edge)edge);
+        run_tile(&p, &s, (struct pb_rect){0, 0, 1, 1}, &got);
+        ck_assert(edge == PB_EDGE_NODATA ? isnan(got) : got == 45.0f);
+    }
+}
+END_TEST
+
+START_TEST(reflection_does_not_repeat_the_edge_pixel)
+{
+    float px[] = {1, 2, 4}, got[3];
+    struct picture p = {px, 3, 1};
+    struct pb_stencil s = box3(PB_EDGE_REFLECT);
+    run_tile(&p, &s, (struct pb_rect){0, 0, 3, 1}, got);
+    ck_assert(got[0] == 3 * (2 + 1 + 2) && got[1] == 3 * 7 && got[2] == 3 * (2 + 4 + 2));
+    s.edge = PB_EDGE_CLAMP;
+    run_tile(&p, &s, (struct pb_rect){0, 0, 3, 1}, got);
+    ck_assert(got[0] == 3 * (1 + 1 + 2) && got[1] == 3 * 7 && got[2] == 3 * (2 + 4 + 4));
+}
+END_TEST
+
+START_TEST(an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero)
+{
+    float px[25 * 25], got[25 * 25];
+    struct picture p = {px, 25, 25};
+    for (int kind = 0; kind < 3; kind++) {
+        struct pb_stencil s = {.kind = (enum pb_stencil_kind)kind, .edge = PB_EDGE_CLAMP};
+        s.radius = 2;
+        for (int i = 0; i < 25 * 25; i++) {
+            px[i] = 1;
+        }
+        px[12 * 25 + 12] = NAN;
+        run_tile(&p, &s, (struct pb_rect){0, 0, 25, 25}, got);
+        for (int i = 0; i < 25 * 25; i++) {
+            bool near = abs(i % 25 - 12) <= 2 && abs(i / 25 - 12) <= 2;
+            ck_assert(near ? isnan(got[i]) : got[i] == 0);
+        }
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_finite_number_leaves_as_the_one_nan)
+{
+    float px[9], got[9];
+    struct picture p = {px, 3, 3};
+    struct pb_stencil s = box3(PB_EDGE_REFLECT);
+    for (int i = 0; i < 9; i++) {
+        px[i] = i == 0 ? -NAN : 3e38f;
+    }
+    run_tile(&p, &s, (struct pb_rect){0, 0, 3, 3}, got);
+    for (int i = 0; i < 9; i++) {
+        uint32_t bits;
+        memcpy(&bits, &got[i], sizeof bits);
+        ck_assert_uint_eq(bits, 0x7fc00000u);
+    }
+}
+END_TEST
+
+/* Not a check: with PB_STENCIL_SPEED set, prints megapixels a second of one thread. */
+START_TEST(speed_on_request)
+{
+    if (getenv("PB_STENCIL_SPEED") == NULL) {
+        return;
+    }
+    enum { SIDE = 512 };
+    float *px = any_image(SIDE + 14, SIDE + 14, 0), *out = malloc(SIDE * SIDE * sizeof *out);
+    const char *const kinds[] = {"separable", "full", "gradient"};
+    for (int n = 0; n < 9; n++) {
+        struct pb_stencil s = any_stencil((enum pb_stencil_kind)(n % 3), PB_EDGE_REFLECT,
+                                          n < 3   ? 1
+                                          : n < 6 ? 2
+                                                  : 7);
+        struct pb_plane in = {px, {0, 0, SIDE + 14, SIDE + 14}}, to = {out, {7, 7, SIDE, SIDE}};
+        float *temp = malloc(pb_stencil_temp_px(&s, &to.rect) * sizeof *temp);
+        int times = s.kind == PB_STENCIL_FULL ? 20 : 100;
+        struct timespec t[2];
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[0]);
+        for (int i = 0; i < times; i++) {
+            pb_stencil_run_cpu(&s, &in, &to, SIDE + 14, SIDE + 14, temp);
+        }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[1]);
+        double seconds =
+            (double)(t[1].tv_sec - t[0].tv_sec) + (double)(t[1].tv_nsec - t[0].tv_nsec) * 1e-9;
+        printf("%-9s %2dx%-2d %8.1f Mpx/s\n", kinds[n % 3], 2 * s.radius + 1, 2 * s.radius + 1,
+               times * (SIDE * SIDE) / seconds * 1e-6);
+        free(temp);
+    }
+    free(px);
+    free(out);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stencil");
+    TCase *tcase = tcase_create("stencil");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, equals_the_reference_for_every_kind_radius_and_edge_rule);
+    tcase_add_test(tcase, tiles_give_the_bits_of_the_whole_image);
+    tcase_add_test(tcase, an_image_of_one_pixel_sees_itself_or_nothing);
+    tcase_add_test(tcase, reflection_does_not_repeat_the_edge_pixel);
+    tcase_add_test(tcase, an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero);
+    tcase_add_test(tcase, what_is_no_finite_number_leaves_as_the_one_nan);
+    tcase_add_test(tcase, speed_on_request);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
