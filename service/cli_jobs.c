@@ -75,14 +75,14 @@ int cli_service_exit(const struct pb_err *err)
 
 /* {"id": word} */
 static int call_on_job(struct pb_client *client, const char *method, const char *id,
-                       struct pb_err *err, struct pb_json_value **out_job)
+                       struct pb_err *err, struct pb_json_value **out_reply,
+                       const struct pb_json_value **out_job)
 {
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
     pb_json_string(params, "id", id);
     pb_json_end(params);
-    int rc =
-        pb_client_call(client, method, pb_json_text(params, NULL), CLI_TIMEOUT_MS, err, out_job);
+    int rc = pb_client_call(client, method, pb_json_text(params, NULL), err, out_reply, out_job);
     pb_json_destroy(params);
     return rc;
 }
@@ -98,14 +98,15 @@ static int job_command(const char *command, const char *method, int argc, char *
         rc = cli_service_open(&o, &client);
     for (int i = 0; rc == CLI_DONE && i < o.n_words; i++) {
         struct pb_err err = {0};
-        struct pb_json_value *job = NULL;
-        if (call_on_job(client, method, o.words[i], &err, &job) < 0)
+        struct pb_json_value *reply = NULL;
+        const struct pb_json_value *job = NULL;
+        if (call_on_job(client, method, o.words[i], &err, &reply, &job) < 0)
             rc = cli_service_exit(&err);
         else if (o.json)
             puts(pb_json_source(job));
         else
             cli_job_line(job);
-        pb_json_release(job);
+        pb_json_release(reply);
     }
     pb_client_close(client);
     return rc;
@@ -125,18 +126,19 @@ int cli_metrics(int argc, char **argv)
 {
     struct cli_service_options o = {0};
     struct pb_client *client = NULL;
-    struct pb_json_value *result = NULL;
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
     struct pb_err err = {0};
     int rc = cli_service_parse("metrics", argc, argv, &o);
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
     if (rc == CLI_DONE &&
-        pb_client_call(client, "service.metrics", NULL, CLI_TIMEOUT_MS, &err, &result) < 0)
+        pb_client_call(client, "service.metrics", NULL, &err, &reply, &result) < 0)
         rc = cli_service_exit(&err);
     const char *text = pb_json_get_text(result, "text");
     if (rc == CLI_DONE)
         fputs(o.json ? pb_json_source(result) : text ? text : "", stdout);
-    pb_json_release(result);
+    pb_json_release(reply);
     pb_client_close(client);
     return rc;
 }
@@ -145,7 +147,8 @@ int cli_metrics(int argc, char **argv)
  * ------------------------------------------------------------------------------------------- */
 
 static int submit_one(struct pb_client *client, const struct cli_service_options *o,
-                      const char *file, struct pb_err *err, struct pb_json_value **out_job)
+                      const char *file, struct pb_err *err, struct pb_json_value **out_reply,
+                      const struct pb_json_value **out_job)
 {
     char path[PATH_MAX];
     if (realpath(file, path) == NULL)
@@ -156,8 +159,8 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
     if (o->pipeline != NULL)
         pb_json_string(params, "pipeline", o->pipeline);
     pb_json_end(params);
-    int rc = pb_client_call(client, "job.submit", pb_json_text(params, NULL), CLI_TIMEOUT_MS, err,
-                            out_job);
+    int rc =
+        pb_client_call(client, "job.submit", pb_json_text(params, NULL), err, out_reply, out_job);
     pb_json_destroy(params);
     return rc;
 }
@@ -177,8 +180,9 @@ int cli_submit(int argc, char **argv)
     size_t n = 0;
     for (int i = 0; ids != NULL && i < o.n_words; i++) {
         struct pb_err err = {0};
-        struct pb_json_value *job = NULL;
-        if (submit_one(client, &o, o.words[i], &err, &job) < 0) {
+        struct pb_json_value *reply = NULL;
+        const struct pb_json_value *job = NULL;
+        if (submit_one(client, &o, o.words[i], &err, &reply, &job) < 0) {
             rc = cli_service_exit(&err);
         } else {
             const char *id = pb_json_get_text(job, "id");
@@ -188,7 +192,7 @@ int cli_submit(int argc, char **argv)
             else if (!o.json)
                 cli_job_line(job);
         }
-        pb_json_release(job);
+        pb_json_release(reply);
     }
     if (o.wait && n > 0 && rc != CLI_UNREACHABLE) {
         int waited = cli_watch_jobs(client, &o, (const char(*)[CLI_ID_BYTES])ids, n);

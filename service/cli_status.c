@@ -6,7 +6,6 @@
 #include "service/cli.h"
 #include "service/cli_service.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,20 +227,22 @@ static bool is_over(const struct view *v)
 static int follow(struct view *v, struct pb_client *client)
 {
     struct pb_err err = {0};
-    struct pb_json_value *first = NULL;
-    if (pb_client_call(client, "job.watch", NULL, CLI_TIMEOUT_MS, &err, &first) < 0)
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *first = NULL;
+    if (pb_client_call(client, "job.watch", NULL, &err, &reply, &first) < 0)
         return cli_service_exit(&err);
     const struct pb_json_value *jobs = pb_json_get(first, "jobs", &(bool){false});
     for (size_t i = 0; i < pb_json_count(jobs); i++)
         take_job(v, pb_json_at(jobs, i), false);
-    pb_json_release(first);
+    pb_json_release(reply);
     while (!is_over(v)) {
-        struct pb_json_value *params = NULL;
-        int rc = pb_client_event(client, REDRAW_MS, &err, &params);
-        if (rc == 0)
-            take_job(v, params, true);
-        pb_json_release(params);
-        if (rc < 0 && rc != -ETIMEDOUT)
+        struct pb_json_value *event = NULL;
+        const struct pb_json_value *job = NULL;
+        int rc = pb_client_event(client, REDRAW_MS, &err, &event, &job);
+        if (rc > 0)
+            take_job(v, job, true);
+        pb_json_release(event);
+        if (rc < 0)
             return interrupted ? CLI_DONE : cli_service_exit(&err);
         if (v->terminal)
             draw(v);
@@ -272,36 +273,37 @@ int cli_watch_jobs(struct pb_client *client, const struct cli_service_options *o
 static int show_one(struct pb_client *client, const struct cli_service_options *o)
 {
     struct pb_err err = {0};
-    struct pb_json_value *job = NULL;
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *job = NULL;
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
     pb_json_string(params, "id", o->words[0]);
     pb_json_end(params);
-    int rc =
-        pb_client_call(client, "job.get", pb_json_text(params, NULL), CLI_TIMEOUT_MS, &err, &job);
+    int rc = pb_client_call(client, "job.get", pb_json_text(params, NULL), &err, &reply, &job);
     pb_json_destroy(params);
     if (rc < 0)
         return cli_service_exit(&err);
     if (o->watch) {
         char id[1][CLI_ID_BYTES];
         (void)snprintf(id[0], sizeof id[0], "%s", text_of(job, "id"));
-        pb_json_release(job);
+        pb_json_release(reply);
         return cli_watch_jobs(client, o, (const char(*)[CLI_ID_BYTES])id, 1);
     }
     if (o->json)
         puts(pb_json_source(job));
     else
         print_job(job);
-    pb_json_release(job);
+    pb_json_release(reply);
     return CLI_DONE;
 }
 
 static int show_list(struct pb_client *client, const struct cli_service_options *o)
 {
     struct pb_err err = {0};
-    struct pb_json_value *result = NULL;
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
     const char *params = o->all ? "{\"limit\":1000}" : "{\"limit\":20}";
-    if (pb_client_call(client, "job.list", params, CLI_TIMEOUT_MS, &err, &result) < 0)
+    if (pb_client_call(client, "job.list", params, &err, &reply, &result) < 0)
         return cli_service_exit(&err);
     const struct pb_json_value *jobs = pb_json_get(result, "jobs", &(bool){false});
     size_t n = pb_json_count(jobs);
@@ -317,7 +319,7 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
         if (n == 20 && !o->all)
             puts("the newest 20; --all shows more");
     }
-    pb_json_release(result);
+    pb_json_release(reply);
     return CLI_DONE;
 }
 

@@ -28,7 +28,7 @@ static void teardown(void)
 
 static void put(const char *directory, const char *name, const char *text)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
@@ -39,7 +39,7 @@ static void put(const char *directory, const char *name, const char *text)
 static const char *get(const char *name)
 {
     static char text[64];
-    char path[PATH_MAX];
+    char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", root, name);
     FILE *f = fopen(path, "r");
     text[0] = '\0';
@@ -54,7 +54,7 @@ static const char *get(const char *name)
 START_TEST(shows_nothing_before_commit_and_everything_after)
 {
     struct pb_publish *p;
-    char path[PATH_MAX];
+    char path[PATH_MAX + 64];
     struct pb_err err = {0};
     ck_assert_int_eq(pb_publish_open(root, "scene", &err, &p), 0);
     put(pb_publish_directory(p), "a", "new");
@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(replaces_older_products_as_a_whole)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + 64];
     for (int round = 0; round < 2; round++) {
         struct pb_publish *p;
         struct pb_err err = {0};
@@ -101,7 +101,7 @@ START_TEST(sweeps_leftovers_of_the_dead_and_spares_the_living)
 {
     struct pb_publish *p;
     struct pb_err err = {0};
-    char dead[PATH_MAX], other[PATH_MAX];
+    char dead[128], other[128];
     ck_assert_int_eq(pb_publish_open(root, "alive", &err, &p), 0);
     snprintf(dead, sizeof dead, "%s/.gone.77-0.tmp", root);
     snprintf(other, sizeof other, "%s/scene", root);
@@ -121,7 +121,7 @@ START_TEST(says_which_path_cannot_be_created)
     struct pb_publish *p;
     struct pb_err err = {0};
     put(root, "file", "x");
-    char below[PATH_MAX];
+    char below[128];
     snprintf(below, sizeof below, "%s/file/deeper", root);
     ck_assert_int_lt(pb_publish_open(below, "scene", &err, &p), 0);
     ck_assert_ptr_nonnull(strstr(err.msg, below));
