@@ -132,13 +132,6 @@ START_TEST(every_duplicate_key_is_named)
 }
 END_TEST
 
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 enum bomb { DEEP, MANY_KEYS, ALIASES, LONG_LIST, BOMBS };
 
 static size_t add_line(char *text, enum bomb kind, int i)
