@@ -51,10 +51,10 @@ const struct pb_codec *pb_codec_of(enum pb_compress compress)
     return codecs[compress];
 }
 
-int pb_codec_level(const struct pb_codec *codec, int level, int *out_level)
+int pb_codec_level(const struct pb_codec *codec, int level, bool floats, int *out_level)
 {
     if (level == 0)
-        level = codec->default_level;
+        level = floats ? codec->default_float_level : codec->default_level;
     if (level < codec->min_level || level > codec->max_level)
         return -EINVAL;
     *out_level = level;

@@ -7,13 +7,16 @@
  * its input and the level only. */
 #include "config/config.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct pb_codec {
     const char *name;
-    uint16_t tiff_compression;                  /* value of tag 259 */
-    int min_level, max_level, default_level;    /* all 0 when the codec has none */
+    uint16_t tiff_compression; /* value of tag 259 */
+    int min_level, max_level;  /* 0 when the codec has no levels */
+    /* What level 0 stands for, for blocks of integers and of floats. */
+    int default_level, default_float_level;
     /* Most bytes encode() can make of `bytes`. */
     size_t (*bound)(size_t bytes);
     /* Bytes a context holds (an upper bound), for blocks of block_bytes. */
@@ -33,7 +36,7 @@ extern const struct pb_codec pb_codec_zstd;    /* codec_zstd.c */
 extern const struct pb_codec pb_codec_lzw;     /* codec_lzw.c */
 
 const struct pb_codec *pb_codec_of(enum pb_compress compress);
-/* The level that is used when the config says `level`: 0 is the codec's default. -EINVAL when the
- * codec has no such level. */
-int pb_codec_level(const struct pb_codec *codec, int level, int *out_level);
+/* The level that is used when the config says `level`: 0 is the codec's default for the kind of
+ * samples. -EINVAL when the codec has no such level. */
+int pb_codec_level(const struct pb_codec *codec, int level, bool floats, int *out_level);
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Deflate in zlib's framing (TIFF's "Adobe deflate") by libdeflate: whole blocks at once, which is
- * all a TIFF tile needs, at two to three times zlib's speed. */
+ * all a TIFF tile needs, at two to three times zlib's speed.
+ *
+ * Default levels: 6, as GDAL, for integers. Measured floats behind predictor 3 are noise to a
+ * string matcher: level 1 is 1.2 to 1.5 times as fast as level 6 and its output between 1 percent
+ * smaller and 1 percent larger (NDVI of Sentinel-2 and Landsat scenes, elevation). */
 #include "pipeline/codec.h"
 
 #include <errno.h>
@@ -50,6 +54,7 @@ const struct pb_codec pb_codec_deflate = {
     .min_level = 1,
     .max_level = 12,
     .default_level = 6,
+    .default_float_level = 1,
     .bound = deflate_bound,
     .context_bytes = deflate_context_bytes,
     .create = deflate_create,

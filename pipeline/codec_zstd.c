@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Zstandard frames. The context lives in one allocation of known size ("static" contexts of zstd's
- * advanced interface), so that it can be planned for and encode cannot allocate. */
+ * advanced interface), so that it can be planned for and encode cannot allocate. Default levels: 9,
+ * as GDAL, for integers; floats gain 1 percent by it and take five times as long, so they get 1. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "pipeline/codec.h"
 
@@ -63,7 +64,8 @@ const struct pb_codec pb_codec_zstd = {
     .tiff_compression = 50000,
     .min_level = 1,
     .max_level = 22,
-    .default_level = 9, /* GDAL's */
+    .default_level = 9,
+    .default_float_level = 1,
     .bound = zstd_bound,
     .context_bytes = zstd_context_bytes,
     .create = zstd_create,

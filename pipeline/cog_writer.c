@@ -75,7 +75,7 @@ static int format_of(const struct pb_cog_options *o, struct pb_err *err,
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: nodata %g is not a value of type %s",
                        o->nodata, pb_type_name(o->type));
     format.codec = pb_codec_of(o->compress);
-    if (pb_codec_level(format.codec, o->level, &format.level) != 0)
+    if (pb_codec_level(format.codec, o->level, pb_type_is_float(o->type), &format.level) != 0)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s has levels %d to %d, not %d",
                        format.codec->name, format.codec->min_level, format.codec->max_level,
                        o->level);

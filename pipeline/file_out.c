@@ -8,11 +8,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct pb_file_out {
     const char *path;
-    int fd; /* -1 once closed */
+    int fd;       /* -1 once closed */
+    bool regular; /* only such a file is removed after a failure: never a device */
     struct pb_sha256 *sum;
     char *buffer;
     size_t held;
@@ -39,6 +41,8 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
         rc = pb_product_io_fail(err, errno, "cannot create", path);
         goto out;
     }
+    struct stat status;
+    file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
     /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
     if (expected_bytes > 0 && fallocate(file->fd, 0, 0, (off_t)expected_bytes) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
@@ -108,6 +112,12 @@ uint64_t pb_file_out_at(const struct pb_file_out *file)
     return file->flushed + file->held;
 }
 
+static void discard(const struct pb_file_out *file)
+{
+    if (file->regular)
+        (void)unlink(file->path);
+}
+
 int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65])
 {
     int rc = flush(file, err);
@@ -121,7 +131,7 @@ int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sh
     file->fd = -1;
     if (close(fd) != 0) {
         rc = pb_product_io_fail(err, errno, "cannot close", file->path);
-        (void)unlink(file->path);
+        discard(file);
         return rc;
     }
     return 0;
@@ -133,7 +143,7 @@ void pb_file_out_destroy(struct pb_file_out *file)
         return;
     if (file->fd >= 0) {
         close(file->fd);
-        (void)unlink(file->path);
+        discard(file);
     }
     pb_sha256_destroy(file->sum);
     free(file->buffer);

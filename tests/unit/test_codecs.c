@@ -138,12 +138,14 @@ END_TEST
 START_TEST(levels_outside_the_codec_are_refused)
 {
     int level = -7;
-    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 13, &level), -EINVAL);
-    ck_assert_int_eq(pb_codec_level(&pb_codec_zstd, -1, &level), -EINVAL);
-    ck_assert_int_eq(pb_codec_level(&pb_codec_lzw, 1, &level), -EINVAL);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 13, false, &level), -EINVAL);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_zstd, -1, false, &level), -EINVAL);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_lzw, 1, false, &level), -EINVAL);
     ck_assert_int_eq(level, -7);
-    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 0, &level), 0);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 0, false, &level), 0);
     ck_assert_int_eq(level, pb_codec_deflate.default_level);
+    ck_assert_int_eq(pb_codec_level(&pb_codec_deflate, 0, true, &level), 0);
+    ck_assert_int_eq(level, pb_codec_deflate.default_float_level);
 }
 END_TEST
 

@@ -1,0 +1,311 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The TIFF is read back here by a parser of its own, byte by byte. */
+#include "pipeline/tiff_writer.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[64] = "/tmp/pb-tiff-XXXXXX";
+static uint8_t *file;
+static size_t file_bytes;
+
+static uint64_t get(uint64_t at, unsigned bytes)
+{
+    uint64_t value = 0;
+    ck_assert_uint_le(at + bytes, file_bytes);
+    memcpy(&value, file + at, bytes);
+    return value;
+}
+
+struct field {
+    uint64_t type, count, at; /* at: of the value in the file */
+};
+
+static bool big(void)
+{
+    return get(2, 2) == 43;
+}
+
+/* Finds a tag and checks on the way that tags ascend. Returns the offset of the next directory. */
+static uint64_t find(uint64_t ifd, uint64_t tag, struct field *out)
+{
+    static const unsigned sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8};
+    unsigned word = big() ? 8 : 4, entry = big() ? 20 : 12, head = big() ? 8 : 2;
+    uint64_t n = get(ifd, head), last = 0;
+    *out = (struct field){0, 0, 0};
+    ck_assert_uint_eq(ifd % 2, 0);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = ifd + head + i * entry, own = get(at, 2);
+        ck_assert_uint_gt(own, last);
+        last = own;
+        if (own != tag)
+            continue;
+        *out = (struct field){get(at + 2, 2), get(at + 4, word), at + 4 + word};
+        if (sizes[out->type] * out->count > word)
+            out->at = get(out->at, word);
+    }
+    return get(ifd + head + n * entry, word);
+}
+
+static uint64_t number(uint64_t ifd, uint64_t tag)
+{
+    struct field field;
+    find(ifd, tag, &field);
+    ck_assert_msg(field.count == 1, "tag %d has %d values", (int)tag, (int)field.count);
+    return get(field.at, field.type == 3 ? 2 : field.type == 4 ? 4 : 8);
+}
+
+static uint8_t content(uint64_t level, uint64_t block, uint64_t i)
+{
+    return (uint8_t)(level * 101 + block * 7 + i);
+}
+
+struct sample {
+    struct pb_tiff_level level[3];
+    struct pb_spool_piece piece[3][6];
+    struct pb_tiff_image image;
+    struct pb_spool *spool;
+};
+
+static uint64_t block_bytes(uint32_t level, uint64_t block)
+{
+    return 5 + level * 3 + block * 1000;
+}
+
+static void make(struct sample *sample)
+{
+    static const uint64_t n[3] = {6, 2, 1};
+    memset(sample, 0, sizeof *sample);
+    ck_assert_int_eq(pb_spool_create(directory, NULL, &sample->spool), 0);
+    for (uint32_t k = 0; k < 3; k++) {
+        for (uint64_t i = n[k]; i-- > 0;) { /* backwards: the order must not show */
+            uint8_t data[8192];
+            for (uint64_t j = 0; j < block_bytes(k, i); j++)
+                data[j] = content(k, i, j);
+            ck_assert_int_eq(
+                pb_spool_append(sample->spool, data, block_bytes(k, i), NULL, &sample->piece[k][i]),
+                0);
+        }
+        sample->level[k] = (struct pb_tiff_level){180 >> k, 120 >> k, n[k], sample->piece[k]};
+    }
+    sample->image = (struct pb_tiff_image){.level = sample->level,
+                                           .n_levels = 3,
+                                           .block_px = 64,
+                                           .n_bands = 3,
+                                           .type = PB_I16,
+                                           .compression = 8,
+                                           .predictor = 2,
+                                           .software = "test 1.0"};
+}
+
+static void write_and_load(const struct sample *sample)
+{
+    struct pb_tiff_layout *layout;
+    struct pb_file_out *out;
+    struct pb_err err = {0};
+    char path[128], sum[65];
+    (void)snprintf(path, sizeof path, "%s/t.tif", directory);
+    ck_assert_int_eq(pb_tiff_layout_create(&sample->image, &err, &layout), 0);
+    uint64_t total = pb_tiff_layout_total(layout);
+    ck_assert_int_eq(pb_file_out_create(path, total, &err, &out), 0);
+    ck_assert_msg(pb_tiff_write(layout, sample->spool, out, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pb_file_out_finish(out, &err, sum), 0);
+    pb_file_out_destroy(out);
+    pb_tiff_layout_destroy(layout);
+    FILE *in = fopen(path, "rb");
+    free(file);
+    file = malloc(total + 1);
+    file_bytes = fread(file, 1, total + 1, in);
+    fclose(in);
+    unlink(path);
+    ck_assert_uint_eq(file_bytes, total);
+}
+
+static void check_blocks(uint64_t ifd, uint32_t level, uint64_t n, uint64_t *at)
+{
+    struct field offsets, counts;
+    find(ifd, 324, &offsets);
+    find(ifd, 325, &counts);
+    ck_assert_uint_eq(offsets.count, n);
+    ck_assert_uint_eq(offsets.type, big() ? 16 : 4);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t offset = get(offsets.at + i * (big() ? 8 : 4), big() ? 8 : 4);
+        uint64_t bytes = get(counts.at + 4 * i, 4);
+        ck_assert_uint_eq(bytes, block_bytes(level, i));
+        ck_assert_uint_eq(offset, *at + 4);
+        ck_assert_uint_eq(get(*at, 4), bytes);
+        for (uint64_t j = 0; j < bytes; j++)
+            ck_assert_uint_eq(get(offset + j, 1), content(level, i, j));
+        ck_assert_uint_eq(get(offset + bytes, 4), get(offset + bytes - 4, 4));
+        *at = offset + bytes + 4;
+    }
+}
+
+static void check_file(const struct sample *sample)
+{
+    static const char ghost[] =
+        "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\nLAYOUT=IFDS_BEFORE_DATA"
+        "\nBLOCK_ORDER=ROW_MAJOR\nBLOCK_LEADER=SIZE_AS_UINT4\nBLOCK_TRAILER="
+        "LAST_4_BYTES_REPEATED\nKNOWN_INCOMPATIBLE_EDITION=NO\n ";
+    struct field field;
+    uint64_t ifd[4], at = 0;
+    ck_assert(memcmp(file, "II", 2) == 0);
+    ck_assert(memcmp(file + (big() ? 16 : 8), ghost, sizeof ghost - 1) == 0);
+    ifd[0] = big() ? get(8, 8) : get(4, 4);
+    for (uint32_t k = 0; k < 3; k++) {
+        ifd[k + 1] = find(ifd[k], 254, &field);
+        ck_assert_uint_eq(field.count, k > 0);
+        ck_assert_uint_eq(number(ifd[k], 256), (uint64_t)sample->level[k].width);
+        ck_assert_uint_eq(number(ifd[k], 257), (uint64_t)sample->level[k].height);
+        ck_assert_uint_eq(number(ifd[k], 259), 8);
+        ck_assert_uint_eq(number(ifd[k], 277), 3);
+        ck_assert_uint_eq(number(ifd[k], 317), 2);
+        ck_assert_uint_eq(number(ifd[k], 322), 64);
+        ck_assert(ifd[k + 1] == 0 || ifd[k + 1] > ifd[k]);
+        find(ifd[k], 339, &field);
+        ck_assert_uint_eq(field.count, 3);
+        ck_assert_uint_eq(get(field.at + 4, 2), 2);
+        find(ifd[k], 338, &field);
+        ck_assert_uint_eq(field.count, 2);
+    }
+    ck_assert_uint_eq(ifd[3], 0);
+    find(ifd[2], 324, &field);
+    at = get(field.at, big() ? 8 : 4) - 4; /* one block: inline */
+    ck_assert_uint_gt(at, ifd[2]);
+    check_blocks(ifd[2], 2, 1, &at);
+    check_blocks(ifd[1], 1, 2, &at);
+    check_blocks(ifd[0], 0, 6, &at);
+    ck_assert_uint_eq(at, file_bytes);
+}
+
+START_TEST(puts_everything_where_a_cog_has_it)
+{
+    struct sample sample;
+    make(&sample);
+    write_and_load(&sample);
+    ck_assert(!big());
+    check_file(&sample);
+    sample.image.force_big = true;
+    write_and_load(&sample);
+    ck_assert(big());
+    check_file(&sample);
+    pb_spool_destroy(sample.spool);
+}
+END_TEST
+
+START_TEST(given_tags_go_into_the_first_directory_and_nodata_into_all)
+{
+    struct sample sample;
+    double scale[3] = {10, 20, 0};
+    uint16_t width = 77;
+    struct pb_tiff_tag tag[] = {{256, 3, 1, &width}, {33550, 12, 3, scale}, {42113, 2, 4, "nan"}};
+    struct pb_tiff_tags tags = {tag, 3};
+    struct field field;
+    make(&sample);
+    sample.image.tags = &tags;
+    write_and_load(&sample);
+    check_file(&sample); /* so the false width was left out */
+    uint64_t ifd = get(4, 4), next = find(ifd, 33550, &field);
+    ck_assert_uint_eq(field.count, 3);
+    ck_assert(memcmp(file + field.at, scale, sizeof scale) == 0);
+    find(ifd, 42113, &field);
+    ck_assert(memcmp(file + field.at, "nan", 4) == 0);
+    find(next, 33550, &field);
+    ck_assert_uint_eq(field.count, 0);
+    find(next, 42113, &field);
+    ck_assert_uint_eq(field.count, 4);
+    pb_spool_destroy(sample.spool);
+}
+END_TEST
+
+/* The layout needs sizes only, so a file of 4 GiB can be laid out without one. */
+START_TEST(becomes_bigtiff_when_a_byte_over_4_gib)
+{
+    struct sample sample;
+    struct pb_tiff_layout *layout;
+    make(&sample);
+    ck_assert_int_eq(pb_tiff_layout_create(&sample.image, NULL, &layout), 0);
+    uint64_t room = UINT32_MAX - pb_tiff_layout_total(layout);
+    pb_tiff_layout_destroy(layout);
+    for (int over = 0; over < 2; over++) {
+        sample.piece[0][5].bytes += over == 0 ? room : 1;
+        ck_assert_int_eq(pb_tiff_layout_create(&sample.image, NULL, &layout), 0);
+        ck_assert_int_eq(pb_tiff_layout_big(layout), over);
+        ck_assert_uint_ge(pb_tiff_layout_total(layout), UINT32_MAX);
+        pb_tiff_layout_destroy(layout);
+    }
+    pb_spool_destroy(sample.spool);
+}
+END_TEST
+
+START_TEST(output_errors_are_named_and_leave_no_file)
+{
+    struct pb_file_out *out;
+    struct pb_err err = {0};
+    char sum[65], path[128];
+    ck_assert_int_eq(pb_file_out_create("/dev/full", 0, &err, &out), 0);
+    ck_assert_int_eq(pb_file_out_add(out, "abc", 3, &err), 0);
+    ck_assert_int_eq(pb_file_out_finish(out, &err, sum), -ENOSPC);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/dev/full"));
+    pb_file_out_destroy(out);
+    ck_assert_int_eq(access("/dev/full", F_OK), 0); /* a device is never removed */
+    err = (struct pb_err){0};
+    (void)snprintf(path, sizeof path, "%s/none/x", directory);
+    ck_assert_int_lt(pb_file_out_create(path, 0, &err, &out), 0);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    err = (struct pb_err){0};
+    struct pb_spool *spool;
+    ck_assert_int_lt(pb_spool_create("/proc", &err, &spool), 0);
+    ck_assert_int_ne(err.code, PB_OK);
+    (void)snprintf(path, sizeof path, "%s/half", directory);
+    ck_assert_int_eq(pb_file_out_create(path, 0, NULL, &out), 0);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    pb_file_out_destroy(out);
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(sums_what_it_writes)
+{
+    struct pb_file_out *out;
+    char sum[65], path[128], data[1000];
+    (void)snprintf(path, sizeof path, "%s/sum", directory);
+    memset(data, 'a', sizeof data);
+    ck_assert_int_eq(pb_file_out_create(path, 1000000, NULL, &out), 0);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(pb_file_out_add(out, data, sizeof data, NULL), 0);
+    ck_assert_int_eq(pb_file_out_finish(out, NULL, sum), 0);
+    pb_file_out_destroy(out);
+    /* FIPS 180's third example: a million times "a". */
+    ck_assert_str_eq(sum, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    unlink(path);
+}
+END_TEST
+
+int main(void)
+{
+    if (mkdtemp(directory) == NULL)
+        return 77;
+    Suite *suite = suite_create("tiff_writer");
+    TCase *tc = tcase_create("tiff_writer");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, puts_everything_where_a_cog_has_it);
+    tcase_add_test(tc, given_tags_go_into_the_first_directory_and_nodata_into_all);
+    tcase_add_test(tc, becomes_bigtiff_when_a_byte_over_4_gib);
+    tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
+    tcase_add_test(tc, sums_what_it_writes);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    (void)rmdir(directory);
+    free(file);
+    return failed ? 1 : 0;
+}
