@@ -31,8 +31,9 @@ static double unroll(double lonlat[N][2])
 {
     for (size_t i = 0; i < N; i++) {
         double *p = lonlat[i];
-        if (!isfinite(p[0]) || !isfinite(p[1]) || fabs(p[0]) > 540 || fabs(p[1]) > 90.0001)
+        if (!isfinite(p[0]) || !isfinite(p[1]) || fabs(p[0]) > 540 || fabs(p[1]) > 91)
             return -1;
+        /* Grids of points with one on the pole reach half a pixel past it. */
         p[1] = fmin(fmax(p[1], -90), 90);
         if (i > 0)
             p[0] -= 360 * round((p[0] - lonlat[i - 1][0]) / 360);

@@ -358,7 +358,7 @@ static int check_limits(const struct pb_raster *raster, const struct pb_limits *
     if (pixels > limits->max_block_bytes / ((uint64_t)types[info->type].bytes * planes))
         return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
                           "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
-                          "bytes (max_block)",
+                          "bytes (max_block_bytes)",
                           (int)info->block_w, (int)info->block_h, (unsigned long long)planes,
                           (unsigned long long)limits->max_block_bytes);
     return 0;

@@ -143,7 +143,8 @@ static int take_entry(const struct pb_tiff_file *file, const unsigned char *entr
                 (unsigned long long)count, (unsigned long long)tag, (unsigned long long)at,
                 (unsigned long long)file->bytes);
     }
-    *field = (struct pb_tiff_field){.there = true, .type = (uint16_t)type, .count = count, .at = at};
+    *field =
+        (struct pb_tiff_field){.there = true, .type = (uint16_t)type, .count = count, .at = at};
     return 0;
 }
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_VALUES 512 /* of an offset array read at once */
+#define CHUNK_VALUES 512                 /* of an offset array read at once */
+#define BLOCKS_MAX   (UINT64_C(1) << 27) /* keeps the walk over their places within seconds */
 
 /* A size that must be there, at least 1, at most max (a limit of the config). */
 static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
@@ -54,6 +55,10 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
     uint64_t across = ((uint64_t)out->width + w - 1) / w,
              down = ((uint64_t)out->height + h - 1) / h;
     out->n_blocks = across * down * (uint64_t)(out->planar ? out->bands : 1);
+    if (out->n_blocks > BLOCKS_MAX)
+        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT, "the file declares %llu blocks of %llu x %llu",
+                            (unsigned long long)out->n_blocks, (unsigned long long)w,
+                            (unsigned long long)h);
     out->one_strip = !out->tiled && down == 1 && out->compression != 1 && out->height > 1;
     return 0;
 }
@@ -70,7 +75,7 @@ static int check_block_limit(const struct pb_tiff_file *file, const struct pb_ti
         return PB_TIFF_FAIL(
             file, PB_E_INPUT_LIMIT,
             "one %s of the file is %lu x %lu pixels, more than the limit of %llu bytes "
-            "(max_block)",
+            "(max_block_bytes)",
             header->tiled ? "tile" : "strip", (unsigned long)header->block_w,
             (unsigned long)header->block_h, (unsigned long long)file->limits->max_block_bytes);
     return 0;
@@ -199,7 +204,7 @@ static int check_ranges(const struct pb_tiff_file *file, const struct pb_tiff_di
     if (header->stored_block_max > file->limits->max_block_bytes)
         return PB_TIFF_FAIL(
             file, PB_E_INPUT_LIMIT,
-            "one stored block of the file has %llu bytes; the limit is %llu (max_block)",
+            "one stored block of the file has %llu bytes; the limit is %llu (max_block_bytes)",
             (unsigned long long)header->stored_block_max,
             (unsigned long long)file->limits->max_block_bytes);
     return 0;

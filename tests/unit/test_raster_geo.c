@@ -6,6 +6,7 @@
  * Needs PB_SHARED_DATA; without it the test says so and is skipped. */
 #include "pipeline/outline.h"
 #include "pipeline/raster.h"
+#include "pipeline/tiff_tags.h"
 
 #include <check.h>
 #include <errno.h>
@@ -224,6 +225,35 @@ START_TEST(keeps_pixel_is_point)
 }
 END_TEST
 
+START_TEST(takes_tags_from_whole_files_only)
+{
+    static const uint16_t wanted[] = {256, 273, 33550, 34735};
+    struct pb_raster *raster = opened(REAL("landsat7_L7_ETMs_6band.tif"));
+    struct pb_tiff_tags tags = tags_of(raster, &nan_float), again;
+    char *name = tiff_with(&tags);
+    unsigned char whole[8192];
+    FILE *file = fopen(name, "rb");
+    size_t n = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    unlink(name);
+    ck_assert(n > 300 && n < sizeof whole);
+    for (size_t cut = 0; cut <= n; cut++) {
+        unsigned char *exact = malloc(cut + 1); /* so that a byte too far is noticed */
+        memcpy(exact + 1, whole, cut);
+        int rc = pb_tiff_tags_take(exact + 1, cut, wanted, 4, &again);
+        ck_assert(rc == 0 || (rc == -EINVAL && cut < n));
+        if (rc == 0) {
+            ck_assert_uint_eq(again.n, 4);
+            ck_assert_mem_eq(find_tag(&again, 33550)->value, find_tag(&tags, 33550)->value, 24);
+            pb_tiff_tags_free(&again);
+        }
+        free(exact);
+    }
+    pb_tiff_tags_free(&tags);
+    pb_raster_close(raster);
+}
+END_TEST
+
 /* --- footprints -------------------------------------------------------------------------------*/
 
 static void bbox_is(const char *path, double west, double south, double east, double north,
@@ -312,6 +342,8 @@ START_TEST(turns_every_ring_counter_clockwise)
     ck_assert_int_eq(outline_of(10, 0, 50, 1, &f), -ENODATA);
     ck_assert_int_eq(outline_of(10, INFINITY, 50, 1, &f), -ENODATA);
     ck_assert_int_eq(outline_of(10, 1, 89, 5, &f), -ENODATA);
+    ck_assert_int_eq(outline_of(10, 1, 89, 1.25, &f), 0); /* half a pixel past the pole */
+    ck_assert_double_eq(f.bbox[3], 90);
 }
 END_TEST
 
@@ -360,6 +392,7 @@ int main(void)
     tcase_add_test(tags, places_a_product_as_every_real_scene);
     tcase_add_test(tags, spells_nodata_as_gdal_does);
     tcase_add_test(tags, keeps_pixel_is_point);
+    tcase_add_test(tags, takes_tags_from_whole_files_only);
     tcase_add_test(place, finds_scenes_on_the_earth);
     tcase_add_test(place, has_no_footprint_without_a_place);
     tcase_add_test(place, says_the_crs_as_projjson);

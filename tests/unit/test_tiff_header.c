@@ -342,6 +342,28 @@ START_TEST(holds_what_is_declared_against_the_limits)
 }
 END_TEST
 
+START_TEST(refuses_more_blocks_than_can_be_walked)
+{
+    struct pb_limits wide = limits;
+    struct page page = plain();
+    struct file file;
+    struct pb_tiff_header header;
+    wide.max_side_px = 1000000;
+    wide.max_pixels = UINT64_C(200000000000);
+    set(&page, 256, 400000);
+    set(&page, 257, 400000);
+    set(&page, 322, 1);
+    set(&page, 323, 1);
+    build(&file, LITTLE_CLASSIC, &page, 1);
+    struct pb_err err = {0};
+    int fd = memfd_create("tiff", MFD_CLOEXEC);
+    ck_assert_int_eq(write(fd, file.bytes, file.n), (ssize_t)file.n);
+    ck_assert_int_eq(pb_tiff_header_read(fd, file.n, "x.tif", &wide, &err, &header), -EFBIG);
+    ck_assert_ptr_nonnull(strstr(err.msg, "160000000000 blocks of 1 x 1"));
+    close(fd);
+}
+END_TEST
+
 START_TEST(walks_the_chain_of_directories)
 {
     struct page page[5] = {plain(), plain(), plain(), plain(), plain()};
@@ -410,6 +432,7 @@ int main(void)
     tcase_add_test(all, says_how_much_is_missing);
     tcase_add_test(all, refuses_impossible_numbers);
     tcase_add_test(all, holds_what_is_declared_against_the_limits);
+    tcase_add_test(all, refuses_more_blocks_than_can_be_walked);
     tcase_add_test(all, walks_the_chain_of_directories);
     tcase_add_test(all, checks_full_size_masks_but_no_overviews);
     tcase_add_test(all, survives_random_bytes);
