@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the configuration from text to struct, and what loads must print and load again as the
+ * same. With clang -fsanitize=fuzzer it is a libFuzzer target; otherwise (PB_FUZZ_MAIN) main() runs
+ * the files given. */
+#include "config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void print_again(const struct pb_config *config)
+{
+    struct pb_err_list errors;
+    struct pb_config *again = NULL;
+    char *first = pb_config_print(config);
+    if (first == NULL)
+        return;
+    if (pb_config_parse(first, strlen(first), "printed", &errors, &again)) {
+        (void)fprintf(stderr, "%s%d:%d: %s\n", first, errors.err[0].line, errors.err[0].col,
+                      errors.err[0].msg);
+        abort();
+    }
+    char *second = pb_config_print(again);
+    if (second && strcmp(first, second) != 0)
+        abort();
+    free(second);
+    free(first);
+    pb_config_destroy(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct pb_err_list errors;
+    struct pb_config *config = NULL;
+    int rc = pb_config_parse((const char *)data, bytes, "fuzz", &errors, &config);
+    if ((rc == 0) != (errors.n == 0))
+        abort();
+    for (size_t i = 1; i < errors.n; i++)
+        if (errors.err[i].line < errors.err[i - 1].line)
+            abort();
+    if (rc == 0)
+        print_again(config);
+    if (rc == 0)
+        pb_config_destroy(config);
+    return 0;
+}
+
+#ifdef PB_FUZZ_MAIN
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        static uint8_t data[PB_CONFIG_BYTES_MAX + 16];
+        if (file == NULL) {
+            perror(argv[i]);
+            return 1;
+        }
+        size_t bytes = fread(data, 1, sizeof data, file);
+        (void)fclose(file);
+        (void)LLVMFuzzerTestOneInput(data, bytes);
+    }
+    (void)printf("%d files\n", argc - 1);
+    return 0;
+}
+#endif

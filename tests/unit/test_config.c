@@ -1,0 +1,421 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/config.h"
+
+#include "bad_configs.h"
+#include "config/arena.h"
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The file of the design document, word for word. */
+static const char design[] =
+    "service:\n"
+    "  inbox: /var/lib/pushbroom/inbox          # watched; files are claimed by rename\n"
+    "  work: /var/lib/pushbroom/work\n"
+    "  products: /var/lib/pushbroom/products    # products/<scene>/<files>\n"
+    "  quarantine: /var/lib/pushbroom/quarantine\n"
+    "  state: /var/lib/pushbroom/state          # job store\n"
+    "  socket: /run/pushbroom/status.sock\n"
+    "  settle: 2s                               # size and mtime unchanged = complete\n"
+    "compute:\n"
+    "  device: auto                             # auto | cpu | cuda | cuda:N\n"
+    "  memory: 512MiB                           # all tile buffers together\n"
+    "  buffers: auto                            # auto | pinned | managed | host\n"
+    "  sync: wic                                # wic | stream\n"
+    "  threads: 0                               # 0 = all cores\n"
+    "pipelines:\n"
+    "  vegetation:\n"
+    "    input:\n"
+    "      match: [\"*.tif\", \"*.tiff\"]\n"
+    "      bands: {B: 1, G: 2, R: 3, N: 4}      # names by band number\n"
+    "      scale: 0.0001                        # reflectance = DN * scale + offset\n"
+    "      offset: 0.0\n"
+    "    steps:\n"
+    "      - index: {names: [NDVI, EVI]}\n"
+    "      - math: {bands: {WATER: \"(G - N) / (G + N)\"}}\n"
+    "    products:\n"
+    "      - cog: {bands: [NDVI, EVI, WATER], type: float32, compress: deflate}\n"
+    "      - quicklook: {bands: [R, G, B], size: 1024, stretch: [2, 98]}\n"
+    "      - statistics: {}\n"
+    "      - stac: {}\n";
+
+static struct pb_err_list errors;
+
+static struct pb_config *parse(const char *text)
+{
+    struct pb_config *config = NULL;
+    int rc = pb_config_parse(text, strlen(text), "f.yaml", &errors, &config);
+    if (rc) {
+        char message[900];
+        pb_err_text(&errors.err[0], message, sizeof message);
+        ck_abort_msg("%s\n%s", message, text);
+    }
+    return config;
+}
+
+static struct pb_config *load(const char *name)
+{
+    char path[4096];
+    struct pb_config *config = NULL;
+    (void)snprintf(path, sizeof path, "%s/%s", PB_SOURCE_DIR, name);
+    if (pb_config_load(path, &errors, &config))
+        ck_abort_msg("%s:%d:%d: %s", path, errors.err[0].line, errors.err[0].col,
+                     errors.err[0].msg);
+    return config;
+}
+
+START_TEST(the_design_file_loads_as_printed)
+{
+    struct pb_config *config = parse(design);
+    ck_assert_str_eq(config->service.inbox, "/var/lib/pushbroom/inbox");
+    ck_assert_str_eq(config->service.archive, "/var/lib/pushbroom/work/done");
+    ck_assert_int_eq(config->service.settle_ms, 2000);
+    ck_assert_int_eq(config->service.parallel_jobs, 1);
+    ck_assert_int_eq(config->service.max_attempts, 2);
+    ck_assert_int_eq(config->service.keep_jobs, 1000);
+    ck_assert_int_eq(config->service.stall_ms, 600000);
+    ck_assert_int_eq(config->compute.device, PB_DEVICE_AUTO);
+    ck_assert_int_eq(config->compute.device_index, -1);
+    ck_assert_uint_eq(config->compute.memory_bytes, 512u << 20);
+    ck_assert_int_eq(config->compute.sync, PB_SYNC_WIC);
+    ck_assert_uint_ge(config->limits.max_pixels, 200000000000u);
+    ck_assert_uint_eq(config->n_pipelines, 1);
+    const struct pb_pipeline_config *p = &config->pipelines[0];
+    ck_assert_str_eq(p->name, "vegetation");
+    ck_assert_int_eq(p->line, 16);
+    ck_assert_uint_eq(p->input.n_match, 2);
+    ck_assert_uint_eq(p->input.n_bands, 4);
+    ck_assert_str_eq(p->input.bands[3].name, "N");
+    ck_assert_int_eq(p->input.bands[3].index, 4);
+    ck_assert(p->input.scale == 0.0001 && p->input.offset == 0);
+    ck_assert(!p->input.has_nodata);
+    ck_assert_uint_eq(p->n_steps, 2);
+    ck_assert_str_eq(p->steps[0].op->name, "index");
+    ck_assert_uint_eq(p->steps[0].args.arg[0].n, 2);
+    ck_assert_str_eq(p->steps[0].args.arg[0].items[1].text, "EVI");
+    ck_assert_str_eq(p->steps[1].args.arg[0].items[0].key, "WATER");
+    ck_assert_str_eq(p->steps[1].args.arg[0].items[0].text, "(G - N) / (G + N)");
+    ck_assert_int_eq(p->steps[1].args.arg[0].items[0].line, 24);
+    ck_assert_int_eq(p->steps[1].args.arg[0].items[0].col, 32);
+    ck_assert_uint_eq(p->n_products, 4);
+    ck_assert_int_eq(p->products[0].u.cog.type, PB_F32);
+    ck_assert_int_eq(p->products[0].u.cog.compress, PB_COMPRESS_DEFLATE);
+    ck_assert(isnan(p->products[0].u.cog.nodata));
+    ck_assert_int_eq(p->products[1].u.quicklook.size_px, 1024);
+    ck_assert(p->products[1].u.quicklook.stretch[1] == 98);
+    ck_assert_int_eq(p->products[2].u.statistics.buckets, 256);
+    ck_assert_int_eq(p->products[3].kind, PB_PRODUCT_STAC);
+    pb_config_destroy(config);
+}
+END_TEST
+
+START_TEST(every_bad_config_is_refused_with_its_place_and_words)
+{
+    const struct bad_config *bad = &bad_configs[_i];
+    struct pb_config *config = NULL;
+    int rc = pb_config_parse(bad->text, strlen(bad->text), "f.yaml", &errors, &config);
+    ck_assert_msg(rc < 0, "was accepted:\n%s", bad->text);
+    const struct pb_err *err = &errors.err[0];
+    char got[900];
+    pb_err_text(err, got, sizeof got);
+    ck_assert_msg(err->line == bad->line && err->col == bad->col, "expected %d:%d\n%s\n%s",
+                  bad->line, bad->col, got, bad->text);
+    ck_assert_msg(strstr(err->msg, bad->message) != NULL, "expected '%s'\n%s\n%s", bad->message,
+                  got, bad->text);
+    ck_assert_msg(errors.n == bad->n, "expected %zu mistakes, not %zu\n%s\n%s", bad->n, errors.n,
+                  got, bad->text);
+    ck_assert_int_eq(rc, pb_code_errno(err->code));
+    ck_assert_ptr_null(config);
+}
+END_TEST
+
+START_TEST(all_mistakes_are_reported_in_file_order)
+{
+    static const char text[] = "pipelines:\n"
+                               "  a:\n"
+                               "    steps: [{math: {bands: {X: \"B1 +\"}}}]\n"
+                               "    products: [cog: {type: uint8}]\n"
+                               "  b:\n"
+                               "    products: [cgo: {}]\n"
+                               "compute: {threads: x, memory: 1}\n"
+                               "service: {settle: soon}\n";
+    struct pb_config *config = NULL;
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_uint_eq(errors.n, 5);
+    int lines[] = {4, 6, 7, 7, 8};
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_int_eq(errors.err[i].line, lines[i]);
+    ck_assert_int_lt(errors.err[2].col, errors.err[3].col);
+}
+END_TEST
+
+START_TEST(at_most_twenty_are_kept_and_they_are_the_first)
+{
+    char text[2000] = "pipelines: {p: {products: [cog: {}]}}\nlimits:\n";
+    for (int i = 0; i < 30; i++)
+        (void)sprintf(text + strlen(text), "  zz%d: 1\n", i);
+    strcat(text, "compute: {threads: x}\n");
+    struct pb_config *config = NULL;
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_uint_eq(errors.n, PB_CONFIG_ERRORS_MAX);
+    ck_assert_uint_eq(errors.n_more, 11);
+    for (size_t i = 0; i < errors.n; i++)
+        ck_assert_int_eq(errors.err[i].line, (int)i + 3);
+}
+END_TEST
+
+START_TEST(mistakes_of_a_line_carry_their_own_advice)
+{
+    struct pb_config *config = NULL;
+    static const char text[] = "compute: {memry: 1}\npipelines: {p: {products: [cog: {}]}}\n";
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    char message[900];
+    pb_err_text(&errors.err[0], message, sizeof message);
+    ck_assert_str_eq(message,
+                     "f.yaml:1:11: unknown key 'memry' in compute; did you mean 'memory'?");
+}
+END_TEST
+
+static void round_trip(struct pb_config *config)
+{
+    char *first = pb_config_print(config);
+    ck_assert_ptr_nonnull(first);
+    struct pb_config *again = parse(first);
+    char *second = pb_config_print(again);
+    ck_assert_str_eq(first, second);
+    ck_assert_uint_eq(again->n_pipelines, config->n_pipelines);
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const struct pb_pipeline_config *a = &config->pipelines[i], *b = &again->pipelines[i];
+        ck_assert_uint_eq(a->n_steps, b->n_steps);
+        ck_assert_uint_eq(a->n_products, b->n_products);
+        for (size_t k = 0; k < a->n_steps; k++)
+            for (size_t m = 0; m < a->steps[k].op->n_params; m++) {
+                const struct pb_arg *x = &a->steps[k].args.arg[m], *y = &b->steps[k].args.arg[m];
+                ck_assert_uint_eq(x->n, y->n);
+                for (size_t v = 0; v < x->n; v++) {
+                    ck_assert(x->items[v].num == y->items[v].num);
+                    ck_assert(!x->items[v].key == !y->items[v].key);
+                    if (x->items[v].key)
+                        ck_assert_str_eq(x->items[v].key, y->items[v].key);
+                }
+            }
+    }
+    free(first);
+    free(second);
+    pb_config_destroy(again);
+    pb_config_destroy(config);
+}
+
+static const char *const samples[] = {"samples/vegetation.yaml", "samples/sentinel2.yaml",
+                                      "samples/landsat8.yaml",   "samples/edges.yaml",
+                                      "samples/watermask.yaml",  "config/pushbroom.yaml"};
+
+START_TEST(samples_load_and_print_round_trip)
+{
+    round_trip(load(samples[_i]));
+}
+END_TEST
+
+START_TEST(unusual_values_print_round_trip)
+{
+    round_trip(
+        parse("service: {inbox: \"/tmp/a b/\\\"q\\\" \\\\ #x\", settle: 1500ms, on_success: "
+              "delete, archive: 'yes', socket: '@x: y'}\n"
+              "compute: {device: 'cuda:3', memory: 1.5GiB, tile: 256, threads: 7}\n"
+              "limits: {max_pixels: 2e11, max_block_bytes: 1MB}\n"
+              "pipelines:\n"
+              "  a.b-c:\n"
+              "    input: {match: ['[a-c]?.tif', 'Köln*'], nodata: .nan, offset: -1e-7,\n"
+              "            bands: {null: 3, y: 1}}\n"
+              "    steps:\n"
+              "      - math:\n"
+              "          bands:\n"
+              "            X: |\n"
+              "              y +\n"
+              "              1\n"
+              "            Z: >-\n"
+              "              y\n"
+              "              * 2\n"
+              "      - scale: {factor: {X: 0.1, y: 1e-30}}\n"
+              "      - convolve: {weights: [0, 1, 0, 1, -4.25, 1, 0, 1, 0], bands: {E: X}}\n"
+              "    products:\n"
+              "      - cog: {name: one, bands: [y, 'null', X], type: int16, nodata: -1,\n"
+              "              predictor: horizontal, level: 12}\n"
+              "      - cog: {type: float64, nodata: .nan}\n"
+              "      - stac: {datetime: '2026-05-04T10:30:00.25+02:00', platform: \"a: b\"}\n"
+              "      - statistics\n"
+              "      - quicklook:\n"));
+}
+END_TEST
+
+START_TEST(literal_expressions_keep_their_place)
+{
+    struct pb_config *config = NULL;
+    static const char text[] = "pipelines:\n"
+                               "  p:\n"
+                               "    steps:\n"
+                               "      - math:\n"
+                               "          bands:\n"
+                               "            X: |\n"
+                               "              B1 +\n"
+                               "              1 + NOPE\n"
+                               "    products: [cog: {}]\n";
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_eq(errors.err[0].line, 8);
+    ck_assert_int_eq(errors.err[0].col, 19);
+    ck_assert_int_eq(errors.err[0].code, PB_E_PIPELINE_EXPRESSION);
+}
+END_TEST
+
+START_TEST(default_file_is_the_schema)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/config/pushbroom.yaml", PB_SOURCE_DIR);
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    static char text[65536];
+    size_t bytes = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[bytes] = '\0';
+    char *made = pb_config_default_text();
+    ck_assert_msg(strcmp(made, text) == 0,
+                  "config/pushbroom.yaml is not what the schema makes; write it anew from "
+                  "pb_config_default_text()");
+    free(made);
+}
+END_TEST
+
+/* The default file without its optional comments equals the design's file. */
+START_TEST(default_file_means_the_design_file)
+{
+    struct pb_config *a = load("config/pushbroom.yaml"), *b = parse(design);
+    char *x = pb_config_print(a), *y = pb_config_print(b);
+    ck_assert_str_eq(x, y);
+    free(x);
+    free(y);
+    pb_config_destroy(a);
+    pb_config_destroy(b);
+}
+END_TEST
+
+START_TEST(match_takes_the_first_pipeline_that_fits)
+{
+    struct pb_config *config = parse("pipelines:\n"
+                                     "  s2: {input: {match: ['S2?_*.tif']}, products: [cog: {}]}\n"
+                                     "  rest: {products: [cog: {}]}\n");
+    ck_assert_str_eq(pb_config_match(config, "/in/S2A_x.tif")->name, "s2");
+    ck_assert_str_eq(pb_config_match(config, "s2b_X.TIF")->name, "s2");
+    ck_assert_str_eq(pb_config_match(config, "/S2A_dir/other.Tiff")->name, "rest");
+    ck_assert_ptr_null(pb_config_match(config, "x.png"));
+    ck_assert_ptr_null(pb_config_match(config, ""));
+    ck_assert_str_eq(pb_config_pipeline(config, "rest")->name, "rest");
+    ck_assert_ptr_null(pb_config_pipeline(config, "REST"));
+    pb_config_destroy(config);
+}
+END_TEST
+
+START_TEST(aliases_stand_for_their_values)
+{
+    struct pb_config *config =
+        parse("pipelines:\n"
+              "  a: {input: &four {bands: {R: 1, N: 2}}, products: &all [cog: {bands: [R]}]}\n"
+              "  b: {input: *four, products: *all}\n");
+    ck_assert_uint_eq(config->pipelines[1].input.n_bands, 2);
+    ck_assert_str_eq(config->pipelines[1].products[0].bands[0], "R");
+    pb_config_destroy(config);
+}
+END_TEST
+
+START_TEST(running_out_of_memory_is_one_error)
+{
+    int succeeded = 0;
+    for (long good = 0; good < 100000 && !succeeded; good++) {
+        struct pb_config *config = NULL;
+        pb_arena_fail_after(good);
+        int rc = pb_config_parse(design, strlen(design), "f", &errors, &config);
+        pb_arena_fail_after(-1);
+        if (rc == 0) {
+            succeeded = good > 100;
+            pb_config_destroy(config);
+            break;
+        }
+        ck_assert_int_eq(rc, -ENOMEM);
+        ck_assert_uint_eq(errors.n, 1);
+        ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "out of memory"));
+    }
+    ck_assert(succeeded);
+    for (size_t i = 0; i < sizeof bad_configs / sizeof *bad_configs; i += 7)
+        for (long good = 0; good < 400; good += 3) {
+            struct pb_config *config = NULL;
+            pb_arena_fail_after(good);
+            int rc = pb_config_parse(bad_configs[i].text, strlen(bad_configs[i].text), "f", &errors,
+                                     &config);
+            ck_assert_int_lt(rc, 0);
+        }
+    pb_arena_fail_after(-1);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_read_are_said_so)
+{
+    struct pb_config *config = NULL;
+    ck_assert_int_eq(pb_config_load("/nonexistent/x.yaml", &errors, &config), -ENOENT);
+    char message[900];
+    pb_err_text(&errors.err[0], message, sizeof message);
+    ck_assert_str_eq(message, "/nonexistent/x.yaml: cannot open it: No such file or directory; "
+                              "check the path and its permissions");
+    ck_assert_int_lt(pb_config_load("/", &errors, &config), 0);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "cannot read it: Is a directory"));
+}
+END_TEST
+
+START_TEST(files_over_one_mebibyte_are_refused)
+{
+    char path[] = "/tmp/pb_test_config_XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, PB_CONFIG_BYTES_MAX + 1), 0);
+    (void)close(fd);
+    struct pb_config *config = NULL;
+    int rc = pb_config_load(path, &errors, &config);
+    (void)unlink(path);
+    ck_assert_int_eq(rc, -EFBIG);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "at most 1048576 (1 MiB)"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("config");
+    TCase *tc = tcase_create("config");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, the_design_file_loads_as_printed);
+    tcase_add_loop_test(tc, every_bad_config_is_refused_with_its_place_and_words, 0,
+                        (int)(sizeof bad_configs / sizeof *bad_configs));
+    tcase_add_test(tc, all_mistakes_are_reported_in_file_order);
+    tcase_add_test(tc, at_most_twenty_are_kept_and_they_are_the_first);
+    tcase_add_test(tc, mistakes_of_a_line_carry_their_own_advice);
+    tcase_add_loop_test(tc, samples_load_and_print_round_trip, 0,
+                        (int)(sizeof samples / sizeof *samples));
+    tcase_add_test(tc, unusual_values_print_round_trip);
+    tcase_add_test(tc, literal_expressions_keep_their_place);
+    tcase_add_test(tc, default_file_is_the_schema);
+    tcase_add_test(tc, default_file_means_the_design_file);
+    tcase_add_test(tc, match_takes_the_first_pipeline_that_fits);
+    tcase_add_test(tc, aliases_stand_for_their_values);
+    tcase_add_test(tc, running_out_of_memory_is_one_error);
+    tcase_add_test(tc, files_that_cannot_be_read_are_said_so);
+    tcase_add_test(tc, files_over_one_mebibyte_are_refused);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
