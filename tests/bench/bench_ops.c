@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Speed of every operator and of typical expressions on one CPU core: a warm tile of 512 x 512
+ * UInt16 pixels with scale and nodata, over and over. Mpx/s counts output pixels. The GPU's figures
+ * come from tests/gpu/check_ops. `bench_ops --json` prints one object a line. */
+#include "tests/op_cases.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define CORE 512
+#define HALO 16
+#define SIDE (CORE + 2 * HALO)
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of the fastest of several tiles. */
+static double time_tile(const struct pb_chain *chain, const struct pb_tile_in *in,
+                        const struct pb_tile_out *out, void *scratch)
+{
+    double best = 1e9, spent = 0.0;
+
+    for (int i = 0; i < 1000 && (i < 3 || spent < 0.3); i++) {
+        const double start = now_s();
+
+        if (pb_chain_run_cpu(chain, in, out, scratch) < 0)
+            return -1.0;
+        const double t = now_s() - start;
+        best = t < best ? t : best;
+        spent += t;
+    }
+    return best;
+}
+
+static int bench(const struct op_case *c, uint16_t *px, float *out_px, bool json)
+{
+    const struct pb_tile_in in = {.data = px,
+                                  .row_bytes = SIDE * sizeof *px,
+                                  .plane_bytes = (size_t)SIDE * SIDE * sizeof *px,
+                                  .read = {0, 0, SIDE, SIDE},
+                                  .core = {HALO, HALO, CORE, CORE},
+                                  .image_w = SIDE,
+                                  .image_h = SIDE};
+    const struct pb_tile_out out = {out_px, (size_t)CORE * CORE};
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag;
+    int rc = op_case_chain(c, PB_U16, true, 0.0, 0.0001, 0.0, &diag, &chain);
+
+    if (rc < 0) {
+        (void)fprintf(stderr, "%s %s: %s\n", c->op, c->label, diag.msg);
+        return rc;
+    }
+    const size_t bytes = pb_chain_scratch_bytes(chain, CORE, CORE);
+    void *const scratch = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    const double t = scratch ? time_tile(chain, &in, &out, scratch) : -1.0;
+    if (t > 0.0 && json)
+        printf("{\"op\":\"%s\",\"case\":\"%s\",\"device\":\"cpu\",\"instructions\":%zu,"
+               "\"mpx_per_s\":%.0f}\n",
+               c->op, c->label, pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
+    else if (t > 0.0)
+        printf("%-9s %-12s %3zu instructions %8.0f Mpx/s\n", c->op, c->label,
+               pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
+    free(scratch);
+    pb_chain_destroy(chain);
+    return t > 0.0 ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    const size_t n = OP_CASE_BANDS * SIDE * SIDE;
+    uint16_t *const px = malloc(n * sizeof *px);
+    float *const out = malloc((size_t)CORE * CORE * sizeof *out);
+    const bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    bool good = px && out && op_cases_cover_registry();
+    uint32_t random = 1;
+
+    for (size_t i = 0; px && i < n; i++) {
+        random = random * 1664525u + 1013904223u;
+        px[i] = (uint16_t)(random >> 18);
+    }
+    for (size_t i = 0; good && i < OP_CASES; i++)
+        good = bench(&op_cases[i], px, out, json) == 0;
+    free(px);
+    free(out);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
