@@ -17,7 +17,8 @@ namespace
 constexpr int TILE = 32;
 constexpr int ROWS = 8; // threads of a block along y
 
-struct image {
+// One run: planes, and the size of the image they are cut from.
+struct task {
     pb_plane in, out;
     int32_t w, h;
 };
@@ -27,21 +28,20 @@ template <int R> using band = float[TILE + 2 * R][TILE];
 
 // The pixels from R to the left and above of the block's tile to R right and below of it. Past the
 // rectangle wanted (last blocks of a row or column) there may be no pixels, and nobody uses them.
-template <int R> __device__ void load(const pb_stencil &stencil, const image &image, patch<R> &to)
+template <int R> __device__ void load(const pb_stencil &stencil, const task &task, patch<R> &to)
 {
-    const pb_rect in = image.in.rect, out = image.out.rect;
+    const pb_rect in = task.in.rect, out = task.out.rect;
     const int32_t x0 = static_cast<int32_t>(blockIdx.x) * TILE - R;
     const int32_t y0 = static_cast<int32_t>(blockIdx.y) * TILE - R;
     for (int i = threadIdx.y; i < TILE + 2 * R; i += ROWS) {
         const int32_t row =
-            y0 + i < out.h + R ? pb_stencil_index(out.y + y0 + i, image.h, stencil.edge) : -1;
+            y0 + i < out.h + R ? pb_stencil_index(out.y + y0 + i, task.h, stencil.edge) : -1;
         for (int j = threadIdx.x; j < TILE + 2 * R; j += TILE) {
             const int32_t column =
-                x0 + j < out.w + R ? pb_stencil_index(out.x + x0 + j, image.w, stencil.edge) : -1;
-            to[i][j] =
-                row < 0 || column < 0
-                    ? pb_pixel_nan()
-                    : image.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
+                x0 + j < out.w + R ? pb_stencil_index(out.x + x0 + j, task.w, stencil.edge) : -1;
+            to[i][j] = row < 0 || column < 0
+                           ? pb_pixel_nan()
+                           : task.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
         }
     }
     __syncthreads();
@@ -69,47 +69,47 @@ template <int R> __device__ float sum_column(const float *weight, const band<R> 
     return sum;
 }
 
-__device__ void store(const image &image, int row, float value)
+__device__ void store(const task &task, int row, float value)
 {
     const int32_t x = static_cast<int32_t>(blockIdx.x) * TILE + static_cast<int32_t>(threadIdx.x);
     const int32_t y = static_cast<int32_t>(blockIdx.y) * TILE + row;
-    if (x < image.out.rect.w && y < image.out.rect.h) {
-        image.out.data[static_cast<size_t>(y) * image.out.rect.w + x] = pb_pixel_result(value);
+    if (x < task.out.rect.w && y < task.out.rect.h) {
+        task.out.data[static_cast<size_t>(y) * task.out.rect.w + x] = pb_pixel_result(value);
     }
 }
 
-template <int R> __global__ void separable(const pb_stencil stencil, const image image)
+template <int R> __global__ void separable(const pb_stencil stencil, const task task)
 {
     __shared__ patch<R> pixels;
     __shared__ band<R> rows;
-    load<R>(stencil, image, pixels);
+    load<R>(stencil, task, pixels);
     sum_rows<R>(stencil.weight_x, pixels, rows);
     __syncthreads();
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
-        store(image, i, sum_column<R>(stencil.weight_y, rows, i));
+        store(task, i, sum_column<R>(stencil.weight_y, rows, i));
     }
 }
 
-template <int R> __global__ void gradient(const pb_stencil stencil, const image image)
+template <int R> __global__ void gradient(const pb_stencil stencil, const task task)
 {
     __shared__ patch<R> pixels;
     __shared__ band<R> rows_x, rows_y;
-    load<R>(stencil, image, pixels);
+    load<R>(stencil, task, pixels);
     sum_rows<R>(stencil.weight_x, pixels, rows_x);
     sum_rows<R>(stencil.weight_y, pixels, rows_y);
     __syncthreads();
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
         const float gx = sum_column<R>(stencil.weight_y, rows_x, i);
         const float gy = sum_column<R>(stencil.weight_x, rows_y, i);
-        store(image, i, pb_stencil_magnitude(gx, gy));
+        store(task, i, pb_stencil_magnitude(gx, gy));
     }
 }
 
-template <int R> __global__ void full(const pb_stencil stencil, const image image)
+template <int R> __global__ void full(const pb_stencil stencil, const task task)
 {
     constexpr int side = 2 * R + 1;
     __shared__ patch<R> pixels;
-    load<R>(stencil, image, pixels);
+    load<R>(stencil, task, pixels);
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
         float sum = pb_stencil_first(stencil.weight[0], pixels[i][threadIdx.x]);
         for (int r = 0; r < side; r++) {
@@ -121,25 +121,25 @@ template <int R> __global__ void full(const pb_stencil stencil, const image imag
                 }
             }
         }
-        store(image, i, sum);
+        store(task, i, sum);
     }
 }
 
-template <int R> void launch(const pb_stencil &stencil, const image &image, cudaStream_t stream)
+template <int R> void launch(const pb_stencil &stencil, const task &task, cudaStream_t stream)
 {
     const dim3 block(TILE, ROWS);
-    const dim3 grid(static_cast<unsigned>((image.out.rect.w + TILE - 1) / TILE),
-                    static_cast<unsigned>((image.out.rect.h + TILE - 1) / TILE));
+    const dim3 grid(static_cast<unsigned>((task.out.rect.w + TILE - 1) / TILE),
+                    static_cast<unsigned>((task.out.rect.h + TILE - 1) / TILE));
     if (stencil.kind == PB_STENCIL_SEPARABLE) {
-        separable<R><<<grid, block, 0, stream>>>(stencil, image);
+        separable<R><<<grid, block, 0, stream>>>(stencil, task);
     } else if (stencil.kind == PB_STENCIL_GRADIENT) {
-        gradient<R><<<grid, block, 0, stream>>>(stencil, image);
+        gradient<R><<<grid, block, 0, stream>>>(stencil, task);
     } else {
-        full<R><<<grid, block, 0, stream>>>(stencil, image);
+        full<R><<<grid, block, 0, stream>>>(stencil, task);
     }
 }
 
-using launcher = void (*)(const pb_stencil &, const image &, cudaStream_t);
+using launcher = void (*)(const pb_stencil &, const task &, cudaStream_t);
 const launcher launchers[] = {launch<1>, launch<2>, launch<3>, launch<4>,
                               launch<5>, launch<6>, launch<7>};
 } // namespace
@@ -155,7 +155,7 @@ int pb_stencil_run_cuda(const struct pb_stencil *stencil, const struct pb_plane 
     if (out->rect.w <= 0 || out->rect.h <= 0) {
         return 0;
     }
-    launchers[stencil->radius - 1](*stencil, image{*in, *out, image_w, image_h},
+    launchers[stencil->radius - 1](*stencil, task{*in, *out, image_w, image_h},
                                    static_cast<cudaStream_t>(stream));
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
 }

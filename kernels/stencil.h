@@ -14,6 +14,7 @@ extern "C" {
 
 #define PB_STENCIL_SIDE_MAX 15
 
+/* REFLECT does not repeat the edge pixel: -1 is pixel 1 (an image of one pixel: that pixel). */
 enum pb_edge { PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA };
 enum pb_stencil_kind {
     PB_STENCIL_SEPARABLE, /* rows with weight_x, then columns with weight_y */
@@ -42,7 +43,8 @@ struct pb_plane {
 size_t pb_stencil_temp_px(const struct pb_stencil *stencil, const struct pb_rect *out_rect);
 void pb_stencil_run_cpu(const struct pb_stencil *stencil, const struct pb_plane *in,
                         const struct pb_plane *out, int32_t image_w, int32_t image_h, float *temp);
-/* CUDA builds only. Queues on stream (cudaStream_t); 0 or -EIO. Allocates nothing. */
+/* CUDA builds only. Queues on stream (cudaStream_t); 0, -EIO, or -EINVAL for a radius out of range.
+ * Allocates nothing; temp is not used and may be NULL. */
 int pb_stencil_run_cuda(const struct pb_stencil *stencil, const struct pb_plane *in,
                         const struct pb_plane *out, int32_t image_w, int32_t image_h, float *temp,
                         void *stream);

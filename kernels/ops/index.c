@@ -34,7 +34,8 @@ static const struct pb_param params[P_COUNT] = {
 };
 
 #define CONSTANTS_MAX 48
-#define NAMES_MAX     64
+#define NAMES_MAX     64   /* names in one formula */
+#define OUTPUTS_MAX   1024 /* indices of one step */
 #define TEXT_BYTES    4096 /* the longest formula has 215 letters */
 
 struct request {
@@ -279,8 +280,12 @@ static const char *output_name(const struct pb_arg_item *item)
     return item->key != NULL ? item->key : item->text;
 }
 
-static int check_twice(const struct pb_arg *names, struct pb_diag *diag)
+static int check_names(const struct pb_arg *names, struct pb_diag *diag)
 {
+    if (names->n > OUTPUTS_MAX) {
+        return pb_diag_set(diag, PB_DIAG_VALUE, &names->items[OUTPUTS_MAX], 0,
+                           "index: %zu names; at most %d fit into one step", names->n, OUTPUTS_MAX);
+    }
     for (size_t i = 1; i < names->n; i++) {
         for (size_t j = 0; j < i; j++) {
             if (strcmp(output_name(&names->items[i]), output_name(&names->items[j])) == 0) {
@@ -312,7 +317,7 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     int rc = check_given(&r);
     if (rc == 0) {
         gather_constants(&r);
-        rc = check_twice(names, diag);
+        rc = check_names(names, diag);
     }
     pb_value *value = malloc((names->n + 1) * sizeof *value);
     if (value == NULL) {

@@ -271,6 +271,20 @@ START_TEST(refuses_the_same_name_twice)
 }
 END_TEST
 
+START_TEST(refuses_more_names_than_a_step_may_have)
+{
+    static struct pb_arg_item many[1025];
+    struct step s = {0};
+    for (size_t i = 0; i < 1025; i++) {
+        many[i].text = "NDVI";
+    }
+    s.names[0].text = "NDVI";
+    s.args.arg[P_NAMES] = (struct pb_arg){many, 1025};
+    check_refused(&s, NRB, 3, PB_DIAG_VALUE, &many[1024],
+                  "index: 1025 names; at most 1024 fit into one step");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("op_index");
@@ -287,6 +301,7 @@ int main(void)
     tcase_add_test(tcase, finds_the_index_that_a_typo_means);
     tcase_add_test(tcase, refuses_constants_that_do_not_exist_or_make_no_sense);
     tcase_add_test(tcase, refuses_the_same_name_twice);
+    tcase_add_test(tcase, refuses_more_names_than_a_step_may_have);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
