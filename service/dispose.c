@@ -87,6 +87,14 @@ static bool lies_in(const char *path, const char *directory)
     return path != NULL && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
 
+/* Whether the input is still where the claim put it. (The archive may lie in work/ too.) */
+static bool is_claimed(const struct pb_job *job, const struct pb_dirs *dirs)
+{
+    char claim[PB_FILES_PATH_BYTES];
+    return job->owned && pb_files_join(claim, dirs->work, job->id) == 0 &&
+           lies_in(job->input, claim);
+}
+
 /* work/<id> is empty now; its removal marks the end. */
 static void remove_claim(const struct pb_job *job, const struct pb_dirs *dirs)
 {
@@ -104,7 +112,7 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name,
                        dirs->quarantine, strerror(-rc));
     rc = write_record(job, record, err);
-    if (rc != 0 || !job->owned || !lies_in(job->input, dirs->work))
+    if (rc != 0 || !is_claimed(job, dirs))
         return rc;
     if (access(job->input, F_OK) != 0)
         return 0; /* somebody took the input away; the record says what happened */
@@ -121,7 +129,7 @@ int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_succes
         return -EINVAL;
     if (job->status != PB_JOB_SUCCESSFUL) {
         rc = quarantine(job, dirs, err);
-    } else if (job->owned && lies_in(job->input, dirs->work) && access(job->input, F_OK) == 0) {
+    } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
         if (on_success == PB_INPUT_DELETE) {
             if (unlink(job->input) != 0)
                 rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(errno));

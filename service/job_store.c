@@ -375,20 +375,30 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
                 status_mask, limit, visit, user, err);
 }
 
+struct first {
+    bool (*may)(void *user, const struct pb_job *job);
+    void *user;
+    struct pb_job *out;
+};
+
 static int keep_first(void *user, struct pb_job *job)
 {
-    struct pb_job *out = user;
-    *out = *job;
+    struct first *first = user;
+    if (!first->may(first->user, job))
+        return 0;
+    *first->out = *job;
     memset(job, 0, sizeof *job);
     return 1;
 }
 
-int pb_job_store_next(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job)
+int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
+                      void *user, struct pb_err *err, struct pb_job *out_job)
 {
+    struct first first = {may, user, out_job};
     return list(store,
                 "SELECT " COLUMNS_ALL
                 " FROM jobs WHERE status = 0 AND ?1 != 0 ORDER BY seq LIMIT ?2",
-                PB_JOB_MASK(PB_JOB_ACCEPTED), 1, keep_first, out_job, err);
+                PB_JOB_MASK(PB_JOB_ACCEPTED), -1, keep_first, &first, err);
 }
 
 int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],

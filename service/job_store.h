@@ -26,8 +26,10 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
  * caller's to fini; untouched on failure (job.unknown, service.state). */
 int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
                       struct pb_job *out_job);
-/* The oldest accepted job: 1 and *out_job (the caller's), 0 none, negative errno. */
-int pb_job_store_next(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
+/* The oldest accepted job that `may` lets through (borrowed there): 1 and *out_job (the caller's),
+ * 0 none, negative errno. */
+int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
+                      void *user, struct pb_err *err, struct pb_job *out_job);
 /* Newest first; visit borrows the job, and a value other than 0 ends the listing and is returned.
  */
 int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t limit,

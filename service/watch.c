@@ -207,7 +207,7 @@ void pb_watch_scan_soon(struct pb_watch *watch)
 
 size_t pb_watch_waiting(const struct pb_watch *watch)
 {
-    return pb_settle_waiting(watch->settle);
+    return watch ? pb_settle_waiting(watch->settle) : 0;
 }
 
 static void on_close(uv_handle_t *handle)

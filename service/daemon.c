@@ -1,0 +1,323 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Start: config, lock, directories, store, then what a crash may have left (running jobs, files in
+ * work/ without a job, half-written products), then socket, workers and watcher. Stop, in reverse:
+ * the watcher first, so that nothing new comes in; the runner drains; the socket last, so that
+ * clients see it happen. */
+#include "service/daemon.h"
+
+#include "service/clock.h"
+#include "service/log.h"
+#include "service/methods.h"
+#include "service/notify.h"
+#include "service/reload.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BEAT_MS   5000
+#define N_SIGNALS 3
+#define SELF      "/proc/self/exe"
+
+struct daemon {
+    const struct pb_daemon_options *options;
+    uv_loop_t loop;
+    uv_signal_t signals[N_SIGNALS];
+    uv_timer_t beat;
+    struct pb_config *config;
+    struct pb_dirs dirs;
+    struct pb_job_store *store;
+    struct pb_metrics metrics;
+    struct pb_intake intake;
+    struct pb_methods methods;
+    char *socket;
+    int lock_fd;
+    bool ready;
+};
+
+static void log_errors(const struct pb_err_list *errors)
+{
+    char text[1200];
+    for (size_t i = 0; i < errors->n; i++) {
+        pb_err_text(&errors->err[i], text, sizeof text);
+        pb_log(PB_LOG_ERROR, "%s", text);
+    }
+    if (errors->n_more > 0)
+        pb_log(PB_LOG_ERROR, "and %zu mistakes more", errors->n_more);
+}
+
+static void log_err(const struct pb_err *err)
+{
+    char text[1200];
+    pb_err_text(err, text, sizeof text);
+    pb_log(PB_LOG_ERROR, "%s", text);
+}
+
+int pb_daemon_check(const char *path)
+{
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_config *config = NULL;
+    char text[1200];
+    int rc = errors ? pb_config_load(path, errors, &config) : -ENOMEM;
+    for (size_t i = 0; errors != NULL && i < errors->n; i++) {
+        pb_err_text(&errors->err[i], text, sizeof text);
+        (void)fprintf(stderr, "%s\n", text);
+    }
+    if (errors != NULL && errors->n_more > 0)
+        (void)fprintf(stderr, "and %zu mistakes more\n", errors->n_more);
+    if (rc == 0)
+        (void)printf("%s: ok, %zu pipeline%s\n", path, config->n_pipelines,
+                     config->n_pipelines == 1 ? "" : "s");
+    pb_config_destroy(config);
+    free(errors);
+    return rc == 0 ? PB_DAEMON_EXIT_OK : PB_DAEMON_EXIT_CONFIG;
+}
+
+static struct pb_config *load(const char *path)
+{
+    struct pb_config *config = NULL;
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    if (errors == NULL)
+        pb_log(PB_LOG_ERROR, "out of memory");
+    else if (pb_config_load(path, errors, &config) != 0)
+        log_errors(errors);
+    free(errors);
+    return config;
+}
+
+static void on_change(void *user, const struct pb_job *job)
+{
+    struct daemon *daemon = user;
+    if (daemon->methods.status != NULL)
+        pb_status_tell(daemon->methods.status, job);
+}
+
+static int on_take(void *user, const struct pb_settle_file *file)
+{
+    struct daemon *daemon = user;
+    struct pb_err err = {0};
+    struct pb_job job;
+    int rc = pb_intake_claim(&daemon->intake, file, &err, &job);
+    if (rc == -EAGAIN)
+        return rc;
+    if (rc != 0) {
+        pb_log(PB_LOG_ERROR, "inbox: %s stays: %s", file->name, err.msg);
+        return rc;
+    }
+    daemon->metrics.jobs[PB_JOB_ACCEPTED]++;
+    pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job.id, job.name,
+           (unsigned long long)file->size);
+    on_change(daemon, &job);
+    pb_job_fini(&job);
+    pb_runner_kick(daemon->methods.runner);
+    return 0;
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    char text[120];
+    pb_notify_watchdog();
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    if (daemon->ready) {
+        pb_notify_status(text);
+        return;
+    }
+    daemon->ready = true;
+    pb_notify_ready(text);
+    pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
+           text);
+}
+
+static void reload(struct daemon *daemon)
+{
+    char text[120];
+    struct pb_err err = {0};
+    pb_notify_reloading();
+    struct pb_config *config = load(daemon->options->config);
+    if (config != NULL && pb_reload_dirs(daemon->config, config, &daemon->dirs, &err) != 0) {
+        log_err(&err);
+        pb_config_destroy(config);
+        config = NULL;
+    }
+    if (config == NULL) {
+        pb_log(PB_LOG_ERROR, "reload: refused; the config as it was stays in use");
+    } else {
+        struct pb_config *old = daemon->config;
+        daemon->config = config;
+        daemon->intake.config = config;
+        pb_runner_set_config(daemon->methods.runner, config);
+        pb_watch_set_times(daemon->methods.watch, config->service.settle_ms,
+                           config->service.rescan_ms);
+        pb_config_destroy(old);
+        pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
+    }
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_ready(text);
+}
+
+static void on_drained(void *user)
+{
+    struct daemon *daemon = user;
+    pb_status_stop(daemon->methods.status);
+    daemon->methods.status = NULL;
+    pb_runner_destroy(daemon->methods.runner);
+    daemon->methods.runner = NULL;
+    for (int i = 0; i < N_SIGNALS; i++)
+        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    uv_close((uv_handle_t *)&daemon->beat, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *daemon = handle->data;
+    if (daemon->methods.stopping)
+        return;
+    if (number == SIGHUP) {
+        reload(daemon);
+        return;
+    }
+    pb_log(PB_LOG_NOTICE, "stopping: signal %d", number);
+    pb_notify_stopping();
+    daemon->methods.stopping = true;
+    pb_watch_stop(daemon->methods.watch);
+    daemon->methods.watch = NULL;
+    pb_runner_drain(daemon->methods.runner, on_drained, daemon);
+}
+
+static int remove_leftover(void *user, struct pb_job *job)
+{
+    pb_dirs_remove_leftover(user, job->scene);
+    return 0;
+}
+
+static int open_store(struct daemon *daemon, struct pb_err *err)
+{
+    char moved[PB_FILES_PATH_BYTES];
+    int rc = pb_job_store_open(daemon->dirs.state, err, moved, &daemon->store);
+    if (rc == 0 && moved[0] != '\0')
+        pb_log(PB_LOG_ERROR,
+               "the job store was damaged and lies at %s now; a new one was started. Inputs in "
+               "work/ are taken up again; the list of old jobs is lost",
+               moved);
+    rc = rc ? rc
+            : pb_job_store_list(daemon->store, PB_JOB_MASK(PB_JOB_RUNNING), -1, remove_leftover,
+                                &daemon->dirs, err);
+    if (rc != 0)
+        return rc;
+    rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
+    if (rc > 0)
+        pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
+    daemon->intake = (struct pb_intake){daemon->store, &daemon->dirs, daemon->config};
+    rc = rc < 0 ? rc : pb_intake_adopt(&daemon->intake, err);
+    rc = rc < 0 ? rc : pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, err);
+    return rc < 0 ? rc : 0;
+}
+
+static int prepare(struct daemon *daemon, struct pb_err *err)
+{
+    char parent[PB_FILES_PATH_BYTES];
+    const struct pb_service_config *service = &daemon->config->service;
+    int rc = pb_dirs_lock_state(service->state, err, &daemon->lock_fd);
+    rc = rc ? rc : pb_dirs_prepare(service, err, &daemon->dirs);
+    rc = rc ? rc : open_store(daemon, err);
+    if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    (void)snprintf(parent, sizeof parent, "%s", service->socket);
+    char *slash = strrchr(parent, '/');
+    if (rc == 0 && slash != NULL && slash != parent) {
+        *slash = '\0';
+        rc = pb_files_make_directory(parent, "socket's", err);
+    }
+    return rc;
+}
+
+static int start(struct daemon *daemon, struct pb_err *err)
+{
+    struct pb_methods *methods = &daemon->methods;
+    *methods = (struct pb_methods){.intake = &daemon->intake,
+                                   .metrics = &daemon->metrics,
+                                   .socket = daemon->socket,
+                                   .start_wall_ms = pb_clock_wall_ms()};
+    struct pb_status_options status = {&daemon->loop, daemon->socket, pb_methods_serve, methods};
+    int rc = pb_status_start(&status, err, &methods->status);
+    struct pb_runner_options runner = {
+        .loop = &daemon->loop,
+        .store = daemon->store,
+        .dirs = &daemon->dirs,
+        .config = daemon->config,
+        .worker = daemon->options->worker ? daemon->options->worker : SELF,
+        .metrics = &daemon->metrics,
+        .on_change = on_change,
+        .user = daemon,
+    };
+    rc = rc ? rc : pb_runner_create(&runner, err, &methods->runner);
+    struct pb_watch_options watch = {&daemon->loop,
+                                     daemon->dirs.inbox,
+                                     daemon->config->service.settle_ms,
+                                     daemon->config->service.rescan_ms,
+                                     on_take,
+                                     daemon};
+    rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
+    if (rc != 0) {
+        pb_runner_destroy(methods->runner);
+        pb_status_stop(methods->status);
+        return rc;
+    }
+    static const int numbers[N_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < N_SIGNALS; i++) {
+        (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+    int64_t beat_ms = pb_notify_watchdog_ms();
+    if (beat_ms == 0 || beat_ms > BEAT_MS)
+        beat_ms = BEAT_MS;
+    (void)uv_timer_init(&daemon->loop, &daemon->beat);
+    daemon->beat.data = daemon;
+    pb_runner_set_config(methods->runner, daemon->config);
+    (void)uv_timer_start(&daemon->beat, on_beat, 1, (uint64_t)beat_ms);
+    return 0;
+}
+
+int pb_daemon_run(const struct pb_daemon_options *options)
+{
+    int code = PB_DAEMON_EXIT_FAILED;
+    struct pb_err err = {0};
+    (void)signal(SIGPIPE, SIG_IGN);
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    if (daemon == NULL)
+        return code;
+    daemon->options = options;
+    daemon->lock_fd = -1;
+    daemon->config = load(options->config);
+    if (daemon->config == NULL) {
+        free(daemon);
+        return PB_DAEMON_EXIT_CONFIG;
+    }
+    pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
+    (void)uv_loop_init(&daemon->loop);
+    int rc = prepare(daemon, &err);
+    rc = rc ? rc : start(daemon, &err);
+    if (rc != 0)
+        log_err(&err);
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&daemon->loop) != 0)
+        pb_log(PB_LOG_ERROR, "stopping: handles are left open");
+    else if (rc == 0)
+        code = PB_DAEMON_EXIT_OK;
+    pb_job_store_close(daemon->store);
+    if (daemon->lock_fd >= 0)
+        (void)close(daemon->lock_fd);
+    pb_config_destroy(daemon->config);
+    free(daemon->socket);
+    free(daemon);
+    if (code == PB_DAEMON_EXIT_OK)
+        pb_log(PB_LOG_NOTICE, "stopped");
+    return code;
+}

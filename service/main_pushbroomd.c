@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * pushbroomd: the service. Two options are left out of --help: --worker, which the service starts
+ * itself with, and --worker-command, by which tests put another program in the worker's place. */
+#include "service/daemon.h"
+#include "service/log.h"
+#include "service/worker.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static const char help[] =
+    "Usage: pushbroomd --config FILE [--check] [--verbose]\n"
+    "\n"
+    "Runs every GeoTIFF that appears in the inbox through a pipeline and publishes the products.\n"
+    "\n"
+    "  -c, --config FILE  the configuration (YAML); default " PB_DAEMON_CONFIG "\n"
+    "      --check        check the configuration and leave: 0 it is fine, 2 it is not\n"
+    "  -v, --verbose      log more\n"
+    "  -V, --version      print the version\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Signals: SIGTERM stops within 10 s (running jobs are put back), SIGHUP reads the\n"
+    "configuration again. 'pushbroom status' shows what it is doing.\n";
+
+enum { OPTION_CHECK = 256, OPTION_WORKER, OPTION_WORKER_COMMAND };
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+    {"worker", no_argument, NULL, OPTION_WORKER},
+    {"worker-command", required_argument, NULL, OPTION_WORKER_COMMAND},
+    {NULL, 0, NULL, 0},
+};
+
+int main(int argc, char **argv)
+{
+    struct pb_daemon_options daemon = {.config = PB_DAEMON_CONFIG};
+    enum pb_log_level level = PB_LOG_INFO;
+    bool check = false;
+    int option;
+    while ((option = getopt_long(argc, argv, "c:vVh", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            daemon.config = optarg;
+            break;
+        case OPTION_CHECK:
+            check = true;
+            break;
+        case 'v':
+            level = PB_LOG_DEBUG;
+            break;
+        case 'V':
+            (void)printf("pushbroomd %s\n", PB_VERSION);
+            return PB_DAEMON_EXIT_OK;
+        case 'h':
+            (void)fputs(help, stdout);
+            return PB_DAEMON_EXIT_OK;
+        case OPTION_WORKER:
+            return pb_worker_main();
+        case OPTION_WORKER_COMMAND:
+            daemon.worker = optarg;
+            break;
+        default:
+            (void)fputs("Try 'pushbroomd --help'.\n", stderr);
+            return PB_DAEMON_EXIT_CONFIG;
+        }
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "pushbroomd: '%s' is one argument too many; try --help\n",
+                      argv[optind]);
+        return PB_DAEMON_EXIT_CONFIG;
+    }
+    if (check)
+        return pb_daemon_check(daemon.config);
+    pb_log_init(level);
+    return pb_daemon_run(&daemon);
+}

@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_NOTIFY_H
+#define PB_NOTIFY_H
+/* Tells systemd how the service is (sd_notify). Without systemd every call does nothing. The
+ * watchdog is fed from the loop alone, so that a loop that hangs is noticed. Thread: loop. */
+#include <stdint.h>
+
+void pb_notify_ready(const char *status);
+void pb_notify_status(const char *status);
+void pb_notify_reloading(void); /* end it with pb_notify_ready */
+void pb_notify_stopping(void);
+void pb_notify_watchdog(void);
+/* How often the watchdog wants to be fed, half its limit; 0 = there is none. */
+int64_t pb_notify_watchdog_ms(void);
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The queue is the store: the oldest accepted job whose scene is not running already (two runs of
+ * one scene would publish into one directory). A change of state is stored before anything visible
+ * follows from it, so that a restart repeats work at most.
+ * A tick of 100 ms runs only while there is something to time. */
+#include "service/runner.h"
+
+#include "service/clock.h"
+#include "service/dispose.h"
+#include "service/log.h"
+#include "service/runner_place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS          100
+#define BACK_OFF_MS      1000
+#define BATCH            16
+#define PRUNE_EVERY      32
+#define NEARLY_DONE_MS   4000
+#define DRAIN_FINISH_MS  5000
+#define DRAIN_CANCEL_MS  2000
+#define DRAIN_LEAVE_MS   1500
+#define EXTRA_STARTS_MAX 8 /* of a job, over max_attempts, before it is taken for a poison */
+
+static void on_tick(uv_timer_t *timer);
+
+static void wake(struct pb_runner *runner)
+{
+    if (!uv_is_active((uv_handle_t *)&runner->tick))
+        (void)uv_timer_start(&runner->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+int64_t pb_runner_busy(const struct pb_runner *runner)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        n += runner->places[i].busy;
+    return n;
+}
+
+int64_t pb_runner_workers(const struct pb_runner *runner)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        n += runner->places[i].proc != NULL;
+    return n;
+}
+
+static void log_end(const struct pb_job *job)
+{
+    if (job->status == PB_JOB_SUCCESSFUL)
+        pb_log(PB_LOG_NOTICE, "job %s: %s done in %.1f s on %s", job->id, job->name,
+               (double)(job->finished_ms - job->started_ms) / 1000,
+               job->device[0] ? job->device : "?");
+    else
+        pb_log(PB_LOG_WARNING, "job %s: %s %s: %s: %s", job->id, job->name,
+               pb_job_status_name(job->status), job->error.code, job->error.message);
+}
+
+static void store(struct pb_runner *runner, const struct pb_job *job)
+{
+    struct pb_err err = {0};
+    if (pb_job_store_update(runner->options.store, job, &err) != 0)
+        pb_log(PB_LOG_ERROR, "job %s: %s; a restart will show its last stored state", job->id,
+               err.msg);
+}
+
+void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
+{
+    struct pb_err err = {0};
+    if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
+        pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
+    if (status != PB_JOB_SUCCESSFUL)
+        pb_dirs_remove_leftover(runner->options.dirs, job->scene);
+    store(runner, job);
+    if (pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &err) == 0)
+        store(runner, job);
+    else
+        pb_log(PB_LOG_ERROR, "job %s: %s; the next start tries again", job->id, err.msg);
+    pb_metrics_finished(runner->options.metrics, job);
+    log_end(job);
+    if (++runner->finished % PRUNE_EVERY == 0)
+        (void)pb_job_store_prune(runner->options.store, runner->config->service.keep_jobs, NULL);
+    runner->options.on_change(runner->options.user, job);
+}
+
+void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
+{
+    pb_dirs_remove_leftover(runner->options.dirs, job->scene);
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    store(runner, job);
+    pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);
+    runner->options.on_change(runner->options.user, job);
+}
+
+static bool may_start(void *user, const struct pb_job *job)
+{
+    const struct pb_runner *runner = user;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        const struct pb_place *place = &runner->places[i];
+        if (place->busy &&
+            (strcmp(place->job.scene, job->scene) == 0 || strcmp(place->job.id, job->id) == 0))
+            return false;
+    }
+    return true;
+}
+
+/* An idle worker if there is one, else a place without a worker. */
+static struct pb_place *free_place(struct pb_runner *runner)
+{
+    struct pb_place *empty = NULL;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        struct pb_place *place = &runner->places[i];
+        if (place->busy || place->leaving)
+            continue;
+        if (place->proc != NULL)
+            return place;
+        if (empty == NULL)
+            empty = place;
+    }
+    return empty;
+}
+
+/* Jobs that cannot run at all get their error here. */
+static bool is_runnable(struct pb_runner *runner, struct pb_job *job)
+{
+    const struct pb_config *config = runner->config;
+    int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
+    if (job->attempts > starts_max) {
+        pb_job_fail(job, PB_E_JOB_CRASHED, "the service itself ended %d times while this job ran",
+                    job->attempts - 1);
+        return false;
+    }
+    if (job->pipeline[0] != '\0' && pb_config_pipeline(config, job->pipeline) != NULL)
+        return true;
+    if (job->pipeline[0] != '\0' && !job->owned) {
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
+                    job->pipeline, config->path);
+        return false;
+    }
+    const struct pb_pipeline_config *pipeline = pb_config_match(config, job->name);
+    if (pipeline == NULL) {
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
+                    config->path, job->name);
+        return false;
+    }
+    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    return true;
+}
+
+/* Starts the job (taken) at the place. False: admission pauses; the job is still accepted. */
+static bool start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job)
+{
+    struct pb_err err = {0};
+    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    if (!is_runnable(runner, job)) {
+        pb_runner_finish(runner, job, PB_JOB_FAILED);
+        pb_job_fini(job);
+        return true;
+    }
+    int rc = place->proc ? 0 : pb_place_start_worker(place, &err);
+    rc = rc ? rc : pb_job_store_update(runner->options.store, job, &err);
+    if (rc != 0) {
+        pb_log(PB_LOG_ERROR, "job %s waits: %s", job->id, err.msg);
+        pb_job_fini(job);
+        return false;
+    }
+    runner->options.metrics->jobs[PB_JOB_RUNNING]++;
+    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
+           pb_worker_proc_pid(place->proc));
+    pb_place_run(place, job);
+    return true;
+}
+
+void pb_runner_kick(struct pb_runner *runner)
+{
+    struct pb_job job;
+    int64_t now = pb_clock_mono_ms();
+    wake(runner);
+    if (runner->retry_at_ms > now)
+        return;
+    runner->retry_at_ms = 0;
+    for (int i = 0; runner->drain_ms == 0 && runner->retry_at_ms == 0 &&
+                    pb_runner_busy(runner) < runner->config->service.parallel_jobs;
+         i++) {
+        struct pb_err err = {0};
+        struct pb_place *place = free_place(runner);
+        int rc =
+            place ? pb_job_store_next(runner->options.store, may_start, runner, &err, &job) : 0;
+        if (rc == 0)
+            break;
+        if (rc < 0)
+            pb_log(PB_LOG_ERROR, "%s", err.msg);
+        if (rc < 0 || !start(runner, place, &job))
+            runner->retry_at_ms = now + BACK_OFF_MS;
+        else if (i == BATCH) /* a crowd that no pipeline fits must not hold up the loop */
+            runner->retry_at_ms = now + 1;
+    }
+}
+
+/* Lets idle workers go that are more than the config wants. */
+static void trim(struct pb_runner *runner, int64_t most)
+{
+    int64_t n = pb_runner_workers(runner);
+    for (int i = PB_RUNNER_PLACES_MAX - 1; i >= 0 && n > most; i--) {
+        struct pb_place *place = &runner->places[i];
+        if (place->proc == NULL || place->busy)
+            continue;
+        n--;
+        if (!place->leaving) {
+            place->leaving = true;
+            place->kill_at_ms = pb_clock_mono_ms() + DRAIN_LEAVE_MS;
+            pb_worker_proc_close_stdin(place->proc);
+        }
+    }
+}
+
+static bool is_nearly_done(const struct pb_job *job)
+{
+    if (job->progress <= 0)
+        return false;
+    int64_t spent_ms = pb_clock_wall_ms() - job->started_ms;
+    return spent_ms * (100 - job->progress) / job->progress <= NEARLY_DONE_MS ||
+           strcmp(job->stage, "publish") == 0;
+}
+
+static void drain_tick(struct pb_runner *runner, int64_t now)
+{
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        struct pb_place *place = &runner->places[i];
+        bool time_over = now - runner->drain_ms >= DRAIN_FINISH_MS;
+        if (!place->busy)
+            continue;
+        if (place->ending == PB_ENDING_NONE && (time_over || !is_nearly_done(&place->job)))
+            pb_place_end(place, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
+        if (time_over && place->kill_at_ms > now + DRAIN_CANCEL_MS)
+            place->kill_at_ms = now + DRAIN_CANCEL_MS;
+    }
+    if (pb_runner_busy(runner) > 0)
+        return;
+    trim(runner, 0);
+    if (pb_runner_workers(runner) == 0 && runner->drained != NULL) {
+        void (*drained)(void *user) = runner->drained;
+        runner->drained = NULL;
+        drained(runner->drained_user);
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct pb_runner *runner = timer->data;
+    int64_t now = pb_clock_mono_ms();
+    bool wanted = runner->retry_at_ms > 0 || runner->drain_ms > 0;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        struct pb_place *place = &runner->places[i];
+        pb_place_tick(place, now);
+        wanted = wanted || place->busy || place->kill_at_ms > 0;
+    }
+    if (runner->drain_ms > 0)
+        drain_tick(runner, now);
+    else if (runner->retry_at_ms > 0)
+        pb_runner_kick(runner);
+    trim(runner, runner->drain_ms > 0 ? 0 : runner->config->service.parallel_jobs);
+    if (!wanted)
+        (void)uv_timer_stop(timer);
+}
+
+void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user)
+{
+    runner->drain_ms = pb_clock_mono_ms();
+    runner->drained = done;
+    runner->drained_user = user;
+    wake(runner);
+}
+
+const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id)
+{
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        if (runner->places[i].busy && strcmp(runner->places[i].job.id, id) == 0)
+            return &runner->places[i].job;
+    }
+    return NULL;
+}
+
+static int state_error(const struct pb_job *job, const char *verb, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_JOB_STATE, "job %s is %s and cannot be %s", job->id,
+                   pb_job_status_name(job->status), verb);
+}
+
+int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *err)
+{
+    struct pb_job job;
+    int rc = pb_job_store_find(runner->options.store, id, err, &job);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        struct pb_place *place = &runner->places[i];
+        if (place->busy && strcmp(place->job.id, job.id) == 0) {
+            pb_place_end(place, PB_ENDING_CANCEL, PB_PLACE_CANCEL_MS);
+            pb_job_fini(&job);
+            return 0;
+        }
+    }
+    if (job.status == PB_JOB_ACCEPTED) {
+        pb_job_fail(&job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
+        pb_runner_finish(runner, &job, PB_JOB_DISMISSED);
+    } else {
+        rc = state_error(&job, "cancelled", err);
+    }
+    pb_job_fini(&job);
+    return rc;
+}
+
+int pb_runner_retry(struct pb_runner *runner, const char *id, struct pb_err *err)
+{
+    struct pb_job job;
+    int rc = pb_job_store_find(runner->options.store, id, err, &job);
+    if (rc != 0)
+        return rc;
+    if (job.status == PB_JOB_RUNNING || !pb_job_may(job.status, PB_JOB_ACCEPTED))
+        rc = state_error(&job, "retried", err);
+    rc = rc ? rc : pb_dispose_restore(&job, runner->options.dirs, err);
+    if (rc == 0) {
+        (void)pb_job_move(&job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+        rc = pb_job_store_update(runner->options.store, &job, err);
+    }
+    if (rc == 0) {
+        pb_log(PB_LOG_NOTICE, "job %s: waits to run again", job.id);
+        runner->options.on_change(runner->options.user, &job);
+    }
+    pb_job_fini(&job);
+    pb_runner_kick(runner);
+    return rc;
+}
+
+uint64_t pb_runner_planned_bytes(const struct pb_runner *runner)
+{
+    return runner->planned_bytes;
+}
+
+const char *pb_runner_device(const struct pb_runner *runner, const char **out_why)
+{
+    *out_why = runner->device_why;
+    return runner->device;
+}
+
+void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config)
+{
+    struct pb_err err = {0};
+    runner->config = config;
+    struct pb_place *place = free_place(runner);
+    if (place == NULL || pb_runner_busy(runner) > 0)
+        return; /* a worker that runs a job says its device by itself */
+    if (place->proc == NULL && pb_place_start_worker(place, &err) != 0)
+        pb_log(PB_LOG_ERROR, "%s", err.msg);
+    else
+        pb_place_ask_device(place);
+    pb_runner_kick(runner);
+}
+
+int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
+                     struct pb_runner **out_runner)
+{
+    struct pb_runner *runner = calloc(1, sizeof *runner);
+    if (runner == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    runner->options = *options;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        runner->places[i].runner = runner;
+    (void)uv_timer_init(options->loop, &runner->tick);
+    runner->tick.data = runner;
+    runner->config = options->config;
+    *out_runner = runner;
+    return 0;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void pb_runner_destroy(struct pb_runner *runner)
+{
+    if (runner == NULL)
+        return;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        pb_worker_proc_destroy(runner->places[i].proc);
+        if (runner->places[i].busy)
+            pb_job_fini(&runner->places[i].job);
+    }
+    uv_close((uv_handle_t *)&runner->tick, on_close);
+}

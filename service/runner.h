@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUNNER_H
+#define PB_RUNNER_H
+/* Runs jobs: takes the oldest accepted one whenever a place is free, gives it to a worker process,
+ * follows it, and puts its input away afterwards. A worker that dies, hangs or must be cancelled
+ * costs its job at most; the service goes on. The store holds every job, the runner only the
+ * running ones. Thread: loop. */
+#include "config/config.h"
+#include "service/dirs.h"
+#include "service/job_store.h"
+#include "service/metrics.h"
+
+#include <uv.h>
+
+#define PB_RUNNER_PLACES_MAX 64
+
+struct pb_runner;
+
+struct pb_runner_options {
+    uv_loop_t *loop;
+    struct pb_job_store *store;     /* borrowed, as all below, until destroy */
+    const struct pb_dirs *dirs;     /* may change between calls into the loop */
+    const struct pb_config *config; /* until set_config */
+    const char *worker;             /* program that runs as `worker --worker` */
+    struct pb_metrics *metrics;
+    /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
+     * status, which come at once. */
+    void (*on_change)(void *user, const struct pb_job *job);
+    void *user;
+};
+
+int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
+                     struct pb_runner **out_runner);
+/* From now on new jobs use this config; running ones go on with theirs. Asks a worker for the
+ * device. The first call starts the work. */
+void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
+/* Something may be there to run. */
+void pb_runner_kick(struct pb_runner *runner);
+
+/* The running job of exactly that id with its live progress, or NULL. */
+const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id);
+/* Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
+int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *err);
+/* A failed or dismissed job waits to run again, its input back from quarantine. */
+int pb_runner_retry(struct pb_runner *runner, const char *id, struct pb_err *err);
+
+int64_t pb_runner_busy(const struct pb_runner *runner);
+int64_t pb_runner_workers(const struct pb_runner *runner);
+uint64_t pb_runner_planned_bytes(const struct pb_runner *runner);
+/* What a worker found: "cpu", "cuda:0", or "" as long as it is not known; *out_why says in a line
+ * why `auto` fell back, or why the demanded device is not there. Borrowed. */
+const char *pb_runner_device(const struct pb_runner *runner, const char **out_why);
+
+/* Takes no more jobs. Running ones that are nearly done get 5 s, the others are put back at once;
+ * then the workers leave, and done is called from the loop. All within 9 s. */
+void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user);
+/* After drain, or when nothing was started. NULL is fine. */
+void pb_runner_destroy(struct pb_runner *runner);
+#endif

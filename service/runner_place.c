@@ -1,0 +1,322 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/runner_place.h"
+
+#include "service/clock.h"
+#include "service/json.h"
+#include "service/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void notify(struct pb_place *place)
+{
+    place->changed = false;
+    place->notified_ms = pb_clock_mono_ms();
+    place->runner->options.on_change(place->runner->options.user, &place->job);
+}
+
+/* The place is free before the job is finished: what finishing wakes may use it. */
+static struct pb_job release(struct pb_place *place)
+{
+    struct pb_job job = place->job;
+    memset(&place->job, 0, sizeof place->job);
+    place->busy = place->changed = false;
+    place->ending = PB_ENDING_NONE;
+    place->kill_at_ms = 0;
+    return job;
+}
+
+static void finish(struct pb_place *place, enum pb_job_status status)
+{
+    struct pb_job job = release(place);
+    pb_runner_finish(place->runner, &job, status);
+    pb_job_fini(&job);
+    pb_runner_kick(place->runner);
+}
+
+static void dismiss(struct pb_place *place)
+{
+    pb_job_fail(&place->job, PB_E_JOB_DISMISSED, "cancelled on request");
+    finish(place, PB_JOB_DISMISSED);
+}
+
+static void put_back(struct pb_place *place, bool attempt_counts)
+{
+    struct pb_job job = release(place);
+    if (!attempt_counts)
+        job.attempts--;
+    pb_runner_put_back(place->runner, &job);
+    pb_job_fini(&job);
+    pb_runner_kick(place->runner);
+}
+
+static int64_t positive(const struct pb_json_value *line, const char *key, int64_t otherwise)
+{
+    int64_t value = otherwise;
+    (void)pb_json_get_int(line, key, &value);
+    return value < 0 ? otherwise : value;
+}
+
+static int percent(const struct pb_job *job)
+{
+    if (job->tiles_total <= 0)
+        return 0;
+    int64_t done = job->tiles_done < job->tiles_total ? job->tiles_done : job->tiles_total;
+    return (int)(done * 99 / job->tiles_total); /* 100 is said when the products are there */
+}
+
+static void take_progress(struct pb_place *place, const struct pb_json_value *line)
+{
+    struct pb_job *job = &place->job;
+    struct pb_job before = *job;
+    const char *stage = pb_json_get_text(line, "stage");
+    const char *device = pb_json_get_text(line, "device");
+    if (stage != NULL)
+        (void)snprintf(job->stage, sizeof job->stage, "%s", stage);
+    if (device != NULL)
+        (void)snprintf(job->device, sizeof job->device, "%s", device);
+    job->tiles_total = positive(line, "tiles_total", job->tiles_total);
+    job->tiles_done = positive(line, "tiles_done", job->tiles_done);
+    job->bytes_read = positive(line, "bytes_read", job->bytes_read);
+    job->bytes_written = positive(line, "bytes_written", job->bytes_written);
+    job->elapsed_ms = positive(line, "elapsed_ms", job->elapsed_ms);
+    job->progress = percent(job);
+    if (strcmp(before.stage, job->stage) != 0 || before.tiles_done != job->tiles_done ||
+        before.bytes_read != job->bytes_read || before.bytes_written != job->bytes_written) {
+        place->moved_ms = pb_clock_mono_ms();
+        job->updated_ms = pb_clock_wall_ms();
+    }
+    if (pb_clock_mono_ms() - place->notified_ms >= PB_PLACE_NOTIFY_MS)
+        notify(place);
+    else
+        place->changed = true;
+}
+
+static void set_source(char **field, const struct pb_json_value *value)
+{
+    /* Without memory for it the job is still done; its details are missing. */
+    (void)pb_job_set(field, value ? pb_json_source(value) : NULL);
+}
+
+static void take_done(struct pb_place *place, const struct pb_json_value *line)
+{
+    struct pb_job *job = &place->job;
+    const struct pb_json_value *products = pb_json_get(line, "products", NULL);
+    const struct pb_json_value *report = pb_json_get(line, "report", NULL);
+    const char *device = pb_json_get_text(report, "device");
+    set_source(&job->products, pb_json_is_array(products) ? products : NULL);
+    set_source(&job->report, pb_json_is_object(report) ? report : NULL);
+    (void)pb_job_set(&job->directory, pb_json_get_text(line, "directory"));
+    if (device != NULL)
+        (void)snprintf(job->device, sizeof job->device, "%s", device);
+    job->elapsed_ms = positive(report, "elapsed_ms", job->elapsed_ms);
+    if (job->tiles_total > 0)
+        job->tiles_done = job->tiles_total;
+    place->runner->planned_bytes =
+        (uint64_t)positive(report, "memory_bytes", (int64_t)place->runner->planned_bytes);
+    finish(place, PB_JOB_SUCCESSFUL);
+}
+
+static void take_failed(struct pb_place *place, const struct pb_json_value *line)
+{
+    const struct pb_json_value *error = pb_json_get(line, "error", NULL);
+    if (place->ending == PB_ENDING_CANCEL) {
+        dismiss(place);
+    } else if (place->ending == PB_ENDING_PUT_BACK) {
+        put_back(place, false);
+    } else {
+        pb_job_fail_words(&place->job, pb_json_get_text(error, "code"),
+                          pb_json_get_text(error, "message"), pb_json_get_text(error, "hint"));
+        finish(place, PB_JOB_FAILED);
+    }
+}
+
+static void take_device(struct pb_place *place, const struct pb_json_value *line)
+{
+    struct pb_runner *runner = place->runner;
+    const char *device = pb_json_get_text(line, "device"), *why = pb_json_get_text(line, "why");
+    (void)snprintf(runner->device, sizeof runner->device, "%s", device ? device : "");
+    (void)snprintf(runner->device_why, sizeof runner->device_why, "%s", why ? why : "");
+    bool has_why = runner->device_why[0] != '\0';
+    if (runner->device[0] == '\0')
+        pb_log(PB_LOG_ERROR, "device: %s", has_why ? runner->device_why : "none");
+    else
+        pb_log(PB_LOG_NOTICE, "device: %s%s%s", runner->device, has_why ? ": " : "",
+               runner->device_why);
+}
+
+static void on_line(void *user, const char *text, size_t bytes)
+{
+    struct pb_place *place = user;
+    struct pb_json_value *line = NULL;
+    const char *event = NULL;
+    if (pb_json_parse(text, bytes, PB_WORKER_LINE_MAX, &line) == 0)
+        event = pb_json_get_text(line, "event");
+    if (event != NULL && strcmp(event, "device") == 0) {
+        take_device(place, line);
+    } else if (event != NULL && place->busy && strcmp(event, "progress") == 0) {
+        take_progress(place, line);
+    } else if (event != NULL && place->busy && strcmp(event, "done") == 0) {
+        take_done(place, line);
+    } else if (event != NULL && place->busy && strcmp(event, "failed") == 0) {
+        take_failed(place, line);
+    } else if (place->proc != NULL && (event == NULL || strcmp(event, "progress") != 0)) {
+        pb_log(PB_LOG_ERROR, "worker %d: says what cannot be understood: %.200s",
+               pb_worker_proc_pid(place->proc), text);
+        pb_worker_proc_kill(place->proc);
+    }
+    pb_json_release(line);
+}
+
+static void crashed(struct pb_place *place, const char *how)
+{
+    struct pb_job *job = &place->job;
+    int attempts_max = place->runner->config->service.max_attempts;
+    bool killed = strncmp(how, "signal 9 ", 9) == 0;
+    place->runner->options.metrics->worker_deaths++;
+    pb_log(PB_LOG_ERROR, "job %s: its worker ended with %s%s (attempt %d of %d)", job->id, how,
+           killed ? ", which may be the kernel out of memory" : "", job->attempts, attempts_max);
+    if (job->attempts < attempts_max) {
+        put_back(place, true);
+        return;
+    }
+    pb_job_fail(job, PB_E_JOB_CRASHED,
+                "the worker ended with %s%s in stage %s at tile %lld of %lld, attempt %d of %d",
+                how, killed ? " (perhaps out of memory: see dmesg)" : "",
+                job->stage[0] ? job->stage : "plan", (long long)job->tiles_done,
+                (long long)job->tiles_total, job->attempts, attempts_max);
+    finish(place, PB_JOB_FAILED);
+}
+
+static void stalled(struct pb_place *place)
+{
+    struct pb_job *job = &place->job;
+    pb_job_fail(job, PB_E_JOB_STALLED,
+                "no progress for %lld s in stage %s at tile %lld of %lld; the worker was ended",
+                (long long)(place->runner->config->service.stall_ms / 1000),
+                job->stage[0] ? job->stage : "plan", (long long)job->tiles_done,
+                (long long)job->tiles_total);
+    finish(place, PB_JOB_FAILED);
+}
+
+static void on_end(void *user, const char *how)
+{
+    struct pb_place *place = user;
+    bool expected = place->leaving;
+    int pid = pb_worker_proc_pid(place->proc);
+    pb_worker_proc_destroy(place->proc);
+    place->proc = NULL;
+    place->leaving = false;
+    if (!place->busy) {
+        place->kill_at_ms = 0;
+        if (!expected)
+            pb_log(PB_LOG_WARNING, "worker %d: ended without a job with %s", pid, how);
+        pb_runner_kick(place->runner);
+        return;
+    }
+    switch (place->ending) {
+    case PB_ENDING_NONE:
+        crashed(place, how);
+        break;
+    case PB_ENDING_CANCEL:
+        dismiss(place);
+        break;
+    case PB_ENDING_STALL:
+        stalled(place);
+        break;
+    case PB_ENDING_PUT_BACK:
+        put_back(place, false);
+        break;
+    }
+}
+
+int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
+{
+    struct pb_worker_proc_handlers handlers = {on_line, on_end, place};
+    int rc = pb_worker_proc_start(place->runner->options.loop, place->runner->options.worker,
+                                  &handlers, err, &place->proc);
+    if (rc == 0)
+        place->runner->options.metrics->worker_starts++;
+    return rc;
+}
+
+static void send_line(struct pb_place *place, struct pb_json *json)
+{
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    /* A worker that was not told its work is ended, and its end says the rest. */
+    if (text == NULL || pb_worker_proc_send(place->proc, text, bytes) != 0)
+        pb_worker_proc_kill(place->proc);
+    pb_json_destroy(json);
+}
+
+static struct pb_json *command(struct pb_place *place, const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", name);
+    pb_json_string(json, "config", place->runner->config->text);
+    pb_json_string(json, "config_name", place->runner->config->path);
+    return json;
+}
+
+void pb_place_ask_device(struct pb_place *place)
+{
+    struct pb_json *json = command(place, "probe");
+    pb_json_end(json);
+    send_line(place, json);
+}
+
+void pb_place_run(struct pb_place *place, const struct pb_job *job)
+{
+    place->job = *job;
+    place->busy = true;
+    place->ending = PB_ENDING_NONE;
+    place->kill_at_ms = 0;
+    place->moved_ms = pb_clock_mono_ms();
+    struct pb_json *json = command(place, "run");
+    pb_json_string(json, "job", job->id);
+    pb_json_string(json, "pipeline", job->pipeline);
+    pb_json_string(json, "input", job->input);
+    pb_json_string(json, "products", place->runner->options.dirs->products);
+    pb_json_string(json, "scene", job->scene);
+    pb_json_end(json);
+    send_line(place, json);
+    notify(place);
+}
+
+void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms)
+{
+    static const char cancel[] = "{\"cmd\":\"cancel\"}";
+    if (place->ending == PB_ENDING_NONE) {
+        if (grace_ms > 0)
+            (void)pb_worker_proc_send(place->proc, cancel, sizeof cancel - 1);
+        else
+            pb_worker_proc_kill(place->proc);
+    }
+    int64_t kill_at_ms = pb_clock_mono_ms() + grace_ms;
+    if (place->kill_at_ms == 0 || kill_at_ms < place->kill_at_ms)
+        place->kill_at_ms = kill_at_ms;
+    /* What a person asked for counts more than a shutdown, and a stall is known already. */
+    if (place->ending == PB_ENDING_NONE ||
+        (place->ending == PB_ENDING_PUT_BACK && ending == PB_ENDING_CANCEL))
+        place->ending = ending;
+}
+
+void pb_place_tick(struct pb_place *place, int64_t mono_ms)
+{
+    int64_t stall_ms = place->runner->config->service.stall_ms;
+    if (place->proc != NULL && place->kill_at_ms > 0 && mono_ms >= place->kill_at_ms)
+        pb_worker_proc_kill(place->proc);
+    if (!place->busy)
+        return;
+    if (place->changed && mono_ms - place->notified_ms >= PB_PLACE_NOTIFY_MS)
+        notify(place);
+    if (place->ending == PB_ENDING_NONE && stall_ms > 0 && mono_ms - place->moved_ms >= stall_ms) {
+        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,
+               (long long)(stall_ms / 1000));
+        pb_place_end(place, PB_ENDING_STALL, 0);
+    }
+}

@@ -1,0 +1,58 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUNNER_PLACE_H
+#define PB_RUNNER_PLACE_H
+/* Inside the runner: a place is one worker process and the job it runs. runner.c decides which job
+ * runs where; runner_place.c follows a job from the first line to the worker to its final state.
+ * Nobody else includes this. Thread: loop. */
+#include "service/runner.h"
+#include "service/worker_proc.h"
+
+#define PB_PLACE_NOTIFY_MS 200  /* between two progress events of a job */
+#define PB_PLACE_CANCEL_MS 5000 /* from a cancel line to SIGKILL */
+
+/* Why a running job is being ended from our side. */
+enum pb_ending { PB_ENDING_NONE, PB_ENDING_CANCEL, PB_ENDING_STALL, PB_ENDING_PUT_BACK };
+
+struct pb_place {
+    struct pb_runner *runner;
+    struct pb_worker_proc *proc; /* NULL = no process */
+    bool busy;                   /* `job` runs here */
+    bool leaving;                /* its stdin is closed */
+    bool changed;                /* there is news that on_change has not told */
+    enum pb_ending ending;
+    int64_t moved_ms;    /* monotonic time of the last progress */
+    int64_t notified_ms; /* of the last on_change */
+    int64_t kill_at_ms;  /* 0 = no end is near */
+    struct pb_job job;
+};
+
+struct pb_runner {
+    struct pb_runner_options options;
+    const struct pb_config *config;
+    struct pb_place places[PB_RUNNER_PLACES_MAX];
+    uv_timer_t tick;
+    int64_t retry_at_ms; /* admission waits until then after a system error; 0 = no */
+    int64_t drain_ms;    /* when drain was called; 0 = not */
+    void (*drained)(void *user);
+    void *drained_user;
+    unsigned finished;
+    char device[64], device_why[256];
+    uint64_t planned_bytes;
+};
+
+/* Starts the worker of an empty place. */
+int pb_place_start_worker(struct pb_place *place, struct pb_err *err);
+/* Hands the job (taken, already running and stored) to the place's worker. */
+void pb_place_run(struct pb_place *place, const struct pb_job *job);
+void pb_place_ask_device(struct pb_place *place);
+/* Cancels the running job for the given reason; its end comes through the worker. */
+void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
+/* Timeouts and withheld notifications; called by the runner's tick. */
+void pb_place_tick(struct pb_place *place, int64_t mono_ms);
+
+/* runner.c: moves a job to its final state, stores it, puts its input away, tells everybody. */
+void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
+/* runner.c: running -> accepted. */
+void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Two threads: the main thread talks (poll on stdin and on a wake-up descriptor, all writing), the
+ * job thread runs the pipeline. What libraries print on stdout must not end up between our lines:
+ * stdout is moved to another descriptor and 1 becomes a copy of stderr.
+ *
+ * A worker offers itself to the kernel's OOM killer first, so that a job that eats all memory costs
+ * that job and not the service. */
+#include "service/worker.h"
+
+#include "config/config.h"
+#include "config/json_writer.h"
+#include "pipeline/run.h"
+#include "service/clock.h"
+#include "service/json.h"
+#include "service/result_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES (8 * 1024 * 1024)
+#define PROGRESS_MS    200
+#define HEARTBEAT_MS   2000
+#define EXIT_WAIT_MS   3000
+
+struct worker {
+    int out, woken; /* the real stdout; eventfd written when the job thread is through */
+    char *line;
+    size_t n_line, room;
+    struct pb_config *config;
+    struct pb_json_value *command; /* of the running job; its strings are used by the thread */
+    bool busy;
+    pthread_t thread;
+    int64_t said_ms;
+    struct pb_run_progress said;
+    char device[64];
+    /* Shared with the job thread, under `lock`. */
+    pthread_mutex_t lock;
+    struct pb_run *run; /* while it can be asked and aborted */
+    bool cancelled;
+    struct pb_err err; /* written by the thread before it ends */
+    struct pb_json *done;
+};
+
+static void say(struct worker *worker, struct pb_json *json)
+{
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL)
+        _exit(1); /* the service takes it for a crash, which it is */
+    for (size_t at = 0; at < bytes + 1;) {
+        ssize_t n =
+            at < bytes ? write(worker->out, text + at, bytes - at) : write(worker->out, "\n", 1);
+        if (n < 0 && errno != EINTR)
+            _exit(1); /* nobody listens any more */
+        at += n > 0 ? (size_t)n : 0;
+    }
+    pb_json_destroy(json);
+}
+
+static struct pb_json *event(const struct worker *worker, const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "event", name);
+    if (worker->command != NULL)
+        pb_json_string(json, "job", pb_json_get_text(worker->command, "job"));
+    return json;
+}
+
+static void say_failed(struct worker *worker, const struct pb_err *err)
+{
+    struct pb_json *json = event(worker, "failed");
+    pb_result_print_err(json, "error", err);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+/* The config of the last command is kept: the next job has the same one, mostly. */
+static int use_config(struct worker *worker, const struct pb_json_value *command,
+                      struct pb_err *err)
+{
+    const char *text = pb_json_get_text(command, "config");
+    const char *name = pb_json_get_text(command, "config_name");
+    if (text == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
+    if (worker->config != NULL && strcmp(worker->config->text, text) == 0)
+        return 0;
+    pb_config_destroy(worker->config);
+    worker->config = NULL;
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    if (errors == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
+    if (rc != 0)
+        *err = errors->err[0];
+    free(errors);
+    return rc;
+}
+
+static void set_run(struct worker *worker, struct pb_run *run)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->run = run;
+    if (run != NULL && worker->cancelled)
+        pb_run_abort(run);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static int run_job(struct worker *worker, struct pb_err *err)
+{
+    const struct pb_json_value *command = worker->command;
+    const char *pipeline = pb_json_get_text(command, "pipeline");
+    struct pb_run_options options = {
+        .config = worker->config,
+        .pipeline = pb_config_pipeline(worker->config, pipeline),
+        .input = pb_json_get_text(command, "input"),
+        .products = pb_json_get_text(command, "products"),
+        .scene = pb_json_get_text(command, "scene"),
+    };
+    struct pb_run *run = NULL;
+    struct pb_run_result result;
+    if (options.pipeline == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
+    int rc = pb_run_create(&options, err, &run);
+    if (rc != 0)
+        return rc;
+    set_run(worker, run);
+    memset(&result, 0, sizeof result);
+    rc = pb_run_start(run, err);
+    rc = rc ? rc : pb_run_wait(run, -1, err);
+    rc = rc ? rc : pb_run_publish(run, err, &result);
+    set_run(worker, NULL);
+    if (rc == 0) {
+        worker->done = event(worker, "done");
+        pb_result_print(worker->done, &result);
+        pb_json_end(worker->done);
+    }
+    pb_run_destroy(run);
+    return rc;
+}
+
+static void *job_thread(void *user)
+{
+    struct worker *worker = user;
+    uint64_t one = 1;
+    int rc = run_job(worker, &worker->err);
+    if (rc != 0 && worker->err.code == PB_OK)
+        (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
+                      "the run ended: %s", strerror(-rc));
+    ssize_t n = write(worker->woken, &one, sizeof one);
+    (void)n; /* an eventfd takes 2^64 - 2 of them */
+    return NULL;
+}
+
+static bool is_run_complete(const struct pb_json_value *command)
+{
+    static const char *const needed[] = {"job", "config", "pipeline", "input", "products"};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (pb_json_get_text(command, needed[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void start_run(struct worker *worker, struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    char why[200];
+    worker->command = command;
+    worker->cancelled = false;
+    worker->done = NULL;
+    memset(&worker->err, 0, sizeof worker->err);
+    memset(&worker->said, 0, sizeof worker->said);
+    int rc = is_run_complete(command)
+                 ? use_config(worker, command, &err)
+                 : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
+    if (rc == 0 && worker->device[0] == '\0')
+        rc = pb_run_device(&worker->config->compute, worker->device, why, &err);
+    if (rc == 0 && pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
+        rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
+    worker->busy = rc == 0;
+    if (rc == 0)
+        return;
+    say_failed(worker, &err);
+    pb_json_release(command);
+    worker->command = NULL;
+}
+
+static void probe(struct worker *worker, const struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    char why[200] = "";
+    worker->device[0] = '\0';
+    int rc = worker->busy ? 0 : use_config(worker, command, &err);
+    if (rc == 0 && worker->config != NULL)
+        rc = pb_run_device(&worker->config->compute, worker->device, why, &err);
+    struct pb_json *json = event(worker, "device");
+    pb_json_string(json, "device", rc == 0 ? worker->device : "");
+    pb_json_string(json, "why", rc == 0 ? why : err.msg);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+static void cancel(struct worker *worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->cancelled = true;
+    if (worker->run != NULL)
+        pb_run_abort(worker->run);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static void obey(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_json_value *command = NULL;
+    const char *name = NULL;
+    if (pb_json_parse(text, bytes, LINE_MAX_BYTES, &command) == 0)
+        name = pb_json_get_text(command, "cmd");
+    if (name != NULL && strcmp(name, "run") == 0 && !worker->busy) {
+        start_run(worker, command);
+        return;
+    }
+    if (name != NULL && strcmp(name, "cancel") == 0)
+        cancel(worker);
+    else if (name != NULL && strcmp(name, "probe") == 0)
+        probe(worker, command);
+    else
+        (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+    pb_json_release(command);
+}
+
+/* False at the end of stdin. */
+static bool read_commands(struct worker *worker)
+{
+    if (worker->room - worker->n_line < 65536) {
+        size_t room = worker->room + 131072;
+        char *more = room <= LINE_MAX_BYTES ? realloc(worker->line, room) : NULL;
+        if (more == NULL)
+            return false;
+        worker->line = more;
+        worker->room = room;
+    }
+    ssize_t n =
+        read(STDIN_FILENO, worker->line + worker->n_line, worker->room - worker->n_line - 1);
+    if (n < 0 && errno == EINTR)
+        return true;
+    if (n <= 0)
+        return false;
+    worker->n_line += (size_t)n;
+    size_t start = 0;
+    char *end;
+    while ((end = memchr(worker->line + start, '\n', worker->n_line - start)) != NULL) {
+        size_t bytes = (size_t)(end - worker->line) - start;
+        *end = '\0';
+        obey(worker, worker->line + start, bytes);
+        start += bytes + 1;
+    }
+    memmove(worker->line, worker->line + start, worker->n_line - start);
+    worker->n_line -= start;
+    return true;
+}
+
+static void say_progress(struct worker *worker)
+{
+    struct pb_run_progress now = worker->said;
+    int64_t quiet_ms = pb_clock_mono_ms() - worker->said_ms;
+    (void)pthread_mutex_lock(&worker->lock);
+    if (worker->run != NULL)
+        pb_run_progress(worker->run, &now);
+    (void)pthread_mutex_unlock(&worker->lock);
+    const struct pb_run_progress *said = &worker->said;
+    bool moved = now.stage != said->stage || now.tiles_done != said->tiles_done ||
+                 now.bytes_read != said->bytes_read || now.bytes_written != said->bytes_written;
+    if (quiet_ms < (moved ? PROGRESS_MS : HEARTBEAT_MS))
+        return;
+    worker->said = now;
+    worker->said_ms += quiet_ms;
+    struct pb_json *json = event(worker, "progress");
+    pb_json_string(json, "stage", pb_stage_name(now.stage));
+    pb_json_int(json, "tiles_done", now.tiles_done);
+    pb_json_int(json, "tiles_total", now.tiles_total);
+    pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);
+    pb_json_int(json, "bytes_written", (int64_t)now.bytes_written);
+    pb_json_int(json, "elapsed_ms", now.elapsed_ms);
+    pb_json_string(json, "device", worker->device);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+static void end_run(struct worker *worker)
+{
+    (void)pthread_join(worker->thread, NULL);
+    worker->busy = false;
+    if (worker->done != NULL)
+        say(worker, worker->done);
+    else
+        say_failed(worker, &worker->err);
+    worker->done = NULL;
+    pb_json_release(worker->command);
+    worker->command = NULL;
+}
+
+/* The service is gone or lets us go: abort what runs, but never hang on it. */
+static int leave(struct worker *worker)
+{
+    struct pollfd ended = {.fd = worker->woken, .events = POLLIN};
+    cancel(worker);
+    if (worker->busy && poll(&ended, 1, EXIT_WAIT_MS) <= 0)
+        _exit(1);
+    if (worker->busy)
+        (void)pthread_join(worker->thread, NULL);
+    pb_json_destroy(worker->done);
+    pb_json_release(worker->command);
+    pb_config_destroy(worker->config);
+    free(worker->line);
+    return 0;
+}
+
+static void become_worker(struct worker *worker)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "pushbroom-work");
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* A terminal's ^C goes to the whole group; the service decides what becomes of us. */
+    (void)signal(SIGINT, SIG_IGN);
+    worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    worker->woken = eventfd(0, EFD_CLOEXEC);
+    (void)pthread_mutex_init(&worker->lock, NULL);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = write(fd, "500", 3);
+        (void)n;
+        (void)close(fd);
+    }
+}
+
+int pb_worker_main(void)
+{
+    static struct worker worker;
+    become_worker(&worker);
+    if (worker.out < 0 || worker.woken < 0)
+        return 1;
+    for (;;) {
+        struct pollfd watched[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                                    {.fd = worker.woken, .events = POLLIN}};
+        uint64_t count;
+        int rc = poll(watched, 2, worker.busy ? PROGRESS_MS : -1);
+        if (rc < 0 && errno != EINTR)
+            return 1;
+        if (worker.busy)
+            say_progress(&worker);
+        if (rc > 0 && watched[1].revents != 0 &&
+            read(worker.woken, &count, sizeof count) == (ssize_t)sizeof count)
+            end_run(&worker);
+        if (rc > 0 && watched[0].revents != 0 && !read_commands(&worker))
+            return leave(&worker);
+    }
+}

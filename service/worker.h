@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_H
+#define PB_WORKER_H
+/* The worker process: computes one job at a time for the service that started it, and stays for the
+ * next (its device context stays warm). Commands come as JSON lines on stdin:
+ *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene"}
+ *   {"cmd":"cancel"}
+ *   {"cmd":"probe","config","config_name"}             which device would be used
+ * and events leave as JSON lines on stdout:
+ *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
+ *    "elapsed_ms","device"}                            5 times a second while something moves, and
+ *                                                      once in 2 s as a sign of life
+ *   {"event":"done","job","directory","products":[...],"report":{...}}
+ *   {"event":"failed","job","error":{"code","message","hint"}}
+ *   {"event":"device","device","why"}
+ * The process ends with its service: by the end of stdin, and by the kernel if that dies. */
+
+/* Returns the exit code of the process. */
+int pb_worker_main(void);
+#endif
