@@ -318,11 +318,12 @@ static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_pr
                          : q->flip_rows               ? "rows reversed"
                          : q->flip_cols               ? "columns reversed"
                                                       : "as stored";
+    /* No colon in the keys: GDAL would cut them there. */
     const struct pb_png_text texts[] = {
         {"Title", q->env->scene},
         {"Software", "pushbroom " PB_VERSION},
-        {"pushbroom:stretch", stretch},
-        {"pushbroom:orientation", turned},
+        {"pushbroom.stretch", stretch},
+        {"pushbroom.orientation", turned},
     };
     struct pb_png_options options = {
         .width = (uint32_t)q->how.target_w,

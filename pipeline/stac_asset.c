@@ -143,8 +143,8 @@ static void write_statistics(struct pb_json *json, const struct pb_band_statisti
 {
     pb_json_object(json, "statistics");
     if (statistics->valid > 0) {
-        pb_json_number(json, "minimum", statistics->minimum);
-        pb_json_number(json, "maximum", statistics->maximum);
+        pb_json_float(json, "minimum", (float)statistics->minimum);
+        pb_json_float(json, "maximum", (float)statistics->maximum);
         pb_json_number(json, "mean", statistics->mean);
         pb_json_number(json, "stddev", statistics->stddev);
     }

@@ -32,11 +32,12 @@ static void input_rule(const struct pb_input_config *input, char *out, size_t by
 {
     char scale[PB_NUMBER_TEXT], offset[PB_NUMBER_TEXT];
     number_text(input->scale, scale);
-    number_text(input->offset, offset);
+    number_text(fabs(input->offset), offset);
     if (input->scale == 1 && input->offset == 0)
         (void)snprintf(out, bytes, "value = DN");
     else
-        (void)snprintf(out, bytes, "value = DN * %s + %s", scale, offset);
+        (void)snprintf(out, bytes, "value = DN * %s %c %s", scale, input->offset < 0 ? '-' : '+',
+                       offset);
 }
 
 static bool is_tagged(const struct pb_raster_band *band)
@@ -158,16 +159,6 @@ static bool formula_of(const struct pb_step_config *step, const struct pb_param 
     if (index != NULL)
         index_formula(step, index, out);
     return index != NULL;
-}
-
-static bool makes_formulas(const struct pb_step_config *step)
-{
-    if (is_index(step))
-        return true;
-    for (size_t p = 0; p < step->op->n_params; p++)
-        if (step->op->params[p].type == PB_PARAM_EXPRS && step->args.arg[p].n > 0)
-            return true;
-    return false;
 }
 
 /* How one value of a parameter is written. */
@@ -335,6 +326,23 @@ static bool step_formula(const struct pb_step_config *step, const char *band,
     return false;
 }
 
+/* Whether the step may have changed the band: it works on all, or names it among those it makes. */
+static bool may_change(const struct pb_step_config *step, const char *band)
+{
+    bool names_its_bands = false;
+    for (size_t p = 0; p < step->op->n_params; p++) {
+        enum pb_param_type type = step->op->params[p].type;
+        if (type != PB_PARAM_NAMES && type != PB_PARAM_EXPRS)
+            continue;
+        for (size_t i = 0; i < step->args.arg[p].n; i++) {
+            names_its_bands = true;
+            if (strcmp(name_made(&step->args.arg[p].items[i]), band) == 0)
+                return true;
+        }
+    }
+    return !names_its_bands;
+}
+
 static bool is_input(const struct pb_product_env *env, const char *band)
 {
     const struct pb_input_config *input = &env->pipeline->input;
@@ -357,7 +365,7 @@ void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *
         const struct pb_step_config *step = &env->pipeline->steps[i];
         if (step_formula(step, band, formula))
             expression = formula;
-        else if (!makes_formulas(step)) /* it may have changed the band: the item's record tells */
+        else if (may_change(step, band)) /* not told in one formula: the item's record has it */
             return;
     }
     if (expression == NULL && !is_input(env, band))

@@ -17,7 +17,7 @@ char *pb_stac_lineage(const struct pb_product_env *env);
 void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env);
 
 /* Writes "processing:expression" of one band when a single formula says it all: a band of math or
- * index that no later step touched, or an input band that no step touched. */
+ * index that no later step changed, or an input band that no step changed. */
 void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *env,
                              const char *band);
 #endif

@@ -264,8 +264,8 @@ static void write_band(struct pb_json *json, const struct pb_band_statistics *ba
     pb_json_int(json, "count", (int64_t)band->count);
     pb_json_int(json, "valid", (int64_t)band->valid);
     pb_json_number(json, "valid_percent", 100.0 * (double)band->valid / (double)band->count);
-    pb_json_number(json, "minimum", band->minimum);
-    pb_json_number(json, "maximum", band->maximum);
+    pb_json_float(json, "minimum", (float)band->minimum);
+    pb_json_float(json, "maximum", (float)band->maximum);
     pb_json_number(json, "mean", band->mean);
     pb_json_number(json, "stddev", band->stddev);
     if (band->n_buckets == 0) {

@@ -101,13 +101,13 @@ END_TEST
 START_TEST(texts_are_kept_in_chunks_that_fit_them)
 {
     const struct picture p = {4, 4, 2};
-    const struct pb_png_text texts[] = {{"pushbroom:stretch", "B1 0 .. 1"},
+    const struct pb_png_text texts[] = {{"pushbroom.stretch", "B1 0 .. 1"},
                                         {"Title", "\xc3\x84rger"}};
     struct pb_err err = {0};
     size_t n;
     ck_assert_int_eq(write_picture(&p, texts, 2, picture_path(), &err), 0);
     char *bytes = file_read(picture_path(), &n);
-    ck_assert_ptr_nonnull(memmem(bytes, n, "tEXtpushbroom:stretch\0B1 0 .. 1", 31));
+    ck_assert_ptr_nonnull(memmem(bytes, n, "tEXtpushbroom.stretch\0B1 0 .. 1", 31));
     ck_assert_ptr_nonnull(memmem(bytes, n, "iTXtTitle\0", 10));
     ck_assert_ptr_nonnull(memmem(bytes, n, "\xc3\x84rger", 6));
     free(bytes);

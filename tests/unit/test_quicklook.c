@@ -215,7 +215,7 @@ START_TEST(stretch_is_recorded)
         image.data[i] = (float)(i % 50);
     ck_assert_int_eq(
         feed_product(&image, &pb_product_quicklook, &config_100, &simple, NULL, &err, &out), 0);
-    ck_assert_ptr_nonnull(memmem(out.bytes, out.n, "tEXtpushbroom:stretch\0B1 0.98 .. 48.02;", 39));
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.n, "tEXtpushbroom.stretch\0B1 0.98 .. 48.02;", 39));
     ck_assert_str_eq(out.result.file, "scene.png");
     ck_assert_str_eq(out.result.media_type, "image/png");
     outcome_free(&out);
