@@ -1,0 +1,215 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What the integration test cannot see: allocations and memory, refusals, missing tiles. Pixels and
+ * validity are its business. */
+#include "pipeline/cog_writer.h"
+
+#include <check.h>
+#include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CAN_COUNT 0
+#else
+#define CAN_COUNT 1
+static size_t n_allocations;
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+    n_allocations++;
+    return __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+    n_allocations++;
+    return __libc_calloc(n, bytes);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    n_allocations++;
+    return __libc_realloc(memory, bytes);
+}
+#endif
+
+static char directory[64] = "/tmp/pb-cog-XXXXXX";
+static struct pb_grid grid;
+
+static struct pb_cog_options defaults(int32_t w, int32_t h)
+{
+    ck_assert_int_eq(pb_grid_init(&grid, w, h, 128), 0);
+    return (struct pb_cog_options){.grid = &grid,
+                                   .order = PB_ORDER_ROWS,
+                                   .tiles_in_flight = 4,
+                                   .workers = 2,
+                                   .directory = directory,
+                                   .n_bands = 2,
+                                   .type = PB_F32,
+                                   .compress = PB_COMPRESS_DEFLATE,
+                                   .block_px = 64};
+}
+
+/* Check allocates for every assertion, so there is one only. */
+static int feed(struct pb_cog_writer *writer, uint32_t n, float *pixels)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct pb_rect core = pb_grid_core(&grid, i);
+        size_t px = (size_t)core.w * (size_t)core.h;
+        for (size_t p = 0; p < 2 * px; p++)
+            pixels[p] = (float)(p % 977) * 0.25f;
+        const float *planes[2] = {pixels, pixels + px};
+        int rc = pb_cog_writer_tile(writer, &core, planes, i % 2, NULL);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void finish(struct pb_cog_writer *writer, int want, struct pb_err *err)
+{
+    char path[128];
+    struct pb_cog_summary summary;
+    (void)snprintf(path, sizeof path, "%s/x.tif", directory);
+    ck_assert_int_eq(pb_cog_writer_finish(writer, path, NULL, err, &summary), want);
+    ck_assert_int_eq(access(path, F_OK) == 0, want == 0);
+    (void)unlink(path);
+}
+
+START_TEST(tiles_allocate_nothing_and_memory_is_what_was_declared)
+{
+    float *pixels = malloc(128 * 128 * 2 * sizeof *pixels);
+    for (int compress = 0; compress <= PB_COMPRESS_LZW; compress++)
+        for (int order = 0; order < 2; order++) {
+            struct pb_cog_options options = defaults(1000, 900);
+            struct pb_cog_writer *writer;
+            options.compress = (enum pb_compress)compress;
+            options.order = (enum pb_order)order;
+            options.tiles_in_flight = pb_grid_count(&grid); /* fed row by row whatever the order */
+#if CAN_COUNT
+            uint64_t declared = pb_cog_writer_bytes(&options);
+            struct mallinfo2 before = mallinfo2();
+#endif
+            ck_assert_int_eq(pb_cog_writer_create(&options, NULL, &writer), 0);
+#if CAN_COUNT
+            struct mallinfo2 after = mallinfo2();
+            ck_assert_uint_le(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd,
+                              declared + 65536);
+            size_t count = n_allocations;
+#endif
+            int rc = feed(writer, pb_grid_count(&grid), pixels);
+#if CAN_COUNT
+            count = n_allocations - count;
+            ck_assert_uint_eq(count, 0);
+#endif
+            ck_assert_int_eq(rc, 0);
+            finish(writer, 0, NULL);
+            pb_cog_writer_destroy(writer);
+        }
+    free(pixels);
+}
+END_TEST
+
+START_TEST(a_missing_tile_is_an_error_and_leaves_no_file)
+{
+    struct pb_cog_options options = defaults(300, 300);
+    struct pb_cog_writer *writer;
+    struct pb_err err = {0};
+    float *pixels = malloc(128 * 128 * 2 * sizeof *pixels);
+    ck_assert_int_eq(pb_cog_writer_create(&options, NULL, &writer), 0);
+    ck_assert_int_eq(feed(writer, pb_grid_count(&grid) - 1, pixels), 0);
+    finish(writer, -EIO, &err);
+    ck_assert_int_eq(err.code, PB_E_SYSTEM);
+    pb_cog_writer_destroy(writer);
+    pb_cog_writer_destroy(NULL);
+    free(pixels);
+}
+END_TEST
+
+static void refuse(const struct pb_cog_options *options, const char *words)
+{
+    struct pb_err err = {0};
+    struct pb_cog_writer *writer;
+    ck_assert_uint_eq(pb_cog_writer_bytes(options), UINT64_MAX);
+    ck_assert_int_eq(pb_cog_writer_create(options, &err, &writer), -EINVAL);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
+    ck_assert_msg(strstr(err.msg, words) != NULL, "'%s' does not say '%s'", err.msg, words);
+}
+
+START_TEST(options_that_cannot_be_are_refused_with_words)
+{
+    struct pb_cog_options o = defaults(300, 300);
+    o.type = PB_U16;
+    refuse(&o, "nodata");
+    o.has_nodata = true;
+    o.nodata = 70000;
+    refuse(&o, "70000");
+    o.nodata = 0;
+    o.predictor = 3;
+    refuse(&o, "predictor 3");
+    o = defaults(300, 300);
+    o.level = 30;
+    refuse(&o, "levels 1 to 12");
+    o = defaults(300, 300);
+    o.block_px = 256; /* tiles of 128 */
+    refuse(&o, "cannot be cut");
+    o = defaults(100, 100); /* one tile: blocks may be larger */
+    o.block_px = 4096;
+    o.n_bands = 20;
+    refuse(&o, "1 GiB");
+    o.n_bands = 0;
+    refuse(&o, "bands");
+}
+END_TEST
+
+START_TEST(an_unwritable_directory_is_named)
+{
+    struct pb_cog_options options = defaults(300, 300);
+    struct pb_cog_writer *writer;
+    struct pb_err err = {0};
+    options.directory = "/nonexistent/place";
+    ck_assert_int_lt(pb_cog_writer_create(&options, &err, &writer), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/nonexistent/place"));
+}
+END_TEST
+
+START_TEST(nodata_is_reported_as_it_is_stored)
+{
+    struct pb_cog_options options = defaults(10, 10);
+    ck_assert(isnan(pb_cog_writer_nodata(&options)));
+    options.has_nodata = true;
+    options.nodata = 0.1;
+    ck_assert_double_eq(pb_cog_writer_nodata(&options), (double)0.1f);
+    options.type = PB_F64;
+    ck_assert_double_eq(pb_cog_writer_nodata(&options), 0.1);
+}
+END_TEST
+
+int main(void)
+{
+    if (mkdtemp(directory) == NULL)
+        return 77;
+    Suite *suite = suite_create("cog_writer");
+    TCase *tc = tcase_create("cog_writer");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, tiles_allocate_nothing_and_memory_is_what_was_declared);
+    tcase_add_test(tc, a_missing_tile_is_an_error_and_leaves_no_file);
+    tcase_add_test(tc, options_that_cannot_be_are_refused_with_words);
+    tcase_add_test(tc, an_unwritable_directory_is_named);
+    tcase_add_test(tc, nodata_is_reported_as_it_is_stored);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    (void)rmdir(directory);
+    return failed ? 1 : 0;
+}
