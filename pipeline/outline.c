@@ -86,15 +86,14 @@ static void ring(double lonlat[N][2], struct pb_footprint *out)
     }
     /* The whole ring is moved so that it begins inside; an edge on the antimeridian stays put. */
     double shift = west < -180 || west >= 180 ? wrap(west) - west : 0;
-    for (size_t i = 0; i < N; i++)
-        add(out, lonlat[i][0] + shift, lonlat[i][1]);
-    add(out, out->lonlat[0][0], out->lonlat[0][1]);
+    bool all_around = east - west >= 360; /* then it is the same wherever it begins */
+    if (all_around)
+        shift = -180 - west;
     west += shift;
-    east += shift;
-    if (east - west >= 360) {
-        west = -180;
-        east = 180;
-    }
+    east = all_around ? 180 : east + shift;
+    for (size_t i = 0; i < N; i++)
+        add(out, fmin(lonlat[i][0] + shift, east), lonlat[i][1]);
+    add(out, out->lonlat[0][0], out->lonlat[0][1]);
     const double bbox[4] = {west, south, east > 180 ? east - 360 : east, north};
     memcpy(out->bbox, bbox, sizeof bbox);
 }

@@ -359,6 +359,25 @@ START_TEST(leads_a_ring_across_the_antimeridian)
 }
 END_TEST
 
+START_TEST(keeps_a_ring_around_the_earth_within_180)
+{
+    struct pb_footprint f;
+    for (int west = -180; west <= 0; west += 180) {
+        double p[PB_OUTLINE_POINTS][2];
+        pb_outline_pixels(1, 1, p);
+        for (size_t i = 0; i < PB_OUTLINE_POINTS; i++) {
+            p[i][0] = west + 360.5 * p[i][0];
+            p[i][1] = 90 - 180 * p[i][1];
+        }
+        ck_assert_int_eq(pb_outline_footprint(p, &f), 0);
+        ck_assert_double_eq_tol(ring_area(&f), 360 * 180, 1e-6);
+        ck_assert(f.bbox[0] == -180 && f.bbox[1] == -90 && f.bbox[2] == 180 && f.bbox[3] == 90);
+        for (size_t i = 0; i < f.n; i++)
+            ck_assert(f.lonlat[i][0] >= -180 && f.lonlat[i][0] <= 180);
+    }
+}
+END_TEST
+
 START_TEST(leads_a_ring_over_the_pole)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -398,6 +417,7 @@ int main(void)
     tcase_add_test(place, says_the_crs_as_projjson);
     tcase_add_test(place, turns_every_ring_counter_clockwise);
     tcase_add_test(place, leads_a_ring_across_the_antimeridian);
+    tcase_add_test(place, keeps_a_ring_around_the_earth_within_180);
     tcase_add_test(place, leads_a_ring_over_the_pole);
     tcase_set_timeout(tags, 60);
     suite_add_tcase(suite, tags);
