@@ -14,9 +14,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#define OUTPUTS_MAX 4096
 
 struct trial {
     struct pb_load *load;
@@ -122,58 +121,71 @@ static int build(struct trial *t, const char *const *outputs, size_t n, size_t *
     return rc;
 }
 
-/* Names of bands that products ask for, each once, behind the first input: that one is always
- * there, so that steps are checked even when no product names a band. */
-static size_t wanted_bands(const struct trial *t, const char **out_names)
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t count_bands(const struct pb_pipeline_config *pipeline)
 {
     size_t n = 0;
-    out_names[n++] = t->inputs[0].name;
-    for (size_t i = 0; i < t->pipeline->n_products; i++) {
-        const struct pb_product_config *product = &t->pipeline->products[i];
-        for (size_t k = 0; k < product->n_bands && n < OUTPUTS_MAX; k++) {
-            bool there = false;
-            for (size_t m = 0; m < n && !there; m++)
-                there = strcmp(out_names[m], product->bands[k]) == 0;
-            if (!there)
-                out_names[n++] = product->bands[k];
-        }
-    }
+    for (size_t i = 0; i < pipeline->n_products; i++)
+        n += pipeline->products[i].n_bands;
     return n;
 }
 
-/* One band of one product on its own, to say which one is wrong. */
-static void check_band(struct trial *t, size_t product, size_t band)
+/* Names of bands that products ask for, each once, and the first input: that one is always there,
+ * so that steps are checked even when no product names a band. names has room for all. */
+static size_t wanted_bands(const struct trial *t, const char **out_names)
 {
-    const struct pb_product_config *config = &t->pipeline->products[product];
-    const char *outputs[] = {t->inputs[0].name, config->bands[band]};
-    struct pb_diag diag;
-    size_t step = 0;
-    if (build(t, outputs, 2, &step, &diag) != -EINVAL)
-        return;
+    size_t n = 0, unique = 0;
+    out_names[n++] = t->inputs[0].name;
+    for (size_t i = 0; i < t->pipeline->n_products; i++)
+        for (size_t k = 0; k < t->pipeline->products[i].n_bands; k++)
+            out_names[n++] = t->pipeline->products[i].bands[k];
+    qsort(out_names, n, sizeof *out_names, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (unique == 0 || strcmp(out_names[unique - 1], out_names[i]) != 0)
+            out_names[unique++] = out_names[i];
+    return unique;
+}
+
+static void report_band(struct trial *t, size_t product, size_t band, const struct pb_diag *diag)
+{
     const struct pb_yaml *list = pb_yaml_find(t->body, "products", NULL);
     const struct pb_yaml *entry = list->items[product];
     const struct pb_yaml *bands =
         entry->kind == PB_YAML_MAP ? pb_yaml_find(entry->items[0], "bands", NULL) : NULL;
     const struct pb_yaml *place = bands && band < bands->n ? bands->items[band] : entry;
-    pb_report(&t->load->report, code_of(&diag), place->line, place->col, "%s: %s",
-              pb_product_kind_name(config->kind), diag.msg);
+    pb_report(&t->load->report, code_of(diag), place->line, place->col, "%s: %s",
+              pb_product_kind_name(t->pipeline->products[product].kind), diag->msg);
 }
 
-void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
-                    const struct pb_pipeline_config *pipeline)
+/* Finds the bands of a product that are wrong by halving the list, so that a long list with one
+ * mistake takes few builds; ends when the report is full. */
+static void check_bands(struct trial *t, size_t product, size_t first, size_t end)
 {
-    struct trial *t = pb_arena_alloc(load->arena, 1, sizeof *t);
-    struct pb_chain_step *steps = pb_arena_alloc(load->arena, pipeline->n_steps, sizeof *steps);
-    const char **names = pb_arena_alloc(load->arena, OUTPUTS_MAX, sizeof *names);
+    char **bands = t->pipeline->products[product].bands;
     struct pb_diag diag;
-    size_t step = 0;
-    if (t == NULL || steps == NULL || names == NULL)
+    size_t step = 0, middle = first + (end - first) / 2;
+    if (first == end || pb_report_count(&t->load->report) > PB_CONFIG_ERRORS_MAX)
         return;
-    t->load = load;
-    t->body = body;
-    t->pipeline = pipeline;
-    if (!check_grammar(t))
+    if (build(t, (const char *const *)bands + first, end - first, &step, &diag) != -EINVAL)
         return;
+    if (end - first == 1) {
+        report_band(t, product, first, &diag);
+        return;
+    }
+    check_bands(t, product, first, middle);
+    check_bands(t, product, middle, end);
+}
+
+/* Everything but the grammar. */
+static void check_build(struct trial *t, struct pb_chain_step *steps, const char **names)
+{
+    const struct pb_pipeline_config *pipeline = t->pipeline;
+    size_t before = pb_report_count(&t->load->report), step = 0;
+    struct pb_diag diag;
     make_inputs(t);
     for (size_t i = 0; i < pipeline->n_steps; i++)
         steps[i] = (struct pb_chain_step){pipeline->steps[i].op, &pipeline->steps[i].args};
@@ -186,6 +198,27 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
         return;
     }
     for (size_t i = 0; i < pipeline->n_products; i++)
-        for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
-            check_band(t, i, k);
+        check_bands(t, i, 0, pipeline->products[i].n_bands);
+    if (pb_report_count(&t->load->report) == before) /* each is fine, all together are not */
+        pb_report(&t->load->report, code_of(&diag), pipeline->line, pipeline->col,
+                  "pipeline '%.63s': %s", pipeline->name, diag.msg);
+}
+
+void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
+                    const struct pb_pipeline_config *pipeline)
+{
+    struct pb_arena *scratch = pb_arena_create();
+    struct trial *t = pb_arena_alloc(scratch, 1, sizeof *t);
+    struct pb_chain_step *steps = pb_arena_alloc(scratch, pipeline->n_steps, sizeof *steps);
+    const char **names = pb_arena_alloc(scratch, count_bands(pipeline) + 1, sizeof *names);
+    if (t && steps && names) {
+        t->load = load;
+        t->body = body;
+        t->pipeline = pipeline;
+        if (check_grammar(t))
+            check_build(t, steps, names);
+    } else {
+        pb_arena_fail(load->arena);
+    }
+    pb_arena_destroy(scratch);
 }

@@ -110,7 +110,8 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
         struct pb_pipeline_config *pipeline = &config->pipelines[config->n_pipelines++];
         size_t before = pb_report_count(&load->report);
         read_pipeline(load, map->keys[i], map->items[i], pipeline);
-        if (pb_report_count(&load->report) == before && !pb_arena_failed(load->arena))
+        if (pb_report_count(&load->report) == before && !load->tree_is_damaged &&
+            !pb_arena_failed(load->arena))
             pb_check_chain(load, map->items[i], pipeline);
     }
 }

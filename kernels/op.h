@@ -33,8 +33,8 @@ struct pb_param {
     const char *doc; /* one line */
 };
 
-/* One scalar, or one entry of a list or map. line and col are the place in the config, 0 = not from
- * a file. */
+/* One scalar, or one entry of a list or map. line and col are the place in the config of the first
+ * character of text (behind a quote), 0 = not from a file. */
 struct pb_arg_item {
     const char *key;
     const char *text; /* the value as written */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the configuration from text to struct, and what loads must print and load again as the
- * same. With clang -fsanitize=fuzzer it is a libFuzzer target; otherwise (PB_FUZZ_MAIN) main() runs
- * the files given. */
+ * same. main() runs the files given; built with clang -fsanitize=fuzzer -DPB_LIBFUZZER it is a
+ * libFuzzer target. */
 #include "config/config.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     return 0;
 }
 
-#ifdef PB_FUZZ_MAIN
+#ifndef PB_LIBFUZZER
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

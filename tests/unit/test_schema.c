@@ -33,7 +33,7 @@ static void setup(void)
 {
     memset(&errors, 0, sizeof errors);
     memset(&values, 0, sizeof values);
-    load = (struct pb_load){.arena = pb_arena_create(), .report = {&errors, "f"}};
+    load = (struct pb_load){.arena = pb_arena_create(), .report = {.list = &errors, .file = "f"}};
 }
 
 static void teardown(void)
