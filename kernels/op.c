@@ -37,8 +37,8 @@ const struct pb_op *pb_op_find(const char *name)
     return NULL;
 }
 
-int pb_diag_set(struct pb_diag *diag, int kind, const struct pb_arg_item *item, int col,
-                const char *format, ...)
+int pb_diag_set(struct pb_diag *diag, enum pb_diag_kind kind, const struct pb_arg_item *item,
+                int col, const char *format, ...)
 {
     va_list list;
 

@@ -57,8 +57,9 @@ struct pb_op_args {
 
 /* Why building failed: words for the user; col is the 1-based column inside the expression's text
  * (0 = not in an expression), item the entry it speaks of (NULL = the step as a whole). */
+enum pb_diag_kind { PB_DIAG_NONE, PB_DIAG_BAND, PB_DIAG_EXPRESSION, PB_DIAG_INDEX, PB_DIAG_VALUE };
 struct pb_diag {
-    enum { PB_DIAG_NONE, PB_DIAG_BAND, PB_DIAG_EXPRESSION, PB_DIAG_INDEX, PB_DIAG_VALUE } kind;
+    enum pb_diag_kind kind;
     const struct pb_arg_item *item;
     int col;
     char msg[400];
@@ -81,6 +82,6 @@ const struct pb_op *pb_op_at(size_t i);
 const struct pb_op *pb_op_find(const char *name); /* NULL = none */
 
 /* Fills *diag and returns -EINVAL. */
-int pb_diag_set(struct pb_diag *diag, int kind, const struct pb_arg_item *item, int col,
-                const char *format, ...) __attribute__((format(printf, 5, 6)));
+int pb_diag_set(struct pb_diag *diag, enum pb_diag_kind kind, const struct pb_arg_item *item,
+                int col, const char *format, ...) __attribute__((format(printf, 5, 6)));
 #endif

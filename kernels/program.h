@@ -14,8 +14,11 @@ extern "C" {
 #endif
 
 #define PB_PROGRAM_REGISTERS_MAX 255
-/* A program takes more registers than this only when values other than stored samples need them. */
+/* Where a program starts to load samples again rather than hold them, and to compute small values
+ * again. Up to the first a GPU runs full blocks; up to the second the CPU's registers stay in its
+ * first-level cache. */
 #define PB_PROGRAM_REGISTERS_SOFT 24
+#define PB_PROGRAM_REGISTERS_FIRM 64
 
 /* What an instruction does. The operations of vm_ops.def first, with the numbers of enum pb_vm_op.
  */

@@ -1,40 +1,36 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two passes.
+ * The second of two passes: registers for the steps that program_order.c made.
  *
- * Order: depth first from each root, the operand that needs more registers first (Sethi and
- * Ullman), and the store of a root right behind its value. Leaves (samples, stencil planes) are no
- * steps of their own: they are loaded where they are first used.
- *
- * Registers: a walk along the order with the next use of every value known. When the soft limit is
- * reached, a loaded leaf with the farthest next use is dropped and loaded again later, which is
- * cheap; computed values are never dropped and may go up to the hard limit. Spilling to memory is
- * not needed beyond that, because registers are memory to both interpreters. */
+ * A walk along the steps with the next use of every value known. Beyond the soft limit the loaded
+ * leaf with the farthest next use is dropped and loaded again later; beyond the firm limit so are
+ * values of a few operations, which are computed again. Everything else holds on up to the hard
+ * limit. Spilling to memory would gain nothing: registers are memory to both interpreters. */
 #include "kernels/program_compile.h"
+#include "kernels/program_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NO_REGISTER (-1)
-
-struct step {
-    pb_value node;
-    int32_t store; /* output plane, or -1: compute node */
-};
+#define SMALL       8  /* loads and operations of a value that may be computed again */
+#define PINS_MAX    64 /* operands on the way down a small value: far fewer */
 
 struct compiler {
     const struct pb_program_spec *spec;
     const struct pb_graph *graph;
-    struct step *steps;
+    struct pb_step *steps;
     size_t n_steps;
-    /* Uses of each node as an operand in a register: positions in `steps`, ascending. */
-    uint32_t *use_at,
-        *uses; /* use_at[id] .. use_at[id + 1] in uses; use_at moves on while walking */
-    uint32_t *use_end;
-    int16_t *reg;                            /* by node */
+    /* The steps that read a node from a register: uses[use_at[id]] .. uses[use_end[id] - 1],
+     * ascending; use_at moves on during the walk. */
+    uint32_t *uses, *use_at, *use_end;
+    int16_t *reg;   /* by node */
+    uint16_t *cost; /* by node: loads and operations, nothing being shared; capped */
     pb_value held[PB_PROGRAM_REGISTERS_MAX]; /* by register; -1 = free */
+    pb_value pins[PINS_MAX];                 /* values that must keep their registers now */
+    int n_pins;
     struct pb_program *program;
     size_t room;
 };
@@ -46,9 +42,7 @@ static const struct pb_node *node_of(const struct compiler *c, pb_value v)
 
 static bool is_leaf(const struct compiler *c, pb_value v)
 {
-    const int kind = node_of(c, v)->kind;
-
-    return kind == PB_NODE_CONST || kind == PB_NODE_INPUT || kind == PB_NODE_STENCIL;
+    return pb_node_is_leaf(node_of(c, v));
 }
 
 /* Whether operand k of a step may be an immediate. A ternary operation's first may not. */
@@ -57,97 +51,10 @@ static bool is_immediate(const struct compiler *c, const struct pb_node *node, i
     return node_of(c, node->arg[k])->kind == PB_NODE_CONST && !(node->arity == 3 && k == 0);
 }
 
-/* --- order ----------------------------------------------------------------------------------- */
-
-/* Registers that computing each node takes when nothing is shared. */
-static void measure(const struct pb_graph *graph, uint16_t *need)
-{
-    for (size_t i = 0; i < graph->n; i++) {
-        const struct pb_node *const node = &graph->nodes[i];
-        uint16_t most = 1;
-
-        for (int k = 0; k < node->arity && node->kind != PB_NODE_STENCIL; k++) {
-            uint16_t rank = 0; /* operands evaluated before this one: results that are held */
-
-            for (int j = 0; j < node->arity; j++)
-                rank = (uint16_t)(rank + (need[node->arg[j]] > need[node->arg[k]] ||
-                                          (need[node->arg[j]] == need[node->arg[k]] && j < k)));
-            if (need[node->arg[k]] + rank > most)
-                most = (uint16_t)(need[node->arg[k]] + rank);
-        }
-        /* More than any register file is as good as infinite. */
-        need[i] = node->kind == PB_NODE_CONST ? 0 : most > 1000 ? 1000 : most;
-    }
-}
-
-/* Pushes the operands so that the neediest is popped first. */
-static size_t push_operands(const struct compiler *c, pb_value v, const uint16_t *need,
-                            pb_value *stack, size_t n)
-{
-    const struct pb_node *const node = node_of(c, v);
-    const size_t base = n;
-
-    for (int k = 0; k < node->arity; k++) {
-        size_t at = n++;
-
-        for (; at > base && need[stack[at - 1]] >= need[node->arg[k]]; at--)
-            stack[at] = stack[at - 1];
-        stack[at] = node->arg[k];
-    }
-    return n;
-}
-
-/* done: 0 unseen, 1 operands pushed, 2 in the order. */
-static void order_root(struct compiler *c, pb_value root, const uint16_t *need, uint8_t *done,
-                       pb_value *stack)
-{
-    size_t n = 0;
-
-    stack[n++] = root;
-    while (n > 0) {
-        const pb_value v = stack[n - 1];
-
-        if (is_leaf(c, v) || done[v] == 2) {
-            n--;
-        } else if (done[v] == 1) {
-            done[v] = 2;
-            c->steps[c->n_steps++] = (struct step){v, -1};
-            n--;
-        } else {
-            done[v] = 1;
-            n = push_operands(c, v, need, stack, n);
-        }
-    }
-}
-
-static int make_order(struct compiler *c)
-{
-    const size_t n = c->graph->n, n_roots = c->spec->n_roots;
-    uint16_t *const need = calloc(n, sizeof *need);
-    uint8_t *const done = calloc(n, 1);
-    pb_value *const stack = malloc((3 * n + 1) * sizeof *stack);
-    int rc = -ENOMEM;
-
-    c->steps = malloc((n + n_roots) * sizeof *c->steps);
-    if (!need || !done || !stack || !c->steps)
-        goto out;
-    measure(c->graph, need);
-    for (size_t i = 0; i < n_roots; i++) {
-        order_root(c, c->spec->roots[i], need, done, stack);
-        c->steps[c->n_steps++] = (struct step){c->spec->roots[i], c->spec->store[i]};
-    }
-    rc = 0;
-out:
-    free(need);
-    free(done);
-    free(stack);
-    return rc;
-}
-
 /* --- registers ------------------------------------------------------------------------------- */
 
 /* The operands of a step that live in registers; returns how many. */
-static int register_operands(const struct compiler *c, const struct step *step, pb_value out[3])
+static int register_operands(const struct compiler *c, const struct pb_step *step, pb_value out[3])
 {
     const struct pb_node *const node = node_of(c, step->node);
     int n = 0;
@@ -162,6 +69,18 @@ static int register_operands(const struct compiler *c, const struct step *step, 
     return n;
 }
 
+static void measure_costs(struct compiler *c)
+{
+    for (size_t i = 0; i < c->graph->n; i++) {
+        const struct pb_node *const node = &c->graph->nodes[i];
+        uint32_t cost = node->kind != PB_NODE_CONST;
+
+        for (int k = 0; k < node->arity && node->kind != PB_NODE_STENCIL; k++)
+            cost += c->cost[node->arg[k]];
+        c->cost[i] = (uint16_t)(cost > SMALL ? SMALL + 1 : cost);
+    }
+}
+
 static int list_uses(struct compiler *c)
 {
     const size_t n = c->graph->n;
@@ -172,8 +91,10 @@ static int list_uses(struct compiler *c)
     c->use_end = calloc(n, sizeof *c->use_end);
     c->uses = calloc(3 * c->n_steps + 1, sizeof *c->uses);
     c->reg = malloc(n * sizeof *c->reg);
-    if (!c->use_at || !c->use_end || !c->uses || !c->reg)
+    c->cost = calloc(n, sizeof *c->cost);
+    if (!c->use_at || !c->use_end || !c->uses || !c->reg || !c->cost)
         return -ENOMEM;
+    measure_costs(c);
     for (size_t s = 0; s < c->n_steps; s++)
         for (int k = register_operands(c, &c->steps[s], operand); k-- > 0;)
             c->use_end[operand[k]]++;
@@ -204,37 +125,52 @@ static void release(struct compiler *c, pb_value v)
     c->reg[v] = NO_REGISTER;
 }
 
-static bool contains(const pb_value *list, int n, pb_value v)
+static bool pinned(const struct compiler *c, int n, pb_value v)
 {
     for (int i = 0; i < n; i++)
-        if (list[i] == v)
+        if (c->pins[i] == v)
             return true;
     return false;
 }
 
-/* Gives v a register during step s; the operands of the step keep theirs. */
-static int take_register(struct compiler *c, pb_value v, size_t s, const pb_value *pinned,
-                         int n_pinned)
+/* The register below r whose value can best be made again: a leaf, beyond the firm limit also a
+ * small value; used last. -1 when there is none. */
+static int find_victim(struct compiler *c, int r, size_t s)
 {
     uint32_t farthest = 0;
-    int r = 0, victim = -1;
+    int victim = -1;
+    bool leaf = false;
+
+    for (int i = 0; i < r; i++) {
+        const pb_value v = c->held[i];
+
+        if (pinned(c, c->n_pins, v) ||
+            !(is_leaf(c, v) || (!leaf && r >= PB_PROGRAM_REGISTERS_FIRM && c->cost[v] <= SMALL)))
+            continue;
+        const uint32_t use = next_use(c, v, s);
+        if (use < farthest && leaf == is_leaf(c, v))
+            continue;
+        leaf = is_leaf(c, v);
+        farthest = use;
+        victim = i;
+    }
+    return victim;
+}
+
+/* Gives v a register during step s; pinned values keep theirs. */
+static int take_register(struct compiler *c, pb_value v, size_t s)
+{
+    int r = 0;
 
     while (r < PB_PROGRAM_REGISTERS_MAX && c->held[r] >= 0)
         r++;
-    for (int i = 0; r >= PB_PROGRAM_REGISTERS_SOFT && i < PB_PROGRAM_REGISTERS_SOFT; i++) {
-        const pb_value other = c->held[i];
+    if (r >= PB_PROGRAM_REGISTERS_SOFT) {
+        const int victim = find_victim(c, r, s);
 
-        if (!is_leaf(c, other) || contains(pinned, n_pinned, other))
-            continue;
-        const uint32_t use = next_use(c, other, s);
-        if (use >= farthest) {
-            farthest = use;
-            victim = i;
+        if (victim >= 0) {
+            release(c, c->held[victim]);
+            r = victim;
         }
-    }
-    if (victim >= 0) {
-        release(c, c->held[victim]);
-        r = victim;
     }
     if (r == PB_PROGRAM_REGISTERS_MAX)
         return -E2BIG;
@@ -264,11 +200,11 @@ static int append(struct compiler *c, const struct pb_instr *instr)
     return 0;
 }
 
-static int load_leaf(struct compiler *c, pb_value v, size_t s, const pb_value *pinned, int n_pinned)
+static int load_leaf(struct compiler *c, pb_value v, size_t s)
 {
     const struct pb_node *const node = node_of(c, v);
     struct pb_instr instr = {0};
-    const int rc = take_register(c, v, s, pinned, n_pinned);
+    const int rc = take_register(c, v, s);
 
     if (rc < 0)
         return rc;
@@ -298,36 +234,61 @@ static void set_operand(const struct compiler *c, struct pb_instr *instr, int k,
     }
 }
 
-static int emit_step(struct compiler *c, size_t s)
+static int compute(struct compiler *c, const struct pb_step *step, size_t s);
+
+/* Brings the operands of a step into registers and pins them. Those that were dropped are loaded or
+ * computed again; the recursion is as deep as a small value. */
+static int fetch_operands(struct compiler *c, const struct pb_step *step, size_t s)
 {
-    const struct step *const step = &c->steps[s];
-    const struct pb_node *const node = node_of(c, step->node);
-    struct pb_instr instr = {0};
     pb_value operand[3];
     const int n = register_operands(c, step, operand);
 
+    if (c->n_pins + n > PINS_MAX)
+        return -E2BIG;
     for (int k = 0; k < n; k++)
-        if (c->reg[operand[k]] == NO_REGISTER) {
-            const int rc = load_leaf(c, operand[k], s, operand, n);
+        c->pins[c->n_pins++] = operand[k];
+    for (int k = 0; k < n; k++) {
+        int rc = 0;
 
-            if (rc < 0)
-                return rc;
-        }
+        if (c->reg[operand[k]] != NO_REGISTER)
+            continue;
+        rc = is_leaf(c, operand[k]) ? load_leaf(c, operand[k], s)
+                                    : compute(c, &(struct pb_step){operand[k], -1}, s);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* The instruction of a step, planned for position s or being repeated there. Afterwards an operand
+ * is let go when nothing further on reads it, nor an instruction that waits for this one. */
+static int compute(struct compiler *c, const struct pb_step *step, size_t s)
+{
+    const struct pb_node *const node = node_of(c, step->node);
+    const int pins = c->n_pins;
+    struct pb_instr instr = {0};
+    int rc = fetch_operands(c, step, s);
+
+    if (rc < 0)
+        return rc;
     if (step->store >= 0) {
         instr.code = PB_CODE_STORE;
         instr.index = (uint16_t)step->store;
-        set_operand(c, &instr, 0, step->node, n == 0);
+        set_operand(c, &instr, 0, step->node, node->kind == PB_NODE_CONST);
     } else {
         instr.code = (uint8_t)node->kind;
         for (int k = 0; k < node->arity; k++)
             set_operand(c, &instr, k, node->arg[k], is_immediate(c, node, k));
     }
-    for (int k = 0; k < n; k++)
-        if (c->reg[operand[k]] != NO_REGISTER && next_use(c, operand[k], s) == UINT32_MAX)
-            release(c, operand[k]);
-    if (step->store < 0) {
-        const int rc = take_register(c, step->node, s, NULL, 0);
+    for (int k = pins; k < c->n_pins; k++) {
+        const pb_value v = c->pins[k];
 
+        if (c->reg[v] != NO_REGISTER && !pinned(c, pins, v) && next_use(c, v, s) == UINT32_MAX)
+            release(c, v);
+    }
+    c->n_pins = pins;
+    if (step->store < 0) {
+        rc = take_register(c, step->node, s);
         if (rc < 0)
             return rc;
         instr.dst = (uint8_t)c->reg[step->node];
@@ -341,16 +302,17 @@ int pb_program_compile(const struct pb_program_spec *spec, struct pb_program *ou
     struct compiler c = {.spec = spec, .graph = spec->graph, .program = &program};
 
     memset(c.held, 0xff, sizeof c.held);
-    int rc = make_order(&c);
+    int rc = pb_program_order(spec, &c.steps, &c.n_steps);
     if (rc == 0)
         rc = list_uses(&c);
     for (size_t s = 0; s < c.n_steps && rc == 0; s++)
-        rc = emit_step(&c, s);
+        rc = compute(&c, &c.steps[s], s);
     free(c.steps);
     free(c.use_at);
     free(c.use_end);
     free(c.uses);
     free(c.reg);
+    free(c.cost);
     if (rc < 0)
         pb_program_fini(&program);
     else

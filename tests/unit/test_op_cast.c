@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/chain_fixture.h"
+
+#include <errno.h>
+
+static int cast_to(const char *type, const float *in, int32_t n, float *out, struct pb_diag *diag)
+{
+    const struct pb_arg_item item = {.text = type};
+    const char *const output = "a";
+    struct fx_step step;
+    struct pb_chain *chain = NULL;
+    size_t at;
+
+    fx_op(&step, "cast");
+    fx_arg(&step, "type", &item, 1);
+    const int rc = fx_create("a", &step, 1, &output, 1, diag, &at, &chain);
+    if (rc == 0)
+        fx_run_row(chain, &in, n, out);
+    pb_chain_destroy(chain);
+    return rc;
+}
+
+START_TEST(values_are_rounded_to_even_and_saturate)
+{
+    static const float in[] = {0.5f,    1.5f,  2.5f,     -0.5f, -1.5f,  254.5f, 255.5f,
+                               1000.0f, -7.0f, 40000.4f, 1e10f, -1e10f, NAN,    0.49f};
+    enum { N = sizeof in / sizeof in[0] };
+    static const struct {
+        const char *type;
+        float want[N];
+    } cases[] = {
+        {"uint8", {0, 2, 2, 0, 0, 254, 255, 255, 0, 255, 255, 0, NAN, 0}},
+        {"int16", {0, 2, 2, 0, -2, 254, 256, 1000, -7, 32767, 32767, -32768, NAN, 0}},
+        {"uint16", {0, 2, 2, 0, 0, 254, 256, 1000, 0, 40000, 65535, 0, NAN, 0}},
+        {"int32",
+         {0, 2, 2, 0, -2, 254, 256, 1000, -7, 40000, 2147483520.0f, -2147483648.0f, NAN, 0}},
+        {"uint32", {0, 2, 2, 0, 0, 254, 256, 1000, 0, 40000, 4294967040.0f, 0, NAN, 0}},
+        {"float32",
+         {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 254.5f, 255.5f, 1000.0f, -7.0f, 40000.4f, 1e10f, -1e10f,
+          NAN, 0.49f}},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pb_diag diag;
+        float out[N];
+
+        ck_assert_int_eq(cast_to(cases[i].type, in, N, out, &diag), 0);
+        for (int k = 0; k < N; k++)
+            ck_assert_msg(fx_same(out[k], cases[i].want[k]), "%s of %g is %g", cases[i].type, in[k],
+                          out[k]);
+    }
+}
+END_TEST
+
+START_TEST(unknown_types_are_refused)
+{
+    const float a = 1.0f;
+    struct pb_diag diag;
+    float out;
+
+    ck_assert_int_eq(cast_to("int64", &a, 1, &out, &diag), -EINVAL);
+    ck_assert_int_eq(diag.kind, PB_DIAG_VALUE);
+    ck_assert_ptr_nonnull(strstr(diag.msg, "uint8|int16|uint16|int32|uint32|float32"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("op_cast");
+    TCase *const tests = tcase_create("all");
+
+    tcase_add_test(tests, values_are_rounded_to_even_and_saturate);
+    tcase_add_test(tests, unknown_types_are_refused);
+    suite_add_tcase(suite, tests);
+    return fx_main(suite);
+}
