@@ -21,8 +21,14 @@ static unsigned random_of(unsigned *state)
     return *state >> 8;
 }
 
+static struct wic_channel *disturbed; /* its consumers' signal changes at every step */
+
 static void stall(void)
 {
+    if (disturbed != NULL) {
+        atomic_fetch_add(&disturbed->side[WIC_CONSUMER].signal, 1);
+        return;
+    }
     if (stall_state == 0) {
         stall_state = 2 * atomic_fetch_add(&stall_seed, 77777) + 1;
     }
@@ -52,6 +58,67 @@ START_TEST(no_ticket_and_no_wake_is_lost)
         channel_at(SHAPES[_i].slots, SLOT_U64 * sizeof(uint64_t), first, UINT32_MAX - 100);
     crew_start(&crew, channel, first, 2500);
     crew_finish(&crew);
+    channel_free(channel);
+}
+END_TEST
+
+struct waiter {
+    struct wic_channel *channel;
+    int64_t timeout_ns;
+    int rc;
+};
+
+static void *wait_once(void *argument)
+{
+    struct waiter *self = argument;
+    struct wic_slot slot;
+    self->rc = wic_wait(self->channel, self->timeout_ns, &slot);
+    return NULL;
+}
+
+/* One ticket for two sleepers, one of which gives up for good at about that moment: if the wake was
+ * meant for that one, the ticket must be its own, or the other one's. */
+START_TEST(wake_that_meets_a_time_limit_is_not_lost)
+{
+    unsigned state = 1;
+    for (int round = 0; round < 1500; round++) {
+        struct wic_channel *channel = channel_new(2, 8);
+        int64_t limit = 100000 + random_of(&state) % 200000;
+        struct waiter patient = {.channel = channel, .timeout_ns = 20000 * MS};
+        struct waiter hasty = {.channel = channel, .timeout_ns = limit};
+        struct wic_slot slot;
+        pthread_t threads[2];
+        ck_assert_int_eq(wic_acquire(channel, 0, &slot), 0);
+        ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_once, &hasty), 0);
+        ck_assert_int_eq(pthread_create(&threads[1], NULL, wait_once, &patient), 0);
+        sleep_ns(limit - 100000 + random_of(&state) % 100000);
+        ck_assert_int_eq(wic_publish(channel, &slot, 0), 0);
+        pthread_join(threads[0], NULL);
+        ck_assert(hasty.rc == 0 || hasty.rc == -ETIMEDOUT);
+        if (hasty.rc == 0) {
+            wic_close(channel);
+        }
+        int64_t before = clock_ns(CLOCK_MONOTONIC);
+        pthread_join(threads[1], NULL);
+        ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, 10000 * MS);
+        ck_assert_int_eq(patient.rc, hasty.rc == 0 ? -EPIPE : 0);
+        channel_free(channel);
+    }
+}
+END_TEST
+
+/* The word changes so often that the kernel never lets the waiter sleep, nor looks at its time
+ * limit. */
+START_TEST(waiter_that_never_gets_to_sleep_still_times_out)
+{
+    struct wic_channel *channel = channel_new(1, 8);
+    struct wic_slot slot;
+    disturbed = channel;
+    int64_t before = clock_ns(CLOCK_MONOTONIC);
+    ck_assert_int_eq(wic_wait(channel, 20 * MS, &slot), -ETIMEDOUT);
+    ck_assert_int_ge(clock_ns(CLOCK_MONOTONIC) - before, 20 * MS);
+    ck_assert_uint_eq(stats_of(channel).consumer_parks, 0);
+    disturbed = NULL;
     channel_free(channel);
 }
 END_TEST
@@ -108,6 +175,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, no_ticket_and_no_wake_is_lost, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
+    tcase_add_test(tcase, wake_that_meets_a_time_limit_is_not_lost);
+    tcase_add_test(tcase, waiter_that_never_gets_to_sleep_still_times_out);
     tcase_add_loop_test(tcase, close_at_any_moment_loses_no_acquired_ticket, 0, 3);
     tcase_add_loop_test(tcase, abort_at_any_moment_ends_everybody, 0, 3);
     suite_add_tcase(suite, tcase);

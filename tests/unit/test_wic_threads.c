@@ -166,38 +166,6 @@ START_TEST(time_limits_lose_no_ticket)
 }
 END_TEST
 
-static atomic_bool unlucky;
-
-static void *signal_in_vain(void *argument)
-{
-    struct wic_channel *channel = argument;
-    int64_t until = clock_ns(CLOCK_MONOTONIC) + 1000 * MS;
-    while (unlucky && clock_ns(CLOCK_MONOTONIC) < until) {
-        for (int i = 0; i < 1000; i++) {
-            atomic_fetch_add(&channel->side[WIC_CONSUMER].signal, 1);
-        }
-    }
-    return NULL;
-}
-
-/* The word changes so often that the kernel never lets the waiter sleep, nor looks at its time
- * limit. */
-START_TEST(waiter_that_never_gets_to_sleep_still_times_out)
-{
-    struct wic_channel *channel = channel_new(1, 8);
-    struct wic_slot slot;
-    pthread_t thread;
-    unlucky = true;
-    ck_assert_int_eq(pthread_create(&thread, NULL, signal_in_vain, channel), 0);
-    int64_t before = clock_ns(CLOCK_MONOTONIC);
-    ck_assert_int_eq(wic_wait(channel, 20 * MS, &slot), -ETIMEDOUT);
-    ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, 700 * MS);
-    unlucky = false;
-    pthread_join(thread, NULL);
-    channel_free(channel);
-}
-END_TEST
-
 /* --- the end --- */
 
 START_TEST(close_ends_parked_threads_of_both_sides)
@@ -334,7 +302,6 @@ int main(void)
     tcase_add_test(tcase, parked_threads_use_no_cpu);
     tcase_add_test(tcase, publication_wakes_one_of_many);
     tcase_add_loop_test(tcase, time_limits_lose_no_ticket, 0, 3);
-    tcase_add_test(tcase, waiter_that_never_gets_to_sleep_still_times_out);
     tcase_add_test(tcase, close_ends_parked_threads_of_both_sides);
     tcase_add_test(tcase, last_ticket_after_close_ends_all_consumers);
     tcase_add_loop_test(tcase, abort_at_any_moment_ends_everybody, 0, 4);
