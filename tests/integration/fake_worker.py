@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
+come when a test wants them. What it does with a job is the first word of the input file:
+ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | quiet_exit"""
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+out_lock = threading.Lock()
+cancelled = threading.Event()
+
+
+def say(**event):
+    with out_lock:
+        sys.stdout.write(json.dumps(event) + "\n")
+        sys.stdout.flush()
+
+
+def progress(done, total, **more):
+    say(event="progress", stage="compute", tiles_done=done, tiles_total=total, bytes_read=done * 1000,
+        bytes_written=done * 100, elapsed_ms=done * 10, device="cpu", **more)
+
+
+def run(job):
+    with open(job["input"], "rb") as file:
+        words = file.read(200).decode(errors="replace").split() or ["ok"]
+    what = words[0]
+    leftover = os.path.join(job["products"], "." + job["scene"] + ".tmp")
+    os.makedirs(leftover, exist_ok=True)
+    open(os.path.join(leftover, "half.tif"), "w").close()
+    mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])
+    if what == "crash" or (what == "crash_once" and not os.path.exists(mark)):
+        open(mark, "w").close()
+        progress(3, 10)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "quiet_exit":
+        os._exit(0)
+    if what == "garbage":
+        sys.stdout.write("this is no JSON\n")
+        sys.stdout.flush()
+        time.sleep(60)
+    if what == "long":
+        sys.stdout.write("x" * (2 << 20))
+        sys.stdout.flush()
+        time.sleep(60)
+    if what in ("stall", "deaf"):
+        for _ in range(1000):
+            progress(5, 10)
+            time.sleep(0.05)
+            if what == "stall" and cancelled.is_set():
+                break
+    if what == "fail":
+        say(event="failed", error={"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
+        return
+    seconds = float(words[1]) if what == "slow" else 0.05
+    steps = 20
+    for i in range(steps):
+        if cancelled.wait(seconds / steps):
+            say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})
+            return
+        progress(i + 1, steps)
+    directory = os.path.join(job["products"], job["scene"])
+    os.makedirs(directory, exist_ok=True)
+    os.rename(os.path.join(leftover, "half.tif"), os.path.join(directory, job["scene"] + ".tif"))
+    os.rmdir(leftover)
+    say(event="done", directory=directory,
+        products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:00"}],
+        report={"device": "cpu", "memory_bytes": 4096, "elapsed_ms": 50,
+                "stages": [{"name": "read", "busy_ms": 10, "parked_ms": 5}]})
+
+
+def main():
+    assert sys.argv[1:] == ["--worker"]
+    for line in sys.stdin:
+        command = json.loads(line)
+        if command["cmd"] == "probe":
+            say(event="device", device="cpu", why="a test")
+        elif command["cmd"] == "run":
+            cancelled.clear()
+            sys.stderr.write("fake worker takes %s\n" % command["job"])
+            sys.stderr.flush()
+            threading.Thread(target=run, args=(command,), daemon=True).start()
+        elif command["cmd"] == "cancel":
+            cancelled.set()
+    os._exit(0)
+
+
+main()

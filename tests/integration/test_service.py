@@ -1,0 +1,379 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The real pushbroomd with scripted workers: intake, jobs, restarts, signals. The socket's manners
+are in test_status_socket.py; whole runs with real pixels are elsewhere."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, Daemon, RpcError, wait_for  # noqa: E402
+
+
+class Service(unittest.TestCase):
+    def daemon(self, start=True, **settings):
+        daemon = Daemon(**settings)
+        self.addCleanup(daemon.remove)
+        if start:
+            daemon.start()
+        return daemon
+
+
+class Intake(Service):
+    def test_a_file_dropped_before_and_after_the_start_becomes_products(self):
+        d = self.daemon(start=False)
+        d.drop("before.tif")
+        d.start()
+        d.drop("after.tif")
+        job = d.wait_job("after.tif", "successful")
+        d.wait_job("before.tif", "successful")
+        self.assertEqual(job["progress"], 100)
+        self.assertEqual(job["pipeline"], "plain")
+        self.assertEqual(job["attempts"], 1)
+        self.assertEqual(job["products"][0]["type"], "cog")
+        self.assertEqual(job["device"], "cpu")
+        self.assertIsNone(job["error"])
+        self.assertRegex(job["finished"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertEqual(d.files("work"), ["done", "done/after.tif", "done/before.tif"])
+        self.assertEqual(job["input"], str(d.root / "work/done/after.tif"))
+        self.assertEqual(d.files("inbox"), [])
+        self.assertIn("fake worker takes " + job["id"], d.log_text())
+
+    def test_a_growing_file_is_left_until_it_holds_still(self):
+        d = self.daemon(settle="400ms")
+        with open(d.root / "inbox/grows.tif", "w") as file:
+            for _ in range(12):
+                file.write("ok ")
+                file.flush()
+                time.sleep(0.1)
+                self.assertEqual(d.jobs(), [])
+        d.wait_job("grows.tif", "successful")
+
+    def test_an_old_file_is_taken_at_once(self):
+        d = self.daemon(settle="30s")
+        d.drop("old.tif", old=True)
+        d.wait_job("old.tif", "successful", seconds=3)
+
+    def test_names_in_progress_and_things_that_are_no_files_stay(self):
+        d = self.daemon()
+        inbox = d.root / "inbox"
+        for name in (".hidden.tif", "a.tif.part", "b.TMP", "c.inprogress", "d.filepart"):
+            (inbox / name).write_text("ok")
+        (inbox / "folder.tif").mkdir()
+        os.mkfifo(inbox / "pipe.tif")
+        os.symlink("/etc/passwd", inbox / "link.tif")
+        d.drop("real.tif")
+        d.wait_job("real.tif", "successful")
+        time.sleep(1.3)
+        self.assertEqual(len(d.files("inbox")), 8)
+        self.assertEqual(len(d.jobs()), 1)
+        for word in ("folder.tif is a directory", "pipe.tif is a pipe", "link.tif is a symbolic link"):
+            self.assertEqual(d.log_text().count(word), 1, word)
+
+    def test_a_file_that_fits_no_pipeline_is_quarantined_with_words(self):
+        d = self.daemon()
+        d.drop("notes.txt")
+        job = d.wait_job("notes.txt", "failed")
+        self.assertEqual(job["error"]["code"], "input.no_pipeline")
+        self.assertEqual(d.files("quarantine"), ["notes.txt", "notes.txt.error.json"])
+
+    def test_names_with_odd_bytes_are_cleaned(self):
+        d = self.daemon()
+        os.rename(self.write(d, b"ok"), os.fsencode(d.root / "inbox") + b"/a\xff\n b.tif")
+        wait_for(lambda: [j for j in d.jobs() if j["status"] == "successful"])
+        self.assertEqual(d.jobs()[0]["name"], "a__ b.tif")
+
+    def write(self, d, data):
+        path = d.root / "elsewhere"
+        path.write_bytes(data)
+        return path
+
+    def test_the_same_name_again_is_a_new_job_and_overwrites_no_input(self):
+        d = self.daemon()
+        for i in range(3):
+            d.drop("x.tif")
+            wait_for(lambda: len(d.jobs(status="successful")) == i + 1)
+        self.assertEqual(d.files("work"), ["done", "done/x.tif", "done/x.tif.1", "done/x.tif.2"])
+
+    def test_inputs_are_deleted_when_the_config_says_so(self):
+        d = self.daemon(on_success="delete")
+        d.drop("x.tif")
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.files("work") == ["done"])
+
+    def test_many_files_at_once_are_all_taken(self):
+        d = self.daemon(parallel=4)
+        for i in range(80):
+            d.drop("s%02d.tif" % i)
+        wait_for(lambda: len(d.jobs(status="successful", limit=200)) == 80, 60)
+        self.assertLessEqual(len(d.workers()), 4)
+
+    def test_submitted_files_stay_where_they_are(self):
+        d = self.daemon()
+        good, bad = d.root / "mine.tif", d.root / "broken.tif"
+        good.write_text("ok")
+        bad.write_text("fail")
+        job = d.call("job.submit", input=str(good))
+        self.assertIn(job["status"], ("accepted", "running"))
+        d.wait_job("mine.tif", "successful")
+        d.call("job.submit", input=str(bad), pipeline="plain")
+        d.wait_job("broken.tif", "failed")
+        self.assertTrue(good.exists() and bad.exists())
+        self.assertEqual(d.files("quarantine"), ["broken.tif.error.json"])
+        for params, code in (({"input": "rel.tif"}, "usage"), ({"input": "/no/such.tif"}, "input.missing"),
+                             ({"input": "/etc"}, "input.missing"),
+                             ({"input": str(good), "pipeline": "nope"}, "input.no_pipeline")):
+            with self.assertRaises(RpcError) as caught:
+                d.call("job.submit", **params)
+            self.assertEqual(caught.exception.code, code)
+
+
+class Failure(Service):
+    def test_a_failed_job_leaves_input_and_reason_in_quarantine(self):
+        d = self.daemon()
+        d.drop("bad.tif", "fail")
+        d.drop("good.tif")
+        job = d.wait_job("bad.tif", "failed")
+        d.wait_job("good.tif", "successful")
+        self.assertEqual(job["error"], {"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
+        record = json.loads((d.root / "quarantine/bad.tif.error.json").read_text())
+        self.assertEqual((record["code"], record["job"], record["attempts"]), ("input.truncated", job["id"], 1))
+        self.assertEqual(job["input"], str(d.root / "quarantine/bad.tif"))
+        self.assertEqual(d.files("work"), ["done", "done/good.tif"])
+        self.assertNotIn(".bad.tmp", d.files("products"))
+
+    def test_a_crash_is_tried_once_more_and_then_fails(self):
+        d = self.daemon()
+        d.drop("bomb.tif", "crash")
+        d.drop("once.tif", "crash_once")
+        job = d.wait_job("bomb.tif", "failed")
+        self.assertEqual((job["error"]["code"], job["attempts"]), ("job.crashed", 2))
+        self.assertIn("signal 11", job["error"]["message"])
+        self.assertEqual(d.wait_job("once.tif", "successful")["attempts"], 2)
+        self.assertNotIn(".bomb.tmp", d.files("products"))
+
+    def test_a_worker_that_talks_nonsense_or_leaves_counts_as_crashed(self):
+        d = self.daemon(stall="20s")
+        for name in ("garbage", "long", "quiet_exit"):
+            d.drop(name + ".tif", name)
+        for name in ("garbage", "long", "quiet_exit"):
+            self.assertEqual(d.wait_job(name + ".tif", "failed")["error"]["code"], "job.crashed")
+
+    def test_a_job_without_progress_is_ended(self):
+        d = self.daemon(stall="1s")
+        d.drop("stuck.tif", "deaf")
+        d.drop("next.tif")
+        job = d.wait_job("stuck.tif", "failed", 10)
+        self.assertEqual(job["error"]["code"], "job.stalled")
+        self.assertIn("tile 5 of 10", job["error"]["message"])
+        d.wait_job("next.tif", "successful")
+
+    def test_cancel_waiting_running_and_deaf_jobs(self):
+        d = self.daemon(stall="60s")
+        d.drop("runs.tif", "slow 30")
+        running = d.wait_job("runs.tif", "running")
+        d.drop("waits.tif")
+        waiting = d.wait_job("waits.tif", "accepted")
+        self.assertEqual(d.call("job.cancel", id=waiting["id"])["status"], "dismissed")
+        d.call("job.cancel", id=running["id"][-4:])
+        job = d.wait_job("runs.tif", "dismissed", 2)
+        self.assertEqual(job["error"]["code"], "job.dismissed")
+        self.assertEqual(len(d.files("quarantine")), 4)
+        with self.assertRaises(RpcError) as caught:
+            d.call("job.cancel", id=job["id"])
+        self.assertEqual(caught.exception.code, "job.state")
+        d.drop("deaf.tif", "deaf")
+        deaf = d.wait_job("deaf.tif", "running")
+        d.call("job.cancel", id=deaf["id"])
+        d.wait_job("deaf.tif", "dismissed", 8)
+
+    def test_retry_brings_the_input_back(self):
+        d = self.daemon()
+        d.drop("x.tif", "fail")
+        job = d.wait_job("x.tif", "failed")
+        (d.root / "quarantine/x.tif").write_text("ok")
+        d.call("job.retry", id=job["id"])
+        again = d.wait_job("x.tif", "successful")
+        self.assertEqual((again["id"], again["attempts"]), (job["id"], 1))
+        self.assertEqual(d.files("quarantine"), [])
+        with self.assertRaises(RpcError) as caught:
+            d.call("job.retry", id=job["id"])
+        self.assertEqual(caught.exception.code, "job.state")
+        d.drop("gone.tif", "fail")
+        job = d.wait_job("gone.tif", "failed")
+        (d.root / "quarantine/gone.tif").unlink()
+        with self.assertRaises(RpcError) as caught:
+            d.call("job.retry", id=job["id"])
+        self.assertEqual(caught.exception.code, "input.missing")
+
+    def test_two_files_of_one_scene_never_run_together(self):
+        d = self.daemon(parallel=2)
+        d.drop("s.tif", "slow 1")
+        d.wait_job("s.tif", "running")
+        d.drop("s.tif", "slow 1")
+        wait_for(lambda: len(d.jobs()) == 2)
+        time.sleep(0.3)
+        self.assertEqual(len(d.jobs(status="running")), 1)
+        wait_for(lambda: len(d.jobs(status="successful")) == 2)
+
+
+class Restart(Service):
+    def test_after_kill_9_old_jobs_are_there_and_running_ones_run_again(self):
+        d = self.daemon(parallel=2)
+        d.drop("done.tif")
+        done = d.wait_job("done.tif", "successful")
+        d.drop("a.tif", "slow 2")
+        d.drop("b.tif", "slow 2")
+        d.wait_job("a.tif", "running")
+        d.wait_job("b.tif", "running")
+        workers = d.workers()
+        d.stop(signal.SIGKILL)
+        wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
+        self.assertIn(".a.tmp", d.files("products"))
+        d.start()
+        self.assertEqual(d.call("job.get", id=done["id"])["status"], "successful")
+        self.assertEqual(d.wait_job("a.tif", "successful")["attempts"], 2)
+        d.wait_job("b.tif", "successful")
+        self.assertNotIn(".a.tmp", d.files("products"))
+
+    def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 20")
+        job = d.wait_job("x.tif", "running")
+        d.stop(signal.SIGKILL)
+        for name in ("jobs.db", "jobs.db-wal"):
+            (d.root / "state" / name).write_bytes(b"rubbish" * 3000)
+        (d.root / "work" / job["id"] / "x.tif").write_text("ok")
+        d.start()
+        self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
+        self.assertIn("store was damaged", d.log_text())
+        self.assertTrue([f for f in d.files("state") if ".damaged-" in f])
+
+    def test_sigterm_puts_a_long_job_back_and_lets_a_short_one_finish(self):
+        d = self.daemon(parallel=2)
+        d.drop("long.tif", "slow 60")
+        d.drop("short.tif", "slow 1.5")
+        d.wait_job("long.tif", "running")
+        wait_for(lambda: d.wait_job("short.tif", "running")["progress"] > 20)
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 10)
+        self.assertFalse((d.root / "s.sock").exists())
+        d.start()
+        self.assertEqual(d.wait_job("short.tif", "successful")["attempts"], 1)
+        self.assertEqual(d.wait_job("long.tif", "running")["attempts"], 1)
+
+    def test_sigterm_ends_within_10_s_when_a_worker_is_deaf(self):
+        d = self.daemon(stall="60s")
+        d.drop("deaf.tif", "deaf")
+        d.wait_job("deaf.tif", "running")
+        workers = d.workers()
+        status, seconds = d.stop(signal.SIGINT)
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 10)
+        self.assertFalse(any(os.path.exists("/proc/%d" % pid) for pid in workers))
+
+    def test_an_idle_service_stops_at_once(self):
+        d = self.daemon()
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 3)
+        self.assertIn("stopped", d.log_text())
+
+    def test_a_second_service_on_the_same_state_is_refused(self):
+        d = self.daemon()
+        second = subprocess.run([str(BIN / "pushbroomd"), "-c", str(d.config)], stderr=subprocess.PIPE, text=True, timeout=20)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another pushbroomd (pid %d)" % d.process.pid, second.stderr)
+        self.assertTrue(d.is_up())
+
+    def test_reload_takes_a_good_config_and_refuses_a_bad_one(self):
+        d = self.daemon()
+        d.write_config(pipeline="other", parallel=3, settle="100ms")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.call("service.info")["pipelines"] == ["other"])
+        self.assertEqual(d.call("service.info")["parallel_jobs"], 3)
+        good = d.config.read_text()
+        d.config.write_text(good.replace("parallel_jobs: 3", "parallel_jobs: many").replace("settle:", "setle:"))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "stays in use" in d.log_text())
+        self.assertIn("setle", d.log_text())
+        self.assertIn("parallel_jobs", d.log_text())
+        d.config.write_text(good.replace("/inbox", "/inbox2"))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "inbox2 needs a restart" in d.log_text())
+        d.drop("x.tif")
+        self.assertEqual(d.wait_job("x.tif", "successful")["pipeline"], "other")
+
+    def test_a_stale_socket_is_replaced_and_other_files_are_not(self):
+        d = self.daemon()
+        d.stop(signal.SIGKILL)
+        self.assertTrue((d.root / "s.sock").exists())
+        d.start()
+        self.assertEqual(os.stat(d.root / "s.sock").st_mode & 0o777, 0o660)
+        d.stop()
+        (d.root / "s.sock").write_text("precious")
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(10), 1)
+        self.assertEqual((d.root / "s.sock").read_text(), "precious")
+
+
+class Start(Service):
+    def test_words_and_exit_codes_when_it_cannot_start(self):
+        d = self.daemon(start=False)
+        d.config.write_text("service: [")
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(10), 2)
+        self.assertRegex(d.log_text(), r"config\.yaml:\d+:\d+: ")
+        d.write_config()
+        (d.root / "products").write_text("a file")
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(10), 1)
+        self.assertIn("products", d.log_text())
+        self.assertIn("is not a directory", d.log_text())
+
+    def test_check_and_usage(self):
+        d = self.daemon(start=False)
+        run = lambda *a: subprocess.run([str(BIN / "pushbroomd"), *a], capture_output=True, text=True, timeout=20)
+        self.assertEqual(run("--check", "-c", str(d.config)).returncode, 0)
+        self.assertEqual(run("--check", "-c", "/no/such/file").returncode, 2)
+        self.assertEqual(run("--nonsense").returncode, 2)
+        self.assertEqual(run("stray").returncode, 2)
+        self.assertIn("--config", run("--help").stdout)
+        self.assertRegex(run("--version").stdout, r"^pushbroomd \d")
+
+    def test_inbox_and_work_on_two_filesystems_are_refused(self):
+        if os.stat("/dev/shm").st_dev == os.stat("/tmp").st_dev:
+            self.skipTest("/dev/shm and /tmp are one filesystem here")
+        d = self.daemon(start=False)
+        inbox = "/dev/shm/pb-test-%d" % os.getpid()
+        d.config.write_text(d.config.read_text().replace(str(d.root / "inbox"), inbox))
+        try:
+            d.start(wait=False)
+            self.assertEqual(d.process.wait(10), 1)
+        finally:
+            subprocess.run(["rm", "-rf", inbox])
+        self.assertIn("different filesystems", d.log_text())
+
+    def test_a_worker_that_cannot_start_leaves_the_job_waiting(self):
+        d = self.daemon(start=False)
+        d.fake = False
+        with open(d.log, "ab") as log:
+            d.process = subprocess.Popen([str(BIN / "pushbroomd"), "-c", str(d.config), "--worker-command", "/no/such"], stderr=log)
+        wait_for(d.is_up)
+        d.drop("x.tif")
+        d.wait_job("x.tif", "accepted")
+        time.sleep(1.5)
+        self.assertEqual(d.jobs()[0]["status"], "accepted")
+        self.assertEqual(d.jobs()[0]["attempts"], 0)
+        self.assertIn("cannot start a worker", d.log_text())
+        self.assertEqual(d.stop()[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
