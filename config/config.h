@@ -152,8 +152,8 @@ void pb_config_destroy(struct pb_config *config);
 
 const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
                                                     const char *name);
-/* First pipeline one of whose patterns fits the base name of path, upper and lower case being alike;
- * NULL = none. */
+/* First pipeline one of whose patterns fits the base name of path, upper and lower case being
+ * alike; NULL = none. */
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
