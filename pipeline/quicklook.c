@@ -241,17 +241,11 @@ static bool is_shown(const struct quicklook *q, size_t pixel)
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Percentiles over the pixels that are shown. */
 static int find_stretch(struct quicklook *q, struct pb_err *err)
 {
     size_t n = (size_t)q->how.target_w * (size_t)q->how.target_h;
-    float *sorted = malloc(n * sizeof *sorted);
+    float *sorted = malloc(2 * n * sizeof *sorted); /* the second half is scratch */
     if (sorted == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
     for (uint32_t b = 0; b < q->n_bands; b++) {
@@ -262,7 +256,7 @@ static int find_stretch(struct quicklook *q, struct pb_err *err)
         if (shown == 0)
             break;
         q->any_shown = true;
-        qsort(sorted, shown, sizeof *sorted, ascending);
+        pb_sort_floats(sorted, sorted + n, shown);
         q->low[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[0]);
         q->high[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[1]);
     }

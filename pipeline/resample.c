@@ -6,6 +6,7 @@
 #include "pipeline/resample.h"
 
 #include <math.h>
+#include <string.h>
 
 void pb_resample_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *out_w,
                      int32_t *out_h)
@@ -72,6 +73,40 @@ void pb_resample_area(const struct pb_resample *how, const float *source, float 
             *target++ = weight > 0 ? (float)(sum / weight) : NAN;
         }
     }
+}
+
+/* Radix sort, 11 bits a pass, of the bits of a float turned so that they order as it does: negative
+ * numbers inverted, the others above them. */
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, PASSES = 3 };
+
+static uint32_t key_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & UINT32_C(0x80000000) ? ~bits : bits | UINT32_C(0x80000000);
+}
+
+void pb_sort_floats(float *value, float *scratch, uint64_t n)
+{
+    uint32_t start[PASSES][RADIX] = {{0}};
+    for (uint64_t i = 0; i < n; i++)
+        for (int pass = 0; pass < PASSES; pass++)
+            start[pass][(key_of(value[i]) >> (pass * RADIX_BITS)) & (RADIX - 1)]++;
+    float *from = value, *to = scratch;
+    for (int pass = 0; pass < PASSES; pass++) {
+        uint32_t sum = 0;
+        for (int r = 0; r < RADIX; r++) {
+            uint32_t count = start[pass][r];
+            start[pass][r] = sum;
+            sum += count;
+        }
+        for (uint64_t i = 0; i < n; i++)
+            to[start[pass][(key_of(from[i]) >> (pass * RADIX_BITS)) & (RADIX - 1)]++] = from[i];
+        float *swap = from;
+        from = to;
+        to = swap;
+    }
+    memcpy(value, from, n * sizeof *value); /* an odd number of passes ends in scratch */
 }
 
 double pb_percentile(const float *sorted, uint64_t n, double p)

@@ -20,6 +20,10 @@ void pb_resample_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t 
 /* One plane, rows tightly packed, invalid = NaN. */
 void pb_resample_area(const struct pb_resample *how, const float *source, float *target);
 
+/* Sorts n finite values ascending, in time proportional to n; scratch holds n more. -0 comes before
+ * 0. n < 2^32. */
+void pb_sort_floats(float *value, float *scratch, uint64_t n);
+
 /* The p-th percentile (0 .. 100) of n sorted values, with linear interpolation between the two
  * nearest ranks, as numpy does by default. n > 0. */
 double pb_percentile(const float *sorted, uint64_t n, double p);

@@ -123,6 +123,8 @@ static inline const char *scratch(void)
     return fixture_directory;
 }
 
+static const char *feed_directory; /* NULL = scratch() */
+
 /* info may be NULL. Returns finish's or create's return code. */
 static inline int feed_product(const struct image *image, const struct pb_product_type *type,
                                const struct pb_product_config *config, const struct feed *feed,
@@ -142,7 +144,7 @@ static inline int feed_product(const struct image *image, const struct pb_produc
         .workers = feed->threads,
         .scene = "scene",
         .input = "/in/scene.tif",
-        .directory = scratch(),
+        .directory = feed_directory ? feed_directory : scratch(),
         .band_names = image->names,
         .n_bands = image->n_bands,
         .device = "cpu",

@@ -245,6 +245,34 @@ START_TEST(planned_memory_does_not_grow_with_the_scene)
 }
 END_TEST
 
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(floats_are_sorted)
+{
+    enum { N = 20000 };
+    static float value[N], expected[N], scratch_values[N];
+    for (int n = 0; n < N; n = n * 3 + 1) {
+        for (int i = 0; i < n; i++) {
+            do {
+                uint32_t bits = (uint32_t)rnd();
+                memcpy(&value[i], &bits, sizeof bits);
+            } while (!isfinite(value[i]));
+            if (i % 5 == 0)
+                value[i] = (float)(i % 3) - 1;
+        }
+        memcpy(expected, value, sizeof expected);
+        qsort(expected, (size_t)n, sizeof *expected, ascending);
+        pb_sort_floats(value, scratch_values, (uint64_t)n);
+        for (int i = 0; i < n; i++)
+            ck_assert(value[i] == expected[i]);
+    }
+}
+END_TEST
+
 START_TEST(percentile_interpolates_between_ranks)
 {
     const float v[] = {1, 2, 4, 8};
@@ -273,6 +301,21 @@ START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 }
 END_TEST
 
+START_TEST(directory_that_is_gone_is_reported)
+{
+    struct image image = image_create(100, 100, 3);
+    struct pb_err err = {0};
+    struct outcome out;
+    feed_directory = "/nowhere/at/all";
+    ck_assert_int_eq(
+        feed_product(&image, &pb_product_quicklook, &config_100, &simple, NULL, &err, &out),
+        pb_code_errno(PB_E_OUTPUT_WRITE));
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/nowhere/at/all/scene."));
+    free(image.data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quicklook");
@@ -287,8 +330,10 @@ int main(void)
     tcase_add_test(tc, bands_are_one_or_three);
     tcase_add_test(tc, stretch_is_recorded);
     tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
+    tcase_add_test(tc, floats_are_sorted);
     tcase_add_test(tc, percentile_interpolates_between_ranks);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
+    tcase_add_test(tc, directory_that_is_gone_is_reported);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     (void)scratch();

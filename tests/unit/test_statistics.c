@@ -175,6 +175,21 @@ START_TEST(bands_and_buckets_of_the_config_are_used)
 }
 END_TEST
 
+START_TEST(directory_that_is_gone_is_reported)
+{
+    struct image image = image_create(100, 100, 3);
+    struct pb_err err = {0};
+    struct outcome out;
+    feed_directory = "/nowhere/at/all";
+    ck_assert_int_eq(
+        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out),
+        pb_code_errno(PB_E_OUTPUT_WRITE));
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/nowhere/at/all/scene."));
+    free(image.data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("statistics");
@@ -187,6 +202,7 @@ int main(void)
     tcase_add_test(tc, constant_band_has_no_deviation);
     tcase_add_test(tc, band_without_a_valid_pixel_has_nulls);
     tcase_add_test(tc, bands_and_buckets_of_the_config_are_used);
+    tcase_add_test(tc, directory_that_is_gone_is_reported);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     (void)scratch();
