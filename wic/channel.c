@@ -22,19 +22,26 @@
  * and wakes one. A waiter does the mirror image: counts itself in `waiters`, reads `signal`, looks
  * for a ready ticket, and sleeps only if `signal` still has the value read (the kernel compares and
  * queues in one step). `turn`, `next`, `waiters`, `signal` and `aborted` are always accessed
- * seq_cst, so there is one order of it all, and in that order either
+ * seq_cst here, so there is one order of it all, and in that order either
  *   - the event comes before the waiter's look: it sees the ready ticket and does not sleep, or
  *   - the look comes before the event, hence the count before nudge()'s read of it: nudge() sees a
- * waiter, and its change of `signal` comes after the waiter's read: the waiter is in the queue and
- * the wake finds it or another one, or it is not yet and the kernel turns it back. One woken thread
- * is enough: it takes the ticket, or finds that somebody else did; whoever took it calls nudge()
- * for the ticket after it. A sleeper whose time limit passes while it is being woken is reported as
- * woken by the kernel, and in any case looks once more before it leaves. Plain acquire/release
- * would not do: it lets the load of `waiters` overtake the store of `turn`. Fences would, but
- * ThreadSanitizer does not understand them. What is not in this order is relaxed: the statistics
- * and the spin budget.
+ *     waiter, and its change of `signal` comes after the waiter's read: the waiter is in the queue
+ *     and the wake finds it or another one, or it is not yet and the kernel turns it back.
+ * One woken thread is enough: it takes the ticket, or finds that somebody else did; whoever took it
+ * calls nudge() for the ticket after it. A sleeper whose time limit passes while it is being woken
+ * looks once more before it leaves. Plain acquire/release would not do: it lets the load of
+ * `waiters` overtake the store of `turn`. Fences would, but ThreadSanitizer does not understand
+ * them. What is not in this order is relaxed: the statistics, the spin budget, the polls of a spin.
  *
- * `signal` is compared for equality only, so its wrap-around is harmless unless exactly 2^32 wakes
+ * One wake at a time. nudge() makes `signal` odd, the waiter makes it even before it looks and
+ * sleeps on even values only. While it is odd somebody has been woken (or turned back) who has yet
+ * to look, and will see every ticket that is ready by then and pass on the rest; so nudge() leaves
+ * it at that. It saves a system call for each ticket published while a woken thread is on its way.
+ * If all who were waiting leave after their last look, it stays odd with nobody asleep, and the
+ * next waiter makes it even. (A process killed between making it odd and the wake delays sleepers
+ * until the next thread comes to wait or a time limit passes.)
+ *
+ * `signal` is compared for equality only, so its wrap-around is harmless unless exactly 2^31 wakes
  * fall between a waiter's read and its sleep. `turn` and `next` have 64 bits and do not wrap.
  *
  * Payload. turn = 2t + 1 in wic_publish is a release that the acquire of `turn` in ready_ticket()
@@ -110,28 +117,38 @@ static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *o
     }
 }
 
-static void wake(struct wic_channel *channel, enum wic_role role, int count)
+static void wake_all(struct wic_channel *channel, enum wic_role role)
 {
     struct wic_side *side = &channel->side[role];
-    atomic_fetch_add(&side->signal, 1); /* pairs with the load in wait_for_ticket */
+    atomic_fetch_add(&side->signal, 2); /* pairs with the load in signal_before_look */
     WIC_STALL();
-    wic_futex_wake(&side->signal, count, channel->shared);
+    wic_futex_wake(&side->signal, INT_MAX, channel->shared);
 }
 
 /* After anything that may have made a ticket ready for `role`, or may have been the last thing its
  * waiters could wait for: see "No wake-up is lost" above. Costs one load while nobody waits. */
 static void nudge(struct wic_channel *channel, enum wic_role role)
 {
+    struct wic_side *side = &channel->side[role];
+    uint64_t ticket;
     WIC_STALL();
-    if (atomic_load(&channel->side[role].waiters) ==
-        0) { /* pairs with the add in wait_for_ticket */
+    if (atomic_load(&side->waiters) == 0) { /* pairs with the add in wait_for_ticket */
         return;
     }
-    uint64_t ticket;
     int rc = ready_ticket(channel, role, &ticket);
-    if (rc != -EAGAIN) {
+    if (rc == -EPIPE) {
+        wake_all(channel, role);
+    }
+    if (rc != 0) {
+        return;
+    }
+    WIC_STALL();
+    uint32_t signal = atomic_load(&side->signal);
+    /* Odd, or changed under our hands by another nudge: somebody is being woken who has yet to
+     * look. */
+    if (signal % 2 == 0 && atomic_compare_exchange_strong(&side->signal, &signal, signal + 1)) {
         WIC_STALL();
-        wake(channel, role, rc == 0 ? 1 : INT_MAX);
+        wic_futex_wake(&side->signal, 1, channel->shared);
     }
 }
 
@@ -186,6 +203,19 @@ static int park(struct wic_channel *channel, struct wic_side *side, uint32_t sig
     return after >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
+/* The value to sleep on, even. Whoever takes note of a wake (odd) has still to look, so the next
+ * ticket needs a wake of its own from now on. Pairs with the changes in nudge and wake_all. */
+static uint32_t signal_before_look(struct wic_side *side)
+{
+    uint32_t signal = atomic_load(&side->signal);
+    while (signal % 2 != 0) {
+        if (atomic_compare_exchange_weak(&side->signal, &signal, signal + 1)) {
+            return signal + 1;
+        }
+    }
+    return signal;
+}
+
 static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int64_t deadline_ns,
                            uint64_t *out_ticket)
 {
@@ -195,7 +225,7 @@ static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int6
     atomic_fetch_add(&side->waiters, 1); /* pairs with the load in nudge */
     for (;;) {
         WIC_STALL();
-        uint32_t signal = atomic_load(&side->signal); /* before the look; pairs with wake */
+        uint32_t signal = signal_before_look(side);
         WIC_STALL();
         rc = try_take(channel, role, out_ticket);
         if (rc != -EAGAIN || gave_up != 0) {
@@ -359,7 +389,7 @@ static void wake_everybody(struct wic_channel *channel)
 {
     for (enum wic_role role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
         if (atomic_load(&channel->side[role].waiters) != 0) { /* as in nudge */
-            wake(channel, role, INT_MAX);
+            wake_all(channel, role);
         }
     }
 }

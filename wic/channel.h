@@ -37,9 +37,8 @@ struct wic_side {
     _Atomic uint32_t spin; /* how many rounds a waiting thread polls before it parks; learned */
     /* Written only when somebody parks or is woken; the other side looks at it at every hand-over.
      */
-    _Alignas(
-        WIC_LINE) _Atomic uint32_t signal; /* what this side sleeps on; changes with every wake */
-    _Atomic uint32_t waiters;              /* threads asleep or about to be */
+    _Alignas(WIC_LINE) _Atomic uint32_t signal; /* slept on; odd: a wake is on its way */
+    _Atomic uint32_t waiters;                   /* threads asleep or about to be */
     _Atomic uint64_t parks;
     _Atomic uint64_t parked_ns;
 };

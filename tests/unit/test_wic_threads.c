@@ -64,7 +64,7 @@ START_TEST(consumer_parks_across_the_wrap_of_its_signal)
     for (uint32_t ticket = 0; ticket < 3; ticket++) {
         until_waiting(channel, WIC_CONSUMER, 1);
         ck_assert_uint_eq(atomic_load(&channel->side[WIC_CONSUMER].signal),
-                          UINT32_MAX - 1 + ticket);
+                          UINT32_MAX - 1 + 2 * ticket);
         publish_as_crew(&crew);
         while (stats_of(channel).consumed <= ticket) {
             sleep_ns(MS);
