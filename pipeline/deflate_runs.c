@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Each chunk is gone over three times, in cache: find runs (eight bytes at a time, so runs of 15
+/* Each chunk is gone over three times, in cache: find runs (four bytes at a time, so runs of 7
  * and more are always found), count symbols, write codes. Codes have at most 14 bits, so that four
  * of them and seven bits left over fit into 64 bits and the buffer is emptied once every four
  * literals. A chunk that does not shrink is stored. */
@@ -76,14 +76,14 @@ static void find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t 
 {
     uint32_t i = 1;
     work->n_runs = 0;
-    while (i + 8 <= n) {
-        uint64_t word;
-        memcpy(&word, in + i, 8);
-        if (word != in[i - 1] * UINT64_C(0x0101010101010101)) {
-            i += 8;
+    while (i + 4 <= n) {
+        uint32_t word;
+        memcpy(&word, in + i, 4);
+        if (word != in[i - 1] * UINT32_C(0x01010101)) {
+            i += 4;
             continue;
         }
-        uint32_t end = i + 8;
+        uint32_t end = i + 4;
         while (end < n && in[end] == in[i])
             end++;
         work->run[work->n_runs].at = i;

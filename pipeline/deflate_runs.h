@@ -14,7 +14,7 @@
 struct pb_deflate_runs {
     struct {
         uint32_t at, bytes;
-    } run[PB_DEFLATE_RUNS_CHUNK / 8 + 1];
+    } run[PB_DEFLATE_RUNS_CHUNK / 4 + 1];
     uint32_t n_runs;
     uint32_t count[4]
                   [288]; /* four histograms, so that equal neighbours do not wait for each other */
