@@ -55,7 +55,7 @@ int pb_codec_level(const struct pb_codec *codec, int level, bool floats, int *ou
 {
     if (level == 0)
         level = floats ? codec->default_float_level : codec->default_level;
-    if (level < codec->min_level || level > codec->max_level)
+    else if (level < codec->min_level || level > codec->max_level)
         return -EINVAL;
     *out_level = level;
     return 0;

@@ -15,13 +15,14 @@ struct pb_codec {
     const char *name;
     uint16_t tiff_compression; /* value of tag 259 */
     int min_level, max_level;  /* 0 when the codec has no levels */
-    /* What level 0 stands for, for blocks of integers and of floats. */
+    /* What level 0 stands for, for blocks of integers and of floats; a number outside the limits
+     * is a mode of the codec. */
     int default_level, default_float_level;
     /* Most bytes encode() can make of `bytes`. */
     size_t (*bound)(size_t bytes);
     /* Bytes a context holds (an upper bound), for blocks of block_bytes. */
     uint64_t (*context_bytes)(int level, size_t block_bytes);
-    /* level within the limits above. 0 or -ENOMEM. Thread: init. */
+    /* level as pb_codec_level gives it. 0 or -ENOMEM. Thread: init. */
     int (*create)(int level, size_t block_bytes, void **out_context);
     /* bytes <= block_bytes; capacity >= bound(bytes). Returns 0 and the size, or -EIO. NULL in the
      * codec "none", whose blocks are stored as they are. Thread: the context's one user. */

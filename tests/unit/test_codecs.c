@@ -3,6 +3,7 @@
 /* Every codec against somebody else's decoder: libdeflate's and zstd's own, and for LZW a small
  * one written from the TIFF 6.0 text. */
 #include "pipeline/codec.h"
+#include "pipeline/deflate_runs.h"
 
 #include <check.h>
 #include <errno.h>
@@ -80,6 +81,8 @@ static void fill(uint8_t *data, size_t n, int kind)
         data[i] = kind == 0   ? 0
                   : kind == 1 ? (uint8_t)(rand() >> 8)
                   : kind == 2 ? (uint8_t)(i / 7 % 3)
+                  : kind == 4 ? (uint8_t)(i % 3000 < 900 ? 7 : rand() >> 8 & rand() >> 12)
+                  : kind == 5 ? (uint8_t)(rand() >> 8 & rand() >> 9 & rand() >> 10 & rand() >> 11)
                               : (uint8_t)((rand() >> 8) % 4 * (int)(i / 1000));
 }
 
@@ -116,6 +119,18 @@ START_TEST(what_goes_in_comes_out)
 }
 END_TEST
 
+/* The defaults of deflate: noise, noise with runs, skewed noise, over chunks and sizes. */
+START_TEST(deflate_without_strings_comes_out_too)
+{
+    static const size_t sizes[] = {32768, 32769, 65528, 65529, 65536, 131056, 131057, 600000};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int kind = 0; kind < 6; kind++) {
+            round_trip(&pb_codec_deflate, pb_codec_deflate.default_level, sizes[s], kind);
+            round_trip(&pb_codec_deflate, pb_codec_deflate.default_float_level, sizes[s], kind);
+        }
+}
+END_TEST
+
 /* Random bytes give one code each, so these lengths end at every fill of the table, where the
  * width of the last codes is easily got wrong. */
 START_TEST(lzw_ends_well_wherever_the_table_stands)
@@ -132,6 +147,59 @@ START_TEST(every_level_works)
     for (size_t c = 0; c < 2; c++)
         for (int level = packing[c]->min_level; level <= packing[c]->max_level; level++)
             round_trip(packing[c], level, 70000, 3);
+}
+END_TEST
+
+static void runs_round_trip(struct pb_deflate_runs *work, const uint8_t *in, size_t n)
+{
+    size_t done = 0, capacity = pb_deflate_runs_bound(n);
+    uint8_t *out = malloc(capacity), *back = malloc(n);
+    size_t bytes = pb_deflate_runs(work, in, n, out);
+    ck_assert_uint_le(bytes, capacity);
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    int rc = (int)libdeflate_deflate_decompress(d, out, bytes, back, n, &done);
+    libdeflate_free_decompressor(d);
+    ck_assert_msg(rc == 0 && done == n && memcmp(in, back, n) == 0, "%zu bytes: %d", n, rc);
+    free(out);
+    free(back);
+}
+
+START_TEST(runs_of_every_length_and_every_alphabet_survive)
+{
+    struct pb_deflate_runs *work = malloc(sizeof *work);
+    size_t n = 200000;
+    uint8_t *in = malloc(n);
+    for (size_t length = 1; length < 1100; length++) {
+        for (size_t i = 0; i < 4000; i++)
+            in[i] = (uint8_t)(i / length * 37 + (i % (length + 5) == 0));
+        runs_round_trip(work, in, 4000);
+    }
+    for (unsigned alphabet = 1; alphabet <= 256; alphabet++) {
+        for (size_t i = 0; i < n; i++)
+            in[i] = (uint8_t)((unsigned)(rand() >> 8) % alphabet);
+        runs_round_trip(work, in, alphabet * 300);
+    }
+    /* Counts like Fibonacci numbers make the deepest trees: beyond every limit. */
+    size_t at = 0, a = 1, b = 1;
+    for (uint8_t symbol = 0; at + a < 65528; symbol++) {
+        for (size_t i = 0; i < a; i++)
+            in[at + i] = symbol;
+        at += a;
+        size_t next = a + b;
+        a = b;
+        b = next;
+    }
+    for (size_t i = at; i-- > 1;) {
+        size_t j = (size_t)rand() % (i + 1);
+        uint8_t swap = in[i];
+        in[i] = in[j];
+        in[j] = swap;
+    }
+    runs_round_trip(work, in, at);
+    for (size_t small = 1; small < 300; small++)
+        runs_round_trip(work, in, small);
+    free(in);
+    free(work);
 }
 END_TEST
 
@@ -173,8 +241,11 @@ static void *count_malloc(size_t n)
 START_TEST(deflate_holds_no_more_than_it_says)
 {
     libdeflate_set_memory_allocator(count_malloc, free);
-    for (int level = 1; level <= 12; level++) {
+    for (int level = -6; level <= 12; level++) {
         void *context;
+        if (level > -6 && level < -1)
+            level = -1;
+        level += level == 0;
         allocated = 0;
         ck_assert_int_eq(pb_codec_deflate.create(level, 1 << 20, &context), 0);
         ck_assert_uint_gt(allocated, 0);
@@ -205,6 +276,8 @@ int main(void)
     TCase *tc = tcase_create("codecs");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, what_goes_in_comes_out);
+    tcase_add_test(tc, deflate_without_strings_comes_out_too);
+    tcase_add_test(tc, runs_of_every_length_and_every_alphabet_survive);
     tcase_add_test(tc, lzw_ends_well_wherever_the_table_stands);
     tcase_add_test(tc, every_level_works);
     tcase_add_test(tc, levels_outside_the_codec_are_refused);
