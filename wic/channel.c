@@ -2,13 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * State machine of a channel: who gets which ticket, who sleeps, who wakes whom.
- *
  * Tickets. A side's `next` is the ticket it hands out next; ticket t lives in slot t % slots and is
  * *ready* for a side when next == t and the slot's `turn` is 2t (producer) or 2t + 1 (consumer).
  * Only a ready ticket is taken, by a compare-exchange of `next`. So a thread that gives up (time
- * limit, close) holds nothing: no ticket is burnt and no hole is left in the sequence. (Fetch-add
- * first and wait afterwards would be cheaper under contention, but a waiter could then not leave
- * without leaving a hole.)
+ * limit, close) holds nothing: no ticket is burnt and no hole is left in the sequence. (With
+ * fetch-add first and the wait after it, none could leave without leaving a hole.)
  *
  * Sleeping. Because waiters have no ticket yet, several wait for the same one, and whoever is woken
  * first may have it. They sleep on a word of their side (`signal`), not of the slot: on the slot's
@@ -38,12 +36,10 @@
  * to look, and will see every ticket that is ready by then and pass on the rest; so nudge() leaves
  * it at that. It saves a system call for each ticket published while a woken thread is on its way.
  * If all who were waiting leave after their last look, it stays odd with nobody asleep, and the
- * next waiter makes it even. (A process killed between making it odd and the wake delays sleepers
- * until the next thread comes to wait or a time limit passes.)
- *
- * `signal` is compared for equality only, so its wrap-around is harmless unless exactly 2^31 wakes
- * fall between a waiter's read and its sleep. `turn` and `next` have 64 bits and do not wrap.
- *
+ * next waiter makes it even. (A process killed between that and the wake delays the sleepers until
+ * another waiter comes or a time limit passes.) `signal` is compared for equality only: its wrap
+ * does no harm unless exactly 2^31 wakes fall between a waiter's read and its sleep; `turn` and
+ * `next` have 64 bits and do not wrap.
  * Payload. turn = 2t + 1 in wic_publish is a release that the acquire of `turn` in ready_ticket()
  * on the consumer side reads; turn = 2 (t + slots) in wic_release is the same thing back. */
 #include "wic/channel.h"
@@ -84,7 +80,7 @@ static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_
         if (turn > wanted) {
             continue; /* `next` is out of date: its taker has already moved `turn` on */
         }
-        /* Closed, and nothing between us and the end? `next` was read before and cannot pass it.
+        /* Closed, and none between us and the end? `next` was read before and cannot pass it.
          * Pairs with the fetch-or in wic_close and the compare-exchange of the last producer. */
         if (role == WIC_CONSUMER &&
             atomic_load(&channel->side[WIC_PRODUCER].next) == (next | WIC_CLOSED)) {
@@ -107,8 +103,8 @@ static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *o
             return rc;
         }
         WIC_STALL();
-        /* A ready ticket stays ready until it is taken, so success here is all it needs. Failure
-         * means that another thread took it, or that the channel was closed. */
+        /* It stays ready until it is taken, so success is all it needs. Failure: another thread
+         * took it, or the channel was closed. */
         uint64_t expected = ticket;
         if (atomic_compare_exchange_strong(&channel->side[role].next, &expected, ticket + 1)) {
             *out_ticket = ticket;
@@ -130,29 +126,28 @@ static void wake_all(struct wic_channel *channel, enum wic_role role)
 static void nudge(struct wic_channel *channel, enum wic_role role)
 {
     struct wic_side *side = &channel->side[role];
-    uint64_t ticket;
     WIC_STALL();
     if (atomic_load(&side->waiters) == 0) { /* pairs with the add in wait_for_ticket */
         return;
     }
+    uint64_t ticket;
     int rc = ready_ticket(channel, role, &ticket);
-    if (rc == -EPIPE) {
-        wake_all(channel, role);
-    }
     if (rc != 0) {
+        if (rc == -EPIPE) {
+            wake_all(channel, role); /* that was all: no more events for them to wait for */
+        }
         return;
     }
     WIC_STALL();
     uint32_t signal = atomic_load(&side->signal);
-    /* Odd, or changed under our hands by another nudge: somebody is being woken who has yet to
-     * look. */
+    /* Odd, or just changed by another nudge: somebody is on the way who has yet to look. */
     if (signal % 2 == 0 && atomic_compare_exchange_strong(&side->signal, &signal, signal + 1)) {
         WIC_STALL();
         wic_futex_wake(&side->signal, 1, channel->shared);
     }
 }
 
-/* Concurrent learners may overwrite each other: it is a hint. */
+/* A hint: concurrent learners may overwrite each other. */
 static void set_spin(struct wic_side *side, uint32_t budget)
 {
     atomic_store_explicit(&side->spin, budget, memory_order_relaxed);
@@ -241,19 +236,18 @@ static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int6
 static int64_t deadline_after(int64_t timeout_ns)
 {
     int64_t now = wic_now_ns();
-    return timeout_ns == WIC_FOREVER || timeout_ns > WIC_NO_DEADLINE - now ? WIC_NO_DEADLINE
-                                                                           : now + timeout_ns;
+    bool never = timeout_ns == WIC_FOREVER || timeout_ns > WIC_NO_DEADLINE - now;
+    return never ? WIC_NO_DEADLINE : now + timeout_ns;
 }
 
-/* The whole of wic_acquire and wic_wait but for their arguments. */
 static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout_ns,
                 uint64_t *out_ticket)
 {
     int rc = try_take(channel, role, out_ticket);
-    if (rc == -EAGAIN && timeout_ns == 0) {
-        return -ETIMEDOUT;
-    }
     if (rc == -EAGAIN) {
+        if (timeout_ns == 0) {
+            return -ETIMEDOUT;
+        }
         int64_t deadline_ns = deadline_after(timeout_ns);
         rc = spin_take(channel, role, out_ticket);
         if (rc == -EAGAIN) {
@@ -270,9 +264,8 @@ static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes
                       struct wic_slot *out_slot)
 {
     uint32_t index = (uint32_t)(ticket % channel->slots);
-    unsigned char *payload = channel->payload != NULL
-                                 ? channel->payload
-                                 : (unsigned char *)channel + channel->payload_offset;
+    unsigned char *own = (unsigned char *)channel + channel->payload_offset;
+    unsigned char *payload = channel->payload != NULL ? channel->payload : own;
     *out_slot = (struct wic_slot){
         .ticket = ticket,
         .data = payload + index * channel->stride,
@@ -282,9 +275,8 @@ static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes
     };
 }
 
-/* May whoever comes with this slot hand it over? It must have been taken and not been given back
- * yet. The holder itself wrote or saw all that is read here, so no order is needed; others are in
- * the wrong. */
+/* Is this slot taken and not given back yet? Its holder wrote or saw all that is read here, so no
+ * order is needed; others are in the wrong. */
 static int check_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slot)
 {
     if (channel == NULL || slot == NULL) {
@@ -294,18 +286,17 @@ static int check_held(struct wic_channel *channel, enum wic_role role, const str
         return -ECANCELED;
     }
     uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
-    uint64_t turn =
-        atomic_load_explicit(&slot_of(channel, slot->ticket)->turn, memory_order_relaxed);
+    struct wic_slot_head *head = slot_of(channel, slot->ticket);
+    uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
     bool held = slot->index == slot->ticket % channel->slots &&
                 slot->ticket < (next & ~WIC_CLOSED) && turn == 2 * slot->ticket + role;
     return held ? 0 : -EINVAL;
 }
 
-/* Counts a publication and keeps the high-water mark of slots that are full, from their publication
- * to their release. Both counts are made while the slot is held, so a ticket's count lies within
- * its turn; acquire and release here make every release that the counted publications depended on
- * visible, thus full <= slots. The consumers' count is looked at (a line of theirs, so it costs)
- * only if the old value seen leaves room for a new maximum. */
+/* Counts a publication and keeps the high-water mark of slots full from publication to release.
+ * Both counts are made while the slot is held; acquire and release here make every release visible
+ * that the counted publications depended on, thus full <= slots. The consumers' count is looked at
+ * (a line of theirs, so it costs) only if the value seen last leaves room for a new maximum. */
 static void count_published(struct wic_channel *channel)
 {
     struct wic_side *producer = &channel->side[WIC_PRODUCER];
@@ -315,8 +306,8 @@ static void count_published(struct wic_channel *channel)
     if ((int64_t)(published - seen) <= high) {
         return;
     }
-    uint64_t released =
-        atomic_load_explicit(&channel->side[WIC_CONSUMER].done, memory_order_relaxed);
+    struct wic_side *consumer = &channel->side[WIC_CONSUMER];
+    uint64_t released = atomic_load_explicit(&consumer->done, memory_order_relaxed);
     atomic_store_explicit(&producer->seen_released, released, memory_order_relaxed);
     int64_t full = (int64_t)(published - released); /* < 0: others have overtaken us */
     while (full > high &&

@@ -80,6 +80,9 @@ static void cond_put(struct cond_ring *ring, bool stamped, int64_t (*now)(void))
         pthread_cond_wait(&ring->freed, &ring->lock);
     }
     uint64_t ticket = ring->head++;
+    if (ring->head - ring->tail < SLOTS && !ring->full[ring->head % SLOTS]) {
+        pthread_cond_signal(&ring->freed); /* freed out of order */
+    }
     pthread_mutex_unlock(&ring->lock);
     ring->stamp[ticket % SLOTS] = stamped ? (uint64_t)now() : ticket;
     pthread_mutex_lock(&ring->lock);
@@ -100,15 +103,18 @@ static bool cond_get(struct cond_ring *ring, uint64_t *out_stamp, int64_t *out_w
         pthread_cond_wait(&ring->filled, &ring->lock);
     }
     uint64_t ticket = ring->tail++;
+    if (ring->tail != ring->head && ring->full[ring->tail % SLOTS]) {
+        pthread_cond_signal(&ring->filled); /* published out of order */
+    }
+    if (ring->closed) {
+        pthread_cond_broadcast(&ring->filled);
+    }
     pthread_mutex_unlock(&ring->lock);
     *out_when = now != NULL ? now() : 0;
     *out_stamp = ring->stamp[ticket % SLOTS];
     pthread_mutex_lock(&ring->lock);
     ring->full[ticket % SLOTS] = false;
     pthread_cond_signal(&ring->freed);
-    if (ring->closed || ring->full[ring->tail % SLOTS]) {
-        pthread_cond_broadcast(&ring->filled);
-    }
     pthread_mutex_unlock(&ring->lock);
     return true;
 }

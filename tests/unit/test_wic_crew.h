@@ -45,6 +45,34 @@ static inline void channel_free(struct wic_channel *channel)
     free(channel);
 }
 
+/* What must work at once, on one thread. */
+static inline struct wic_slot acquired(struct wic_channel *channel)
+{
+    struct wic_slot slot;
+    ck_assert_int_eq(wic_acquire(channel, 0, &slot), 0);
+    return slot;
+}
+
+static inline struct wic_slot waited(struct wic_channel *channel)
+{
+    struct wic_slot slot;
+    ck_assert_int_eq(wic_wait(channel, 0, &slot), 0);
+    return slot;
+}
+
+static inline void publish_next(struct wic_channel *channel)
+{
+    struct wic_slot slot = acquired(channel);
+    ck_assert_int_eq(wic_publish(channel, &slot, 0), 0);
+}
+
+static inline void release_next(struct wic_channel *channel, uint64_t ticket)
+{
+    struct wic_slot slot = waited(channel);
+    ck_assert_uint_eq(slot.ticket, ticket);
+    ck_assert_int_eq(wic_release(channel, &slot), 0);
+}
+
 static inline struct wic_stats stats_of(const struct wic_channel *channel)
 {
     struct wic_stats stats;

@@ -95,7 +95,7 @@ START_TEST(full_ring_holds_the_producer_back)
     crew_join(&crew, 0, 1);
     struct wic_stats stats = stats_of(channel);
     ck_assert_uint_ge(stats.producer_parks, 7);
-    ck_assert_uint_ge(stats.producer_parked_ns, 7 * 15 * MS);
+    ck_assert_uint_ge(stats.producer_parked_ns, 7 * 5 * MS);
     ck_assert_uint_eq(stats.high_water, 3);
     free(crew.seen);
     channel_free(channel);
