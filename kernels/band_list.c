@@ -4,7 +4,6 @@
 #include "kernels/builder_state.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b)
@@ -16,22 +15,14 @@ pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct 
                            struct pb_diag *diag)
 {
     const pb_value value = pb_builder_find(b, name);
-    char list[200] = "";
-    size_t used = 0;
+    char list[200];
 
     if (value >= 0)
         return value;
     const char *const near = pb_builder_nearest(b, name);
-    for (size_t i = 0; !near && i < b->n_bands && used < sizeof list - 1; i++) {
-        const int n =
-            snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", b->bands[i].name);
-
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (used >= sizeof list)
-        memcpy(list + sizeof list - 4, "...", 4);
     (void)pb_diag_set(diag, PB_DIAG_BAND, item, 0, "no band '%.80s' here; %s%s%s", name,
-                      near ? "did you mean '" : "known: ", near ? near : list, near ? "'?" : "");
+                      near ? "did you mean '" : "known: ",
+                      near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
     return -1;
 }
 

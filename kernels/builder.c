@@ -7,6 +7,7 @@
 #include "kernels/nearest.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,21 @@ const char *pb_builder_nearest(const struct pb_builder *b, const char *name)
         best = pb_nearest(name, pair, 2);
     }
     return best;
+}
+
+const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < b->n_bands && used < bytes; i++) {
+        const int n = snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", b->bands[i].name);
+
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used >= bytes)
+        memcpy(text + bytes - 4, "...", 4);
+    return text;
 }
 
 pb_value pb_builder_constant(struct pb_builder *b, float number)

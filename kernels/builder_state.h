@@ -22,4 +22,6 @@ void pb_builder_init(struct pb_builder *b);
 void pb_builder_fini(struct pb_builder *b);
 /* The known band nearest to a name, or NULL. */
 const char *pb_builder_nearest(const struct pb_builder *b, const char *name);
+/* Writes the known bands, comma separated, cut with "..." when they are too long; returns text. */
+const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes);
 #endif

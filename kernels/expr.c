@@ -126,8 +126,7 @@ static pb_value emit(struct parser *p, int col, enum pb_vm_op op, pb_value x, pb
 static pb_value unknown_name(struct parser *p, const struct pb_token *token, const char *name)
 {
     const char *near = pb_builder_nearest(p->b, name);
-    char list[160] = "";
-    size_t used = 0;
+    char list[160];
 
     for (size_t i = 0; i < p->n_constants; i++) {
         const char *const pair[2] = {near, p->constants[i].name};
@@ -136,15 +135,8 @@ static pb_value unknown_name(struct parser *p, const struct pb_token *token, con
     }
     if (near)
         return fail(p, token->col, "unknown name '%s'; did you mean '%s'?", name, near);
-    for (size_t i = 0; i < p->b->n_bands && used < sizeof list - 1; i++) {
-        const int n =
-            snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", p->b->bands[i].name);
-
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (used >= sizeof list)
-        memcpy(list + sizeof list - 4, "...", 4);
-    return fail(p, token->col, "unknown name '%s'; bands here: %s", name, list);
+    return fail(p, token->col, "unknown name '%s'; bands here: %s", name,
+                pb_builder_list(p->b, list, sizeof list));
 }
 
 static pb_value resolve(struct parser *p, const struct pb_token *token, const char *name)
@@ -259,8 +251,9 @@ static pb_value parse_name(struct parser *p)
         return -1;
     if (pb_token_is(&p->now, "("))
         return parse_call(p, &token, name);
-    for (size_t i = 0; i < N_FUNCTIONS; i++)
-        if (strcmp(functions[i].name, name) == 0 && !(p->b && pb_builder_find(p->b, name) >= 0))
+    /* A band may have the name of a function; without a builder it is taken for one. */
+    for (size_t i = 0; i < N_FUNCTIONS && p->b && pb_builder_find(p->b, name) < 0; i++)
+        if (strcmp(functions[i].name, name) == 0)
             return fail(p, p->now.col, "expected '(' after the function '%s'", name);
     return resolve(p, &token, name);
 }

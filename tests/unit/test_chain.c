@@ -4,6 +4,7 @@
  * Chains: what is dropped, shared and folded; how steps see each other's bands; stencils and halos
  * (a scene in tiles must give what it gives in one piece); errors; memory that runs out. */
 #include "kernels/builder.h"
+#include "kernels/chain_stage.h"
 #include "tests/op_cases.h"
 #include "tests/random_tile.h"
 #include "tests/unit/chain_fixture.h"
@@ -253,7 +254,7 @@ END_TEST
 /* --- stencils -------------------------------------------------------------------------------- */
 
 struct stencil_steps {
-    struct pb_arg_item defaults[4][PB_OP_PARAMS_MAX];
+    struct pb_arg_item defaults[5][PB_OP_PARAMS_MAX];
     struct fx_step step[5];
 };
 
@@ -263,8 +264,8 @@ static void convolve_step(struct stencil_steps *s, size_t i, const struct op_cas
     ck_assert(op_case_args(c, s->step[i].step.op, s->defaults[i], &s->step[i].args));
 }
 
-/* Differences of smoothed bands, smoothed again: three levels of stencils of different reach, some
- * over bands as read, one straight over another. */
+/* Differences of smoothed bands, smoothed again: four levels of stencils of different reach and
+ * kind, some over bands as read, one straight over another. */
 static struct pb_chain *deep_chain(struct stencil_steps *s, enum pb_type type, const char *edge)
 {
     const struct op_case blur = {"convolve",
@@ -281,6 +282,10 @@ static struct pb_chain *deep_chain(struct stencil_steps *s, enum pb_type type, c
                                 {{"kernel", {{.text = "box"}}},
                                  {"size", {{.text = "3", .num = 3}}},
                                  {"edge", {{.text = edge}}}}};
+    static const struct pb_arg_item weights[] = {
+        {.text = "", .num = 0.5},  {.text = "", .num = -1.0},  {.text = "", .num = 2.0},
+        {.text = "", .num = 0.25}, {.text = "", .num = 3.0},   {.text = "", .num = 1.0},
+        {.text = "", .num = -2.0}, {.text = "", .num = 0.125}, {.text = "", .num = 1.5}};
     const struct op_case edges = {
         "convolve", "", "", true, {{"kernel", {{.text = "sobel"}}}, {"edge", {{.text = edge}}}}};
     static const struct pb_arg_item exprs[] = {{.key = "c", .text = "a - b"},
@@ -289,7 +294,7 @@ static struct pb_chain *deep_chain(struct stencil_steps *s, enum pb_type type, c
                                             {"b", type, true, TILE_NODATA, 0.01, 0.0},
                                             {"z", type, true, TILE_NODATA, 0.01, 0.0}};
     static const char *const outputs[] = {"a", "c", "d"};
-    struct pb_chain_step plain[4];
+    struct pb_chain_step plain[5];
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
     size_t at;
@@ -299,9 +304,12 @@ static struct pb_chain *deep_chain(struct stencil_steps *s, enum pb_type type, c
     fx_op(&s->step[2], "math");
     fx_arg(&s->step[2], "bands", exprs, 2);
     convolve_step(s, 3, &edges);
-    for (int i = 0; i < 4; i++)
+    convolve_step(s, 4, &edges);
+    fx_arg(&s->step[4], "kernel", NULL, 0);
+    fx_arg(&s->step[4], "weights", weights, 9);
+    for (int i = 0; i < 5; i++)
         plain[i] = s->step[i].step;
-    const struct pb_chain_spec spec = {inputs, 3, plain, 4, outputs, 3};
+    const struct pb_chain_spec spec = {inputs, 3, plain, 5, outputs, 3};
     ck_assert_msg(pb_chain_create(&spec, &diag, &at, &chain) == 0, "step %zu: %s", at, diag.msg);
     return chain;
 }
@@ -362,10 +370,14 @@ START_TEST(tiles_of_stencil_chains_match_the_whole_image)
         struct pb_chain *const chain = deep_chain(&steps, image.type, edge[i % 3]);
         char text[1000];
 
-        ck_assert_int_eq(pb_chain_halo(chain), 2 + 1 + 1);
+        ck_assert_int_eq(pb_chain_halo(chain), 2 + 1 + 1 + 1);
+        for (size_t k = 0; k < chain->n_stages; k++)
+            for (size_t n = 0; n < chain->stages[k].n_stencils; n++)
+                ck_assert_uint_ne(chain->stages[k].stencils[n].from,
+                                  chain->stages[k].stencils[n].to);
         ck_assert_uint_eq(used_count(chain), 2);
         ck_assert_int_gt(pb_chain_describe(chain, text, sizeof text), 0);
-        ck_assert_ptr_nonnull(strstr(text, "5 x 5"));
+        ck_assert_ptr_nonnull(strstr(text, "3 x 3 full"));
         ck_assert_int_eq(pb_chain_describe(chain, NULL, 0),
                          pb_chain_describe(chain, text, sizeof text));
         check_tiles(chain, &image, 1 + (int32_t)(fx_random(&random) % 30));

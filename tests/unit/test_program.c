@@ -288,6 +288,118 @@ START_TEST(many_bands_and_outputs_fit_the_firm_limit)
 }
 END_TEST
 
+START_TEST(the_deeper_operand_comes_first)
+{
+    /* Left operand first would hold one register for each level. */
+    char text[2000] = "";
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag;
+
+    for (int i = 0; i < 50; i++)
+        sprintf(text + strlen(text), "(a * %d) %c (", i + 2, "+-"[i % 2]);
+    strcat(text, "a");
+    for (int i = 0; i < 50; i++)
+        strcat(text, ")");
+    ck_assert_int_eq(fx_expression("a", text, &diag, &chain), 0);
+    ck_assert_uint_le(registers_of(chain), 3);
+    pb_chain_destroy(chain);
+}
+END_TEST
+
+/* --- random graphs --------------------------------------------------------------------------- */
+
+enum { DAG_BANDS = 40, DAG_VALUES = 700, DAG_OUTPUTS = 60, DAG_PX = 5 };
+
+/* Value i of a random graph from two earlier ones. Values are kept near 1, where errors show. */
+static int dag_entry(uint32_t *random, int i, int reach, char *text, int operand[2])
+{
+    static const char *const forms[] = {"v%d + v%d * 0.5", "v%d - v%d", "v%d * v%d",
+                                        "min(v%d, v%d)", "where(v%d > 0.5, v%d, 0.25)"};
+    const int form = (int)(fx_random(random) % 5);
+
+    for (int k = 0; k < 2; k++) {
+        const int back = 1 + (int)(fx_random(random) % (uint32_t)reach);
+
+        operand[k] = back > i ? 0 : i - back;
+    }
+    sprintf(text, forms[form], operand[0], operand[1]);
+    return form;
+}
+
+static float dag_value(int form, float x, float y)
+{
+    const float half = y * 0.5f;
+    const float r = form == 0   ? x + half
+                    : form == 1 ? x - y
+                    : form == 2 ? x * y
+                    : form == 3 ? (isnan(x) || isnan(y) ? NAN : fminf(x, y))
+                                : (isnan(x)   ? NAN
+                                   : x > 0.5f ? y
+                                              : 0.25f);
+    return r;
+}
+
+static void check_random_graph(uint32_t *random, int reach)
+{
+    static char texts[DAG_VALUES][64], names[DAG_VALUES][8];
+    static float value[DAG_VALUES][DAG_PX], out[DAG_OUTPUTS * DAG_PX];
+    static struct pb_arg_item items[DAG_VALUES];
+    struct pb_chain_input inputs[DAG_BANDS];
+    const char *outputs[DAG_OUTPUTS];
+    const float *planes[DAG_BANDS];
+    int wanted[DAG_OUTPUTS];
+    struct pb_chain *chain = NULL;
+    struct fx_step step;
+    struct pb_diag diag;
+    size_t at;
+
+    for (int i = 0; i < DAG_VALUES; i++) {
+        int operand[2];
+
+        sprintf(names[i], "v%d", i);
+        items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
+        const int form = i < DAG_BANDS ? -1 : dag_entry(random, i, reach, texts[i], operand);
+        for (int k = 0; k < DAG_PX; k++)
+            value[i][k] = form < 0 ? fx_uniform(random, -1.5f, 1.5f)
+                                   : dag_value(form, value[operand[0]][k], value[operand[1]][k]);
+        if (i < DAG_BANDS) {
+            inputs[i] = (struct pb_chain_input){.name = names[i], .type = PB_F32, .scale = 1.0};
+            planes[i] = value[i];
+        }
+    }
+    for (int i = 0; i < DAG_OUTPUTS; i++) {
+        wanted[i] = DAG_BANDS + (int)(fx_random(random) % (DAG_VALUES - DAG_BANDS));
+        outputs[i] = names[wanted[i]];
+    }
+    fx_op(&step, "math");
+    fx_arg(&step, "bands", items + DAG_BANDS, DAG_VALUES - DAG_BANDS);
+    const struct pb_chain_spec spec = {inputs, DAG_BANDS, &step.step, 1, outputs, DAG_OUTPUTS};
+    const int rc = pb_chain_create(&spec, &diag, &at, &chain);
+    if (rc < 0) { /* too many values at once is an answer too */
+        ck_assert_ptr_nonnull(strstr(diag.msg, "at the same time"));
+        return;
+    }
+    fx_run_row(chain, planes, DAG_PX, out);
+    for (int i = 0; i < DAG_OUTPUTS; i++)
+        for (int k = 0; k < DAG_PX; k++) {
+            const float expected = value[wanted[i]][k];
+
+            ck_assert_msg(fx_same(out[i * DAG_PX + k], isfinite(expected) ? expected : NAN),
+                          "%s = %s: %g, not %g", outputs[i], texts[wanted[i]], out[i * DAG_PX + k],
+                          expected);
+        }
+    pb_chain_destroy(chain);
+}
+
+START_TEST(random_graphs_under_register_pressure)
+{
+    uint32_t random = 4711;
+
+    for (int i = 0; i < 60; i++)
+        check_random_graph(&random, 20 + 15 * (i % 12));
+}
+END_TEST
+
 START_TEST(tiles_that_lack_pixels_are_refused)
 {
     static float px[64], out[64];
@@ -342,6 +454,8 @@ int main(void)
     tcase_add_test(tests, values_beyond_the_soft_limit_get_registers_of_their_own);
     tcase_add_test(tests, too_many_values_at_once_are_refused_in_words);
     tcase_add_test(tests, many_bands_and_outputs_fit_the_firm_limit);
+    tcase_add_test(tests, the_deeper_operand_comes_first);
+    tcase_add_test(tests, random_graphs_under_register_pressure);
     tcase_add_test(tests, tiles_that_lack_pixels_are_refused);
     suite_add_tcase(suite, tests);
     return fx_main(suite);

@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
+ * finite or NaN, and must pass the grammar check that knows no bands; an error must have words and
+ * a column inside the text. libFuzzer target under clang; with PB_FUZZ_MAIN main() replays files.
+ */
+#include "kernels/builder.h"
+#include "kernels/chain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES 5000
+#define PX         3
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void require(bool holds, const char *what)
+{
+    if (!holds) {
+        (void)fprintf(stderr, "broken: %s\n", what);
+        abort();
+    }
+}
+
+static void run(const struct pb_chain *chain)
+{
+    static const float px[4 * PX] = {0.0f, 1.5f, -2.0f, NAN,  1e30f, -0.0f,
+                                     3.0f, 0.5f, 7.0f,  1.0f, 0.0f,  -1e-30f};
+    const struct pb_rect all = {0, 0, PX, 1};
+    const struct pb_tile_in in = {px, PX * sizeof *px, PX * sizeof *px, NULL, all, all, PX, 1};
+    float out[PX];
+    void *const scratch = aligned_alloc(64, (pb_chain_scratch_bytes(chain, PX, 1) + 64) / 64 * 64);
+
+    if (scratch) {
+        require(pb_chain_run_cpu(chain, &in, &(struct pb_tile_out){out, PX}, scratch) == 0, "run");
+        for (int i = 0; i < PX; i++)
+            require(!isinf(out[i]), "an infinite pixel");
+    }
+    free(scratch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    char text[TEXT_BYTES];
+    const struct pb_chain_input inputs[] = {{"a", PB_F32, false, 0.0, 1.0, 0.0},
+                                            {"b", PB_F32, false, 0.0, 1.0, 0.0},
+                                            {"N", PB_F32, false, 0.0, 1.0, 0.0},
+                                            {"min", PB_F32, false, 0.0, 1.0, 0.0}};
+    const struct pb_arg_item item = {.key = "X", .text = text};
+    const struct pb_op_args args = {.arg = {{&item, 1}}};
+    const struct pb_chain_step step = {pb_op_find("math"), &args};
+    const char *const output = "X";
+    const struct pb_chain_spec spec = {inputs, 4, &step, 1, &output, 1};
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag, grammar;
+    const char *names[8];
+    size_t lengths[8], at;
+
+    if (bytes >= TEXT_BYTES)
+        return 0;
+    memcpy(text, data, bytes);
+    text[bytes] = '\0';
+    if (pb_chain_create(&spec, &diag, &at, &chain) == 0) {
+        require(pb_expression_names(text, names, lengths, 8, &grammar) >= 0, "grammar differs");
+        run(chain);
+        pb_chain_destroy(chain);
+    } else {
+        require(diag.msg[0] != '\0' && diag.col >= 1 && (size_t)diag.col <= strlen(text) + 1,
+                "an error without words or place");
+    }
+    return 0;
+}
+
+#ifdef PB_FUZZ_MAIN
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        static uint8_t data[TEXT_BYTES];
+        FILE *const file = fopen(argv[i], "rb");
+
+        if (!file) {
+            perror(argv[i]);
+            return 1;
+        }
+        const size_t n = fread(data, 1, sizeof data, file);
+        (void)fclose(file);
+        (void)LLVMFuzzerTestOneInput(data, n);
+    }
+    return 0;
+}
+#endif
