@@ -23,11 +23,18 @@ struct stac {
     const struct pb_product_config *config;
 };
 
+/* The text: mostly the buckets of histograms, one line each. */
 static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
-    (void)env;
+    enum { TEXT_BYTES = 256 * 1024, BUCKET_BYTES = 48 };
+    uint64_t bytes = TEXT_BYTES;
     (void)config;
-    return 256 * 1024; /* the text; mostly histograms */
+    for (size_t i = 0; env->pipeline != NULL && i < env->pipeline->n_products; i++) {
+        const struct pb_product_config *other = &env->pipeline->products[i];
+        if (other->kind == PB_PRODUCT_STATISTICS && other->u.statistics.buckets > 0)
+            bytes += env->n_bands * (uint64_t)other->u.statistics.buckets * BUCKET_BYTES;
+    }
+    return bytes;
 }
 
 static int stac_create(const struct pb_product_env *env, const struct pb_product_config *config,

@@ -26,6 +26,7 @@
 #include <string.h>
 
 enum { RUN_PX = 64, HALF_PX = RUN_PX / 2, LANES = 8, BUCKETS_DEFAULT = 256 };
+enum { TEXT_BYTES = 32 }; /* of a count in the JSON, with room for the buffer to grow */
 
 struct band {
     pthread_mutex_t lock; /* everything below */
@@ -61,7 +62,7 @@ static uint64_t statistics_bytes(const struct pb_product_env *env,
     uint64_t n = pb_product_band_count(env, config);
     return sizeof(struct statistics) +
            n * (sizeof(struct band) + sizeof(struct pb_band_statistics) +
-                buckets_of(config) * sizeof(uint64_t)) +
+                buckets_of(config) * (sizeof(uint64_t) + TEXT_BYTES)) +
            env->workers * sizeof(struct worker);
 }
 

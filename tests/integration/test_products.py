@@ -80,13 +80,10 @@ def halve(plane):
 
 def weights(image, source, level, target):
     """target x source matrix of the overlaps on one axis, in pixels of level 0."""
-    out = np.zeros((target, source))
-    for t in range(target):
-        for s in range(source):
-            begin = max(t * image / target, s * 2**level)
-            end = min((t + 1) * image / target, (s + 1) * 2**level, image)
-            out[t, s] = max(0.0, end - begin)
-    return out
+    t, s = np.mgrid[0:target, 0:source]
+    begin = np.maximum(t * image / target, s * 2**level)
+    end = np.minimum(np.minimum((t + 1) * image / target, (s + 1) * 2**level), image)
+    return np.maximum(0.0, end - begin)
 
 
 def quicklook(values, size, stretch):
