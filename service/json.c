@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <json-c/json_visit.h>
+#include <math.h>
 #include <string.h>
 
 /* json-c's accessors take non-const pointers even where they change nothing. */
@@ -22,6 +24,27 @@ static struct json_object *object_of(const struct pb_json_value *value)
 static const struct pb_json_value *value_of(struct json_object *object)
 {
     return (const struct pb_json_value *)(void *)object;
+}
+
+/* json-c reads NaN and Infinity, which are no JSON, and would write them again. */
+static int refuse_infinite(json_object *object, int flags, json_object *parent, const char *key,
+                           size_t *index, void *user)
+{
+    (void)flags;
+    (void)parent;
+    (void)key;
+    (void)index;
+    bool *found = user;
+    if (!json_object_is_type(object, json_type_double) || isfinite(json_object_get_double(object)))
+        return JSON_C_VISIT_RETURN_CONTINUE;
+    *found = true;
+    return JSON_C_VISIT_RETURN_STOP;
+}
+
+static bool is_finite(json_object *object)
+{
+    bool found = false;
+    return json_c_visit(object, 0, refuse_infinite, &found) == 0 && !found;
 }
 
 /* A bare null would be indistinguishable from "nothing": it is refused as a document. */
@@ -50,7 +73,7 @@ int pb_json_parse(const char *text, size_t bytes, size_t max_bytes,
             error = json_tokener_error_parse_unexpected;
     }
     json_tokener_free(tokener);
-    if (error == json_tokener_success && object != NULL) {
+    if (error == json_tokener_success && object != NULL && is_finite(object)) {
         *out_value = (struct pb_json_value *)(void *)object;
         return 0;
     }

@@ -98,13 +98,16 @@ void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
     runner->options.on_change(runner->options.user, job);
 }
 
+static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job)
+{
+    return strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0;
+}
+
 static bool may_start(void *user, const struct pb_job *job)
 {
     const struct pb_runner *runner = user;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        const struct pb_place *place = &runner->places[i];
-        if (place->busy &&
-            (strcmp(place->job.scene, job->scene) == 0 || strcmp(place->job.id, job->id) == 0))
+        if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
             return false;
     }
     return true;

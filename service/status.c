@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 32
+#define LISTEN_BACKLOG 128
 
 struct client {
     uv_pipe_t pipe;

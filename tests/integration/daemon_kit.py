@@ -187,6 +187,12 @@ class Daemon:
         return status, time.monotonic() - start
 
     def remove(self):
+        """Ends it, and fails when it does not end well or a sanitizer spoke."""
+        status = 0
         if self.process is not None and self.process.poll() is None:
-            self.stop()
+            status, _ = self.stop()
+        text = self.log_text() if self.log.exists() else ""
         shutil.rmtree(self.root, ignore_errors=True)
+        assert status == 0, "exit status %d\n%s" % (status, text)
+        for word in ("Sanitizer", "runtime error:", "handles are left open"):
+            assert word not in text, text

@@ -6,6 +6,7 @@ are in test_status_socket.py; whole runs with real pixels are elsewhere."""
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -373,6 +374,44 @@ class Start(Service):
         self.assertEqual(d.jobs()[0]["attempts"], 0)
         self.assertIn("cannot start a worker", d.log_text())
         self.assertEqual(d.stop()[0], 0)
+
+
+class Systemd(Service):
+    def test_systemd_is_told_ready_alive_reloading_and_stopping(self):
+        d = self.daemon(start=False)
+        path = str(d.root / "notify")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.settimeout(10)
+        said = []
+
+        def until(word):
+            while not any(word in text for text in said):
+                said.append(listener.recv(4096).decode())
+            seen = "\n".join(said)
+            said.clear()
+            return seen
+
+        d.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+        self.assertIn("STATUS=0 running, 0 waiting, 0 failed", until("READY=1"))
+        start = time.monotonic()
+        for _ in range(5):
+            until("WATCHDOG=1")
+        self.assertLess(time.monotonic() - start, 5 * 0.4)
+        d.process.send_signal(signal.SIGHUP)
+        until("RELOADING=1")
+        until("READY=1")
+        d.process.send_signal(signal.SIGTERM)
+        until("STOPPING=1")
+        self.assertEqual(d.process.wait(10), 0)
+
+    def test_a_journal_gets_levels_as_prefixes(self):
+        d = self.daemon(start=False)
+        d.log.touch()
+        st = os.stat(d.log)
+        d.start(env={"JOURNAL_STREAM": "%d:%d" % (st.st_dev, st.st_ino)})
+        self.assertRegex(d.log_text(), r"^<5>pushbroomd ")
 
 
 if __name__ == "__main__":

@@ -157,15 +157,18 @@ class Socket(unittest.TestCase):
         self.assertEqual(self.d.jobs(), [])
 
     def test_at_most_64_clients(self):
-        clients = [self.d.client() for _ in range(64)]
+        clients = [self.d.client()]
+        wait_for(lambda: clients[0].call("service.info")["clients"] == 1)
+        clients += [self.d.client() for _ in range(63)]
         wait_for(lambda: clients[0].call("service.info")["clients"] == 64)
         extra = self.d.client()
         self.assertIn("too many clients", extra.line()["error"]["message"])
         self.assertIsNone(extra.line())
         extra.close()
-        for client in clients:
+        for client in clients[1:]:
             client.close()
-        wait_for(lambda: self.d.call("service.info")["clients"] == 1)
+        wait_for(lambda: clients[0].call("service.info")["clients"] == 1)
+        clients[0].close()
 
     def test_memory_does_not_grow_with_connections(self):
         def resident():
@@ -176,7 +179,8 @@ class Socket(unittest.TestCase):
         before = resident()
         for _ in range(1000):
             self.d.call("service.info")
-        limit = 64 if os.environ.get("PB_SANITIZE") else 2
+        # Sanitizers keep freed memory for a while.
+        limit = 400 if os.environ.get("PB_SANITIZE") else 2
         self.assertLess(resident() - before, limit << 20)
 
 

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Installs into a scratch root and lets systemd judge the unit, the user and the directories, without
+booting anything. Skips what has no tool on this machine, and says so."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).parents[2] / "build/bin"))
+EXPOSURE_MAX = 1.5  # of 10; systemd calls up to 4 OK
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, **options)
+
+
+def needs(tool):
+    return unittest.skipUnless(shutil.which(tool), tool + " is not on this machine")
+
+
+class Unit(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-install-"))
+        cls.install = run("cmake", "--install", BIN.parent, "--prefix", "/usr", env=dict(os.environ, DESTDIR=str(cls.root)))
+        cls.unit = cls.root / "usr/lib/systemd/system/pushbroom.service"
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.root)
+
+    def test_everything_is_installed_in_its_place(self):
+        self.assertEqual(self.install.returncode, 0, self.install.stdout)
+        for path in ("usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service", "usr/lib/sysusers.d/pushbroom.conf",
+                     "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
+            self.assertTrue((self.root / path).is_file(), path)
+        version = run(self.root / "usr/bin/pushbroomd", "--version")
+        self.assertEqual(version.returncode, 0, version.stdout)
+
+    def test_the_installed_config_is_taken_by_the_installed_service(self):
+        check = run(self.root / "usr/bin/pushbroomd", "--check", "--config", self.root / "etc/pushbroom/pushbroom.yaml")
+        self.assertEqual(check.returncode, 0, check.stdout)
+
+    def test_a_config_that_is_there_is_kept(self):
+        config = self.root / "etc/pushbroom/pushbroom.yaml"
+        before = config.read_text()
+        config.write_text("mine")
+        again = run("cmake", "--install", BIN.parent, "--prefix", "/usr", env=dict(os.environ, DESTDIR=str(self.root)))
+        after = config.read_text()
+        config.write_text(before)
+        self.assertEqual((again.returncode, after), (0, "mine"), again.stdout)
+
+    @needs("systemd-analyze")
+    def test_systemd_finds_no_fault_in_the_unit(self):
+        # The unit names /usr/bin; verify looks whether that program is there, so it gets the staged one.
+        scratch = self.root / "verify"
+        scratch.mkdir()
+        text = self.unit.read_text()
+        self.assertIn("ExecStart=/usr/bin/pushbroomd ", text)
+        self.assertIn("Type=notify", text)
+        self.assertIn("WatchdogSec=", text)
+        (scratch / "pushbroom.service").write_text(text.replace("ExecStart=/usr/bin/", "ExecStart=%s/usr/bin/" % self.root))
+        verify = run("systemd-analyze", "verify", "--man=no", scratch / "pushbroom.service")
+        ours = [line for line in verify.stdout.splitlines() if "pushbroom" in line]
+        self.assertEqual((verify.returncode, ours), (0, []), verify.stdout)
+
+    @needs("systemd-analyze")
+    def test_verify_does_find_faults(self):
+        scratch = self.root / "broken"
+        scratch.mkdir()
+        (scratch / "pushbroom.service").write_text(self.unit.read_text().replace("Type=notify", "Type=notfy").replace("ProtectClock", "ProtectClok"))
+        verify = run("systemd-analyze", "verify", "--man=no", scratch / "pushbroom.service")
+        self.assertIn("ProtectClok", verify.stdout)
+
+    @needs("systemd-analyze")
+    def test_the_sandbox_is_tight(self):
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", self.unit)
+        match = re.search(r"exposure level for pushbroom\.service: ([0-9.]+)", security.stdout)
+        self.assertIsNotNone(match, security.stdout)
+        print("exposure", match.group(1), file=sys.stderr)
+        self.assertLessEqual(float(match.group(1)), EXPOSURE_MAX, security.stdout)
+
+    @needs("systemd-sysusers")
+    def test_the_user_is_made(self):
+        root = self.root / "users"
+        (root / "etc").mkdir(parents=True)
+        made = run("systemd-sysusers", "--root", root, self.root / "usr/lib/sysusers.d/pushbroom.conf")
+        self.assertEqual(made.returncode, 0, made.stdout)
+        self.assertIn("pushbroom:", (root / "etc/passwd").read_text())
+
+    @needs("systemd-tmpfiles")
+    def test_the_directories_are_made(self):
+        root = self.root / "tmpfiles"
+        (root / "etc").mkdir(parents=True)
+        (root / "etc/passwd").write_text("pushbroom:x:%d:%d::/:/bin/false\n" % (os.getuid(), os.getgid()))
+        (root / "etc/group").write_text("pushbroom:x:%d:\n" % os.getgid())
+        made = run("systemd-tmpfiles", "--create", "--root", root, self.root / "usr/lib/tmpfiles.d/pushbroom.conf")
+        self.assertEqual(made.returncode, 0, made.stdout)
+        self.assertEqual((root / "var/lib/pushbroom/inbox").stat().st_mode & 0o7777, 0o2775)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

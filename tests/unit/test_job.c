@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/clock.h"
+#include "service/job.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(every_change_of_state_is_legal_or_refused_as_designed)
+{
+    /* rows: from; columns: accepted running successful failed dismissed */
+    static const int may[5][5] = {
+        {0, 1, 0, 0, 1}, {1, 0, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0},
+    };
+    for (int from = 0; from < PB_JOB_STATUS_COUNT; from++) {
+        for (int to = 0; to < PB_JOB_STATUS_COUNT; to++) {
+            struct pb_job job;
+            pb_job_init(&job);
+            job.status = (enum pb_job_status)from;
+            int rc = pb_job_move(&job, (enum pb_job_status)to, 1000);
+            ck_assert_int_eq(rc, may[from][to] ? 0 : -EPERM);
+            ck_assert_int_eq(job.status, may[from][to] ? to : from);
+            ck_assert_int_eq(job.updated_ms, may[from][to] ? 1000 : 0);
+            pb_job_fini(&job);
+        }
+    }
+    ck_assert(!pb_job_may(PB_JOB_STATUS_COUNT, PB_JOB_ACCEPTED));
+}
+END_TEST
+
+START_TEST(a_run_sets_times_and_attempts_and_a_retry_clears_them)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 20), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 30), 0);
+    ck_assert_int_eq(job.attempts, 2);
+    ck_assert_int_eq(job.started_ms, 30);
+    job.tiles_done = 5;
+    pb_job_fail(&job, PB_E_INPUT_TRUNCATED, "tile %d", 3);
+    ck_assert_int_eq(pb_job_set(&job.products, "[1]"), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 40), 0);
+    ck_assert_int_eq(job.finished_ms, 40);
+    ck_assert_str_eq(job.error.code, "input.truncated");
+    ck_assert_str_eq(job.error.message, "tile 3");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 50), 0);
+    ck_assert_int_eq(job.attempts, 0);
+    ck_assert_int_eq(job.finished_ms, 0);
+    ck_assert_int_eq(job.tiles_done, 0);
+    ck_assert_ptr_null(job.products);
+    ck_assert_str_eq(job.error.code, "");
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(success_means_100_percent)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    job.progress = 40;
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_SUCCESSFUL, 20), 0);
+    ck_assert_int_eq(job.progress, 100);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(ids_sort_by_time_and_are_recognised)
+{
+    char early[PB_JOB_ID_BYTES], late[PB_JOB_ID_BYTES];
+    pb_job_make_id(1795249730123, 0xffffffffu, early);
+    pb_job_make_id(1795249731000, 0, late);
+    ck_assert_int_lt(strcmp(early, late), 0);
+    ck_assert_str_eq(early, "20261121-082850-zzzz");
+    ck_assert(pb_job_is_id(early));
+    ck_assert(pb_job_is_suffix("4f2a"));
+    ck_assert(!pb_job_is_suffix(""));
+    ck_assert(!pb_job_is_suffix("%"));
+    ck_assert(!pb_job_is_suffix("20261121-082850-zzzz-and-more"));
+    static const char *const no[] = {
+        "", "done", "20261121-082850-zzz", "....", "2026112--082850-zzzz", "20261121-082850-zz-z"};
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        ck_assert(!pb_job_is_id(no[i]));
+}
+END_TEST
+
+START_TEST(scene_names_are_safe_directories)
+{
+    static const char *const pairs[][2] = {
+        {"a.tif", "a"},   {"a.b.tiff", "a.b"}, {"noext", "noext"}, {".hidden", "_hidden"},
+        {"...tif", "_."}, {"..", "_"},         {"", "scene"},      {"a/b.tif", "a_b"},
+    };
+    char scene[PB_JOB_NAME_BYTES];
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        pb_job_scene(pairs[i][0], scene);
+        ck_assert_str_eq(scene, pairs[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(a_job_on_the_wire_has_every_member_of_the_design)
+{
+    static const char *const keys[] = {"id",       "input",    "pipeline",   "status",
+                                       "progress", "stage",    "tiles_done", "tiles_total",
+                                       "attempts", "device",   "created",    "started",
+                                       "updated",  "finished", "products",   "error"};
+    struct pb_job job;
+    pb_job_init(&job);
+    job.created_ms = 1795249730123;
+    ck_assert_int_eq(pb_job_set(&job.input, "/x/\"\xff.tif"), 0);
+    struct pb_json *json = pb_json_create(false);
+    pb_job_print(json, NULL, &job);
+    const char *text = pb_json_text(json, NULL);
+    ck_assert_ptr_nonnull(text);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char key[40];
+        (void)snprintf(key, sizeof key, "\"%s\":", keys[i]);
+        ck_assert_msg(strstr(text, key) != NULL, "%s is missing in %s", key, text);
+    }
+    ck_assert_ptr_nonnull(strstr(text, "\"created\":\"2026-11-21T08:28:50.123Z\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"finished\":null"));
+    ck_assert_ptr_nonnull(strstr(text, "\"error\":null"));
+    pb_json_destroy(json);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(words_of_a_worker_are_taken_with_defaults_and_cut)
+{
+    struct pb_job job;
+    char *flood = malloc(100000);
+    memset(flood, 'x', 99999);
+    flood[99999] = '\0';
+    pb_job_init(&job);
+    pb_job_fail_words(&job, NULL, "", NULL);
+    ck_assert_str_eq(job.error.code, "system");
+    ck_assert_uint_gt(strlen(job.error.message), 5);
+    pb_job_fail_words(&job, flood, flood, flood);
+    ck_assert_uint_eq(strlen(job.error.code), sizeof job.error.code - 1);
+    free(flood);
+    pb_job_fini(&job);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job");
+    TCase *tests = tcase_create("job");
+    tcase_add_test(tests, every_change_of_state_is_legal_or_refused_as_designed);
+    tcase_add_test(tests, a_run_sets_times_and_attempts_and_a_retry_clears_them);
+    tcase_add_test(tests, success_means_100_percent);
+    tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
+    tcase_add_test(tests, scene_names_are_safe_directories);
+    tcase_add_test(tests, a_job_on_the_wire_has_every_member_of_the_design);
+    tcase_add_test(tests, words_of_a_worker_are_taken_with_defaults_and_cut);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

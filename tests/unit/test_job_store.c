@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/files.h"
+#include "service/job_store.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char directory[64];
+static char moved[PB_FILES_PATH_BYTES];
+static struct pb_job_store *store;
+
+static void open_store(void)
+{
+    struct pb_err err = {0};
+    int rc = pb_job_store_open(directory, &err, moved, &store);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+}
+
+static void make(void)
+{
+    (void)snprintf(directory, sizeof directory, "/tmp/pb-store-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    open_store();
+}
+
+static void end(void)
+{
+    char command[128];
+    pb_job_store_close(store);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void insert(const char *id, enum pb_job_status status)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    (void)snprintf(job.name, sizeof job.name, "%s.tif", id);
+    (void)snprintf(job.scene, sizeof job.scene, "%s", id);
+    job.status = status;
+    job.created_ms = 1000;
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_gt(job.seq, 0);
+    pb_job_fini(&job);
+}
+
+static enum pb_job_status status_of(const char *id)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    enum pb_job_status status = job.status;
+    pb_job_fini(&job);
+    return status;
+}
+
+static bool any(void *user, const struct pb_job *job)
+{
+    const char *not_this = user;
+    return not_this == NULL || strcmp(job->id, not_this) != 0;
+}
+
+static int count(void *user, struct pb_job *job)
+{
+    char *ids = user;
+    (void)strcat(ids, job->id + 16);
+    return 0;
+}
+
+START_TEST(every_member_comes_back_after_reopening)
+{
+    struct pb_job job, back;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-abcd");
+    (void)snprintf(job.name, sizeof job.name, "a'b\".tif");
+    job.owned = true;
+    job.created_ms = 1;
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 2), 0);
+    (void)snprintf(job.stage, sizeof job.stage, "compute");
+    (void)snprintf(job.device, sizeof job.device, "cuda:0");
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "p");
+    job.progress = 42;
+    job.tiles_done = 1;
+    job.tiles_total = 2;
+    job.bytes_read = INT64_C(1) << 40;
+    job.bytes_written = 3;
+    job.elapsed_ms = 4;
+    ck_assert_int_eq(pb_job_set(&job.input, "/in"), 0);
+    ck_assert_int_eq(pb_job_set(&job.products, "[]"), 0);
+    pb_job_fail_words(&job, "input.damaged", "m", "h");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 9), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_store_close(store);
+    open_store();
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(pb_job_store_find(store, job.id, NULL, &back), 0);
+    ck_assert_str_eq(back.name, job.name);
+    ck_assert(back.owned);
+    ck_assert_int_eq(back.status, PB_JOB_FAILED);
+    ck_assert_int_eq(back.attempts, 1);
+    ck_assert_int_eq(back.created_ms, 1);
+    ck_assert_int_eq(back.started_ms, 2);
+    ck_assert_int_eq(back.finished_ms, 9);
+    ck_assert_int_eq(back.progress, 42);
+    ck_assert_int_eq(back.bytes_read, INT64_C(1) << 40);
+    ck_assert_int_eq(back.elapsed_ms, 4);
+    ck_assert_str_eq(back.stage, "compute");
+    ck_assert_str_eq(back.device, "cuda:0");
+    ck_assert_str_eq(back.input, "/in");
+    ck_assert_str_eq(back.products, "[]");
+    ck_assert_ptr_null(back.report);
+    ck_assert_ptr_null(back.directory);
+    ck_assert_str_eq(back.error.code, "input.damaged");
+    ck_assert_str_eq(back.error.message, "m");
+    ck_assert_str_eq(back.error.hint, "h");
+    pb_job_fini(&back);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(the_same_id_twice_is_refused)
+{
+    struct pb_job job;
+    insert("20261121-082850-abcd", PB_JOB_ACCEPTED);
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-abcd");
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), -EEXIST);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(a_unique_end_of_an_id_finds_the_job)
+{
+    struct pb_job job;
+    struct pb_err err = {0};
+    insert("20261121-082850-abcd", PB_JOB_ACCEPTED);
+    insert("20261121-082851-abcd", PB_JOB_ACCEPTED);
+    insert("20261121-082851-wxyz", PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_job_store_find(store, "yz", NULL, &job), 0);
+    ck_assert_str_eq(job.id, "20261121-082851-wxyz");
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "51-abcd", NULL, &job), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "abcd", &err, &job), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.msg, "several"));
+    ck_assert_int_eq(pb_job_store_find(store, "nope", NULL, &job), -ENOENT);
+    ck_assert_int_eq(pb_job_store_find(store, "%", NULL, &job), -ENOENT);
+    ck_assert_int_eq(pb_job_store_find(store, "' OR 1=1 --", NULL, &job), -ENOENT);
+    ck_assert_int_eq(pb_job_store_find(store, "", NULL, &job), -ENOENT);
+}
+END_TEST
+
+START_TEST(next_is_the_oldest_accepted_job_that_may_run)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 0);
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    insert("20261121-082859-bbbb", PB_JOB_ACCEPTED);
+    insert("20261121-082851-cccc", PB_JOB_ACCEPTED);
+    char first[] = "20261121-082859-bbbb";
+    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 1);
+    ck_assert_str_eq(job.id, first);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_next(store, any, first, NULL, &job), 1);
+    ck_assert_str_eq(job.id, "20261121-082851-cccc");
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(recover_runs_running_jobs_again_and_touches_no_other)
+{
+    insert("20261121-082850-aaaa", PB_JOB_RUNNING);
+    insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
+    ck_assert_int_eq(pb_job_store_recover(store, 5, NULL), 1);
+    ck_assert_int_eq(status_of("aaaa"), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(status_of("bbbb"), PB_JOB_SUCCESSFUL);
+    ck_assert_int_eq(pb_job_store_recover(store, 6, NULL), 0);
+}
+END_TEST
+
+START_TEST(list_and_counts_filter_by_status_newest_first)
+{
+    char ids[64] = "";
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
+    insert("20261121-082850-cccc", PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "ccccbbbbaaaa");
+    ids[0] = '\0';
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), 1, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "cccc");
+    ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
+    ck_assert_int_eq(counts[PB_JOB_FAILED], 2);
+    ck_assert_int_eq(counts[PB_JOB_SUCCESSFUL], 1);
+    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 0);
+}
+END_TEST
+
+START_TEST(prune_forgets_the_oldest_finished_jobs_only)
+{
+    char ids[64] = "";
+    insert("20261121-082850-aaaa", PB_JOB_ACCEPTED);
+    insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
+    insert("20261121-082850-cccc", PB_JOB_FAILED);
+    insert("20261121-082850-dddd", PB_JOB_DISMISSED);
+    insert("20261121-082850-eeee", PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_job_store_prune(store, 5, NULL), 0);
+    ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 2);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "eeeeddddaaaa");
+}
+END_TEST
+
+static void overwrite(const char *name, const char *text, size_t at)
+{
+    char path[PB_FILES_PATH_BYTES];
+    (void)pb_files_join(path, directory, name);
+    int fd = open(path, O_WRONLY);
+    ck_assert_int_ge(fd, 0);
+    for (size_t i = 0; i < 500; i++)
+        ck_assert_int_gt(pwrite(fd, text, strlen(text), (off_t)(at + i * strlen(text))), 0);
+    (void)close(fd);
+}
+
+START_TEST(a_damaged_file_is_moved_aside_and_a_fresh_one_started)
+{
+    static const size_t where[] = {0, 4096}; /* the header; a page inside */
+    for (size_t i = 0; i < 2; i++) {
+        insert("20261121-082850-aaaa", PB_JOB_FAILED);
+        pb_job_store_close(store);
+        overwrite("jobs.db", "rubbish!", where[i]);
+        open_store();
+        ck_assert_ptr_nonnull(strstr(moved, "jobs.db.damaged-"));
+        ck_assert_int_eq(access(moved, F_OK), 0);
+        char ids[64] = "";
+        ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+        ck_assert_str_eq(ids, "");
+    }
+}
+END_TEST
+
+START_TEST(a_store_of_a_newer_service_is_refused_and_kept)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct pb_err err = {0};
+    struct pb_job_store *other = NULL;
+    struct stat before, after;
+    pb_job_store_close(store);
+    store = NULL;
+    (void)pb_files_join(path, directory, "jobs.db");
+    int fd = open(path, O_WRONLY);
+    /* Bytes 60 to 63 of the header are user_version, big-endian. */
+    ck_assert_int_eq(pwrite(fd, "\0\0\0\x63", 4, 60), 4);
+    (void)close(fd);
+    ck_assert_int_eq(stat(path, &before), 0);
+    ck_assert_int_ne(pb_job_store_open(directory, &err, moved, &other), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "newer"));
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+}
+END_TEST
+
+START_TEST(a_directory_that_is_not_there_gives_words)
+{
+    struct pb_err err = {0};
+    struct pb_job_store *other = NULL;
+    ck_assert_int_ne(pb_job_store_open("/no/such/place", &err, moved, &other), 0);
+    ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/no/such/place/jobs.db"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job_store");
+    TCase *tests = tcase_create("job_store");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, every_member_comes_back_after_reopening);
+    tcase_add_test(tests, the_same_id_twice_is_refused);
+    tcase_add_test(tests, a_unique_end_of_an_id_finds_the_job);
+    tcase_add_test(tests, next_is_the_oldest_accepted_job_that_may_run);
+    tcase_add_test(tests, recover_runs_running_jobs_again_and_touches_no_other);
+    tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
+    tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);
+    tcase_add_test(tests, a_damaged_file_is_moved_aside_and_a_fresh_one_started);
+    tcase_add_test(tests, a_store_of_a_newer_service_is_refused_and_kept);
+    tcase_add_test(tests, a_directory_that_is_not_there_gives_words);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

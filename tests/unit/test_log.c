@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/log.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char text[1 << 20];
+static char path[32];
+
+/* stderr goes into a file; every test runs in a process of its own. */
+static void begin(bool journal)
+{
+    struct stat st;
+    char stream[64];
+    (void)snprintf(path, sizeof path, "/tmp/pb-log-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    (void)dup2(fd, STDERR_FILENO);
+    (void)fstat(fd, &st);
+    (void)close(fd);
+    (void)snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+                   (unsigned long long)st.st_ino);
+    (void)unsetenv("JOURNAL_STREAM");
+    if (journal)
+        (void)setenv("JOURNAL_STREAM", stream, 1);
+    pb_log_init(PB_LOG_INFO);
+}
+
+static const char *written(void)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    (void)close(fd);
+    (void)unlink(path);
+    return text;
+}
+
+START_TEST(a_journal_gets_levels_as_prefixes)
+{
+    begin(true);
+    pb_log(PB_LOG_WARNING, "job %d", 7);
+    ck_assert_str_eq(written(), "<4>job 7\n");
+}
+END_TEST
+
+START_TEST(a_file_gets_time_and_level_in_words)
+{
+    begin(false);
+    pb_log(PB_LOG_ERROR, "x");
+    const char *line = written();
+    ck_assert_ptr_nonnull(strstr(line, "Z error   x\n"));
+    ck_assert_int_eq(line[4], '-');
+}
+END_TEST
+
+START_TEST(a_journal_elsewhere_is_not_ours)
+{
+    ck_assert(!pb_log_is_journal("1:1", STDERR_FILENO));
+    ck_assert(!pb_log_is_journal("rubbish", STDERR_FILENO));
+    ck_assert(!pb_log_is_journal(NULL, STDERR_FILENO));
+}
+END_TEST
+
+START_TEST(a_line_stays_one_line_and_is_cut)
+{
+    static char flood[5000];
+    begin(true);
+    memset(flood, 'x', sizeof flood - 1);
+    pb_log(PB_LOG_INFO, "a\n<0>b\x1b[2J");
+    pb_log(PB_LOG_INFO, "%s", flood);
+    const char *line = written();
+    ck_assert_ptr_nonnull(strstr(line, "<6>a\\x0a<0>b\\x1b[2J\n<6>xxx"));
+    ck_assert_uint_lt(strlen(line), 2400);
+}
+END_TEST
+
+START_TEST(levels_over_the_most_wanted_are_dropped)
+{
+    begin(true);
+    pb_log(PB_LOG_DEBUG, "detail");
+    ck_assert_str_eq(written(), "");
+}
+END_TEST
+
+START_TEST(a_flood_is_cut_but_errors_pass)
+{
+    begin(true);
+    for (int i = 0; i < 3 * PB_LOG_BURST; i++)
+        pb_log(PB_LOG_INFO, "line");
+    pb_log(PB_LOG_ERROR, "important");
+    int lines = 0;
+    const char *all = written();
+    for (const char *c = all; *c; c++)
+        lines += *c == '\n';
+    ck_assert_int_eq(lines, PB_LOG_BURST + 1);
+    ck_assert_ptr_nonnull(strstr(all, "<3>important\n"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *tests = tcase_create("log");
+    tcase_add_test(tests, a_journal_gets_levels_as_prefixes);
+    tcase_add_test(tests, a_file_gets_time_and_level_in_words);
+    tcase_add_test(tests, a_journal_elsewhere_is_not_ours);
+    tcase_add_test(tests, a_line_stays_one_line_and_is_cut);
+    tcase_add_test(tests, levels_over_the_most_wanted_are_dropped);
+    tcase_add_test(tests, a_flood_is_cut_but_errors_pass);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,157 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/settle.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WALL   INT64_C(1000000000000) /* ms */
+#define SETTLE 2000
+
+static struct pb_settle *settle;
+
+static void make(void)
+{
+    settle = pb_settle_create();
+}
+
+static void end(void)
+{
+    pb_settle_destroy(settle);
+}
+
+static struct pb_settle_file file_of(const char *name, uint64_t size, int64_t mtime_ms)
+{
+    struct pb_settle_file file = {.size = size, .inode = 1, .mtime_ns = mtime_ms * 1000000};
+    (void)snprintf(file.name, sizeof file.name, "%s", name);
+    return file;
+}
+
+/* One look at one file `at` ms after the start; whether it is complete. */
+static bool look(const char *name, uint64_t size, int64_t mtime_ms, int64_t at)
+{
+    struct pb_settle_file file = file_of(name, size, mtime_ms);
+    pb_settle_begin(settle);
+    ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+    pb_settle_end(settle, SETTLE, at, WALL + at);
+    return pb_settle_next(settle) != NULL;
+}
+
+START_TEST(a_new_file_is_complete_once_it_held_still)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    ck_assert_int_eq(pb_settle_due_ms(settle, 0), SETTLE);
+    ck_assert(!look("a", 5, WALL, SETTLE - 1));
+    ck_assert(look("a", 5, WALL, SETTLE));
+}
+END_TEST
+
+START_TEST(growth_and_a_new_mtime_start_the_wait_again)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    ck_assert(!look("a", 6, WALL + 1900, 1900));
+    ck_assert(!look("a", 6, WALL + 1900, 3899));
+    ck_assert(!look("a", 6, WALL + 3900, 3950)); /* same size, written again */
+    ck_assert(look("a", 6, WALL + 3900, 5950));
+}
+END_TEST
+
+START_TEST(a_file_older_than_settle_is_complete_at_once)
+{
+    ck_assert(look("a", 5, WALL - SETTLE, 0));
+    ck_assert(look("b", 5, WALL - 86400000, 0));
+}
+END_TEST
+
+START_TEST(an_mtime_in_the_future_proves_nothing)
+{
+    ck_assert(!look("a", 5, WALL + 3600000, 0));
+    ck_assert(!look("a", 5, WALL + 3600000, 1999));
+    ck_assert(look("a", 5, WALL + 3600000, 2000));
+}
+END_TEST
+
+START_TEST(a_file_that_was_away_or_replaced_waits_anew)
+{
+    ck_assert(!look("a", 5, WALL + 900000, 0));
+    ck_assert(!look("b", 5, WALL + 900000, 1000));
+    ck_assert(!look("a", 5, WALL + 900000, 2500));
+    struct pb_settle_file file = file_of("a", 5, WALL + 900000);
+    file.inode = 2;
+    pb_settle_begin(settle);
+    ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+    pb_settle_end(settle, SETTLE, 4500, WALL + 4500);
+    ck_assert_ptr_null(pb_settle_next(settle));
+    ck_assert_uint_eq(pb_settle_waiting(settle), 1);
+}
+END_TEST
+
+START_TEST(a_file_that_was_not_taken_has_to_hold_still_again)
+{
+    ck_assert(!look("a", 5, WALL + 900000, 0));
+    struct pb_settle_file file = file_of("a", 5, WALL + 900000);
+    pb_settle_begin(settle);
+    ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+    pb_settle_end(settle, SETTLE, 2000, WALL + 2000);
+    const struct pb_settle_file *complete = pb_settle_next(settle);
+    ck_assert_ptr_nonnull(complete);
+    pb_settle_again(settle, complete);
+    ck_assert(!look("a", 5, WALL + 900000, 2100));
+    ck_assert(look("a", 5, WALL + 900000, 4100));
+}
+END_TEST
+
+START_TEST(thousands_of_files_in_any_order_each_come_once)
+{
+    enum { N = 5000 };
+    for (int round = 0; round < 2; round++) {
+        pb_settle_begin(settle);
+        for (int i = 0; i < N; i++) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "f%d", (i * 7919 + round * 13) % N);
+            struct pb_settle_file file = file_of(name, 1, WALL + 900000);
+            ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+        }
+        pb_settle_end(settle, SETTLE, round * SETTLE, WALL + round * SETTLE);
+        int complete = 0;
+        while (pb_settle_next(settle) != NULL)
+            complete++;
+        ck_assert_int_eq(complete, round ? N : 0);
+    }
+}
+END_TEST
+
+START_TEST(names_in_progress_are_left_alone)
+{
+    static const char *const left[] = {"",      ".x.tif",           "a.tmp",      "a.tif.part",
+                                       "A.TMP", "x.tif.inprogress", "x.filepart", ".tmp"};
+    static const char *const taken[] = {"a.tif", "tmp", "part", "a.tmp.tif", "a.parts", "x"};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
+        ck_assert_msg(pb_settle_is_left_alone(left[i]), "%s", left[i]);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        ck_assert_msg(!pb_settle_is_left_alone(taken[i]), "%s", taken[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("settle");
+    TCase *tests = tcase_create("settle");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, a_new_file_is_complete_once_it_held_still);
+    tcase_add_test(tests, growth_and_a_new_mtime_start_the_wait_again);
+    tcase_add_test(tests, a_file_older_than_settle_is_complete_at_once);
+    tcase_add_test(tests, an_mtime_in_the_future_proves_nothing);
+    tcase_add_test(tests, a_file_that_was_away_or_replaced_waits_anew);
+    tcase_add_test(tests, a_file_that_was_not_taken_has_to_hold_still_again);
+    tcase_add_test(tests, thousands_of_files_in_any_order_each_come_once);
+    tcase_add_test(tests, names_in_progress_are_left_alone);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
