@@ -22,11 +22,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX   4096
-#define DEPTH_MAX  64
-#define VALUES_MAX 512
-#define NAME_MAX_  63
-#define ARGS_MAX   16
+#define TEXT_MAX       4096
+#define DEPTH_MAX      64
+#define VALUES_MAX     512
+#define NAME_BYTES_MAX 63
+#define ARGS_MAX       16
 
 struct name {
     const char *text;
@@ -240,10 +240,10 @@ static pb_value parse_call(struct parser *p, const struct pb_token *name_token, 
 static pb_value parse_name(struct parser *p)
 {
     const struct pb_token token = p->now;
-    char name[NAME_MAX_ + 1];
+    char name[NAME_BYTES_MAX + 1];
 
-    if (token.len > NAME_MAX_)
-        return fail(p, token.col, "a name longer than %d characters", NAME_MAX_);
+    if (token.len > NAME_BYTES_MAX)
+        return fail(p, token.col, "a name longer than %d characters", NAME_BYTES_MAX);
     memcpy(name, token.text, token.len);
     name[token.len] = '\0';
     advance(p);
