@@ -47,22 +47,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         pb_config_destroy(config);
     return 0;
 }
-
-#ifndef PB_LIBFUZZER
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        static uint8_t data[PB_CONFIG_BYTES_MAX + 16];
-        if (file == NULL) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t bytes = fread(data, 1, sizeof data, file);
-        (void)fclose(file);
-        (void)LLVMFuzzerTestOneInput(data, bytes);
-    }
-    (void)printf("%d files\n", argc - 1);
-    return 0;
-}
-#endif

@@ -74,22 +74,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     return 0;
 }
-
-#ifdef PB_FUZZ_MAIN
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        static uint8_t data[TEXT_BYTES];
-        FILE *const file = fopen(argv[i], "rb");
-
-        if (!file) {
-            perror(argv[i]);
-            return 1;
-        }
-        const size_t n = fread(data, 1, sizeof data, file);
-        (void)fclose(file);
-        (void)LLVMFuzzerTestOneInput(data, n);
-    }
-    return 0;
-}
-#endif

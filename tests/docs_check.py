@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents list is what the program has: error codes with their hints in service/README.md, operators and
+commands in README.md. Prints every gap, exits 1."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+
+
+def gaps():
+    service, readme = (ROOT / "service/README.md").read_text(), (ROOT / "README.md").read_text()
+    rows = re.findall(r'PB_ERR\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+)\)', (ROOT / "config/err_codes.def").read_text())
+    if not rows:
+        yield "config/err_codes.def: no rows found"
+    for code, hint in rows:
+        words = "".join(re.findall(r'"([^"]*)"', hint))
+        line = f"| `{code}` | {words} |"
+        if line not in service:
+            yield f"service/README.md lacks: {line}"
+    for code in re.findall(r"^\| `([a-z_.]+)` \|", service.split("## Error codes")[1], re.M):
+        if code not in dict(rows):
+            yield f"service/README.md lists {code}, which is no error code"
+    for op in re.findall(r"^PB_OP\((\w+)\)", (ROOT / "kernels/ops.def").read_text(), re.M):
+        if f"`{op}`" not in readme:
+            yield f"README.md does not name the operator {op}"
+    for command in re.findall(r'^    \{"([a-z-]+)", "', (ROOT / "service/cli.c").read_text(), re.M):
+        if f"pushbroom {command}" not in readme:
+            yield f"README.md does not show 'pushbroom {command}'"
+
+
+found = list(gaps())
+print("\n".join(found) if found else "docs: error codes, operators and commands are all there")
+sys.exit(1 if found else 0)
