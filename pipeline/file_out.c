@@ -6,20 +6,68 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define HALF_BYTES ((size_t)PB_FILE_OUT_BYTES / 2)
 
 struct pb_file_out {
     const char *path;
     int fd;       /* -1 once closed */
     bool regular; /* only such a file is removed after a failure: never a device */
     struct pb_sha256 *sum;
-    char *buffer;
-    size_t held;
+    char *buffer; /* two halves: one is filled and hashed while the other is written */
+    unsigned half;
+    size_t held; /* in the half being filled */
     uint64_t flushed;
+
+    bool threaded; /* the second thread runs: only files longer than a half need it */
+    pthread_t thread;
+    pthread_mutex_t lock; /* all below */
+    pthread_cond_t changed;
+    const char *pending; /* NULL = the writing side is idle */
+    size_t pending_bytes;
+    int error; /* first errno of the writing side */
+    bool stop;
 };
+
+static int write_all(int fd, const char *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = write(fd, from + done, bytes - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return n == 0 ? ENOSPC : errno;
+    }
+    return 0;
+}
+
+static void *write_side(void *arg)
+{
+    struct pb_file_out *file = arg;
+    pthread_mutex_lock(&file->lock);
+    for (;;) {
+        while (file->pending == NULL && !file->stop)
+            pthread_cond_wait(&file->changed, &file->lock);
+        if (file->pending == NULL)
+            break;
+        const char *from = file->pending;
+        size_t bytes = file->pending_bytes;
+        pthread_mutex_unlock(&file->lock);
+        int error = write_all(file->fd, from, bytes);
+        pthread_mutex_lock(&file->lock);
+        if (file->error == 0)
+            file->error = error;
+        file->pending = NULL;
+        pthread_cond_broadcast(&file->changed);
+    }
+    pthread_mutex_unlock(&file->lock);
+    return NULL;
+}
 
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file)
@@ -29,6 +77,8 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
     file->path = path;
     file->fd = -1;
+    pthread_mutex_init(&file->lock, NULL);
+    pthread_cond_init(&file->changed, NULL);
     file->sum = pb_sha256_create();
     file->buffer = malloc(PB_FILE_OUT_BYTES);
     int rc = 0;
@@ -56,16 +106,63 @@ out:
     return rc;
 }
 
+/* Waits until the writing side is idle; its error, 0 = none. */
+static int wait_idle(struct pb_file_out *file)
+{
+    pthread_mutex_lock(&file->lock);
+    while (file->pending != NULL)
+        pthread_cond_wait(&file->changed, &file->lock);
+    int error = file->error;
+    pthread_mutex_unlock(&file->lock);
+    return error;
+}
+
+static void stop_writing(struct pb_file_out *file)
+{
+    if (!file->threaded)
+        return;
+    pthread_mutex_lock(&file->lock);
+    file->stop = true;
+    pthread_cond_broadcast(&file->changed);
+    pthread_mutex_unlock(&file->lock);
+    (void)pthread_join(file->thread, NULL);
+    file->threaded = false;
+}
+
+/* Gives the filled half to the writing side and goes on with the other. Without a second thread
+ * (none could be started) it writes here and now. */
+static int hand_over(struct pb_file_out *file, struct pb_err *err)
+{
+    const char *from = file->buffer + file->half * HALF_BYTES;
+    pb_sha256_add(file->sum, from, file->held);
+    if (!file->threaded)
+        file->threaded = pthread_create(&file->thread, NULL, write_side, file) == 0;
+    int error = file->threaded ? wait_idle(file) : write_all(file->fd, from, file->held);
+    if (error != 0)
+        return pb_product_io_fail(err, error, "cannot write", file->path);
+    if (file->threaded) {
+        pthread_mutex_lock(&file->lock);
+        file->pending = from;
+        file->pending_bytes = file->held;
+        pthread_cond_broadcast(&file->changed);
+        pthread_mutex_unlock(&file->lock);
+    }
+    file->half ^= 1;
+    file->flushed += file->held;
+    file->held = 0;
+    return 0;
+}
+
+/* The last, partly filled half; nothing is under way afterwards. */
 static int flush(struct pb_file_out *file, struct pb_err *err)
 {
-    pb_sha256_add(file->sum, file->buffer, file->held);
-    for (size_t done = 0; done < file->held;) {
-        ssize_t n = write(file->fd, file->buffer + done, file->held - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            return pb_product_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write", file->path);
-    }
+    const char *from = file->buffer + file->half * HALF_BYTES;
+    pb_sha256_add(file->sum, from, file->held);
+    int error = wait_idle(file);
+    if (error == 0)
+        error = write_all(file->fd, from, file->held);
+    if (error != 0)
+        return pb_product_io_fail(err, error, "cannot write", file->path);
     file->flushed += file->held;
     file->held = 0;
     return 0;
@@ -74,13 +171,13 @@ static int flush(struct pb_file_out *file, struct pb_err *err)
 int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
                      size_t *out_bytes)
 {
-    if (file->held == PB_FILE_OUT_BYTES) {
-        int rc = flush(file, err);
+    if (file->held == HALF_BYTES) {
+        int rc = hand_over(file, err);
         if (rc != 0)
             return rc;
     }
-    *out_room = file->buffer + file->held;
-    *out_bytes = PB_FILE_OUT_BYTES - file->held;
+    *out_room = file->buffer + file->half * HALF_BYTES + file->held;
+    *out_bytes = HALF_BYTES - file->held;
     return 0;
 }
 
@@ -141,10 +238,13 @@ void pb_file_out_destroy(struct pb_file_out *file)
 {
     if (file == NULL)
         return;
+    stop_writing(file);
     if (file->fd >= 0) {
         close(file->fd);
         discard(file);
     }
+    pthread_cond_destroy(&file->changed);
+    pthread_mutex_destroy(&file->lock);
     pb_sha256_destroy(file->sum);
     free(file->buffer);
     free(file);

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_OUT_H
 #define PB_FILE_OUT_H
-/* A file written from front to back through one large buffer, its SHA-256 taken on the way.
- * After an error it can only be destroyed. One thread. */
+/* A file written from front to back through one large buffer, its SHA-256 taken on the way; a long
+ * file is written by a thread of its own while the next part is filled and hashed. After an error
+ * it can only be destroyed. One thread calls. */
 #include "config/err.h"
 
 #include <stddef.h>
