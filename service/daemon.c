@@ -161,6 +161,12 @@ static void reload(struct daemon *daemon)
     pb_notify_ready(text);
 }
 
+static void stop_signals(struct daemon *daemon)
+{
+    for (int i = 0; i < N_SIGNALS; i++)
+        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+}
+
 static void on_drained(void *user)
 {
     struct daemon *daemon = user;
@@ -168,8 +174,7 @@ static void on_drained(void *user)
     daemon->methods.status = NULL;
     pb_runner_destroy(daemon->methods.runner);
     daemon->methods.runner = NULL;
-    for (int i = 0; i < N_SIGNALS; i++)
-        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    stop_signals(daemon);
     uv_close((uv_handle_t *)&daemon->beat, NULL);
 }
 
@@ -190,12 +195,6 @@ static void on_signal(uv_signal_t *handle, int number)
     pb_runner_drain(daemon->methods.runner, on_drained, daemon);
 }
 
-static int remove_leftover(void *user, struct pb_job *job)
-{
-    pb_dirs_remove_leftover(user, job->scene);
-    return 0;
-}
-
 static int open_store(struct daemon *daemon, struct pb_err *err)
 {
     char moved[PB_FILES_PATH_BYTES];
@@ -205,9 +204,7 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
                "the job store was damaged and lies at %s now; a new one was started. Inputs in "
                "work/ are taken up again; the list of old jobs is lost",
                moved);
-    rc = rc ? rc
-            : pb_job_store_list(daemon->store, PB_JOB_MASK(PB_JOB_RUNNING), -1, remove_leftover,
-                                &daemon->dirs, err);
+    pb_dirs_sweep(&daemon->dirs);
     if (rc != 0)
         return rc;
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
@@ -237,9 +234,22 @@ static int prepare(struct daemon *daemon, struct pb_err *err)
     return rc;
 }
 
+/* Before anything else is there to be asked for: a SIGTERM that comes early ends the service as
+ * well as a late one. */
+static void start_signals(struct daemon *daemon)
+{
+    static const int numbers[N_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < N_SIGNALS; i++) {
+        (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+}
+
 static int start(struct daemon *daemon, struct pb_err *err)
 {
     struct pb_methods *methods = &daemon->methods;
+    start_signals(daemon);
     *methods = (struct pb_methods){.intake = &daemon->intake,
                                    .metrics = &daemon->metrics,
                                    .socket = daemon->socket,
@@ -267,13 +277,8 @@ static int start(struct daemon *daemon, struct pb_err *err)
     if (rc != 0) {
         pb_runner_destroy(methods->runner);
         pb_status_stop(methods->status);
+        stop_signals(daemon);
         return rc;
-    }
-    static const int numbers[N_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
-    for (int i = 0; i < N_SIGNALS; i++) {
-        (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
-        daemon->signals[i].data = daemon;
-        (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
     }
     int64_t beat_ms = pb_notify_watchdog_ms();
     if (beat_ms == 0 || beat_ms > BEAT_MS)
