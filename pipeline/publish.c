@@ -65,15 +65,32 @@ static int fsync_directory(const char *path)
     return rc;
 }
 
+/* Locks the directory. -EAGAIN: a sweep that came in between took it for a leftover. */
+static int lock_temp(struct pb_publish *p)
+{
+    struct stat mine, there;
+    p->lock_fd = open(p->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->lock_fd < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    if (flock(p->lock_fd, LOCK_EX) != 0 || fstat(p->lock_fd, &mine) != 0)
+        return -errno;
+    if (lstat(p->temp, &there) == 0 && there.st_ino == mine.st_ino)
+        return 0;
+    close(p->lock_fd);
+    p->lock_fd = -1;
+    return -EAGAIN;
+}
+
 static int make_temp(struct pb_publish *p, struct pb_err *err)
 {
-    if (mkdir(p->temp, 0755) != 0)
-        return pb_product_io_fail(err, errno, "create", p->temp);
-    p->made = true;
-    p->lock_fd = open(p->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (p->lock_fd < 0 || flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        return pb_product_io_fail(err, errno, "lock", p->temp);
-    return 0;
+    int rc;
+    do {
+        if (mkdir(p->temp, 0755) != 0)
+            return pb_product_io_fail(err, errno, "create", p->temp);
+        p->made = true;
+        rc = lock_temp(p);
+    } while (rc == -EAGAIN);
+    return rc < 0 ? pb_product_io_fail(err, -rc, "lock", p->temp) : 0;
 }
 
 int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
@@ -97,6 +114,7 @@ int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
         rc = pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s/%s is too long", products, scene);
         goto out;
     }
+    (void)pb_publish_sweep(products, scene); /* of an earlier run that was killed */
     rc = make_temp(p, err);
 out:
     if (rc < 0) {
@@ -166,31 +184,44 @@ void pb_publish_close(struct pb_publish *p)
     free(p);
 }
 
-static bool is_leftover(const char *path)
+/* .<scene>.tmp and .<scene>.<pid>-<n>.tmp, and what comes of them; scene NULL: of any scene. */
+static bool is_temp_name(const char *name, const char *scene)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    size_t n = strlen(name), s = scene ? strlen(scene) : 0;
+    if (n < 6 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
+        return false;
+    if (scene == NULL)
+        return true;
+    if (strncmp(name + 1, scene, s) != 0 || name[1 + s] != '.')
+        return false;
+    const char *rest = name + 1 + s + 1;
+    return strcmp(rest, "tmp") == 0 || (rest[0] >= '0' && rest[0] <= '9');
+}
+
+/* The lock is held while the tree goes, so that nobody begins to write into it. */
+static bool remove_leftover(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     bool free_to_take = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (free_to_take)
+        remove_tree(path);
     close(fd);
     return free_to_take;
 }
 
-int pb_publish_sweep(const char *products)
+int pb_publish_sweep(const char *products, const char *scene)
 {
     DIR *dir = opendir(products);
     if (dir == NULL)
         return 0;
     int removed = 0;
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        size_t n = strlen(e->d_name);
         char path[PATH_MAX];
-        if (n < 6 || e->d_name[0] != '.' || strcmp(e->d_name + n - 4, ".tmp") != 0 ||
-            snprintf(path, sizeof path, "%s/%s", products, e->d_name) >= PATH_MAX ||
-            !is_leftover(path))
-            continue;
-        remove_tree(path);
-        removed++;
+        if (is_temp_name(e->d_name, scene) &&
+            snprintf(path, sizeof path, "%s/%s", products, e->d_name) < PATH_MAX)
+            removed += remove_leftover(path);
     }
     closedir(dir);
     return removed;

@@ -19,8 +19,9 @@ const char *pb_publish_directory(const struct pb_publish *publish); /* where to 
 int pb_publish_commit(struct pb_publish *publish, struct pb_err *err, char *out_path);
 /* Removes what was not committed. NULL is fine. */
 void pb_publish_close(struct pb_publish *publish);
-/* Removes temporary directories below products whose process is gone. Returns how many. */
-int pb_publish_sweep(const char *products);
+/* Removes temporary directories below products whose process is gone: those of one scene, or all
+ * with NULL. Returns how many. pb_publish_open does it for its scene. */
+int pb_publish_sweep(const char *products, const char *scene);
 /* mkdir -p. 0 or the negative errno. */
 int pb_publish_make_path(const char *path);
 #endif

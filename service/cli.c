@@ -16,7 +16,7 @@ static const struct cli_command commands[] = {
      "  -o, --output DIR       products go to DIR/<scene>/ (default: the current directory)\n"
      "      --device DEVICE    auto | cpu | cuda | cuda:N, over the config's compute.device\n"
      "      --dry-run          say what would be done, touch nothing\n"
-     "      --json             one JSON object a line and input, with timings\n"
+     "      --json             one JSON object per input, a line each, with timings\n"
      "      --quiet            only errors\n"
      "\nExample:\n"
      "  pushbroom run -c samples/vegetation.yaml -o out scene.tif\n",
@@ -31,8 +31,8 @@ static const struct cli_command commands[] = {
      cli_submit},
     {"status", "[JOB] [options]", "what the service is doing, or one job in full",
      "      --watch            keep showing, a progress bar a running job\n"
-     "      --until-idle       with --watch: end when nothing is left to do (exit 1 if a job "
-     "failed)\n"
+     "      --until-idle       with --watch: end when nothing is left to do\n"
+     "                         (exit 1 if a job failed)\n"
      "      --expect N         with --until-idle: not before N jobs have been seen\n"
      "      --all              finished jobs too, however old\n"
      "      --json             as JSON (with --watch: one object a change)\n"
@@ -48,18 +48,21 @@ static const struct cli_command commands[] = {
      "JSON\n",
      cli_retry},
     {"check-config", "FILE [--json]", "check a configuration and print what it comes to",
-     "Prints every mistake as file:line:col, or the configuration with all defaults filled in.\n",
+     "Prints every mistake as file:line:col, or the configuration with all defaults\nfilled in.\n",
      cli_check_config},
     {"operators", "[NAME] [--json]", "what a step of a pipeline can be",
      "With a NAME: its parameters and an example.\n", cli_operators},
     {"indices", "[NAME] [options]", "the spectral indices that the operator 'index' knows",
      "      --bands LIST       mark what these bands can evaluate, for example B,G,R,N\n"
-     "      --domain WORD      vegetation, water, burn, urban, soil, radar, snow, clouds, kernel\n"
-     "      --json\n",
+     "      --domain WORD      only these: vegetation, water, burn, urban, soil, radar, snow,\n"
+     "                         clouds, kernel\n"
+     "      --json             as JSON\n",
      cli_indices},
     {"devices", "[--json]", "what there is to compute on",
      "Measures the link to each GPU; takes a moment.\n", cli_devices},
-    {"metrics", "[--socket PATH]", "the service's counters in Prometheus text format", "",
+    {"metrics", "[options]", "the service's counters in Prometheus text format",
+     "      --socket PATH      where the service listens\n"
+     "      --json             the same text in a JSON object\n",
      cli_metrics},
 };
 
@@ -94,9 +97,8 @@ void cli_help(const char *name, FILE *out)
             fputs("\nTo look things up:\n", out);
         fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("\n'pushbroom COMMAND --help' tells more. Exit codes: 0 done, 1 a job failed, 2 wrong "
-          "usage\n"
-          "or configuration, 3 the service cannot be reached.\n",
+    fputs("\n'pushbroom COMMAND --help' tells more. Exit codes: 0 done, 1 a job failed,\n"
+          "2 wrong usage or configuration, 3 the service cannot be reached.\n",
           out);
 }
 
@@ -127,6 +129,34 @@ int cli_usage(const char *command, const char *format, ...)
     fprintf(stderr, "'pushbroom %s%s--help' shows how it is used\n", command ? command : "",
             command ? " " : "");
     return CLI_USAGE;
+}
+
+int cli_unknown_option(const char *command, const char *word, const char *const *options, size_t n)
+{
+    const char *near = pb_nearest(word, options, n);
+    if (near != NULL)
+        return cli_usage(command, "there is no option '%s'; did you mean '%s'?", word, near);
+    return cli_usage(command, "there is no option '%s'", word);
+}
+
+int cli_bad_option(const char *command, char **argv, int c, const struct option *longs)
+{
+    enum { NAMES = 16, NAME_BYTES = 32 };
+    char text[NAMES][NAME_BYTES], letter[3] = {'-', (char)optopt, '\0'};
+    const char *names[NAMES], *word = argv[optind - 1];
+    size_t n = 0;
+    bool is_long = strncmp(word, "--", 2) == 0;
+    for (const struct option *o = longs; o->name != NULL && n < NAMES; o++, n++) {
+        (void)snprintf(text[n], NAME_BYTES, "--%s", o->name);
+        names[n] = text[n];
+    }
+    if (c == ':')
+        return cli_usage(command, "'%s' needs a value", is_long ? word : letter);
+    if (is_long && optopt == 0)
+        return cli_unknown_option(command, word, names, n);
+    if (is_long)
+        return cli_usage(command, "'%.*s' takes no value", (int)strcspn(word, "="), word);
+    return cli_unknown_option(command, letter, NULL, 0);
 }
 
 void cli_print_err(const struct pb_err *err)

@@ -36,13 +36,33 @@ static int split_bands(struct options *o, const char *list)
                           : cli_usage("indices", "--bands wants names, for example B,G,R,N");
 }
 
+static int check_domain(const char *domain)
+{
+    const char *known[32];
+    size_t n = 0;
+    for (size_t i = 0; i < pb_index_count(); i++) {
+        const char *d = pb_index_at(i)->domain;
+        bool seen = strcmp(d, domain) == 0;
+        if (seen)
+            return CLI_DONE;
+        for (size_t j = 0; j < n; j++)
+            seen = seen || strcmp(known[j], d) == 0;
+        if (!seen && n < sizeof known / sizeof known[0])
+            known[n++] = d;
+    }
+    char list[300] = "";
+    for (size_t j = 0, used = 0; j < n && used < sizeof list; j++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", j ? ", " : "", known[j]);
+    return cli_usage("indices", "there is no domain '%s'; known: %s", domain, list);
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {
         {"bands", 1, 0, 'b'}, {"domain", 1, 0, 'd'}, {"json", 0, 0, 'j'}, {0, 0, 0, 0}};
     opterr = 0;
     int rc = CLI_DONE;
-    for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+    for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
         switch (c) {
         case 'b':
             rc = split_bands(o, optarg);
@@ -54,11 +74,13 @@ static int parse(int argc, char **argv, struct options *o)
             o->json = true;
             break;
         default:
-            rc = cli_usage("indices", "what does '%s' mean?", argv[optind - 1]);
+            rc = cli_bad_option("indices", argv, c, longs);
         }
     }
     if (rc == CLI_DONE && optind < argc)
         o->name = argv[optind++];
+    if (rc == CLI_DONE && o->domain != NULL)
+        rc = check_domain(o->domain);
     if (rc == CLI_DONE && optind < argc)
         rc = cli_usage("indices", "one name at a time, '%s' is too many", argv[optind]);
     return rc;
@@ -93,8 +115,9 @@ static void print_one(const struct options *o, const struct pb_index *index)
     char missing[200];
     printf("%s%s%s  %s\n", cli_color(stdout, CLI_BOLD), index->name, cli_color(stdout, CLI_PLAIN),
            index->long_name);
-    printf("  domain     %s\n  formula    %s\n  needs      %s\n", index->domain, index->formula,
-           index->bands);
+    printf("  domain     %s\n  formula    ", index->domain);
+    cli_wrap(stdout, 13, 80, index->formula);
+    printf("  needs      %s\n", index->bands);
     char *names = strdup(index->bands), *save = NULL;
     for (char *p = names ? strtok_r(names, " ", &save) : NULL; p != NULL;
          p = strtok_r(NULL, " ", &save)) {
@@ -123,9 +146,9 @@ static void print_list(const struct options *o)
         shown++;
         available += ok;
         if (o->n_bands == 0)
-            printf("%-13s %-10s %.55s\n", index->name, index->domain, index->long_name);
+            printf("%-14s %-10s %.54s\n", index->name, index->domain, index->long_name);
         else
-            printf("%s%-4s%s %-13s %-10s %s%.46s\n", cli_color(stdout, ok ? CLI_GREEN : CLI_DIM),
+            printf("%s%-3s%s %-14s %-10s %s%.42s\n", cli_color(stdout, ok ? CLI_GREEN : CLI_DIM),
                    ok ? "yes" : "no", cli_color(stdout, CLI_PLAIN), index->name, index->domain,
                    ok ? "" : "missing ", ok ? index->long_name : missing);
     }

@@ -19,7 +19,7 @@ static int parse_word(const char *command, int argc, char **argv, bool *json, co
         if (strcmp(argv[i], "--json") == 0)
             *json = true;
         else if (argv[i][0] == '-')
-            return cli_usage(command, "what does '%s' mean?", argv[i]);
+            return cli_unknown_option(command, argv[i], (const char *const[]){"--json"}, 1);
         else if (*word != NULL)
             return cli_usage(command, "one name at a time, '%s' is too many", argv[i]);
         else
@@ -117,7 +117,30 @@ static void print_param(const struct pb_param *p)
         printf(", %g to %g", p->min, p->max);
     if (p->def != NULL)
         printf(", default %s", p->def);
-    printf("\n             %s\n", p->doc);
+    printf("\n             ");
+    cli_wrap(stdout, 13, 80, p->doc);
+}
+
+/* Paragraphs are set anew, indented lines (examples) stay as they are; ends with an empty line. */
+static void print_doc(const char *doc)
+{
+    char paragraph[2048];
+    size_t used = 0;
+    for (const char *line = doc; *line != '\0' || used > 0;) {
+        size_t bytes = strcspn(line, "\n");
+        bool prose = bytes > 0 && line[0] != ' ';
+        if (!prose && used > 0) {
+            cli_wrap(stdout, 0, 80, paragraph);
+            used = 0;
+        }
+        if (prose && used + bytes + 2 < sizeof paragraph)
+            used += (size_t)snprintf(paragraph + used, sizeof paragraph - used, "%.*s ", (int)bytes,
+                                     line);
+        else if (*line != '\0')
+            printf("%.*s\n", (int)bytes, line);
+        line += bytes + (line[bytes] == '\n');
+    }
+    puts("");
 }
 
 static void json_operator(struct pb_json *json, const struct pb_op *op)
@@ -184,8 +207,10 @@ int cli_operators(int argc, char **argv)
         puts("\n'pushbroom operators NAME' tells the parameters.");
         return CLI_DONE;
     }
-    printf("%s%s%s: %s\n\n%s\n\nparameters:\n", cli_color(stdout, CLI_BOLD), one->name,
-           cli_color(stdout, CLI_PLAIN), one->summary, one->doc);
+    printf("%s%s%s: %s\n\n", cli_color(stdout, CLI_BOLD), one->name, cli_color(stdout, CLI_PLAIN),
+           one->summary);
+    print_doc(one->doc);
+    puts("parameters:");
     for (size_t i = 0; i < one->n_params; i++)
         print_param(&one->params[i]);
     return CLI_DONE;

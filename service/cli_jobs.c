@@ -21,10 +21,14 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
     const char *allowed = strcmp(command, "submit") == 0   ? of_submit
                           : strcmp(command, "status") == 0 ? of_status
                                                            : others;
+    struct option mine[sizeof longs / sizeof longs[0]] = {{0}};
+    char *end;
+    for (size_t i = 0, n = 0; longs[i].name != NULL; i++)
+        if (strchr(allowed, longs[i].val) != NULL)
+            mine[n++] = longs[i];
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "p:", longs, NULL)) != -1;) {
-        if (strchr(allowed, c) == NULL)
-            return cli_usage(command, "what does '%s' mean?", argv[optind - 1]);
+    for (int c;
+         (c = getopt_long(argc, argv, strchr(allowed, 'p') ? ":p:" : ":", mine, NULL)) != -1;) {
         switch (c) {
         case 's':
             o->socket = optarg;
@@ -33,7 +37,9 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
             o->pipeline = optarg;
             break;
         case 'e':
-            o->expect = strtol(optarg, NULL, 10);
+            o->expect = strtol(optarg, &end, 10);
+            if (end == optarg || *end != '\0' || o->expect < 0)
+                return cli_usage(command, "--expect wants a number of jobs, not '%s'", optarg);
             break;
         case 'j':
             o->json = true;
@@ -47,10 +53,15 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
         case 'a':
             o->all = true;
             break;
-        default:
+        case 'i':
             o->until_idle = true;
+            break;
+        default:
+            return cli_bad_option(command, argv, c, mine);
         }
     }
+    if ((o->until_idle || o->expect > 0) && !o->watch)
+        return cli_usage(command, "--until-idle and --expect go with --watch");
     o->words = argv + optind;
     o->n_words = argc - optind;
     return CLI_DONE;
@@ -130,14 +141,18 @@ int cli_metrics(int argc, char **argv)
     const struct pb_json_value *result = NULL;
     struct pb_err err = {0};
     int rc = cli_service_parse("metrics", argc, argv, &o);
+    if (rc == CLI_DONE && o.n_words > 0)
+        rc = cli_usage("metrics", "'%s' is too much, metrics takes no names", o.words[0]);
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
     if (rc == CLI_DONE &&
         pb_client_call(client, "service.metrics", NULL, &err, &reply, &result) < 0)
         rc = cli_service_exit(&err);
     const char *text = pb_json_get_text(result, "text");
-    if (rc == CLI_DONE)
-        fputs(o.json ? pb_json_source(result) : text ? text : "", stdout);
+    if (rc == CLI_DONE && o.json)
+        puts(pb_json_source(result));
+    else if (rc == CLI_DONE)
+        fputs(text ? text : "", stdout);
     pb_json_release(reply);
     pb_client_close(client);
     return rc;

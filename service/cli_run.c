@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct options {
@@ -54,13 +55,45 @@ static int set_device(struct pb_config *config, const char *word)
     return CLI_DONE;
 }
 
+static void print_object(struct pb_json *json)
+{
+    const char *text = pb_json_text(json, NULL);
+    puts(text ? text : "null");
+    fflush(stdout);
+    pb_json_destroy(json);
+}
+
+/* Each line of the plan is a word and what it says. */
+static void print_plan_json(const char *input, const char *pipeline, char *text)
+{
+    struct pb_json *json = pb_json_create(false);
+    char *save = NULL;
+    pb_json_object(json, NULL);
+    pb_json_string(json, "input", input);
+    pb_json_string(json, "pipeline", pipeline);
+    pb_json_string(json, "status", "planned");
+    pb_json_object(json, "plan");
+    for (char *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        size_t word = strcspn(line, " "), gap = strspn(line + word, " ");
+        const char *rest = line + word + gap;
+        line[word] = '\0';
+        pb_json_string(json, line, rest);
+    }
+    pb_json_end(json);
+    pb_json_null(json, "error");
+    pb_json_end(json);
+    print_object(json);
+}
+
 static void show_progress(struct pb_run *run, struct cli_bar *bar)
 {
     struct pb_run_progress p;
     char line[256];
     pb_run_progress(run, &p);
     cli_bar_update(bar, now_s(), p.tiles_done, p.tiles_total, p.bytes_read);
-    cli_bar_text(bar, pb_stage_name(p.stage), p.tiles_done, p.tiles_total, line, sizeof line);
+    cli_bar_text(bar, pb_stage_name(p.stage), p.tiles_done, p.tiles_total, cli_columns(stderr) - 1,
+                 line, sizeof line);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
 }
@@ -77,6 +110,15 @@ static int wait_for(struct pb_run *run, const char *input, bool bar_wanted, stru
         if (bar_wanted)
             show_progress(run, &bar);
     }
+    if (bar_wanted) /* publishing waits for the disk */
+        fprintf(stderr, "\r\033[K%s", rc == 0 ? "publishing" : "");
+    return rc;
+}
+
+static int publish(struct pb_run *run, bool bar_wanted, struct pb_err *err,
+                   struct pb_run_result *result)
+{
+    int rc = pb_run_publish(run, err, result);
     if (bar_wanted)
         fputs("\r\033[K", stderr);
     return rc;
@@ -110,17 +152,18 @@ static void print_json(const char *input, const char *pipeline, const struct pb_
         pb_report_error(json, err);
     }
     pb_json_end(json);
-    const char *text = pb_json_text(json, NULL);
-    puts(text ? text : "null");
-    fflush(stdout);
-    pb_json_destroy(json);
+    print_object(json);
 }
 
-static int dry_run(struct pb_run *run)
+static int dry_run(const struct options *o, const char *input, const char *pipeline,
+                   struct pb_run *run)
 {
     char text[2048];
     (void)pb_run_explain(run, text, sizeof text);
-    fputs(text, stdout);
+    if (o->json)
+        print_plan_json(input, pipeline, text);
+    else
+        fputs(text, stdout);
     return 0;
 }
 
@@ -130,17 +173,18 @@ static int process(const struct options *o, const struct pb_config *config,
     struct pb_run_options options = {config, pipeline, input, o->output, NULL};
     struct pb_run *run = NULL;
     struct pb_run_result result = {0};
+    bool bar_wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
     int rc = pb_run_create(&options, err, &run);
     if (rc == 0 && o->dry_run) {
-        rc = dry_run(run);
+        rc = dry_run(o, input, pipeline->name, run);
         goto out;
     }
     if (rc == 0)
         rc = pb_run_start(run, err);
     if (rc == 0)
-        rc = wait_for(run, input, !o->json && !o->quiet && cli_is_terminal(stderr), err);
+        rc = wait_for(run, input, bar_wanted, err);
     if (rc == 0)
-        rc = pb_run_publish(run, err, &result);
+        rc = publish(run, bar_wanted, err, &result);
     if (rc == 0 && o->json)
         print_json(input, pipeline->name, NULL, &result);
     else if (rc == 0 && !o->quiet)
@@ -156,7 +200,12 @@ static int process_one(const struct options *o, const struct pb_config *config, 
     const struct pb_pipeline_config *pipeline =
         o->pipeline ? pb_config_pipeline(config, o->pipeline) : pb_config_match(config, input);
     int rc;
-    if (pipeline == NULL)
+    struct stat st;
+    if (stat(input, &st) != 0)
+        rc = pb_fail(&err, PB_E_INPUT_MISSING, "cannot open the file: %s", strerror(errno));
+    else if (S_ISDIR(st.st_mode))
+        rc = pb_fail(&err, PB_E_INPUT_NOT_TIFF, "this is a directory; name the files in it");
+    else if (pipeline == NULL)
         rc = pb_fail(&err, PB_E_INPUT_NO_PIPELINE, "no pipeline of %s takes this file's name",
                      o->config);
     else
@@ -181,7 +230,7 @@ static int parse(int argc, char **argv, struct options *o)
                                           {"dry-run", 0, 0, 'n'}, {"json", 0, 0, 'j'},
                                           {"quiet", 0, 0, 'q'},   {0, 0, 0, 0}};
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "c:p:o:", longs, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":c:p:o:", longs, NULL)) != -1;) {
         switch (c) {
         case 'c':
             o->config = optarg;
@@ -205,7 +254,7 @@ static int parse(int argc, char **argv, struct options *o)
             o->quiet = true;
             break;
         default:
-            return cli_usage("run", "what does '%s' mean?", argv[optind - 1]);
+            return cli_bad_option("run", argv, c, longs);
         }
     }
     if (o->config == NULL)
@@ -243,9 +292,14 @@ int cli_run(int argc, char **argv)
         if (!o.quiet && config->compute.device == PB_DEVICE_AUTO)
             say_device(config);
     }
-    for (int i = optind; i < argc && rc != CLI_USAGE && !interrupted; i++)
+    int i = optind;
+    for (; i < argc && rc != CLI_USAGE && !interrupted; i++)
         if (process_one(&o, config, argv[i]) != CLI_DONE)
             rc = CLI_JOB_FAILED;
+    if (interrupted && (rc == CLI_JOB_FAILED || i < argc)) {
+        fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
+        rc = CLI_JOB_FAILED;
+    }
     pb_config_destroy(config);
     return rc;
 }

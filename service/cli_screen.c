@@ -24,12 +24,77 @@ const char *cli_color(FILE *out, enum cli_color color)
     return code[color];
 }
 
-int cli_columns(void)
+int cli_columns(FILE *out)
 {
     struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return 80;
+}
+
+int cli_lines(FILE *out)
+{
+    struct winsize size;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+        return size.ws_row;
+    return 24;
+}
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7F;
+}
+
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text != '\0'; text++)
+        width += !is_continuation(*text);
+    return width;
+}
+
+char *cli_fit(const char *text, int columns, char *out, size_t n)
+{
+    int width = width_of(text);
+    bool cut = width > columns && columns > 2;
+    for (int keep = cut ? columns - 2 : columns; width > keep && *text != '\0'; width--) {
+        text++;
+        while (is_continuation(*text))
+            text++;
+    }
+    (void)snprintf(out, n, "%s%s", cut ? ".." : "", text);
+    for (char *c = out; *c != '\0'; c++)
+        if (is_control(*c))
+            *c = '?';
+    return out;
+}
+
+void cli_wrap(FILE *out, int indent, int columns, const char *text)
+{
+    int at = indent;
+    for (const char *word = text; *word != '\0';) {
+        size_t bytes = strcspn(word, " \n");
+        int width = 0;
+        for (size_t i = 0; i < bytes; i++)
+            width += !is_continuation(word[i]);
+        if (at > indent && at + 1 + width > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putc(' ', out);
+            at++;
+        }
+        for (size_t i = 0; i < bytes; i++)
+            putc(is_control(word[i]) ? '?' : word[i], out);
+        at += width;
+        word += bytes + strspn(word + bytes, " \n");
+    }
+    putc('\n', out);
 }
 
 char *cli_bytes(double bytes, char *out, size_t n)
@@ -84,32 +149,54 @@ void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t 
     bar->last_bytes = bytes;
 }
 
-static void draw_cells(char *out, size_t width, double part)
+static void draw_cells(char *out, int width, double part)
 {
-    size_t full = (size_t)(part * (double)width + 1e-9);
-    for (size_t i = 0; i < width; i++)
+    int full = (int)(part * (double)width + 1e-9);
+    for (int i = 0; i < width; i++)
         out[i] = i < full ? '=' : i == full && part > 0 ? '>' : ' ';
     out[width] = '\0';
 }
 
-void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
-                  char *out, size_t n)
+/* What stands right of the bar, the longer the smaller `level` is. */
+static void describe(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
+                     int level, char *out, size_t n)
 {
-    enum { NAME = 24, CELLS_MAX = 200 };
-    int columns = cli_columns() < 80 ? cli_columns() : 80;
-    double part = total > 0 ? (double)tiles / (double)total : 0;
-    char right[64], cells[CELLS_MAX], rate[16], left[16];
-    if (bar->rate_tiles > 0 && tiles < total)
-        (void)snprintf(right, sizeof right, "%3d%% %5.0f tiles/s %7s/s %5s left", (int)(part * 100),
-                       bar->rate_tiles, cli_bytes(bar->rate_bytes, rate, sizeof rate),
-                       cli_time((double)(total - tiles) / bar->rate_tiles, left, sizeof left));
+    char rate[16], left[16];
+    int percent = total > 0 ? (int)(100 * tiles / total) : 0;
+    (void)cli_bytes(bar->rate_bytes, rate, sizeof rate);
+    bool moves = bar->rate_tiles > 0 && tiles < total;
+    if (moves)
+        (void)cli_time((double)(total - tiles) / bar->rate_tiles, left, sizeof left);
+    if (level >= 2)
+        (void)snprintf(out, n, "%3d%%", percent);
+    else if (!moves)
+        (void)snprintf(out, n, "%3d%% %s", percent, state);
+    else if (level == 1)
+        (void)snprintf(out, n, "%3d%% %5s left", percent, left);
     else
-        (void)snprintf(right, sizeof right, "%3d%% %s", (int)(part * 100), state);
-    size_t name = strlen(bar->name);
-    int width = columns - NAME - 4 - (int)strlen(right);
-    draw_cells(cells, width < 5 ? 5 : (size_t)width, part);
-    if (name > NAME) /* the end of a scene's name tells more than its beginning */
-        (void)snprintf(out, n, "..%s [%s] %s", bar->name + name - (NAME - 2), cells, right);
-    else
-        (void)snprintf(out, n, "%-*s [%s] %s", NAME, bar->name, cells, right);
+        (void)snprintf(out, n, "%3d%% %5.0f tiles/s %7s/s %5s left", percent, bar->rate_tiles, rate,
+                       left);
+}
+
+void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
+                  int columns, char *out, size_t n)
+{
+    enum { NAME_MIN = 8, NAME_MAX = 24, CELLS_MIN = 5, CELLS_MAX = 60, FRAME = 4 };
+    char right[80], name[sizeof bar->name], cells[CELLS_MAX + 1];
+    int room = 0, wide = columns < 80 ? columns : 80;
+    for (int level = 0; level < 3; level++) {
+        describe(bar, state, tiles, total, level, right, sizeof right);
+        room = wide - FRAME - (int)strlen(right);
+        if (room >= NAME_MIN + CELLS_MIN)
+            break;
+    }
+    if (room < NAME_MIN + CELLS_MIN) { /* a percentage is all that fits */
+        (void)snprintf(out, n, "%.*s", wide > 0 ? wide : 0, right);
+        return;
+    }
+    int names = room - NAME_MAX >= CELLS_MIN + 3 ? NAME_MAX : room - CELLS_MIN;
+    int width = room - names < CELLS_MAX ? room - names : CELLS_MAX;
+    draw_cells(cells, width, total > 0 ? (double)tiles / (double)total : 0);
+    (void)cli_fit(bar->name, names, name, sizeof name);
+    (void)snprintf(out, n, "%s%*s [%s] %s", name, names - width_of(name), "", cells, right);
 }

@@ -3,6 +3,7 @@
 #ifndef PB_CLI_SERVICE_H
 #define PB_CLI_SERVICE_H
 /* What the commands that talk to the service share. One thread. */
+#include "service/cli.h"
 #include "service/client.h"
 #include "service/json.h"
 
@@ -29,7 +30,17 @@ int cli_service_open(const struct cli_service_options *options, struct pb_client
 /* Prints the error and returns the exit code that belongs to it. */
 int cli_service_exit(const struct pb_err *err);
 
-/* One line about a job, at most 80 columns. */
+/* Members of a job on the wire; "" and 0 when they are not there. */
+const char *cli_job_text(const struct pb_json_value *job, const char *key);
+int64_t cli_job_number(const struct pb_json_value *job, const char *key);
+const char *cli_job_base(const struct pb_json_value *job); /* the input's name without folders */
+bool cli_job_finished(const char *status);
+enum cli_color cli_job_color(const char *status);
+/* Calls job.get; id may be the end of one. Release *out_reply. */
+int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
+                struct pb_json_value **out_reply, const struct pb_json_value **out_job);
+
+/* One line about a job, and one about its error: at most 80 columns, or the terminal's if wider. */
 void cli_job_line(const struct pb_json_value *job);
 /* Shows the jobs (n == 0: whatever the service has) until they are finished, a bar each; CLI_DONE,
  * or CLI_JOB_FAILED when one of them failed. */

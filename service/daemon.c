@@ -204,9 +204,9 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
                "the job store was damaged and lies at %s now; a new one was started. Inputs in "
                "work/ are taken up again; the list of old jobs is lost",
                moved);
-    pb_dirs_sweep(&daemon->dirs);
     if (rc != 0)
         return rc;
+    pb_dirs_remove_leftover(&daemon->dirs, NULL);
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/dirs.h"
-#include "service/log.h"
 
 #include "pipeline/publish.h"
 
@@ -111,10 +110,8 @@ int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
     return 0;
 }
 
-void pb_dirs_sweep(const struct pb_dirs *dirs)
+void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene)
 {
-    int n = pb_publish_sweep(dirs->products);
-    if (n > 0)
-        pb_log(PB_LOG_NOTICE, "removed %d unfinished director%s from %s", n, n == 1 ? "y" : "ies",
-               dirs->products);
+    if (scene == NULL || scene[0] != '\0')
+        (void)pb_publish_sweep(dirs->products, scene);
 }

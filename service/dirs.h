@@ -20,6 +20,6 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
 /* Creates the state directory and takes its lock (held until the returned descriptor is closed), so
  * that no second service works on the same jobs. */
 int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd);
-/* Removes from products/ what workers that were killed left unfinished. */
-void pb_dirs_sweep(const struct pb_dirs *dirs);
+/* Removes the unfinished products that a killed worker left behind: of a scene, or all (NULL). */
+void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene);
 #endif

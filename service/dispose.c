@@ -19,7 +19,9 @@
 
 #define SAME_NAMES_MAX 100000
 
-static int write_record(const struct pb_job *job, const char *path, struct pb_err *err)
+/* input: where it will lie when the record is read. */
+static int write_record(const struct pb_job *job, const char *path, const char *input,
+                        struct pb_err *err)
 {
     char when[PB_CLOCK_TEXT_BYTES];
     pb_clock_text(job->finished_ms, when);
@@ -32,7 +34,7 @@ static int write_record(const struct pb_job *job, const char *path, struct pb_er
     pb_json_string(json, "status", pb_job_status_name(job->status));
     pb_json_string(json, "pipeline", job->pipeline[0] ? job->pipeline : NULL);
     pb_json_int(json, "attempts", job->attempts);
-    pb_json_string(json, "input", job->input);
+    pb_json_string(json, "input", input);
     pb_json_string(json, "time", when);
     pb_json_end(json);
     size_t bytes = 0;
@@ -111,11 +113,12 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     if (rc != 0)
         return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name,
                        dirs->quarantine, strerror(-rc));
-    rc = write_record(job, record, err);
-    if (rc != 0 || !is_claimed(job, dirs))
+    bool moves = is_claimed(job, dirs) && access(job->input, F_OK) == 0;
+    if (moves && pb_files_join(moved, dirs->quarantine, name) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->quarantine);
+    rc = write_record(job, record, moves ? moved : job->input, err);
+    if (rc != 0 || !moves) /* unless claimed it stays; or somebody took it away */
         return rc;
-    if (access(job->input, F_OK) != 0)
-        return 0; /* somebody took the input away; the record says what happened */
     rc = pb_files_move(job->input, dirs->quarantine, name, moved, err);
     return rc ? rc : pb_job_set(&job->input, moved);
 }

@@ -13,10 +13,16 @@ int main(int argc, char **argv)
         return CLI_DONE;
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        if (argc > 2 && argv[2][0] != '-' && cli_command_find(argv[2]) == NULL)
+            return cli_usage(NULL, "there is no command '%s'", argv[2]);
         cli_help(argc > 2 ? argv[2] : NULL, argc > 1 ? stdout : stderr);
         return argc > 1 ? CLI_DONE : CLI_USAGE;
     }
     const struct cli_command *command = cli_command_find(word);
+    if (command == NULL && word[0] == '-') {
+        static const char *const options[] = {"--help", "--version"};
+        return cli_unknown_option(NULL, word, options, 2);
+    }
     if (command == NULL)
         return cli_usage(NULL, "there is no command '%s'", word);
     for (int i = 2; i < argc; i++)

@@ -76,7 +76,7 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     if (status != PB_JOB_SUCCESSFUL)
-        pb_dirs_sweep(runner->options.dirs);
+        pb_dirs_remove_leftover(runner->options.dirs, job->scene);
     store(runner, job);
     if (pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &err) == 0)
         store(runner, job);
@@ -91,7 +91,7 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
 
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
 {
-    pb_dirs_sweep(runner->options.dirs);
+    pb_dirs_remove_leftover(runner->options.dirs, job->scene);
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
     store(runner, job);
     pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);

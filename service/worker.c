@@ -78,10 +78,15 @@ static struct pb_json *event(const struct worker *worker, const char *name)
     return json;
 }
 
+/* The job names its input already, and where the worker found it is not where it will lie. */
 static void say_failed(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = event(worker, "failed");
-    pb_result_print_err(json, "error", err);
+    const char *input = worker->command ? pb_json_get_text(worker->command, "input") : NULL;
+    struct pb_err said = *err;
+    if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
+        said.file[0] = '\0';
+    pb_result_print_err(json, "error", &said);
     pb_json_end(json);
     say(worker, json);
 }

@@ -185,7 +185,7 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
 
 const struct pb_op pb_op_convolve = {
     .name = "convolve",
-    .summary = "smooth bands or find their edges with a k x k neighbourhood",
+    .summary = "smooths bands or finds their edges with a k x k neighbourhood",
     .doc =
         "Replaces each pixel by a weighted sum of its neighbourhood. gaussian and box smooth "
         "(their\n"
@@ -198,7 +198,7 @@ const struct pb_op pb_op_convolve = {
         "\n"
         "  - convolve: {kernel: gaussian, size: 5, bands: [R, N]}\n"
         "  - convolve: {kernel: sobel, bands: {EDGES: N}}\n"
-        "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], edge: nodata, bands: {LAP: R}}\n",
+        "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {LAP: R}}\n",
     .params = params,
     .n_params = P_COUNT,
     .build = build,

@@ -335,7 +335,7 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
 
 const struct pb_op pb_op_index = {
     .name = "index",
-    .summary = "make spectral indices by name",
+    .summary = "makes spectral indices by name",
     .doc =
         "Makes bands from the catalogue of spectral indices (awesome-spectral-indices). The bands\n"
         "that an index reads must go by the catalogue's names (A B G R RE1 N S1 ...) in\n"

@@ -80,7 +80,7 @@ START_TEST(replaces_older_products_as_a_whole)
     }
     ck_assert_str_eq(get("scene/a"), "");
     ck_assert_str_eq(get("scene/b"), "x");
-    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert_int_eq(pb_publish_sweep(root, NULL), 0);
 }
 END_TEST
 
@@ -108,7 +108,11 @@ START_TEST(sweeps_leftovers_of_the_dead_and_spares_the_living)
     ck_assert_int_eq(mkdir(dead, 0755), 0);
     ck_assert_int_eq(mkdir(other, 0755), 0);
     put(dead, "a", "x");
-    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert_int_eq(pb_publish_sweep(root, "alive"), 0);
+    ck_assert_int_eq(pb_publish_sweep(root, "go"), 0);
+    ck_assert_int_eq(pb_publish_sweep(root, "gone"), 1);
+    ck_assert_int_eq(mkdir(dead, 0755), 0);
+    ck_assert_int_eq(pb_publish_sweep(root, NULL), 1);
     ck_assert_int_ne(access(dead, F_OK), 0);
     ck_assert_int_eq(access(other, F_OK), 0);
     ck_assert_int_eq(access(pb_publish_directory(p), F_OK), 0);
