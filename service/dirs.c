@@ -3,6 +3,7 @@
 #include "service/dirs.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -117,11 +118,44 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+/* ".<scene>.tmp", ".<scene>.<pid>-<n>.tmp" and that with ".old.tmp" after it, nothing else: a scene
+ * named "a" must not lose what belongs to one named "a.b". */
+static bool is_temporary_of(const char *name, const char *scene)
+{
+    size_t n = strlen(scene);
+    if (name[0] != '.' || strncmp(name + 1, scene, n) != 0)
+        return false;
+    const char *rest = name + 1 + n;
+    if (strcmp(rest, ".tmp") == 0)
+        return true;
+    size_t pid = rest[0] == '.' ? strspn(rest + 1, "0123456789") : 0;
+    if (pid == 0 || rest[1 + pid] != '-')
+        return false;
+    rest += 1 + pid + 1;
+    rest += strspn(rest, "0123456789");
+    return strcmp(rest, ".tmp") == 0 || strcmp(rest, ".tmp.old.tmp") == 0;
+}
+
+/* A run locks its temporary directory as long as it lives; it may be another program's. */
+static bool is_in_use(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool in_use = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return in_use;
+}
+
 void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene)
 {
-    char name[300], path[PB_FILES_PATH_BYTES];
-    (void)snprintf(name, sizeof name, ".%s.tmp", scene);
-    if (scene[0] != '\0' && strchr(scene, '/') == NULL &&
-        pb_files_join(path, dirs->products, name) == 0)
-        (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    char path[PB_FILES_PATH_BYTES];
+    DIR *directory = opendir(dirs->products);
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (is_temporary_of(entry->d_name, scene) &&
+            pb_files_join(path, dirs->products, entry->d_name) == 0 && !is_in_use(path))
+            (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    }
+    if (directory != NULL)
+        (void)closedir(directory);
 }

@@ -20,6 +20,7 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
 /* Creates the state directory and takes its lock (held until the returned descriptor is closed), so
  * that no second service works on the same jobs. */
 int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd);
-/* Removes products/.<scene>.tmp, which a worker that was killed left behind. */
+/* Removes the temporary directories of this scene in products/ that a worker left which was killed
+ * (see pipeline/publish.h for their names); those that a living run has locked stay. */
 void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene);
 #endif
