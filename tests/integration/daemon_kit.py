@@ -121,7 +121,7 @@ class Daemon:
         if self.fake:
             command += ["--worker-command", str(FAKE_WORKER)]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                             env=dict(os.environ, **(env or {})))
         if wait:
             wait_for(lambda: self.process.poll() is not None or self.is_up())

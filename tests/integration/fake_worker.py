@@ -30,7 +30,7 @@ def run(job):
     with open(job["input"], "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
     what = words[0]
-    leftover = os.path.join(job["products"], "." + job["scene"] + ".tmp")
+    leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
     os.makedirs(leftover, exist_ok=True)
     open(os.path.join(leftover, "half.tif"), "w").close()
     mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The real pushbroomd with its real workers: scenes become products, workers that die cost their job
+only, and a folder of hostile files neither stops nor hangs the service."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, Daemon, wait_for  # noqa: E402
+
+import numpy  # noqa: E402
+from osgeo import gdal  # noqa: E402
+
+gdal.UseExceptions()
+DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", ""))
+
+PIPELINES = """pipelines:
+  red:
+    input:
+      match: ["*.tif", "*.tiff", "*.TIF", "*"]
+      bands: {R: 1}
+    steps:
+      - math: {bands: {TWICE: "R * 2"}}
+    products:
+      - cog: {bands: [TWICE], type: float32, compress: deflate}
+      - statistics: {}
+"""
+
+
+def scene(path, width, height):
+    data = numpy.arange(width * height, dtype=numpy.uint32).reshape(height, width) % 1000
+    driver = gdal.GetDriverByName("GTiff")
+    out = driver.Create(str(path), width, height, 1, gdal.GDT_UInt16, ["TILED=YES", "COMPRESS=DEFLATE"])
+    out.SetGeoTransform([500000, 10, 0, 5000000, 0, -10])
+    out.GetRasterBand(1).WriteArray(data.astype(numpy.uint16))
+    out = None
+    return data
+
+
+class Worker(unittest.TestCase):
+    def daemon(self, extra="", **settings):
+        d = Daemon(fake=False, **settings)
+        self.addCleanup(d.remove)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + extra + PIPELINES)
+        return d
+
+    def put(self, d, path):
+        os.rename(path, d.root / "inbox" / path.name)
+
+    def test_a_scene_becomes_its_products(self):
+        d = self.daemon().start()
+        data = scene(d.root / "s.tif", 700, 500)
+        self.put(d, d.root / "s.tif")
+        job = d.wait_job("s.tif", "successful", 60)
+        self.assertEqual({p["type"] for p in job["products"]}, {"cog", "statistics"})
+        for product in job["products"]:
+            path = pathlib.Path(product["path"])
+            self.assertEqual(path.stat().st_size, product["bytes"])
+            digest = subprocess.run(["sha256sum", path], stdout=subprocess.PIPE, text=True).stdout.split()[0]
+            self.assertEqual(product["checksum"], "sha256:" + digest)
+        cog = [p["path"] for p in job["products"] if p["type"] == "cog"][0]
+        published = gdal.Open(cog)  # kept: a band without its dataset is a dangling pointer
+        values = published.GetRasterBand(1).ReadAsArray()
+        self.assertTrue(numpy.array_equal(values, data.astype(numpy.float32) * 2))
+        self.assertEqual(job["tiles_done"], job["tiles_total"])
+        self.assertEqual({s["name"] for s in job["report"]["stages"]}, {"read", "compute", "write"})
+        self.assertEqual(d.call("service.info")["device"], job["device"])
+        first = d.workers()
+        scene(d.root / "t.tif", 10, 10)
+        self.put(d, d.root / "t.tif")
+        d.wait_job("t.tif", "successful", 60)
+        self.assertEqual(d.workers(), first, "the worker should have stayed")
+
+    def test_a_worker_that_is_killed_is_replaced_and_the_job_runs_again(self):
+        d = self.daemon(stall="60s").start()
+        scene(d.root / "big.tif", 9000, 9000)
+        self.put(d, d.root / "big.tif")
+        wait_for(lambda: d.wait_job("big.tif", "running", 30)["tiles_done"] > 0, 30)
+        os.kill(d.workers()[0], signal.SIGKILL)
+        job = d.wait_job("big.tif", "successful", 120)
+        self.assertEqual(job["attempts"], 2)
+        self.assertIn("signal 9", d.log_text())
+        self.assertEqual([f for f in d.files("products") if f.startswith(".")], [])
+
+    def test_cancel_and_sigterm_leave_no_half_products(self):
+        d = self.daemon(stall="60s").start()
+        for name in ("a.tif", "b.tif"):
+            scene(d.root / name, 9000, 9000)
+            self.put(d, d.root / name)
+        job = d.wait_job("a.tif", "running", 30)
+        wait_for(lambda: d.call("job.get", id=job["id"])["tiles_done"] > 0, 30)
+        d.call("job.cancel", id=job["id"])
+        d.wait_job("a.tif", "dismissed", 8)
+        d.wait_job("b.tif", "running", 30)
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 10)
+        self.assertEqual([f for f in d.files("products") if f.startswith(".")], [])
+
+    def test_workers_die_with_their_service(self):
+        d = self.daemon().start()
+        scene(d.root / "s.tif", 10, 10)
+        self.put(d, d.root / "s.tif")
+        d.wait_job("s.tif", "successful", 30)
+        workers = d.workers()
+        self.assertTrue(workers)
+        d.stop(signal.SIGKILL)
+        wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers), 5)
+
+    @unittest.skipUnless((DATA / "hostile").is_dir(), "PB_SHARED_DATA with hostile/ is not there")
+    def test_every_hostile_file_ends_in_success_or_an_error_with_words(self):
+        d = self.daemon(stall="20s", parallel=2).start()
+        files = sorted(p for p in (DATA / "hostile").iterdir() if p.is_file())
+        for path in files:
+            d.call("job.submit", input=str(path))
+        end = time.monotonic() + 400
+        while True:
+            counts = d.call("service.info")["jobs"]
+            if counts["accepted"] + counts["running"] == 0:
+                break
+            self.assertLess(time.monotonic(), end, counts)
+            time.sleep(0.2)
+        jobs = d.jobs(limit=1000)
+        self.assertEqual(len(jobs), len(files))
+        bad = {j["name"]: j["error"] for j in jobs if j["status"] == "failed" and (
+            j["error"]["code"] in ("job.crashed", "job.stalled", "system") or not j["error"]["message"] or not j["error"]["hint"])}
+        self.assertEqual(bad, {})
+        for job in jobs:
+            self.assertIn(job["status"], ("successful", "failed"))
+        json.dumps(jobs)
+        print("hostile:", counts, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
