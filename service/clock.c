@@ -32,3 +32,15 @@ void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES])
     size_t n = strftime(out, PB_CLOCK_TEXT_BYTES, "%Y-%m-%dT%H:%M:%S", &utc);
     (void)snprintf(out + n, PB_CLOCK_TEXT_BYTES - n, ".%03dZ", (int)(wall_ms % 1000));
 }
+
+bool pb_clock_retry(int64_t limit_ms, bool (*again)(void *user), void *user)
+{
+    const struct timespec pause = {0, 20 * 1000 * 1000};
+    int64_t until = pb_clock_mono_ms() + limit_ms;
+    while (!again(user)) {
+        if (pb_clock_mono_ms() >= until)
+            return false;
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/dirs.h"
+#include "service/clock.h"
 
 #include "pipeline/publish.h"
 
@@ -80,6 +81,11 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     return rc;
 }
 
+static bool try_lock(void *user)
+{
+    return flock(*(int *)user, LOCK_EX | LOCK_NB) == 0;
+}
+
 int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
 {
     char path[PB_FILES_PATH_BYTES], owner[32] = "";
@@ -91,7 +97,7 @@ int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return pb_fail(err, PB_E_SERVICE_STATE, "cannot open %s: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (!pb_clock_retry(PB_DIRS_PATIENCE_MS, try_lock, &fd)) {
         ssize_t n = read(fd, owner, sizeof owner - 1);
         owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
         (void)close(fd);

@@ -6,6 +6,8 @@
  * PB_STATUS_BACKLOG_BYTES wait. A line over the limit is answered and ends the connection: what
  * follows could be anything. */
 #include "service/status.h"
+#include "service/clock.h"
+#include "service/dirs.h"
 
 #include "service/json.h"
 #include "service/log.h"
@@ -212,6 +214,18 @@ static void on_connection(uv_stream_t *server, int rc)
 }
 
 /* A socket file of a service that is gone stands in the way; one that answers must stay. */
+/* user: the address. Also true when it cannot be known; binding will tell. */
+static bool nobody_listens(void *user)
+{
+    const struct sockaddr_un *address = user;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return true;
+    int rc = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : -errno;
+    (void)close(fd);
+    return rc != 0 && rc != -EAGAIN;
+}
+
 static int clear_way(const char *path, struct pb_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -221,12 +235,7 @@ static int clear_way(const char *path, struct pb_err *err)
     if (!S_ISSOCK(st.st_mode))
         return pb_fail(err, PB_E_SERVICE_STATE, "%s is there and is no socket; move it away", path);
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return pb_fail(err, PB_E_SYSTEM, "socket: %s", strerror(errno));
-    int rc = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : -errno;
-    (void)close(fd);
-    if (rc == 0 || rc == -EAGAIN)
+    if (!pb_clock_retry(PB_DIRS_PATIENCE_MS, nobody_listens, &address))
         return pb_fail(err, PB_E_SERVICE_STATE,
                        "another service listens on %s; stop it, or choose another service.socket",
                        path);

@@ -235,6 +235,7 @@ class Restart(Service):
         d.drop("b.tif", "slow 2")
         d.wait_job("a.tif", "running")
         d.wait_job("b.tif", "running")
+        wait_for(lambda: [f[:2] for f in self.temporary(d)] == [".a", ".b"])
         workers = d.workers()
         d.stop(signal.SIGKILL)
         wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
