@@ -21,6 +21,7 @@
 
 #define GATHER_MS      50
 #define BATCH          32
+#define PAUSE_MS       5000
 #define TOLD_NAMES_MAX 256
 
 struct pb_watch {
@@ -31,7 +32,8 @@ struct pb_watch {
     int open_handles;
     struct pb_settle *settle;
     int64_t last_scan_ms, scan_cost_ms;
-    int64_t due_ms; /* when the timer is set to fire */
+    int64_t due_ms;          /* when the timer is set to fire */
+    int64_t paused_until_ms; /* nothing is taken before */
     bool events_on, failing;
     char *told[TOLD_NAMES_MAX]; /* names in the log already, a ring */
     size_t n_told;
@@ -126,12 +128,22 @@ static void watch_events(struct pb_watch *watch)
     watch->events_on = rc == 0;
 }
 
+/* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
+ * is an event again: without the pause this would go round and round. */
 static void take_complete(struct pb_watch *watch)
 {
     const struct pb_settle_file *file;
+    if (pb_clock_mono_ms() < watch->paused_until_ms)
+        return;
     for (int i = 0; i < BATCH && (file = pb_settle_next(watch->settle)) != NULL; i++) {
-        if (watch->options.take(watch->options.user, file) != 0)
-            pb_settle_again(watch->settle, file);
+        int rc = watch->options.take(watch->options.user, file);
+        if (rc == 0)
+            continue;
+        pb_settle_again(watch->settle, file);
+        if (rc != -EAGAIN) {
+            watch->paused_until_ms = pb_clock_mono_ms() + PAUSE_MS;
+            return;
+        }
     }
 }
 
@@ -160,8 +172,9 @@ static void on_timer(uv_timer_t *timer)
     scan(watch);
     int64_t due = watch->options.rescan_ms;
     /* Are there more than one batch? pb_settle_next has moved on; the next scan offers the rest. */
+    int64_t paused = watch->paused_until_ms - pb_clock_mono_ms();
     if (pb_settle_next(watch->settle) != NULL)
-        due = 1;
+        due = paused > 0 ? paused + 1 : 1;
     int64_t settled = pb_settle_due_ms(watch->settle, pb_clock_mono_ms());
     if (settled >= 0 && settled + 1 < due)
         due = settled + 1;

@@ -19,8 +19,9 @@ struct pb_watch_options {
     uv_loop_t *loop;
     const char *inbox; /* copied */
     int64_t settle_ms, rescan_ms;
-    /* Takes the file (renames it away). 0, or a negative errno: the file stays, has to settle again
-     * and is offered again. file is borrowed for the call. */
+    /* Takes the file (renames it away). 0; -EAGAIN: the file changed and has to settle again;
+     * another negative errno: no file is offered for some seconds. file is borrowed for the call.
+     */
     int (*take)(void *user, const struct pb_settle_file *file);
     void *user;
 };
