@@ -259,6 +259,8 @@ static int parse(int argc, char **argv, struct options *o)
     }
     if (o->config == NULL)
         return cli_usage("run", "-c FILE is missing");
+    if (o->output[0] == '\0')
+        return cli_usage("run", "-o wants a directory");
     if (optind == argc)
         return cli_usage("run", "no INPUT given");
     return CLI_DONE;

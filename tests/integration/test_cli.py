@@ -63,6 +63,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "--verison": "did you mean '--version'",
         "run": "-c FILE is missing",
         f"run -c {CONFIG}": "no INPUT",
+        f"run -c {CONFIG} --output= x.tif": "-o wants a directory",
         "run -c": "'-c' needs a value",
         "run --confg x y": "did you mean '--config'",
         "run --json=3 x": "'--json' takes no value",
@@ -164,6 +165,13 @@ def test_run_prints_products_and_exits_1_when_one_failed(scratch):
     (scratch / "x.dat").write_text("x")
     done = run("pushbroom", "run", "-c", CONFIG, scratch / "x.dat", code=1)
     assert "input.no_pipeline" in done.stderr and "to do: " in done.stderr, done.stderr
+
+
+def test_output_that_cannot_be_written_is_a_failure(scratch):
+    with open("/dev/full", "w") as full:
+        for words in (["indices"], ["run", "--json", "-c", CONFIG, "-o", scratch / "out", scene(scratch)]):
+            done = subprocess.run([BIN / "pushbroom", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60 * SLOW)
+            assert done.returncode == 1 and "No space left" in done.stderr, (words, done)
 
 
 def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
