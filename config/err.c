@@ -85,6 +85,8 @@ void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes)
     else if (err->file[0])
         (void)snprintf(place, sizeof place, "%s: ", err->file);
     /* Who names the line of a file has said what belongs there. */
-    const char *hint = err->line > 0 ? "" : pb_code_hint(err->code);
+    /* Of "system" the hint is that the message says it all. */
+    bool has_hint = err->line <= 0 && err->code != PB_E_SYSTEM;
+    const char *hint = has_hint ? pb_code_hint(err->code) : "";
     (void)snprintf(out, out_bytes, "%s%s%s%s", place, err->msg, *hint ? "; " : "", hint);
 }

@@ -55,6 +55,23 @@ static unsigned case_changes(const char *a, const char *b)
     return n;
 }
 
+/* Of words at one distance: the same letters in another order first, then a longer beginning. */
+static unsigned likeness(const char *a, const char *b)
+{
+    int letters[256] = {0};
+    unsigned same = 1, beginning = 0;
+
+    for (const char *c = a; *c; c++)
+        letters[(unsigned char)lower(*c)]++;
+    for (const char *c = b; *c; c++)
+        letters[(unsigned char)lower(*c)]--;
+    for (int i = 0; i < 256; i++)
+        same = same && letters[i] == 0;
+    while (a[beginning] && lower(a[beginning]) == lower(b[beginning]))
+        beginning++;
+    return same * WORD_MAX + beginning;
+}
+
 const char *pb_nearest(const char *word, const char *const *words, size_t n)
 {
     const size_t len = strlen(word);
@@ -72,7 +89,8 @@ const char *pb_nearest(const char *word, const char *const *words, size_t n)
         if (d > 1 + len / 4 || d >= (len > other ? len : other))
             continue;
         const unsigned score = d * (WORD_MAX + 1) + case_changes(word, words[i]);
-        if (!best || score < best_score) {
+        if (!best || score < best_score ||
+            (score == best_score && likeness(word, words[i]) > likeness(word, best))) {
             best = words[i];
             best_score = score;
         }

@@ -86,11 +86,11 @@ static int make_temp(struct pb_publish *p, struct pb_err *err)
     int rc;
     do {
         if (mkdir(p->temp, 0755) != 0)
-            return pb_product_io_fail(err, errno, "create", p->temp);
+            return pb_product_io_fail(err, errno, "cannot create", p->temp);
         p->made = true;
         rc = lock_temp(p);
     } while (rc == -EAGAIN);
-    return rc < 0 ? pb_product_io_fail(err, -rc, "lock", p->temp) : 0;
+    return rc < 0 ? pb_product_io_fail(err, -rc, "cannot lock", p->temp) : 0;
 }
 
 int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
@@ -103,7 +103,7 @@ int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
     p->lock_fd = -1;
     int rc = pb_publish_make_path(products);
     if (rc < 0) {
-        rc = pb_product_io_fail(err, -rc, "create", products);
+        rc = pb_product_io_fail(err, -rc, "cannot create", products);
         goto out;
     }
     int n = snprintf(p->products, sizeof p->products, "%s", products);
@@ -163,11 +163,11 @@ int pb_publish_commit(struct pb_publish *p, struct pb_err *err, char *out_path)
     if (rc == 0)
         rc = swap_in(p);
     if (rc < 0)
-        return pb_product_io_fail(err, -rc, "publish", p->final);
+        return pb_product_io_fail(err, -rc, "cannot publish", p->final);
     p->committed = true;
     rc = fsync_directory(p->products);
     if (rc < 0)
-        return pb_product_io_fail(err, -rc, "sync", p->products);
+        return pb_product_io_fail(err, -rc, "cannot sync", p->products);
     if (realpath(p->final, out_path) == NULL)
         (void)snprintf(out_path, PATH_MAX, "%s", p->final);
     return 0;

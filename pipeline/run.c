@@ -160,9 +160,9 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     int rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
     if (rc == 0)
         rc = make_plan(run, err);
-    if (rc == 0)
+    if (rc == 0 && options->products != NULL)
         rc = make_products(run, err);
-    if (rc == 0)
+    if (rc == 0 && options->products != NULL)
         rc = make_stream(run, err);
     if (rc < 0) {
         pb_run_destroy(run);

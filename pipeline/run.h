@@ -23,7 +23,8 @@ struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
     const char *input;    /* path of the scene; borrowed until destroy */
-    const char *products; /* directory that gets <scene>/; created when missing */
+    const char *products; /* directory that gets <scene>/, created when missing; NULL = the run is
+                             only there to be explained: no file is touched, no tile allocated */
     const char *scene;    /* NULL = base name of input without its suffix */
 };
 

@@ -12,9 +12,9 @@
 static const struct cli_command commands[] = {
     {"run", "-c FILE [options] INPUT...", "process files here and now, no service needed",
      "  -c, --config FILE      the configuration\n"
-     "  -p, --pipeline NAME    pipeline to use (default: the first whose input.match fits)\n"
-     "  -o, --output DIR       products go to DIR/<scene>/ (default: the current directory)\n"
-     "      --device DEVICE    auto | cpu | cuda | cuda:N, over the config's compute.device\n"
+     "  -p, --pipeline NAME    pipeline to use (default: the first that matches)\n"
+     "  -o, --output DIR       products go to DIR/<scene>/ (default: here)\n"
+     "      --device DEVICE    auto | cpu | cuda | cuda:N, instead of the config's\n"
      "      --dry-run          say what would be done, touch nothing\n"
      "      --json             one JSON object per input, a line each, with timings\n"
      "      --quiet            only errors\n"
@@ -25,8 +25,8 @@ static const struct cli_command commands[] = {
      "  -p, --pipeline NAME    pipeline to use\n"
      "      --wait             show progress until all are done; exit 1 if one failed\n"
      "      --json             the jobs as JSON\n"
-     "      --socket PATH      where the service listens (default: $PUSHBROOM_SOCKET, then\n"
-     "                         /run/pushbroom/status.sock)\n"
+     "      --socket PATH      where the service listens (default: $PUSHBROOM_SOCKET,\n"
+     "                         then /run/pushbroom/status.sock)\n"
      "\nThe files stay where they are: only what is put into the inbox is moved.\n",
      cli_submit},
     {"status", "[JOB] [options]", "what the service is doing, or one job in full",
@@ -54,8 +54,8 @@ static const struct cli_command commands[] = {
      "With a NAME: its parameters and an example.\n", cli_operators},
     {"indices", "[NAME] [options]", "the spectral indices that the operator 'index' knows",
      "      --bands LIST       mark what these bands can evaluate, for example B,G,R,N\n"
-     "      --domain WORD      only these: vegetation, water, burn, urban, soil, radar, snow,\n"
-     "                         clouds, kernel\n"
+     "      --domain WORD      one of vegetation, water, burn, urban, soil, radar,\n"
+     "                         snow, clouds, kernel\n"
      "      --json             as JSON\n",
      cli_indices},
     {"devices", "[--json]", "what there is to compute on",
@@ -86,8 +86,8 @@ void cli_help(const char *name, FILE *out)
         return;
     }
     fputs("usage: pushbroom COMMAND [options]\n\n"
-          "Satellite images in, finished products out: cloud-optimised GeoTIFFs, quicklooks,\n"
-          "statistics and STAC items, tile by tile, on the CPU or a GPU.\n\n"
+          "Satellite images in, finished products out: cloud-optimised GeoTIFFs,\n"
+          "quicklooks, statistics and STAC items, tile by tile, on the CPU or a GPU.\n\n"
           "Without the service:\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++) {
@@ -168,7 +168,7 @@ void cli_print_err(const struct pb_err *err)
         (void)snprintf(place, sizeof place, "%s: ", err->file);
     fprintf(stderr, "%spushbroom:%s %s%s [%s]\n", cli_color(stderr, CLI_RED),
             cli_color(stderr, CLI_PLAIN), place, err->msg, pb_code_id(err->code));
-    if (pb_code_hint(err->code)[0])
+    if (pb_code_hint(err->code)[0] && err->code != PB_E_SYSTEM)
         fprintf(stderr, "  to do: %s\n", pb_code_hint(err->code));
 }
 

@@ -170,7 +170,7 @@ static int dry_run(const struct options *o, const char *input, const char *pipel
 static int process(const struct options *o, const struct pb_config *config,
                    const struct pb_pipeline_config *pipeline, const char *input, struct pb_err *err)
 {
-    struct pb_run_options options = {config, pipeline, input, o->output, NULL};
+    struct pb_run_options options = {config, pipeline, input, o->dry_run ? NULL : o->output, NULL};
     struct pb_run *run = NULL;
     struct pb_run_result result = {0};
     bool bar_wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
@@ -259,6 +259,8 @@ static int parse(int argc, char **argv, struct options *o)
     }
     if (o->config == NULL)
         return cli_usage("run", "-c FILE is missing");
+    if (o->output[0] == '\0')
+        return cli_usage("run", "-o wants a directory");
     if (optind == argc)
         return cli_usage("run", "no INPUT given");
     return CLI_DONE;

@@ -196,7 +196,7 @@ static int follow(struct view *v, struct pb_client *client)
     if (pb_client_call(client, "job.watch", NULL, &err, &reply, &first) < 0)
         return cli_service_exit(&err);
     const struct pb_json_value *jobs = pb_json_get(first, "jobs", &(bool){false});
-    for (size_t i = 0; i < pb_json_count(jobs); i++)
+    for (size_t i = pb_json_count(jobs); i-- > 0;) /* the newest come first, but run last */
         take_job(v, pb_json_at(jobs, i), false);
     pb_json_release(reply);
     int rc = take_finished(v, client, &err);

@@ -3,7 +3,17 @@
 /* The client and one-shot program: finds the command and hands over. */
 #include "service/cli.h"
 
+#include <errno.h>
 #include <string.h>
+
+/* What could not be written was not done: a full disk below a redirection, mostly. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "pushbroom: cannot write all of the output: %s\n", strerror(errno));
+    return code == CLI_DONE ? CLI_JOB_FAILED : code;
+}
 
 int main(int argc, char **argv)
 {
@@ -30,5 +40,5 @@ int main(int argc, char **argv)
             cli_help(word, stdout);
             return CLI_DONE;
         }
-    return command->run(argc - 1, argv + 1);
+    return finish(command->run(argc - 1, argv + 1));
 }

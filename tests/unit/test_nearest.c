@@ -23,6 +23,8 @@ START_TEST(typos_find_their_word)
     ck_assert_str_eq(near("ndvi"), "NDVI");
     ck_assert_str_eq(near("NDVI2"), "ndvi2");
     ck_assert_str_eq(near("NVDI"), "NDVI");
+    ck_assert_str_eq(pb_nearest("NDIV", (const char *const[]){"NDII", "NDVI"}, 2), "NDVI");
+    ck_assert_str_eq(pb_nearest("NDVII", (const char *const[]){"NDII", "NDVI"}, 2), "NDVI");
     ck_assert_str_eq(near("convlove"), "convolve");
     ck_assert_str_eq(near("konvolv"), "convolve");
     ck_assert_str_eq(near("NR"), "N");

@@ -1,0 +1,306 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""`pushbroom` as a user meets it: help, words and exit codes for mistakes, JSON, tables of 80 columns, terminals of all
+sizes, Ctrl-C. The service behind it is real, its workers are scripted."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pbtest
+from daemon_kit import Daemon, wait_for
+from pbtest import BIN, SANITIZED, SOURCE, run
+from terminal import Terminal, colours, rows
+
+COMMANDS = "run submit status cancel retry check-config operators indices devices metrics".split()
+SLOW = 5 if SANITIZED else 1
+CONFIG = SOURCE / "samples/vegetation.yaml"
+
+
+@contextlib.contextmanager
+def service(**settings):
+    daemon = Daemon(**settings)
+    try:
+        daemon.start()
+        yield daemon
+    finally:
+        daemon.remove()
+
+
+def cli(daemon, *words, **more):
+    return run("pushbroom", *words, "--socket", daemon.root / "s.sock", **more)
+
+
+def scene(scratch, name="scene.tif", size="600x500"):
+    run("make_scene", "--size", size, "--compress", "NONE", scratch / name)
+    return scratch / name
+
+
+def check_width(text, columns=80):
+    wide = [line for line in text.splitlines() if len(line) > columns]
+    assert not wide, wide
+
+
+def test_help_of_every_command(scratch):
+    texts = [run("pushbroom", "--help").stdout] + [run("pushbroom", c, "--help").stdout for c in COMMANDS]
+    for text in texts:
+        assert text.startswith("usage: pushbroom "), text
+        check_width(text)
+    assert all(f"  {c} " in texts[0] for c in COMMANDS), texts[0]
+    assert run("pushbroom", "help", "run").stdout == run("pushbroom", "run", "-h").stdout
+    assert run("pushbroom", "--version").stdout.startswith("pushbroom 0")
+
+
+def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
+    cases = {
+        "": "usage: pushbroom",
+        "rnu": "did you mean 'pushbroom run'",
+        "help rnu": "no command 'rnu'",
+        "--verison": "did you mean '--version'",
+        "run": "-c FILE is missing",
+        f"run -c {CONFIG}": "no INPUT",
+        f"run -c {CONFIG} --output= x.tif": "-o wants a directory",
+        "run -c": "'-c' needs a value",
+        "run --confg x y": "did you mean '--config'",
+        "run --json=3 x": "'--json' takes no value",
+        "run -x": "no option '-x'",
+        "run -c /no/such.yaml x.tif": "No such file",
+        f"run -c {CONFIG} -p nope x.tif": "no pipeline 'nope'",
+        f"run -c {CONFIG} --device gpu x.tif": "auto, cpu, cuda or cuda:N",
+        "submit": "no FILE",
+        "submit --pipeline": "'--pipeline' needs a value",
+        "status --wach": "did you mean '--watch'",
+        "status --wait": "no option '--wait'",
+        "status a b": "'b' is too many",
+        "status --until-idle": "go with --watch",
+        "status --watch --until-idle --expect x": "a number of jobs",
+        "cancel": "which JOB",
+        "cancel --pipeline x y": "no option '--pipeline'",
+        "retry": "which JOB",
+        "metrics x": "'x'",
+        "check-config": "no FILE",
+        "check-config a b": "'b' is too many",
+        "check-config --jsn a": "did you mean '--json'",
+        "operators indx": "did you mean 'index'",
+        "indices NDVII": "did you mean 'NDVI'",
+        "indices --domain woods": "known: vegetation, water",
+        "indices --bands": "'--bands' needs a value",
+        "devices x": "'x'",
+    }
+    for words, what in cases.items():
+        done = run("pushbroom", *words.split(), code=2)
+        assert what in done.stderr and not done.stdout, (words, done.stdout, done.stderr)
+
+
+def test_a_service_that_is_not_there_exits_3(scratch):
+    for words in ("status", "status x", "status --watch", "submit x", "cancel x", "retry x", "metrics"):
+        done = run("pushbroom", *words.split(), env={"PUSHBROOM_SOCKET": str(scratch / "none")}, code=3)
+        assert "service.unreachable" in done.stderr and "start pushbroomd" in done.stderr, done.stderr
+        assert str(scratch / "none") in done.stderr and not done.stdout, done
+
+
+def test_config_mistakes_all_come_with_place_and_remedy(scratch):
+    path = scratch / "wrong.yaml"
+    path.write_text("service: {settle: soon}\ncompute: {memory: lots, theads: 2}\npipelines:\n  p:\n    input: {match: ['*']}\n"
+                    "    steps:\n      - indx: {names: [NDVI]}\n    products:\n      - cog: {compress: gzip}\n")
+    done = run("pushbroom", "check-config", path, code=2)
+    for what in (f"{path}:1:19: ", "did you mean 'threads'", "did you mean 'index'", "none, deflate, zstd, lzw", "5 mistakes in"):
+        assert what in done.stderr, (what, done.stderr)
+    assert not done.stdout
+    result = json.loads(run("pushbroom", "check-config", "--json", path, code=2).stdout)
+    assert not result["ok"] and len(result["errors"]) == 5 and result["errors"][0]["line"] == 1, result
+    assert run("pushbroom", "run", "-c", path, "x.tif", code=2).stderr == done.stderr
+
+
+def test_the_effective_config_is_a_config(scratch):
+    text = run("pushbroom", "check-config", CONFIG).stdout
+    (scratch / "again.yaml").write_text(text)
+    assert run("pushbroom", "check-config", scratch / "again.yaml").stdout == text
+
+
+def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
+    names = [o["name"] for o in json.loads(run("pushbroom", "operators", "--json").stdout)]
+    for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],
+                  ["indices", "TCARIOSAVI"], ["devices"], *(["operators", name] for name in names)):
+        text = run("pushbroom", *words).stdout
+        assert text and "\x1b" not in text, words
+        check_width(text)
+
+
+def test_json_everywhere_parses(scratch):
+    for words in ("operators", "operators math", "indices", "indices NDVI", "indices --domain water --bands G,N", "devices",
+                  f"check-config {CONFIG}"):
+        assert json.loads(run("pushbroom", *words.split(), "--json").stdout), words
+    image = scene(scratch)
+    planned, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", CONFIG, "-o", scratch / "out", image)
+    assert planned["status"] == "planned" and "600 x 500" in planned["plan"]["scene"], planned
+    assert "MiB" in planned["plan"]["memory"] and not (scratch / "out").exists(), planned
+    good, bad = pbtest.run_json("pushbroom", "run", "--json", "-c", CONFIG, "-o", scratch / "out", image, scratch / "no.tif", code=1)
+    assert (good["status"], bad["status"], bad["error"]["code"]) == ("successful", "failed", "input.missing")
+    with service() as d:
+        d.drop("a.tif", "fail")
+        d.wait_job("a.tif", "failed")
+        listed, = json.loads(cli(d, "status", "--json").stdout)
+        assert json.loads(cli(d, "status", listed["id"], "--json").stdout) == listed
+        assert "pushbroom_jobs_total" in json.loads(cli(d, "metrics", "--json").stdout)["text"]
+        d.drop("b.tif", "slow 60")
+        b = d.wait_job("b.tif", "running")["id"]
+        assert json.loads(cli(d, "cancel", b, "--json").stdout)["id"] == b
+        d.wait_job("b.tif", "dismissed")
+        assert json.loads(cli(d, "retry", b, "--json").stdout)["status"] in ("accepted", "running")
+        (d.root / "c.tif").write_text("ok")
+        assert json.loads(cli(d, "submit", "--json", d.root / "c.tif").stdout)["status"] == "accepted"
+
+
+def test_run_prints_products_and_exits_1_when_one_failed(scratch):
+    image = scene(scratch)
+    done = run("pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image)
+    assert "scene.tif" in done.stdout and "\x1b" not in done.stdout + done.stderr, done.stdout
+    done = run("pushbroom", "run", "--quiet", "-c", CONFIG, "-o", scratch / "out", scratch, image, code=1)
+    assert "this is a directory" in done.stderr and not done.stdout, done.stderr
+    (scratch / "x.dat").write_text("x")
+    done = run("pushbroom", "run", "-c", CONFIG, scratch / "x.dat", code=1)
+    assert "input.no_pipeline" in done.stderr and "to do: " in done.stderr, done.stderr
+
+
+def test_output_that_cannot_be_written_is_a_failure(scratch):
+    with open("/dev/full", "w") as full:
+        for words in (["indices"], ["run", "--json", "-c", CONFIG, "-o", scratch / "out", scene(scratch)]):
+            done = subprocess.run([BIN / "pushbroom", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60 * SLOW)
+            assert done.returncode == 1 and "No space left" in done.stderr, (words, done)
+
+
+def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
+    image = scene(scratch, size="6000x6000")
+    terminal = Terminal([BIN / "pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image, image])
+    terminal.read(60 * SLOW, until="tiles/s")
+    os.write(terminal.main, b"\x03")  # as typed: the terminal makes the signal
+    terminal.process.send_signal(signal.SIGINT)  # without a controlling terminal it does not
+    code, text = terminal.end(30 * SLOW)
+    assert code == 1 and "interrupted" in text, (code, text)
+    assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
+
+
+def test_what_a_killed_run_left_goes_with_the_next(scratch):
+    image = scene(scratch, size="6000x6000")
+    words = [BIN / "pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image]
+    terminal = Terminal(words)
+    terminal.read(60 * SLOW, until="tiles/s")
+    terminal.process.kill()
+    terminal.end()
+    left, = (scratch / "out").iterdir()
+    assert left.name.startswith(".scene."), left
+    scene(scratch)
+    run("pushbroom", "run", "--quiet", "-c", CONFIG, "-o", scratch / "out", image)
+    assert [p.name for p in (scratch / "out").iterdir()] == ["scene"]
+
+
+def test_progress_fits_the_terminal(scratch):
+    image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", "3000x3000")
+    for columns in (80, 120, 50, 30, 12):
+        code, text = Terminal([BIN / "pushbroom", "run", "--device", "cpu", "-c", CONFIG, "-o", scratch / "out", image], columns).end(120 * SLOW)
+        assert code == 0, text
+        bars = [row for row in rows(text) if "%" in row]
+        assert bars and all(len(row) < columns for row in bars), (columns, bars)
+        if columns >= 80:
+            assert any("tiles/s" in row and "B/s" in row and " left" in row and "20260101.tif [" in row for row in bars), bars
+
+
+def test_colours_only_on_a_terminal_and_not_with_no_color(scratch):
+    words = [BIN / "pushbroom", "operators", "math"]
+    assert colours(Terminal(words).end()[1])
+    assert not colours(Terminal(words, env={"NO_COLOR": "1"}).end()[1])
+    assert not colours(Terminal(words, env={"TERM": "dumb"}).end()[1])
+    assert "\x1b" not in run(*["pushbroom", "operators", "math"]).stdout
+
+
+def test_status_lists_jobs_in_80_columns(scratch):
+    long_name = "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101T130812.tif"
+    with service() as d:
+        assert "no jobs yet" in cli(d, "status").stdout
+        d.drop(long_name, "fail")
+        job = d.wait_job(long_name, "failed")
+        text = cli(d, "status").stdout
+        check_width(text)
+        assert "..2A_" not in text and "T130812.tif" in text and "input.truncated: tile 7 is missing" in text, text
+        for word in (job["id"], job["id"][-4:]):
+            one = cli(d, "status", word).stdout
+            assert job["id"] in one and "to do      again" in one and "attempts   1" in one, one
+        assert "job.unknown" in cli(d, "status", "zzzz", code=1).stderr
+        assert "job.state" in cli(d, "cancel", job["id"], code=1).stderr
+        for i in range(21):
+            d.drop("s%02d.tif" % i)
+        wait_for(lambda: len(d.jobs(status="successful", limit=100)) == 21, 30 * SLOW)
+        text = cli(d, "status").stdout
+        assert text.count(".tif") == 20 and "--all" in text, text
+        assert cli(d, "status", "--all").stdout.count(".tif") == 22
+
+
+def test_submit_wait_tells_success_failure_and_refusal(scratch):
+    with service() as d:
+        good, bad = d.root / "good.tif", d.root / "bad.tif"
+        good.write_text("ok")
+        bad.write_text("fail")
+        text = cli(d, "submit", "--wait", good).stdout
+        assert "successful" in text and "\x1b" not in text, text
+        done = cli(d, "submit", "--wait", good, bad, code=1)
+        assert "input.truncated: tile 7 is missing" in done.stdout, done.stdout
+        lines = [json.loads(line) for line in cli(d, "submit", "--wait", "--json", good).stdout.splitlines()]
+        assert lines[-1]["status"] == "successful" and lines[-1]["products"], lines
+        assert "there is no such file" in cli(d, "submit", d.root / "no.tif", code=1).stderr
+        assert "no pipeline 'nope'" in cli(d, "submit", "-p", "nope", good, code=1).stderr
+        assert "input.no_pipeline" in cli(d, "submit", d.config, code=1).stderr
+
+
+def test_watching_a_job_that_has_ended_ends(scratch):
+    with service() as d:
+        d.drop("good.tif")
+        d.drop("bad.tif", "fail")
+        assert "successful" in cli(d, "status", "--watch", d.wait_job("good.tif", "successful")["id"], timeout=20 * SLOW).stdout
+        cli(d, "status", "--watch", d.wait_job("bad.tif", "failed")["id"], timeout=20 * SLOW, code=1)
+        cli(d, "status", "--watch", "--until-idle", timeout=20 * SLOW)
+
+
+def test_many_jobs_are_watched_on_a_small_terminal(scratch):
+    with service(parallel=2) as d:
+        for i in range(40):
+            d.drop("s%02d.tif" % i, "slow 1" if i < 2 else "ok")
+        wait_for(lambda: len(d.jobs(limit=100)) == 40, 30 * SLOW)
+        code, text = Terminal([BIN / "pushbroom", "status", "--watch", "--until-idle", "--socket", d.root / "s.sock"], 60, 8).end(60 * SLOW)
+        assert code == 0, text
+        ups = max(len(part) // len("\x1b[A\x1b[2K") for part in
+                  re.findall(r"(?:\x1b\[A\x1b\[2K)+", text))
+        assert 0 < ups < 8, ups
+        assert " more" in text and all(len(row) < 60 for row in rows(text) if "%" in row), text
+
+
+def test_a_watch_ends_with_3_when_the_service_does(scratch):
+    with service() as d:
+        d.drop("a.tif", "slow 60")
+        d.wait_job("a.tif", "running")
+        watch = subprocess.Popen([BIN / "pushbroom", "status", "--watch", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5 * SLOW)
+        d.stop(signal.SIGKILL)
+        out, err = watch.communicate(timeout=20 * SLOW)
+        assert watch.returncode == 3 and "service.unreachable" in err and "running" in out, (watch.returncode, out, err)
+
+
+def test_ctrl_c_while_waiting_leaves_the_job_alone(scratch):
+    with service() as d:
+        (d.root / "slow.tif").write_text("slow 4")
+        wait = subprocess.Popen([BIN / "pushbroom", "submit", "--wait", d.root / "slow.tif", "--socket", d.root / "s.sock"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        d.wait_job("slow.tif", "running")
+        time.sleep(0.5 * SLOW)
+        wait.send_signal(signal.SIGINT)
+        _, err = wait.communicate(timeout=20 * SLOW)
+        assert wait.returncode == 1 and "the jobs go on" in err, (wait.returncode, err)
+        d.wait_job("slow.tif", "successful", 30 * SLOW)
+
+
+pbtest.main(globals())

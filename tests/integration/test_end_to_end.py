@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The real daemon with the real pipeline and real pixels: scenes into the inbox, products out, and what happens when
+something is killed, cancelled, broken or full on the way."""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pbtest
+from daemon_kit import Daemon, wait_for
+from pbtest import SANITIZED, run, run_json
+
+SLOW = 8 if SANITIZED else 1
+PIPELINE = """compute: {device: cpu, threads: 1}
+pipelines:
+  vegetation:
+    input: {match: ["*.tif"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+    steps:
+      - index: {names: [NDVI]}
+    products:
+      - cog: {bands: [NDVI], level: 9}
+      - quicklook: {bands: [R, G, B], size: 256}
+      - statistics: {}
+      - stac: {}
+"""
+FILES = ("{}.png", "{}.stac.json", "{}.statistics.json", "{}.tif")
+made = {}
+
+
+def scene(size):
+    """One uncompressed scene of a size for all tests; 2048 is a matter of seconds on one thread."""
+    if not made:
+        made["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
+    path = made["folder"] / f"{size}.tif"
+    if not path.exists():
+        run("make_scene", "--size", f"{size}x{size}", "--compress", "NONE", path)
+    return path
+
+
+BIG = 1200 if SANITIZED else 5000
+
+
+@contextlib.contextmanager
+def service(start=True, **settings):
+    d = Daemon(fake=False, stall="60s", **settings)
+    text = d.config.read_text()
+    d.config.write_text(text[:text.index("pipelines:")] + PIPELINE)
+    try:
+        yield d.start() if start else d
+    finally:
+        d.remove()
+
+
+def drop(d, source, name):
+    """Into the inbox as a receiving station does it."""
+    shutil.copy(source, d.root / "inbox" / ("." + name))
+    os.rename(d.root / "inbox" / ("." + name), d.root / "inbox" / name)
+
+
+def cli(d, *words, **more):
+    return run("pushbroom", *words, "--socket", d.root / "s.sock", timeout=120 * SLOW, **more)
+
+
+def wait(d, name, status):
+    return d.wait_job(name, status, 60 * SLOW)
+
+
+def wait_mid_job(d, name):
+    """Until some tiles are done and some are not."""
+    return wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["status"] == "running" and 0 < j["progress"] < 90], 60 * SLOW)[0]
+
+
+def products(d):
+    return sorted(os.listdir(d.root / "products"))
+
+
+def check_products(d, job):
+    name = job["scene"]
+    folder = d.root / "products" / name
+    assert sorted(os.listdir(folder)) == sorted(f.format(name) for f in FILES), os.listdir(folder)
+    assert [p["type"] for p in job["products"]] == ["cog", "quicklook", "statistics", "stac"], job
+    for p in job["products"]:
+        data = pathlib.Path(p["path"]).read_bytes()
+        assert len(data) == p["bytes"] and "sha256:" + hashlib.sha256(data).hexdigest() == p["checksum"], p
+
+
+def same_bytes(job, d, source, scratch):
+    """The products are those of an undisturbed run."""
+    shutil.copy(source, scratch / job["name"])
+    alone, = run_json("pushbroom", "run", "--json", "-c", d.config, "-o", scratch / "alone", scratch / job["name"], timeout=300 * SLOW)
+    sums = lambda ps: [p["checksum"] for p in ps if p["type"] != "stac"]
+    assert sums(alone["products"]) == sums(job["products"]), (alone, job)
+
+
+def test_three_scenes_become_products_while_watched(scratch):
+    with service() as d:
+        small = scene(700)
+        for name in ("a.tif", "b.tif", "c.tif"):
+            drop(d, small, name)
+        out = cli(d, "status", "--watch", "--until-idle", "--expect", "3", "--json").stdout
+        seen = [json.loads(line) for line in out.splitlines()]
+        assert {j["name"] for j in seen} == {"a.tif", "b.tif", "c.tif"}, out
+        for name in ("a.tif", "b.tif", "c.tif"):
+            job = wait(d, name, "successful")
+            assert (job["progress"], job["attempts"], job["device"], job["error"]) == (100, 1, "cpu", None), job
+            check_products(d, job)
+        assert products(d) == ["a", "b", "c"] and d.files("inbox") == []
+        assert d.files("work") == ["done", "done/a.tif", "done/b.tif", "done/c.tif"]
+        item = json.loads((d.root / "products/a/a.stac.json").read_text())
+        assert item["stac_version"] == "1.1.0" and item["assets"]["data"]["proj:transform"][0] == 10, item
+        from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
+        warnings, errors, _ = validator.validate(str(d.root / "products/a/a.tif"), full_check=True)
+        assert not warnings and not errors, (warnings, errors)
+
+
+def test_kill_9_of_the_service_loses_nothing(scratch):
+    with service() as d:
+        drop(d, scene(700), "first.tif")
+        first = wait(d, "first.tif", "successful")
+        drop(d, scene(BIG), "big.tif")
+        wait_mid_job(d, "big.tif")
+        drop(d, scene(700), "waits.tif")
+        wait(d, "waits.tif", "accepted")
+        workers = d.workers()
+        d.stop(signal.SIGKILL)
+        assert not (d.root / "products/big").exists()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers), 10 * SLOW)
+        d.start()
+        left = [p for p in products(d) if any(f".{pid}-" in p for pid in workers)]
+        assert left == [], left
+        assert d.call("job.get", id=first["id"])["status"] == "successful"
+        job = wait(d, "big.tif", "successful")
+        assert job["attempts"] == 2, job
+        wait(d, "waits.tif", "successful")
+        assert products(d) == ["big", "first", "waits"], products(d)
+        check_products(d, job)
+        same_bytes(job, d, scene(BIG), scratch)
+
+
+def test_kill_9_of_a_worker_is_tried_again(scratch):
+    with service() as d:
+        drop(d, scene(BIG), "big.tif")
+        wait_mid_job(d, "big.tif")
+        for pid in d.workers():
+            os.kill(pid, signal.SIGKILL)
+        job = wait(d, "big.tif", "successful")
+        assert job["attempts"] == 2 and "signal 9" in d.log_text(), job
+        assert products(d) == ["big"], products(d)
+        check_products(d, job)
+
+
+def test_a_cancelled_job_leaves_its_input_and_can_be_retried(scratch):
+    with service() as d:
+        drop(d, scene(BIG), "big.tif")
+        job = wait_mid_job(d, "big.tif")
+        cli(d, "cancel", job["id"])
+        job = wait(d, "big.tif", "dismissed")
+        assert job["error"]["code"] == "job.dismissed" and products(d) == [], (job, products(d))
+        assert d.files("quarantine") == ["big.tif", "big.tif.error.json"]
+        cli(d, "retry", job["id"][-4:])
+        done = wait(d, "big.tif", "successful")
+        assert done["id"] == job["id"] and d.files("quarantine") == [] and products(d) == ["big"]
+
+
+def test_a_broken_scene_is_quarantined_with_words_and_works_when_repaired(scratch):
+    with service() as d:
+        whole = scene(700).read_bytes()
+        (scratch / "cut.tif").write_bytes(whole[:len(whole) // 2])
+        (scratch / "text.tif").write_text("this is no TIFF")
+        drop(d, scratch / "cut.tif", "cut.tif")
+        drop(d, scratch / "text.tif", "text.tif")
+        drop(d, scene(700), "good.tif")
+        job = wait(d, "cut.tif", "failed")
+        wait(d, "good.tif", "successful")
+        assert wait(d, "text.tif", "failed")["error"]["code"] == "input.not_tiff"
+        record = json.loads((d.root / "quarantine/cut.tif.error.json").read_text())
+        assert (record["code"], record["job"]) == ("input.truncated", job["id"]), record
+        assert record["input"] == job["input"] == str(d.root / "quarantine/cut.tif"), record
+        # Nothing names the place in work/ where the scene was for a moment.
+        assert "/work/" not in record["message"] and record["hint"], record
+        assert "input.truncated" in cli(d, "status").stdout
+        done = cli(d, "retry", job["id"])
+        wait(d, "cut.tif", "failed")
+        (d.root / "quarantine/cut.tif").write_bytes(whole)
+        cli(d, "retry", job["id"])
+        job = wait(d, "cut.tif", "successful")
+        assert d.files("quarantine") == ["text.tif", "text.tif.error.json"] and done.stdout
+        check_products(d, job)
+
+
+def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
+    with service() as d:
+        drop(d, scene(BIG), "big.tif")
+        wait_mid_job(d, "big.tif")
+        status, seconds = d.stop()
+        assert status == 0 and seconds < 10 * (3 if SANITIZED else 1), (status, seconds)
+        assert [p for p in products(d) if p.startswith(".")] == [], products(d)
+        assert not (d.root / "s.sock").exists()
+        d.start()
+        job = wait(d, "big.tif", "successful")
+        assert job["attempts"] == 1, job
+        check_products(d, job)
+
+
+def test_a_scene_that_comes_again_replaces_its_products_in_one_step(scratch):
+    with service() as d:
+        drop(d, scene(700), "x.tif")
+        before = wait(d, "x.tif", "successful")
+        run("make_scene", "--size", "700x700", "--seed", "7", scratch / "other.tif")
+        drop(d, scratch / "other.tif", "x.tif")
+        folder = d.root / "products/x"
+
+        def second():
+            assert len(os.listdir(folder)) == 4  # at every moment the old products or the new ones
+            return [j for j in d.jobs(status="successful") if j["id"] != before["id"]]
+        after = wait_for(second, 60 * SLOW, 0.005)[0]
+        check_products(d, after)
+        assert after["products"][0]["checksum"] != before["products"][0]["checksum"] and products(d) == ["x"]
+
+
+def test_a_full_disk_fails_the_job_with_words_and_a_retry_helps(scratch):
+    with service(start=False) as d:
+        small = d.root / "products"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", small], capture_output=True).returncode:
+            raise pbtest.Skip("cannot mount a tmpfs here")
+        try:
+            d.start()
+            job_id = json.loads(cli(d, "submit", "--json", scene(700)).stdout)["id"]
+            job = wait(d, "700.tif", "failed")
+            assert job["error"]["code"] == "output.full" and "free space" in job["error"]["hint"], job
+            assert products(d) == [], products(d)
+            subprocess.run(["mount", "-o", "remount,size=50m", small], check=True)
+            cli(d, "retry", job_id)
+            check_products(d, wait(d, "700.tif", "successful"))
+        finally:
+            d.stop()
+            subprocess.run(["umount", small], check=True)
+
+
+try:
+    pbtest.main(globals())
+finally:
+    if made:
+        shutil.rmtree(made["folder"], ignore_errors=True)
