@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: each input through its pipeline in this process, one after the other. */
 #include "service/cli.h"
-#include "service/report.h"
+#include "service/result_json.h"
 
 #include "config/json_writer.h"
 #include "pipeline/run.h"
@@ -144,12 +144,10 @@ static void print_json(const char *input, const char *pipeline, const struct pb_
     pb_json_string(json, "pipeline", pipeline);
     pb_json_string(json, "status", r ? "successful" : "failed");
     if (r != NULL) {
-        pb_json_string(json, "directory", r->directory);
-        pb_report_products(json, r);
-        pb_report_stages(json, &r->report);
+        pb_result_print(json, r);
         pb_json_null(json, "error");
     } else {
-        pb_report_error(json, err);
+        pb_result_print_err(json, "error", err);
     }
     pb_json_end(json);
     print_object(json);
