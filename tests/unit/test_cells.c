@@ -194,7 +194,7 @@ static void run_crew(struct pb_cells *cells, bool mask, int rounds)
 START_TEST(random_parts_equal_the_image_from_several_threads)
 {
     static const int32_t shapes[][3] = {{64, 64, 0},  {W, 16, 0},  {W, 1, 0},
-                                        {100, 20, 7}, {1, 300, 0}, {37, 11, 40}};
+                                        {100, 20, 7}, {1, 300, 0}, {50, 11, 40}};
     atomic_store(&nap_us, 20); /* so that readers meet */
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (uint32_t count = 1; count <= 64; count = count * 3 + 1) { /* 1: all take turns */
