@@ -23,6 +23,7 @@
 #include "pipeline/plan_cells.h"
 
 enum { CELL_PX = 256, STRIP_ROWS = 32, STRIP_CELL_BYTES = 4 << 20 };
+enum { LARGE_BLOCK_BYTES = 8 << 20, BLOCK_OVERHEAD = 256 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -169,6 +170,36 @@ struct pb_cells_options pb_plan_cells_options(const struct pb_plan *plan)
     };
 }
 
+/* --- GDAL ------------------------------------------------------------------------------------ */
+
+static bool has_alpha(const struct pb_raster_info *info)
+{
+    for (int32_t i = 0; i < info->n_bands; i++)
+        if (info->band[i].is_alpha)
+            return true;
+    return false;
+}
+
+/* Of GDAL's block cache, for a reader whose windows are like this one and never come back. */
+static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_rect *window)
+{
+    uint64_t px = (uint64_t)info->block_w * (uint64_t)info->block_h;
+    uint64_t plane = px * pb_type_bytes(info->type) + BLOCK_OVERHEAD;
+    uint64_t planes = (uint64_t)info->n_bands;
+    uint64_t blocks = (uint64_t)(parts(window->w, info->block_w) * parts(window->h, info->block_h));
+    uint64_t bytes = pb_raster_cache_bytes(info, window);
+    /* Large blocks are not taken apart into all bands when the cache is smaller than that; each
+     * band is copied from the decoded block that GDAL holds anyway. */
+    if (planes * plane > LARGE_BLOCK_BYTES)
+        bytes = 2 * plane;
+    /* Alpha is read for the whole window after the other bands. */
+    if (info->has_mask && has_alpha(info) && blocks > 1 && bytes < (blocks + 1) * planes * plane)
+        bytes = (blocks + 1) * planes * plane;
+    if (info->has_mask) /* a mask is a file of its own to GDAL; its blocks usually are the same */
+        bytes += 2 * (px + BLOCK_OVERHEAD);
+    return bytes;
+}
+
 void pb_plan_cells(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth)
 {
     const struct pb_grid *g = &plan->grid;
@@ -193,9 +224,9 @@ void pb_plan_cells(struct pb_plan *plan, const struct pb_raster_info *info, uint
     if (striped(info))
         window.w = info->width;
     window.h = (int32_t)least(window.h, info->height);
-    uint64_t cache = pb_raster_cache_bytes(info, &window);
-    if (info->has_mask) /* a mask is a file of its own to GDAL; its blocks usually are the same */
-        cache += 2 * ((uint64_t)info->block_w * (uint64_t)info->block_h + 256);
-    plan->cache_bytes = plan->readers * cache;
+    /* More readers than cells would only open files. */
+    if (plan->cell_count > 0 && plan->cell_count < plan->readers)
+        plan->readers = plan->cell_count;
+    plan->cache_bytes = plan->readers * reader_cache(info, &window);
     plan->reader_bytes = plan->readers * pb_raster_reader_bytes(info);
 }

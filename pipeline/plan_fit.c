@@ -105,7 +105,8 @@ static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_ras
     set_way(plan, info, &way);
     if (plan->decodes > DECODES_MAX)
         return;
-    way.price = (plan->decodes > DECODES_EVEN ? plan->decodes : DECODES_EVEN) / plan->readers;
+    double decodes = plan->decodes > DECODES_EVEN ? plan->decodes : DECODES_EVEN;
+    way.price = decodes / plan->readers + 1.0 / way.threads;
     ways->way[ways->n++] = way;
 }
 
