@@ -1,28 +1,26 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Pure arithmetic over the config and the image header. Two questions decide the shape of a run:
+/* Pure arithmetic over the config and the image header. What decides the shape of a run:
  *
- *  - the visiting order. A file tiled on powers of two is visited along a Z curve: every block is
- * decoded once, and what waits for its neighbours (pyramid blocks) does not grow with the image.
- * Everything else, and chains with a halo, is visited by rows of tiles, each row by one reader,
- * with a block cache that holds the row: so a strip that runs through many tiles is decoded once as
- * well.
+ *  - the visiting order. A file tiled on powers of two is visited along a Z curve: what waits for
+ * its neighbours (pyramid blocks) does not grow with the image. Everything else, and chains with a
+ * halo, is visited by rows of tiles, within stripes when rows are long: what neighbours share is
+ * used again soon.
  *  - the side of a tile. As small as the products' blocks allow (small tiles keep the caches and
  * the budget happy), but no smaller than the file's blocks, and larger on a GPU, where a transfer
  * wants some hundred kilobytes.
+ *  - what is kept decoded for other tiles (plan_cells.c), and how much of all fits the budget
+ * (plan_fit.c).
  */
 #include "pipeline/plan.h"
-#include "pipeline/device.h"
 #include "pipeline/plan_bands.h"
+#include "pipeline/plan_fit.h"
 
-#include "wic/wic.h"
-
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_CPU = 512, SIDE_CUDA = 1024, PLANE_ALIGN = 256 };
+enum { SIDE_CPU = 512, SIDE_CUDA = 1024 };
 
 static size_t align_up(size_t n, size_t to)
 {
@@ -39,11 +37,11 @@ struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb
     struct pb_slot_layout layout = {0};
     size_t w = (size_t)read->w, h = (size_t)read->h;
     layout.row_bytes = w * pb_type_bytes(plan->type);
-    layout.plane_bytes = align_up(layout.row_bytes * h, PLANE_ALIGN);
+    layout.plane_bytes = align_up(layout.row_bytes * h, PB_PLANE_ALIGN);
     layout.bytes = layout.plane_bytes * plan->n_bands;
     if (plan->has_mask) {
         layout.mask_offset = layout.bytes;
-        layout.bytes += align_up(w * h, PLANE_ALIGN);
+        layout.bytes += align_up(w * h, PB_PLANE_ALIGN);
     }
     return layout;
 }
@@ -82,110 +80,6 @@ static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_ra
     return aligned && plan->halo == 0 ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
-/* What one reader's part of the block cache must hold so that nothing is decoded twice. */
-static uint64_t reader_cache(const struct pb_plan *plan, const struct pb_raster_info *info)
-{
-    uint64_t bands = info->pixel_interleaved ? (uint64_t)info->n_bands : plan->n_bands;
-    uint64_t column = (uint64_t)info->block_h * pb_type_bytes(info->type) * bands;
-    uint64_t block = column * (uint64_t)info->block_w;
-    int32_t reach = plan->grid.side_px + 2 * plan->halo;
-    if (plan->order == PB_ORDER_Z) {
-        uint64_t across = (uint64_t)(reach + info->block_w - 1) / (uint64_t)info->block_w + 1;
-        uint64_t down = (uint64_t)(reach + info->block_h - 1) / (uint64_t)info->block_h + 1;
-        return across * down * block;
-    }
-    if (reach > info->height)
-        reach = info->height;
-    uint64_t rows = (uint64_t)(reach + info->block_h - 1) / (uint64_t)info->block_h + 1;
-    uint64_t blocks_down =
-        ((uint64_t)info->height + (uint64_t)info->block_h - 1) / (uint64_t)info->block_h;
-    if (rows > blocks_down)
-        rows = blocks_down;
-    uint64_t across =
-        ((uint64_t)info->width + (uint64_t)info->block_w - 1) / (uint64_t)info->block_w;
-    return rows * across * block;
-}
-
-static void slot_sizes(struct pb_plan *plan)
-{
-    int32_t w = plan->grid.side_px + 2 * plan->halo;
-    int32_t h = w;
-    if (w > plan->grid.image_w)
-        w = plan->grid.image_w;
-    if (h > plan->grid.image_h)
-        h = plan->grid.image_h;
-    struct pb_rect most = {0, 0, w, h};
-    plan->in_slot_bytes = pb_plan_layout(plan, &most).bytes;
-    int32_t cw = plan->grid.side_px < plan->grid.image_w ? plan->grid.side_px : plan->grid.image_w;
-    int32_t ch = plan->grid.side_px < plan->grid.image_h ? plan->grid.side_px : plan->grid.image_h;
-    plan->out_slot_bytes =
-        align_up((size_t)cw * (size_t)ch * sizeof(float), PLANE_ALIGN) * plan->n_outputs;
-    plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, cw, ch);
-}
-
-static int add_up(struct pb_plan *plan, const struct pb_plan_request *r, uint64_t cache_each)
-{
-    struct pb_product_env env;
-    pb_plan_product_env(plan, r, &env);
-    plan->product_bytes = 0;
-    for (size_t i = 0; i < r->pipeline->n_products; i++) {
-        const struct pb_product_config *p = &r->pipeline->products[i];
-        const struct pb_product_type *type = pb_product_type(p->kind);
-        if (type->bytes != NULL)
-            plan->product_bytes += type->bytes(&env, p);
-    }
-    plan->cache_bytes = cache_each * plan->readers;
-    plan->total_bytes = plan->product_bytes + plan->cache_bytes +
-                        (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
-                        (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes) +
-                        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes);
-    return plan->total_bytes <= r->config->compute.memory_bytes ? 0 : -ENOMEM;
-}
-
-/* Threads and slots for `n` threads a stage. */
-static void set_threads(struct pb_plan *plan, uint32_t n)
-{
-    uint32_t tiles = pb_grid_count(&plan->grid);
-    if (n > tiles)
-        n = tiles;
-    plan->readers = n;
-    plan->workers = plan->cuda ? 4 : n; /* on a GPU: streams */
-    plan->writers = n;
-    plan->in_slots = plan->readers + plan->workers + 1;
-    plan->out_slots = plan->workers + plan->writers + 1;
-    plan->window_units = n + 2;
-    if (plan->order == PB_ORDER_Z)
-        plan->window_units = (plan->in_slots + plan->out_slots + 3) / 4 + 2 * n;
-}
-
-/* As many threads as the budget carries: fewer readers and slots are slower, never wrong. */
-static int fit_budget(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
-{
-    uint32_t n =
-        r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
-    uint64_t cache_each = reader_cache(plan, r->info);
-    for (;; n--) {
-        set_threads(plan, n);
-        if (add_up(plan, r, cache_each) == 0)
-            return 0;
-        if (n <= 1)
-            break;
-    }
-    uint64_t mib = 1024 * 1024;
-    return pb_fail(
-        err, PB_E_PLAN_MEMORY,
-        "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs at least "
-        "%llu MiB: "
-        "%llu for decoded blocks, %llu for products, %llu for tiles of %d px",
-        (unsigned long long)(r->config->compute.memory_bytes / mib), r->info->width,
-        r->info->height, r->info->block_w, r->info->block_h,
-        (unsigned long long)(plan->total_bytes / mib + 1),
-        (unsigned long long)(plan->cache_bytes / mib),
-        (unsigned long long)(plan->product_bytes / mib),
-        (unsigned long long)((plan->total_bytes - plan->cache_bytes - plan->product_bytes) / mib),
-        plan->grid.side_px);
-}
-
 static enum pb_mem_kind choose_mem(const struct pb_plan_request *r)
 {
     if (!r->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
@@ -216,8 +110,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
         goto out;
     }
     plan->order = choose_order(plan, request->info);
-    slot_sizes(plan);
-    rc = fit_budget(plan, request, err);
+    rc = pb_plan_fit(plan, request, err);
 out:
     if (rc < 0) {
         pb_plan_destroy(plan);
@@ -255,22 +148,39 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
     };
 }
 
+static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    if (plan->cell_count == 0)
+        return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
+    int32_t cols = plan->grid.stripe_cols > 0 && plan->grid.stripe_cols < plan->grid.cols
+                       ? plan->grid.stripe_cols
+                       : plan->grid.cols;
+    return snprintf(text, bytes,
+                    "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
+                    "stripes of %d of %d tiles\n",
+                    plan->decodes, plan->cell_count, plan->cell.w + 2 * plan->cell.overlap,
+                    plan->cell.h, cols, plan->grid.cols);
+}
+
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    return snprintf(text, bytes,
-                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
-                    "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
-                    "threads    %u reading, %u %s, %u writing\n"
-                    "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), block cache "
-                    "%.0f, products %.0f\n",
-                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", plan->n_bands,
-                    plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers,
-                    plan->workers, plan->cuda ? "CUDA streams" : "computing", plan->writers,
-                    (double)plan->total_bytes / mib, plan->in_slots,
-                    (double)plan->in_slot_bytes / mib, plan->out_slots,
-                    (double)plan->out_slot_bytes / mib, mem[plan->mem],
-                    (double)plan->cache_bytes / mib, (double)plan->product_bytes / mib);
+    char decoding[200];
+    (void)describe_cells(plan, decoding, sizeof decoding);
+    return snprintf(
+        text, bytes,
+        "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
+        "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+        "threads    %u reading, %u %s, %u writing\n"
+        "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
+        "files %.0f, products %.0f\n",
+        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->n_bands,
+        plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers, plan->workers,
+        plan->cuda ? "CUDA streams" : "computing", plan->writers, (double)plan->total_bytes / mib,
+        plan->in_slots, (double)plan->in_slot_bytes / mib, plan->out_slots,
+        (double)plan->out_slot_bytes / mib, mem[plan->mem], (double)plan->cells_bytes / mib,
+        (double)(plan->cache_bytes + plan->reader_bytes) / mib, (double)plan->product_bytes / mib);
 }

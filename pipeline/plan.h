@@ -9,10 +9,12 @@
 #include "config/config.h"
 #include "config/err.h"
 #include "kernels/chain.h"
+#include "pipeline/cells.h"
 #include "pipeline/product.h"
 #include "pipeline/raster.h"
 #include "pipeline/tile.h"
 
+enum { PB_PLANE_ALIGN = 256 }; /* of planes in slots */
 enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
 
 struct pb_plan {
@@ -37,7 +39,13 @@ struct pb_plan {
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
-    uint64_t cache_bytes; /* GDAL's block cache, all readers together */
+
+    struct pb_cell_shape cell;
+    uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
+    double decodes;      /* how often a block is decoded, on average */
+    uint64_t cells_bytes;
+    uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
+    uint64_t reader_bytes; /* what their open files hold */
     uint64_t product_bytes;
     uint64_t total_bytes; /* host memory of all the above */
 };

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots.
- * Each reader has a dataset of its own; GDAL's datasets are not to be shared. */
+/* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots,
+ * through the cells that all readers share or, when tiles have nothing in common, straight from the
+ * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. */
 #include "pipeline/stream.h"
 
 #include <errno.h>
@@ -22,10 +23,17 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
     t->core = pb_grid_core(&plan->grid, tile);
     t->read = pb_rect_grow(&t->core, plan->halo, plan->grid.image_w, plan->grid.image_h);
     t->layout = pb_plan_layout(plan, &t->read);
-    uint8_t *mask = t->layout.mask_offset ? (uint8_t *)slot.data + t->layout.mask_offset : NULL;
-    rc = pb_raster_read(raster, &t->read, plan->bands, plan->n_bands, slot.data,
-                        t->layout.row_bytes, t->layout.plane_bytes, mask, err);
-    atomic_fetch_add(&s->read.busy_ns, pb_now_ns() - start);
+    struct pb_cells_target to = {slot.data, t->layout.row_bytes, t->layout.plane_bytes, NULL};
+    if (t->layout.mask_offset != 0)
+        to.mask = (uint8_t *)slot.data + t->layout.mask_offset;
+    uint64_t parked = 0;
+    if (s->cells != NULL)
+        rc = pb_cells_read(s->cells, raster, &t->read, &to, &parked, err);
+    else
+        rc = pb_raster_read(raster, &t->read, plan->bands, plan->n_bands, to.data, to.row_bytes,
+                            to.plane_bytes, to.mask, err);
+    atomic_fetch_add(&s->read.busy_ns, pb_now_ns() - start - parked);
+    atomic_fetch_add(&s->read.parked_ns, parked);
     if (rc < 0)
         return rc;
     atomic_fetch_add(&s->read.tiles, 1);

@@ -6,6 +6,7 @@
 #include "pipeline/run.h"
 #include "pipeline/device.h"
 #include "pipeline/mem.h"
+#include "pipeline/plan_cells.h"
 #include "pipeline/publish.h"
 #include "pipeline/run_threads.h"
 #include "pipeline/stream.h"
@@ -145,6 +146,9 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     s->window = pb_window_create(&plan->grid, plan->order, plan->window_units);
     if (s->window == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    struct pb_cells_options cells = pb_plan_cells_options(plan);
+    if (cells.count > 0 && (rc = pb_cells_create(&cells, err, &s->cells)) < 0)
+        return rc;
     return run->exec_type->create(s, err, &run->exec);
 }
 
@@ -290,6 +294,7 @@ void pb_run_destroy(struct pb_run *run)
     if (run->exec != NULL)
         run->exec_type->destroy(run->exec);
     pb_window_destroy(run->stream.window);
+    pb_cells_destroy(run->stream.cells);
     wic_channel_fini(run->stream.in);
     wic_channel_fini(run->stream.out);
     free(run->in_channel);

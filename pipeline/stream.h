@@ -4,7 +4,8 @@
 #define PB_STREAM_H
 /* What the three stages of a run share: readers == in ==> executor == out ==> writers. The run owns
  * everything; stages borrow it from start to join. A failure anywhere is recorded once and wakes
- * every stage. */
+ * every stage, wherever it waits. */
+#include "pipeline/cells.h"
 #include "pipeline/plan.h"
 #include "pipeline/product.h"
 #include "pipeline/window.h"
@@ -33,6 +34,7 @@ struct pb_stream {
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
     struct pb_window *window;
+    struct pb_cells *cells; /* NULL = readers share nothing */
     struct pb_stage_counter read, compute, write;
     void **products; /* as made by types[i]->create */
     const struct pb_product_type **types;

@@ -6,7 +6,10 @@
  * is the u-th cell of the curve that lies inside. It is found by walking down the quadtree: how
  * many cells of a quadrant are inside is a product of two clipped lengths, so every step either
  * skips a quadrant whole or enters it. At most 31 steps, no table, and a 1 x 10000 grid has 5000
- * units. */
+ * units.
+ *
+ * Rows go through stripes: all stripes but the last have the same units, so a unit is found by
+ * division. */
 #include "pipeline/tile.h"
 
 #include <errno.h>
@@ -23,7 +26,7 @@ int pb_grid_init(struct pb_grid *grid, int32_t image_w, int32_t image_h, int32_t
     int32_t cols = parts(image_w, side_px), rows = parts(image_h, side_px);
     if ((int64_t)cols * rows > INT32_MAX)
         return -EINVAL;
-    *grid = (struct pb_grid){image_w, image_h, side_px, cols, rows};
+    *grid = (struct pb_grid){image_w, image_h, side_px, cols, rows, 0, 0};
     return 0;
 }
 
@@ -58,14 +61,51 @@ static uint32_t cell_rows(const struct pb_grid *grid)
     return ((uint32_t)grid->rows + 1) / 2;
 }
 
+static uint32_t stripe_cols(const struct pb_grid *grid)
+{
+    bool whole = grid->stripe_cols < 1 || grid->stripe_cols > grid->cols;
+    return (uint32_t)(whole ? grid->cols : grid->stripe_cols);
+}
+
+static uint32_t unit_cols(const struct pb_grid *grid)
+{
+    uint32_t most = stripe_cols(grid);
+    return grid->unit_cols < 1 || (uint32_t)grid->unit_cols > most ? most
+                                                                   : (uint32_t)grid->unit_cols;
+}
+
+/* Units of one row of a stripe that is `cols` wide. */
+static uint32_t row_units(const struct pb_grid *grid, uint32_t cols)
+{
+    uint32_t each = unit_cols(grid);
+    return cols / each + (cols % each != 0);
+}
+
 uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order)
 {
-    return order == PB_ORDER_ROWS ? (uint32_t)grid->rows : cell_cols(grid) * cell_rows(grid);
+    if (order == PB_ORDER_Z)
+        return cell_cols(grid) * cell_rows(grid);
+    uint32_t stripe = stripe_cols(grid), cols = (uint32_t)grid->cols;
+    return (cols / stripe * row_units(grid, stripe) + row_units(grid, cols % stripe)) *
+           (uint32_t)grid->rows;
 }
 
 uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order)
 {
-    return order == PB_ORDER_ROWS ? (uint32_t)grid->cols : 4;
+    return order == PB_ORDER_ROWS ? unit_cols(grid) : 4;
+}
+
+static uint32_t rows_unit(const struct pb_grid *grid, uint32_t u, uint32_t *out_tiles)
+{
+    uint32_t cols = (uint32_t)grid->cols, width = stripe_cols(grid), each = unit_cols(grid), n = 0;
+    uint32_t per_stripe = row_units(grid, width) * (uint32_t)grid->rows;
+    uint32_t stripe = u / per_stripe, left = u % per_stripe;
+    uint32_t first = stripe * width, end = first + width < cols ? first + width : cols;
+    uint32_t per_row = row_units(grid, end - first);
+    uint32_t row = left / per_row, col = first + left % per_row * each;
+    for (; n < each && col < end; col++)
+        out_tiles[n++] = row * cols + col;
+    return n;
 }
 
 /* How much of [start, start + side) lies below `end`. */
@@ -102,11 +142,8 @@ uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t
                        uint32_t *out_tiles)
 {
     uint32_t cols = (uint32_t)grid->cols, rows = (uint32_t)grid->rows, n = 0;
-    if (order == PB_ORDER_ROWS) {
-        for (uint32_t col = 0; col < cols; col++)
-            out_tiles[n++] = u * cols + col;
-        return n;
-    }
+    if (order == PB_ORDER_ROWS)
+        return rows_unit(grid, u, out_tiles);
     uint64_t x, y;
     find_cell(grid, u, &x, &y);
     for (uint64_t row = 2 * y; row < 2 * y + 2 && row < rows; row++)

@@ -14,6 +14,9 @@ struct pb_grid {
     int32_t image_w, image_h;
     int32_t side_px;
     int32_t cols, rows;
+    /* Of PB_ORDER_ROWS, in tiles; 0 = as far as the image is wide. Set after pb_grid_init(). */
+    int32_t stripe_cols; /* columns of a stripe; stripes are visited one after the other */
+    int32_t unit_cols;   /* tiles of a unit along a row of the stripe */
 };
 
 /* 0, or -EINVAL for an empty image or a side below 1. */
@@ -22,9 +25,10 @@ uint32_t pb_grid_count(const struct pb_grid *grid);
 /* Core of tile i, clipped to the image. i < count. */
 struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i);
 
-/* How tiles are visited: `units` of consecutive tiles that one reader takes as a whole. By rows
- * (one unit a row of tiles: no strip or block row is decoded twice) or along a Z curve (2x2 tiles a
- * unit: parents in a pyramid complete early, whatever the image's size). */
+/* How tiles are visited: `units` of consecutive tiles that one reader takes as a whole. By rows,
+ * within stripes when the image is too wide to keep a row of it (what is shared by neighbours is
+ * decoded once), or along a Z curve (2x2 tiles a unit: parents in a pyramid complete early,
+ * whatever the image's size). */
 enum pb_order { PB_ORDER_ROWS, PB_ORDER_Z };
 uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order);
 /* Tiles of unit u in visiting order; out_tiles holds pb_order_unit_max() numbers. Returns how many

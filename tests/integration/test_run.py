@@ -90,6 +90,27 @@ def test_every_layout_of_a_scene_gives_one_result(scratch):
     assert len(cogs) == 1, cogs
 
 
+SOFT = NDVI.replace("products:", "  - convolve: {kernel: gaussian, size: 9, bands: {SOFT: NDVI}}\nproducts:").replace("bands: [NDVI], block", "bands: [SOFT], block")
+
+
+def test_readers_that_share_decoded_blocks_give_the_same_result_for_every_layout(scratch):
+    """Small tiles with a halo: every block is needed by several tiles and readers, as in a large scene."""
+    data = need_data()
+    with open(data / "TRUTH.tsv") as f:
+        truth = {row["file"]: row["pixels_sha256"] for row in csv.DictReader(f, delimiter="\t")}
+    found = [data / "derived" / n for n, sha in truth.items() if sha == truth["l7_tiled16.tif"] and "nodata" not in n]
+    for name, pipeline in (("ndvi", NDVI), ("soft", SOFT)):
+        seen = {}
+        runs = ((f"device: cpu, tile: 64, threads: {threads}, memory: {memory}MiB", found) for threads, memory in ((4, 512), (2, 24)))
+        for i, (compute, paths) in enumerate([("device: cpu, tile: 512", found[:1]), *runs]):
+            results = run_json("pushbroom", "run", "--json", "-c", config(scratch, pipeline, f"{name}{i}.yaml", compute), "-o", scratch / f"{name}{i}", *paths)
+            for path, result in zip(paths, results):
+                assert result["status"] == "successful", (path, compute, result)
+                cog = next(p for p in result["products"] if p["type"] == "cog")
+                seen.setdefault(hashlib.sha256(pixels(cog["path"])[0].tobytes()).hexdigest(), []).append((path.name, compute))
+        assert len(seen) == 1, seen
+
+
 ALL = f"""
 input: {{match: ["*"], bands: {BANDS6}, scale: 0.0001, offset: -0.01}}
 steps:

@@ -66,9 +66,12 @@ START_TEST(grows_and_clips)
 }
 END_TEST
 
-static void check_order(int32_t cols, int32_t rows, enum pb_order order)
+static void check_stripes(int32_t cols, int32_t rows, enum pb_order order, int32_t stripe_cols,
+                          int32_t unit_cols)
 {
     struct pb_grid grid = grid_of(cols * 4 - 1, rows * 4 - 3, 4);
+    grid.stripe_cols = stripe_cols;
+    grid.unit_cols = unit_cols;
     ck_assert_int_eq(grid.cols, cols);
     ck_assert_int_eq(grid.rows, rows);
     uint32_t *tiles = malloc(pb_order_unit_max(&grid, order) * sizeof *tiles);
@@ -85,6 +88,33 @@ static void check_order(int32_t cols, int32_t rows, enum pb_order order)
     free(seen);
     free(tiles);
 }
+
+static void check_order(int32_t cols, int32_t rows, enum pb_order order)
+{
+    check_stripes(cols, rows, order, 0, 0);
+    if (order == PB_ORDER_ROWS)
+        for (int32_t stripe = 0; stripe <= 20; stripe += 4)
+            for (int32_t unit = 0; unit <= 5; unit++)
+                check_stripes(cols, rows, order, stripe, unit);
+}
+
+START_TEST(rows_of_a_stripe_come_before_the_next_stripe)
+{
+    static const uint32_t expected[] = {0, 1, 2, 5, 6,  7, 10, 11, 12, /* columns 0 to 2 */
+                                        3, 4, 8, 9, 13, 14};
+    struct pb_grid grid = grid_of(20, 12, 4);
+    grid.stripe_cols = 3;
+    for (grid.unit_cols = 1; grid.unit_cols <= 3; grid.unit_cols++) {
+        uint32_t place = 0, tiles[3];
+        for (uint32_t u = 0; u < pb_order_units(&grid, PB_ORDER_ROWS); u++) {
+            uint32_t n = pb_order_unit(&grid, PB_ORDER_ROWS, u, tiles);
+            for (uint32_t i = 0; i < n; i++)
+                ck_assert_uint_eq(tiles[i], expected[place++]);
+        }
+        ck_assert_uint_eq(place, 15);
+    }
+}
+END_TEST
 
 START_TEST(every_order_visits_every_tile_once)
 {
@@ -133,6 +163,7 @@ int main(void)
     tcase_add_test(tc, survives_the_largest_sides);
     tcase_add_test(tc, grows_and_clips);
     tcase_add_test(tc, every_order_visits_every_tile_once);
+    tcase_add_test(tc, rows_of_a_stripe_come_before_the_next_stripe);
     tcase_add_test(tc, z_order_has_no_units_outside_the_image);
     tcase_add_test(tc, z_order_finishes_one_square_before_the_next);
     suite_add_tcase(suite, tc);

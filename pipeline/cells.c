@@ -1,0 +1,410 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* One lock, one condition, a table short enough to be searched from end to end (some dozen to some
+ * hundred cells; a search costs a microsecond, a cell milliseconds).
+ *
+ * A tile's pieces are taken in turn. A piece whose cell is there is copied; one that nobody has is
+ * decoded by this reader; one that another reader is decoding just now is left for later, so
+ * readers that need the same cells share out the decoding among themselves instead of queueing
+ * behind each other. Only when nothing else is left does a reader park.
+ *
+ * Why nobody waits for ever: a reader holds at most one cell at a time (it copies from it or
+ * decodes into it) and never parks while it holds one. So whoever is waited for is running, and
+ * lets go after a finite piece of work: a copy, or a decode that ends well or fails. That holds for
+ * any number of cells from one up; with fewer cells than readers some of them just take turns.
+ * Failure and abort wake everybody.
+ *
+ * What goes first is what was not used for longest and is in nobody's hands. The pieces that a tile
+ * will need are marked as used when it begins, so that its own decodes do not push them out.
+ *
+ * The pixels of a cell are written without the lock by the reader that claimed it, and read without
+ * it by readers that pinned it; claim, publication and pin happen under the lock. */
+#include "pipeline/cells.h"
+#include "pipeline/mem.h"
+#include "pipeline/stream.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANE_ALIGN = 64, CHUNK_MAX = 1024 };
+
+enum state { CELL_EMPTY, CELL_DECODING, CELL_READY };
+
+struct cell {
+    enum state state;
+    int32_t col, row;
+    uint32_t pins; /* readers that copy from it */
+    uint64_t used; /* by the clock below */
+};
+
+struct pb_cells {
+    struct pb_cells_options options;
+    pthread_mutex_t lock; /* all below, but not the pixels */
+    pthread_cond_t changed;
+    uint32_t parked;
+    uint64_t clock;
+    uint64_t decoded_px;
+    bool aborted, failed;
+    struct pb_err failure;
+    char *memory;
+    size_t plane_bytes, cell_bytes;
+    struct cell cell[];
+};
+
+/* One piece of a tile: the part of it that lies in one cell. */
+struct piece {
+    int32_t col, row;
+    struct pb_rect rect;
+};
+
+/* A read in progress; pieces are numbered row by row. */
+struct job {
+    struct pb_cells *cells;
+    struct pb_raster *raster;
+    const struct pb_rect *rect;
+    const struct pb_cells_target *target;
+    int32_t col0, row0, cols, rows;
+    uint64_t *parked_ns;
+};
+
+/* --- geometry -------------------------------------------------------------------------------- */
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct pb_rect cell_rect(const struct pb_cells_options *o, int32_t col, int32_t row)
+{
+    int64_t x = most((int64_t)col * o->shape.w - o->shape.overlap, 0);
+    int64_t right = least(((int64_t)col + 1) * o->shape.w + o->shape.overlap, o->image_w);
+    int64_t y = (int64_t)row * o->shape.h, bottom = least(y + o->shape.h, o->image_h);
+    return (struct pb_rect){(int32_t)x, (int32_t)y, (int32_t)(right - x), (int32_t)(bottom - y)};
+}
+
+static size_t align_up(size_t n)
+{
+    return (n + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
+}
+
+/* The largest cell. */
+static size_t plane_px(const struct pb_cells_options *o)
+{
+    int64_t w = least((int64_t)o->shape.w + 2 * (int64_t)o->shape.overlap, o->image_w);
+    return (size_t)w * (size_t)least(o->shape.h, o->image_h);
+}
+
+uint64_t pb_cells_cell_bytes(const struct pb_cells_options *options)
+{
+    size_t px = plane_px(options);
+    return align_up(px * pb_type_bytes(options->type)) * options->n_bands +
+           (options->has_mask ? align_up(px) : 0);
+}
+
+uint64_t pb_cells_bytes(const struct pb_cells_options *options)
+{
+    return sizeof(struct pb_cells) +
+           options->count * (pb_cells_cell_bytes(options) + sizeof(struct cell));
+}
+
+/* Cells that overlap hold whole tiles: then one column does. */
+static void find_pieces(struct job *job)
+{
+    const struct pb_cells_options *o = &job->cells->options;
+    const struct pb_rect *r = job->rect;
+    int32_t right = r->x + r->w;
+    job->col0 = r->x / o->shape.w;
+    job->cols = (right - 1) / o->shape.w - job->col0 + 1;
+    for (int32_t col = job->col0; col < job->col0 + job->cols && job->cols > 1; col++) {
+        struct pb_rect cell = cell_rect(o, col, 0);
+        if (cell.x <= r->x && cell.x + cell.w >= right) {
+            job->col0 = col;
+            job->cols = 1;
+        }
+    }
+    job->row0 = r->y / o->shape.h;
+    job->rows = (r->y + r->h - 1) / o->shape.h - job->row0 + 1;
+}
+
+static struct piece piece_of(const struct job *job, uint32_t i)
+{
+    const struct pb_cells_options *o = &job->cells->options;
+    const struct pb_rect *r = job->rect;
+    struct piece p = {job->col0 + (int32_t)(i % (uint32_t)job->cols),
+                      job->row0 + (int32_t)(i / (uint32_t)job->cols), *r};
+    int64_t y = most(r->y, (int64_t)p.row * o->shape.h);
+    p.rect.h = (int32_t)(least(r->y + r->h, ((int64_t)p.row + 1) * o->shape.h) - y);
+    p.rect.y = (int32_t)y;
+    if (job->cols > 1) {
+        int64_t x = most(r->x, (int64_t)p.col * o->shape.w);
+        p.rect.w = (int32_t)(least(r->x + r->w, ((int64_t)p.col + 1) * o->shape.w) - x);
+        p.rect.x = (int32_t)x;
+    }
+    return p;
+}
+
+/* --- pixels ---------------------------------------------------------------------------------- */
+
+static char *pixels_of(const struct pb_cells *cells, const struct cell *cell)
+{
+    return cells->memory + (size_t)(cell - cells->cell) * cells->cell_bytes;
+}
+
+static void copy_piece(const struct job *job, const struct cell *cell, const struct piece *piece)
+{
+    const struct pb_cells *cells = job->cells;
+    const struct pb_cells_target *to = job->target;
+    struct pb_rect from = cell_rect(&cells->options, cell->col, cell->row);
+    size_t px = pb_type_bytes(cells->options.type), n = (size_t)piece->rect.w;
+    size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
+    size_t to_x = (size_t)(piece->rect.x - job->rect->x);
+    size_t to_y = (size_t)(piece->rect.y - job->rect->y);
+    const char *base = pixels_of(cells, cell);
+    for (size_t b = 0; b < cells->options.n_bands; b++) {
+        const char *plane = base + b * cells->plane_bytes;
+        char *out = (char *)to->data + b * to->plane_bytes;
+        for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+            memcpy(out + (to_y + y) * to->row_bytes + to_x * px,
+                   plane + ((from_y + y) * (size_t)from.w + from_x) * px, n * px);
+    }
+    if (to->mask == NULL)
+        return;
+    const char *mask = base + cells->options.n_bands * cells->plane_bytes;
+    for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+        memcpy(to->mask + (to_y + y) * (size_t)job->rect->w + to_x,
+               mask + (from_y + y) * (size_t)from.w + from_x, n);
+}
+
+static int decode(const struct job *job, const struct cell *cell, struct pb_err *err)
+{
+    const struct pb_cells *cells = job->cells;
+    const struct pb_cells_options *o = &cells->options;
+    struct pb_rect rect = cell_rect(o, cell->col, cell->row);
+    char *base = pixels_of(cells, cell);
+    uint8_t *mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL;
+    return o->decode(job->raster, &rect, o->bands, o->n_bands, base,
+                     (size_t)rect.w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
+}
+
+/* --- the table; the lock is held -------------------------------------------------------------- */
+
+static struct cell *find(struct pb_cells *cells, const struct piece *piece)
+{
+    for (uint32_t i = 0; i < cells->options.count; i++) {
+        struct cell *cell = &cells->cell[i];
+        if (cell->state != CELL_EMPTY && cell->row == piece->row && cell->col == piece->col)
+            return cell;
+    }
+    return NULL;
+}
+
+/* A cell to decode into; NULL = all are in somebody's hands. */
+static struct cell *find_free(struct pb_cells *cells)
+{
+    struct cell *oldest = NULL;
+    for (uint32_t i = 0; i < cells->options.count; i++) {
+        struct cell *cell = &cells->cell[i];
+        if (cell->state == CELL_EMPTY)
+            return cell;
+        if (cell->state == CELL_READY && cell->pins == 0 &&
+            (oldest == NULL || cell->used < oldest->used))
+            oldest = cell;
+    }
+    return oldest;
+}
+
+static void wake(struct pb_cells *cells)
+{
+    if (cells->parked > 0)
+        pthread_cond_broadcast(&cells->changed);
+}
+
+/* 0, or why this read has to end. */
+static int standing(const struct pb_cells *cells, struct pb_err *err)
+{
+    if (cells->failed) {
+        if (err != NULL && err->code == PB_OK)
+            *err = cells->failure;
+        return pb_code_errno(cells->failure.code);
+    }
+    return cells->aborted ? -ECANCELED : 0;
+}
+
+static void park(struct job *job)
+{
+    uint64_t start = pb_now_ns();
+    job->cells->parked++;
+    pthread_cond_wait(&job->cells->changed, &job->cells->lock);
+    job->cells->parked--;
+    *job->parked_ns += pb_now_ns() - start;
+}
+
+static void copy_from(struct job *job, struct cell *cell, const struct piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    cell->used = ++cells->clock;
+    cell->pins++;
+    pthread_mutex_unlock(&cells->lock);
+    copy_piece(job, cell, piece);
+    pthread_mutex_lock(&cells->lock);
+    if (--cell->pins == 0)
+        wake(cells); /* somebody may want its place */
+}
+
+static int decode_into(struct job *job, struct cell *cell, const struct piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    struct pb_err err = {0};
+    *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cells->clock};
+    pthread_mutex_unlock(&cells->lock);
+    int rc = decode(job, cell, &err);
+    pthread_mutex_lock(&cells->lock);
+    if (rc < 0) {
+        cell->state = CELL_EMPTY;
+        if (!cells->failed) {
+            (void)pb_fail(&err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
+                          strerror(-rc)); /* keeps the words it has */
+            cells->failure = err;
+            cells->failed = true;
+        }
+    } else {
+        struct pb_rect rect = cell_rect(&cells->options, cell->col, cell->row);
+        cells->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
+        cell->state = CELL_READY;
+    }
+    wake(cells);
+    return rc;
+}
+
+/* One piece, if that is possible now: 1 = done, 0 = later, or the failure of this read's decode. */
+static int take_piece(struct job *job, const struct piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    struct cell *cell = find(cells, piece);
+    if (cell != NULL && cell->state == CELL_DECODING)
+        return 0;
+    if (cell == NULL) {
+        cell = find_free(cells);
+        if (cell == NULL)
+            return 0;
+        int rc = decode_into(job, cell, piece);
+        if (rc < 0)
+            return rc;
+    }
+    copy_from(job, cell, piece);
+    return 1;
+}
+
+/* Pieces first to first + n - 1, n <= CHUNK_MAX. */
+static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
+{
+    struct pb_cells *cells = job->cells;
+    uint64_t done[CHUNK_MAX / 64] = {0};
+    uint32_t left = n;
+    for (uint32_t i = 0; i < n; i++) {
+        struct piece piece = piece_of(job, first + i);
+        struct cell *cell = find(cells, &piece);
+        if (cell != NULL)
+            cell->used = ++cells->clock;
+    }
+    for (;;) {
+        uint32_t before = left;
+        for (uint32_t i = 0; i < n; i++) {
+            if (done[i / 64] >> i % 64 & 1)
+                continue;
+            int rc = standing(cells, err);
+            if (rc < 0)
+                return rc;
+            struct piece piece = piece_of(job, first + i);
+            rc = take_piece(job, &piece);
+            if (rc < 0)
+                return standing(cells, err);
+            if (rc > 0) {
+                done[i / 64] |= UINT64_C(1) << i % 64;
+                left--;
+            }
+        }
+        if (left == 0)
+            return 0;
+        /* A sweep that did something let go of the lock: look again before parking. */
+        if (left == before)
+            park(job);
+    }
+}
+
+int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
+                  const struct pb_cells_target *target, uint64_t *parked_ns, struct pb_err *err)
+{
+    struct job job = {
+        .cells = cells, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
+    find_pieces(&job);
+    uint32_t n = (uint32_t)job.cols * (uint32_t)job.rows;
+    int rc = 0;
+    pthread_mutex_lock(&cells->lock);
+    for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)
+        rc = read_chunk(&job, first, n - first < CHUNK_MAX ? n - first : CHUNK_MAX, err);
+    pthread_mutex_unlock(&cells->lock);
+    return rc;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+int pb_cells_create(const struct pb_cells_options *options, struct pb_err *err,
+                    struct pb_cells **out_cells)
+{
+    struct pb_cells *cells = calloc(1, sizeof *cells + options->count * sizeof cells->cell[0]);
+    if (cells == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the readers");
+    cells->options = *options;
+    if (options->decode == NULL)
+        cells->options.decode = pb_raster_read;
+    cells->plane_bytes = align_up(plane_px(options) * pb_type_bytes(options->type));
+    cells->cell_bytes = (size_t)pb_cells_cell_bytes(options);
+    void *memory = NULL;
+    int rc = pb_mem_alloc(PB_MEM_HOST, cells->cell_bytes * options->count, err, &memory);
+    if (rc < 0) {
+        free(cells);
+        return rc;
+    }
+    cells->memory = memory;
+    pthread_mutex_init(&cells->lock, NULL);
+    pthread_cond_init(&cells->changed, NULL);
+    *out_cells = cells;
+    return 0;
+}
+
+void pb_cells_destroy(struct pb_cells *cells)
+{
+    if (cells == NULL)
+        return;
+    pb_mem_free(PB_MEM_HOST, cells->memory, cells->cell_bytes * cells->options.count);
+    pthread_cond_destroy(&cells->changed);
+    pthread_mutex_destroy(&cells->lock);
+    free(cells);
+}
+
+void pb_cells_abort(struct pb_cells *cells)
+{
+    if (cells == NULL)
+        return;
+    pthread_mutex_lock(&cells->lock);
+    cells->aborted = true;
+    pthread_cond_broadcast(&cells->changed);
+    pthread_mutex_unlock(&cells->lock);
+}
+
+uint64_t pb_cells_decoded_px(const struct pb_cells *cells)
+{
+    struct pb_cells *unlocked = (struct pb_cells *)(uintptr_t)cells;
+    pthread_mutex_lock(&unlocked->lock);
+    uint64_t px = cells->decoded_px;
+    pthread_mutex_unlock(&unlocked->lock);
+    return px;
+}

@@ -1,0 +1,463 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The cache of decoded cells under several readers, mostly with a decoder made up here: pixels are
+ * a function of their place, decoding can be slow, fail or hang on command. */
+#include "pipeline/cells.h"
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { W = 301, H = 207, BANDS = 3, READERS = 4 };
+
+static const int32_t bands[BANDS] = {4, 1, 2};
+
+static atomic_int decodes, held, broken_row; /* held: decoders wait while it is set */
+static atomic_uint nap_us;
+static atomic_bool decoded_twice; /* set when two threads decode one cell at a time */
+static atomic_int busy[H][W];
+
+static uint16_t value_at(int32_t band, int32_t x, int32_t y)
+{
+    return (uint16_t)((uint32_t)x * 31u + (uint32_t)y * 1009u + (uint32_t)band * 7919u);
+}
+
+static uint8_t mask_at(int32_t x, int32_t y)
+{
+    return (x * 7 + y * 3) % 11 == 0 ? 0 : 255;
+}
+
+static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *numbers,
+                   size_t n, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
+                   struct pb_err *err)
+{
+    ck_assert_ptr_nonnull(raster); /* the reader's own */
+    atomic_int *mine = &busy[rect->y][rect->x];
+    if (atomic_fetch_add(mine, 1) != 0)
+        atomic_store(&decoded_twice, true);
+    atomic_fetch_add(&decodes, 1);
+    while (atomic_load(&held))
+        usleep(100);
+    if (atomic_load(&nap_us) > 0)
+        usleep(atomic_load(&nap_us));
+    for (size_t b = 0; b < n; b++)
+        for (int32_t y = 0; y < rect->h; y++) {
+            uint16_t *row = (uint16_t *)((char *)data + b * plane_bytes + (size_t)y * row_bytes);
+            for (int32_t x = 0; x < rect->w; x++)
+                row[x] = value_at(numbers[b], rect->x + x, rect->y + y);
+        }
+    if (mask != NULL)
+        for (int32_t y = 0; y < rect->h; y++)
+            for (int32_t x = 0; x < rect->w; x++)
+                mask[y * rect->w + x] = mask_at(rect->x + x, rect->y + y);
+    atomic_fetch_sub(mine, 1);
+    int row = atomic_load(&broken_row);
+    if (row >= rect->y && row < rect->y + rect->h)
+        return pb_fail(err, PB_E_INPUT_DAMAGED, "row %d is broken", row);
+    return 0;
+}
+
+static struct pb_cells *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
+{
+    struct pb_cells_options o = {.image_w = W,
+                                 .image_h = H,
+                                 .shape = {w, h, overlap},
+                                 .count = count,
+                                 .bands = bands,
+                                 .n_bands = BANDS,
+                                 .type = PB_U16,
+                                 .has_mask = mask,
+                                 .decode = made_up};
+    struct pb_cells *cells = NULL;
+    ck_assert_int_eq(pb_cells_create(&o, NULL, &cells), 0);
+    ck_assert_uint_ge(pb_cells_bytes(&o), count * pb_cells_cell_bytes(&o));
+    return cells;
+}
+
+static void setup(void)
+{
+    atomic_store(&decodes, 0);
+    atomic_store(&held, 0);
+    atomic_store(&broken_row, -1);
+    atomic_store(&nap_us, 0);
+    atomic_store(&decoded_twice, false);
+    memset((void *)busy, 0, sizeof busy);
+}
+
+struct reader {
+    struct pb_cells *cells;
+    struct pb_rect only; /* w > 0: this rect once, else random ones */
+    bool mask;
+    uint32_t seed;
+    int rounds;
+    pthread_t thread;
+    atomic_int rc;
+    atomic_bool done;
+    uint64_t parked_ns;
+    struct pb_err err;
+    int wrong;
+};
+
+static uint32_t below(uint32_t *state, uint32_t n)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % n;
+}
+
+static struct pb_rect random_rect(uint32_t *seed)
+{
+    struct pb_rect r;
+    r.x = (int32_t)below(seed, W);
+    r.y = (int32_t)below(seed, H);
+    r.w = 1 + (int32_t)below(seed, (uint32_t)(W - r.x < 90 ? W - r.x : 90));
+    r.h = 1 + (int32_t)below(seed, (uint32_t)(H - r.y < 90 ? H - r.y : 90));
+    return r;
+}
+
+/* Places that are not what they must be, margins included. */
+static int wrong_places(const struct pb_rect *r, const uint16_t *data, size_t row_px,
+                        size_t plane_px, const uint8_t *mask)
+{
+    int wrong = 0;
+    for (size_t b = 0; b < BANDS; b++)
+        for (size_t y = 0; y < plane_px / row_px; y++)
+            for (size_t x = 0; x < row_px; x++) {
+                bool in = x < (size_t)r->w && y < (size_t)r->h;
+                uint16_t expected =
+                    in ? value_at(bands[b], r->x + (int32_t)x, r->y + (int32_t)y) : 0xABAB;
+                wrong += data[b * plane_px + y * row_px + x] != expected;
+            }
+    for (int32_t y = 0; mask != NULL && y < r->h; y++)
+        for (int32_t x = 0; x < r->w; x++)
+            wrong += mask[y * r->w + x] != mask_at(r->x + x, r->y + y);
+    return wrong;
+}
+
+static void read_once(struct reader *me, const struct pb_rect *r)
+{
+    size_t row_px = (size_t)r->w + 3, plane_px = row_px * ((size_t)r->h + 2);
+    uint16_t *data = malloc(plane_px * BANDS * sizeof *data);
+    uint8_t *mask = me->mask ? malloc((size_t)r->w * (size_t)r->h) : NULL;
+    memset(data, 0xAB, plane_px * BANDS * sizeof *data);
+    struct pb_cells_target to = {data, row_px * sizeof *data, plane_px * sizeof *data, mask};
+    int rc = pb_cells_read(me->cells, (struct pb_raster *)me, r, &to, &me->parked_ns, &me->err);
+    if (rc == 0)
+        me->wrong += wrong_places(r, data, row_px, plane_px, mask);
+    atomic_store(&me->rc, rc);
+    free(data);
+    free(mask);
+}
+
+static void *read_all(void *arg)
+{
+    struct reader *me = arg;
+    if (me->only.w > 0)
+        read_once(me, &me->only);
+    for (int i = 0; i < me->rounds && atomic_load(&me->rc) == 0; i++) {
+        struct pb_rect r = random_rect(&me->seed);
+        read_once(me, &r);
+    }
+    atomic_store(&me->done, true);
+    return NULL;
+}
+
+static void start(struct reader *me)
+{
+    ck_assert_int_eq(pthread_create(&me->thread, NULL, read_all, me), 0);
+}
+
+static void run_crew(struct pb_cells *cells, bool mask, int rounds)
+{
+    struct reader crew[READERS] = {0};
+    for (uint32_t i = 0; i < READERS; i++) {
+        crew[i].cells = cells;
+        crew[i].mask = mask;
+        crew[i].rounds = rounds;
+        crew[i].seed = 77 * i + 5;
+        start(&crew[i]);
+    }
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(crew[i].thread, NULL);
+        ck_assert_msg(atomic_load(&crew[i].rc) == 0, "%s", crew[i].err.msg);
+        ck_assert_int_eq(crew[i].wrong, 0);
+    }
+    ck_assert(!atomic_load(&decoded_twice));
+}
+
+START_TEST(random_parts_equal_the_image_from_several_threads)
+{
+    static const int32_t shapes[][3] = {{64, 64, 0},  {W, 16, 0},  {W, 1, 0},
+                                        {100, 20, 7}, {1, 300, 0}, {50, 11, 40}};
+    atomic_store(&nap_us, 20); /* so that readers meet */
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (uint32_t count = 1; count <= 64; count = count * 3 + 1) { /* 1: all take turns */
+            struct pb_cells *cells =
+                make(shapes[s][0], shapes[s][1], shapes[s][2], count, count % 2 == 0);
+            run_crew(cells, count % 2 == 0, 25);
+            pb_cells_destroy(cells);
+        }
+}
+END_TEST
+
+START_TEST(a_cell_that_is_there_is_not_decoded_again)
+{
+    struct pb_cells *cells = make(64, 64, 0, 5 * 4, false); /* as many as the image has */
+    run_crew(cells, false, 300);
+    ck_assert_int_eq(atomic_load(&decodes), 20);
+    ck_assert_uint_eq(pb_cells_decoded_px(cells), (uint64_t)W * H);
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+START_TEST(the_cell_not_used_for_longest_goes_first)
+{
+    struct pb_cells *cells = make(64, 64, 0, 2, false);
+    static const struct {
+        int32_t x;
+        int decodes;
+    } steps[] = {{0, 1}, {64, 2}, {0, 2}, {128, 3}, {0, 3}, {64, 4}, {0, 4}, {128, 5}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct reader me = {.cells = cells, .only = {steps[i].x, 0, 64, 64}};
+        read_all(&me);
+        ck_assert_int_eq(me.rc, 0);
+        ck_assert_int_eq(atomic_load(&decodes), steps[i].decodes);
+    }
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+START_TEST(a_tile_between_overlapping_cells_needs_one_of_them)
+{
+    struct pb_cells *cells = make(100, 300, 10, 4, false);
+    static const struct pb_rect rects[] = {{90, 0, 20, 20}, {100, 0, 110, 9}, {190, 0, 100, 9}};
+    for (int i = 0; i < 3; i++) {
+        struct reader me = {.cells = cells, .only = rects[i]};
+        read_all(&me);
+        ck_assert_int_eq(me.wrong, 0);
+        ck_assert_int_eq(atomic_load(&decodes), i + 1);
+    }
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+static void wait_for(atomic_int *what, int value)
+{
+    for (int i = 0; i < 5000 && atomic_load(what) < value; i++)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(what), value);
+}
+
+START_TEST(readers_of_one_cell_wait_for_the_one_that_decodes_it)
+{
+    struct pb_cells *cells = make(64, 64, 0, 8, true);
+    struct reader crew[READERS] = {0};
+    atomic_store(&held, 1);
+    for (int i = 0; i < READERS; i++) {
+        crew[i] = (struct reader){.cells = cells, .mask = true, .only = {i, 10, 20, 30}};
+        start(&crew[i]);
+    }
+    wait_for(&decodes, 1);
+    usleep(30000);
+    for (int i = 0; i < READERS; i++)
+        ck_assert(!atomic_load(&crew[i].done));
+    atomic_store(&held, 0);
+    int parked = 0;
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(crew[i].thread, NULL);
+        ck_assert_int_eq(crew[i].rc, 0);
+        ck_assert_int_eq(crew[i].wrong, 0);
+        parked += crew[i].parked_ns > 1000000;
+    }
+    ck_assert_int_eq(atomic_load(&decodes), 1);
+    ck_assert_int_ge(parked, 1); /* whoever came before the end says how long it waited */
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+START_TEST(readers_of_the_same_cells_share_out_the_decoding)
+{
+    struct pb_cells *cells = make(W, 16, 0, 13, false);
+    struct reader crew[READERS] = {0};
+    atomic_store(&held, 1);
+    for (int i = 0; i < READERS; i++) {
+        crew[i] = (struct reader){.cells = cells, .only = {64 * i, 0, 64, H}};
+        start(&crew[i]);
+    }
+    wait_for(&decodes, READERS); /* all at once, though all began at the same cell */
+    atomic_store(&held, 0);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(crew[i].thread, NULL);
+        ck_assert_int_eq(crew[i].wrong, 0);
+    }
+    ck_assert_int_eq(atomic_load(&decodes), 13);
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+START_TEST(a_failed_decode_fails_every_tile_that_waits_for_it)
+{
+    struct pb_cells *cells = make(64, 64, 0, 8, false);
+    struct reader crew[READERS] = {0};
+    atomic_store(&broken_row, 20);
+    atomic_store(&held, 1);
+    for (int i = 0; i < READERS; i++) {
+        crew[i] = (struct reader){.cells = cells, .only = {i, 10, 20, 30}};
+        start(&crew[i]);
+    }
+    wait_for(&decodes, 1);
+    usleep(20000);
+    atomic_store(&held, 0);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(crew[i].thread, NULL);
+        ck_assert_int_eq(crew[i].rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+        ck_assert_int_eq(crew[i].err.code, PB_E_INPUT_DAMAGED);
+        ck_assert_str_eq(crew[i].err.msg, "row 20 is broken");
+    }
+    /* The stream is over, other parts of it too. */
+    struct reader late = {.cells = cells, .only = {100, 100, 5, 5}};
+    read_all(&late);
+    ck_assert_str_eq(late.err.msg, "row 20 is broken");
+    ck_assert_int_eq(atomic_load(&decodes), 1);
+    pb_cells_destroy(cells);
+}
+END_TEST
+
+START_TEST(abort_wakes_readers_that_wait)
+{
+    struct pb_cells *cells = make(64, 64, 0, 2, false);
+    struct reader crew[READERS] = {0};
+    atomic_store(&held, 1);
+    for (int i = 0; i < READERS; i++) {
+        crew[i] = (struct reader){.cells = cells, .only = {0, 10, 20, 30}};
+        start(&crew[i]);
+    }
+    wait_for(&decodes, 1);
+    usleep(20000);
+    pb_cells_abort(cells);
+    int ended = 0; /* all but the one inside its decode */
+    for (int t = 0; t < 5000 && ended < READERS - 1; t++) {
+        ended = 0;
+        for (int i = 0; i < READERS; i++)
+            ended += atomic_load(&crew[i].done);
+        usleep(1000);
+    }
+    ck_assert_int_eq(ended, READERS - 1);
+    atomic_store(&held, 0);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(crew[i].thread, NULL);
+        /* The one that was at work may have ended its tile. */
+        ck_assert(crew[i].rc == -ECANCELED || crew[i].rc == 0);
+        ck_assert_int_eq(crew[i].err.code, PB_OK);
+    }
+    struct reader late = {.cells = cells, .only = {100, 100, 5, 5}};
+    read_all(&late);
+    ck_assert_int_eq(late.rc, -ECANCELED);
+    pb_cells_abort(NULL);
+    pb_cells_destroy(cells);
+    pb_cells_destroy(NULL);
+}
+END_TEST
+
+/* --- real files --------------------------------------------------------------------------------
+ */
+
+static const struct pb_limits limits = {
+    .max_pixels = UINT64_C(1) << 40,
+    .max_block_bytes = UINT64_C(256) << 20,
+    .max_side_px = 1000000,
+    .max_bands = 64,
+    .max_directories = 64,
+};
+
+static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t overlap)
+{
+    struct pb_raster *direct = NULL, *mine = NULL;
+    struct pb_err err = {0};
+    ck_assert_msg(pb_raster_open(path, &limits, &err, &direct) == 0, "%s", err.msg);
+    ck_assert_int_eq(pb_raster_open(path, &limits, &err, &mine), 0);
+    const struct pb_raster_info *info = pb_raster_info(direct);
+    const int32_t two[2] = {info->n_bands, 1};
+    struct pb_cells_options o = {.image_w = info->width,
+                                 .image_h = info->height,
+                                 .shape = {cell_w, cell_h, overlap},
+                                 .count = 5,
+                                 .bands = two,
+                                 .n_bands = 2,
+                                 .type = info->type,
+                                 .has_mask = true};
+    struct pb_cells *cells = NULL;
+    ck_assert_int_eq(pb_cells_create(&o, &err, &cells), 0);
+    uint32_t seed = 9;
+    uint64_t parked = 0;
+    for (int i = 0; i < 30; i++) {
+        struct pb_rect r;
+        r.x = (int32_t)below(&seed, (uint32_t)info->width);
+        r.y = (int32_t)below(&seed, (uint32_t)info->height);
+        r.w = 1 + (int32_t)below(&seed, (uint32_t)(info->width - r.x));
+        r.h = 1 + (int32_t)below(&seed, (uint32_t)(info->height - r.y));
+        size_t px = (size_t)r.w * (size_t)r.h, row = (size_t)r.w * pb_type_bytes(info->type);
+        size_t plane = row * (size_t)r.h, all = 2 * plane + px;
+        char *a = malloc(all), *b = malloc(all);
+        struct pb_cells_target to = {a, row, plane, (uint8_t *)a + 2 * plane};
+        ck_assert_int_eq(pb_cells_read(cells, mine, &r, &to, &parked, &err), 0);
+        ck_assert_int_eq(
+            pb_raster_read(direct, &r, two, 2, b, row, plane, (uint8_t *)b + 2 * plane, &err), 0);
+        ck_assert_mem_eq(a, b, all);
+        free(a);
+        free(b);
+    }
+    pb_cells_destroy(cells);
+    pb_raster_close(direct);
+    pb_raster_close(mine);
+}
+
+START_TEST(cells_of_real_files_equal_direct_reads)
+{
+    static const char *const files[] = {"/derived/l7_tiled16.tif", "/derived/l7_mask_internal.tif",
+                                        "/derived/l7_float64_lzw_p3.tif",
+                                        "/real/mask_alpha/cog_rgb_mask.tif"};
+    pb_raster_init();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s%s", PB_SHARED_DATA, files[i]);
+        check_file(path, 64, 48, 0);
+        check_file(path, 200, 7, 11);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cells");
+    TCase *tc = tcase_create("sharing");
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, random_parts_equal_the_image_from_several_threads);
+    tcase_add_test(tc, a_cell_that_is_there_is_not_decoded_again);
+    tcase_add_test(tc, the_cell_not_used_for_longest_goes_first);
+    tcase_add_test(tc, a_tile_between_overlapping_cells_needs_one_of_them);
+    tcase_add_test(tc, readers_of_one_cell_wait_for_the_one_that_decodes_it);
+    tcase_add_test(tc, readers_of_the_same_cells_share_out_the_decoding);
+    tcase_add_test(tc, a_failed_decode_fails_every_tile_that_waits_for_it);
+    tcase_add_test(tc, abort_wakes_readers_that_wait);
+    suite_add_tcase(suite, tc);
+    if (access(PB_SHARED_DATA "/derived/l7_tiled16.tif", R_OK) == 0) {
+        TCase *real = tcase_create("files");
+        tcase_add_test(real, cells_of_real_files_equal_direct_reads);
+        suite_add_tcase(suite, real);
+    } else {
+        (void)printf("real files: left out, %s is not there\n", PB_SHARED_DATA);
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

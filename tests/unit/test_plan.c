@@ -1,0 +1,361 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
+ * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
+#include "pipeline/plan.h"
+#include "pipeline/plan_cells.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct pb_config *configs[2]; /* without and with a halo */
+enum { POINTWISE, HALO };
+
+static struct pb_config *parse(const char *steps, const char *bands)
+{
+    char text[1000];
+    struct pb_err_list errors;
+    struct pb_config *config = NULL;
+    (void)snprintf(text, sizeof text,
+                   "compute: {device: cpu, threads: 2}\n"
+                   "pipelines:\n"
+                   "  p:\n"
+                   "    input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}}\n"
+                   "    steps:\n%s"
+                   "    products:\n"
+                   "      - cog: {bands: [%s]}\n"
+                   "      - quicklook: {bands: [R, G, B]}\n"
+                   "      - statistics: {}\n",
+                   steps, bands);
+    int rc = pb_config_parse(text, strlen(text), "f.yaml", &errors, &config);
+    ck_assert_msg(rc == 0, "%s", errors.n > 0 ? errors.err[0].msg : "?");
+    return config;
+}
+
+static void setup(void)
+{
+    configs[POINTWISE] = parse("      - index: {names: [NDVI]}\n", "NDVI");
+    configs[HALO] = parse("      - index: {names: [NDVI]}\n"
+                          "      - convolve: {kernel: gaussian, size: 15, bands: {SOFT: NDVI}}\n",
+                          "SOFT");
+}
+
+static void teardown(void)
+{
+    pb_config_destroy(configs[POINTWISE]);
+    pb_config_destroy(configs[HALO]);
+}
+
+/* block 0 = all of that direction */
+static struct pb_raster_info scene(int32_t w, int32_t h, int32_t block_w, int32_t block_h)
+{
+    struct pb_raster_info info = {
+        .width = w,
+        .height = h,
+        .n_bands = 4,
+        .type = PB_U16,
+        .block_w = block_w ? block_w : w,
+        .block_h = block_h ? block_h : h,
+        .pixel_interleaved = true,
+    };
+    info.stored_block_bytes = (uint64_t)info.block_w * (uint64_t)info.block_h * 8;
+    return info;
+}
+
+static int plan_of(const struct pb_raster_info *info, int halo, uint64_t mib, struct pb_err *err,
+                   struct pb_plan **out_plan)
+{
+    struct pb_config *config = configs[halo];
+    struct pb_plan_request request = {
+        .config = config, .pipeline = &config->pipelines[0], .info = info, .device_index = -1};
+    config->compute.memory_bytes = mib << 20;
+    *err = (struct pb_err){0};
+    return pb_plan_create(&request, err, out_plan);
+}
+
+static struct pb_plan *planned(const struct pb_raster_info *info, int halo, uint64_t mib)
+{
+    struct pb_err err;
+    struct pb_plan *plan = NULL;
+    int rc = plan_of(info, halo, mib, &err, &plan);
+    ck_assert_msg(rc == 0, "%d x %d, blocks %d x %d, %d MiB: %s", info->width, info->height,
+                  info->block_w, info->block_h, (int)mib, err.msg);
+    ck_assert_uint_le(plan->total_bytes, mib << 20);
+    ck_assert(plan->decodes >= 1.0 && plan->decodes <= 4.0);
+    ck_assert_uint_ge(plan->readers, 1);
+    ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
+    ck_assert(pb_plan_reads_direct(plan, info) == (plan->cell_count == 0));
+    struct pb_cells_options cells = pb_plan_cells_options(plan);
+    if (plan->cell_count > 0)
+        ck_assert_uint_eq(plan->cells_bytes, pb_cells_bytes(&cells));
+    ck_assert_uint_ge(plan->total_bytes, plan->cells_bytes + plan->cache_bytes +
+                                             plan->reader_bytes + plan->product_bytes +
+                                             plan->in_slots * plan->in_slot_bytes +
+                                             plan->out_slots * plan->out_slot_bytes);
+    return plan;
+}
+
+/* 0 = accepted, else the amount that the refusal names, in MiB. */
+static uint64_t tried(const struct pb_raster_info *info, int halo, uint64_t mib)
+{
+    struct pb_err err;
+    struct pb_plan *plan = NULL;
+    if (plan_of(info, halo, mib, &err, &plan) == 0) {
+        pb_plan_destroy(plan);
+        pb_plan_destroy(planned(info, halo, mib));
+        return 0;
+    }
+    unsigned long long needed = 0;
+    ck_assert_int_eq(err.code, PB_E_PLAN_MEMORY);
+    const char *at = strstr(err.msg, "needs at least ");
+    ck_assert_msg(at != NULL && sscanf(at, "needs at least %llu MiB", &needed) == 1, "%s", err.msg);
+    ck_assert_uint_gt(needed, mib);
+    return needed;
+}
+
+static void check_budgets(const struct pb_raster_info *info)
+{
+    static const uint64_t budgets[] = {1, 40, 130, 512, 4096};
+    for (int halo = 0; halo < 2; halo++) {
+        uint64_t least = 0;
+        for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+            uint64_t needed = tried(info, halo, budgets[i]);
+            if (needed == 0)
+                break; /* more is accepted as well, tried elsewhere */
+            ck_assert_msg(least == 0 || least == needed, "the amount depends on the budget");
+            least = needed;
+        }
+        if (least > 0) {
+            ck_assert_uint_eq(tried(info, halo, least), 0);
+            ck_assert_uint_eq(tried(info, halo, least - 1), least);
+            ck_assert_uint_eq(tried(info, halo, least * 3), 0);
+        }
+    }
+}
+
+static const int32_t sizes[][2] = {{1, 1},           {300, 200},    {10980, 10980},
+                                   {100000, 100000}, {300000, 700}, {700, 300000}};
+
+START_TEST(tiled_scenes_keep_their_budget_or_name_one_that_is_kept)
+{
+    static const int32_t blocks[][2] = {
+        {512, 512}, {16, 16}, {240, 250}, {1024, 256}, {1000, 1000}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct pb_raster_info info = scene(sizes[s][0], sizes[s][1], blocks[_i][0], blocks[_i][1]);
+        check_budgets(&info);
+        info.pixel_interleaved = false;
+        info.has_mask = true;
+        info.type = PB_F64;
+        check_budgets(&info);
+    }
+}
+END_TEST
+
+START_TEST(striped_scenes_keep_their_budget_or_name_one_that_is_kept)
+{
+    static const int32_t rows[] = {1, 3, 16, 512, 1100};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct pb_raster_info info = scene(sizes[s][0], sizes[s][1], 0, rows[_i]);
+        check_budgets(&info);
+        info.top_down = rows[_i] == 1; /* one strip that GDAL takes apart */
+        info.pixel_interleaved = false;
+        info.has_mask = true;
+        check_budgets(&info);
+    }
+}
+END_TEST
+
+START_TEST(a_hundred_gigapixels_fit_what_a_small_scene_may_use)
+{
+    static const int32_t sides[] = {1024, 100000, 316000};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        struct pb_raster_info info = scene(sides[i], sides[i], 512, 512);
+        pb_plan_destroy(planned(&info, POINTWISE, 512));
+        struct pb_plan *plan = planned(&info, HALO, 512);
+        ck_assert_msg(plan->decodes < 1.2, "%f", plan->decodes);
+        ck_assert_uint_eq(plan->readers, 2);
+        pb_plan_destroy(plan);
+    }
+}
+END_TEST
+
+START_TEST(whole_blocks_are_read_straight_into_slots)
+{
+    struct pb_raster_info info = scene(10000, 9000, 256, 512);
+    struct pb_plan *plan = planned(&info, POINTWISE, 512);
+    ck_assert_int_eq(plan->order, PB_ORDER_Z);
+    ck_assert_uint_eq(plan->cell_count, 0);
+    ck_assert_uint_eq(plan->cells_bytes, 0);
+    pb_plan_destroy(plan);
+    plan = planned(&info, HALO, 512);
+    ck_assert_uint_gt(plan->cell_count, 0);
+    pb_plan_destroy(plan);
+}
+END_TEST
+
+START_TEST(a_scene_of_one_tile_needs_no_cells)
+{
+    struct pb_raster_info info = scene(500, 400, 0, 3);
+    struct pb_plan *plan = planned(&info, HALO, 512);
+    ck_assert_uint_eq(plan->cell_count, 0);
+    pb_plan_destroy(plan);
+}
+END_TEST
+
+START_TEST(less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no)
+{
+    struct pb_raster_info info = scene(60000, 60000, 0, 1);
+    double before = 0;
+    uint64_t mib = 4096;
+    for (; tried(&info, HALO, mib) == 0; mib = mib * 4 / 5) {
+        struct pb_plan *plan = planned(&info, HALO, mib);
+        double price = plan->decodes / plan->readers + 1.0 / plan->workers;
+        ck_assert(price >= before);
+        before = price;
+        pb_plan_destroy(plan);
+    }
+    ck_assert(before > 2.0);
+    ck_assert_uint_lt(mib, 400);
+}
+END_TEST
+
+START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
+{
+    struct pb_raster_info info = scene(10980, 10980, 0, 1);
+    info.top_down = true;
+    struct pb_plan *plan = planned(&info, HALO, 512);
+    ck_assert_uint_eq(plan->readers, 1);
+    ck_assert_uint_eq(plan->workers, 2);
+    ck_assert(plan->decodes == 1.0);
+    pb_plan_destroy(plan);
+    info.pixel_interleaved = false; /* a strip a band: going to the next one starts over */
+    plan = planned(&info, HALO, 4096);
+    ck_assert_int_ge(plan->cell.h, 1024);
+    pb_plan_destroy(plan);
+}
+END_TEST
+
+START_TEST(the_description_says_how_often_blocks_are_decoded)
+{
+    char text[2000];
+    struct pb_raster_info info = scene(10980, 10980, 512, 512);
+    struct pb_plan *plan = planned(&info, HALO, 512);
+    ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
+    ck_assert_msg(strstr(text, "every block 1.09 times") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "stripes of 16 of 22 tiles") != NULL, "%s", text);
+    pb_plan_destroy(plan);
+}
+END_TEST
+
+/* --- what is decoded when readers really go that way
+ * ----------------------------------------------
+ */
+
+struct trip {
+    const struct pb_plan *plan;
+    struct pb_cells *cells;
+    atomic_uint next;
+};
+
+static int decode_nothing(struct pb_raster *raster, const struct pb_rect *rect,
+                          const int32_t *bands, size_t n_bands, void *data, size_t row_bytes,
+                          size_t plane_bytes, uint8_t *mask, struct pb_err *err)
+{
+    (void)raster, (void)bands, (void)n_bands, (void)data, (void)row_bytes, (void)plane_bytes;
+    (void)mask, (void)err;
+    usleep((useconds_t)(rect->x + rect->y) * 7 % 90);
+    return 0;
+}
+
+static void *read_units(void *arg)
+{
+    struct trip *trip = arg;
+    const struct pb_plan *plan = trip->plan;
+    const struct pb_grid *g = &plan->grid;
+    uint32_t tiles[4], units = pb_order_units(g, plan->order);
+    char *slot = malloc(plan->in_slot_bytes);
+    ck_assert_uint_le(pb_order_unit_max(g, plan->order), 4);
+    for (uint32_t u; (u = atomic_fetch_add(&trip->next, 1)) < units;) {
+        uint32_t n = pb_order_unit(g, plan->order, u, tiles);
+        for (uint32_t i = 0; i < n; i++) {
+            struct pb_rect core = pb_grid_core(g, tiles[i]);
+            struct pb_rect read = pb_rect_grow(&core, plan->halo, g->image_w, g->image_h);
+            struct pb_slot_layout layout = pb_plan_layout(plan, &read);
+            struct pb_cells_target to = {slot, layout.row_bytes, layout.plane_bytes, NULL};
+            uint64_t parked = 0;
+            ck_assert_int_eq(pb_cells_read(trip->cells, NULL, &read, &to, &parked, NULL), 0);
+        }
+    }
+    free(slot);
+    return NULL;
+}
+
+/* Decoded pixels, as often as the image has them. */
+static double travelled(const struct pb_plan *plan)
+{
+    struct pb_cells_options options = pb_plan_cells_options(plan);
+    struct trip trip = {.plan = plan};
+    pthread_t thread[8];
+    options.decode = decode_nothing;
+    ck_assert_int_eq(pb_cells_create(&options, NULL, &trip.cells), 0);
+    for (uint32_t i = 0; i < plan->readers; i++)
+        pthread_create(&thread[i], NULL, read_units, &trip);
+    for (uint32_t i = 0; i < plan->readers; i++)
+        pthread_join(thread[i], NULL);
+    double px = (double)pb_cells_decoded_px(trip.cells);
+    pb_cells_destroy(trip.cells);
+    return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
+}
+
+START_TEST(readers_decode_as_often_as_the_plan_says)
+{
+    static const struct {
+        int32_t w, h, block_w, block_h, threads, halo;
+    } cases[] = {
+        {9000, 6000, 512, 512, 2, HALO},      {9000, 6000, 64, 64, 3, HALO},
+        {9000, 6000, 250, 240, 4, POINTWISE}, {9000, 6000, 0, 1, 2, POINTWISE},
+        {9000, 6000, 0, 16, 4, HALO},         {5000, 6000, 1024, 1024, 3, POINTWISE},
+        {9000, 5000, 0, 600, 2, HALO},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb_raster_info info =
+            scene(cases[i].w, cases[i].h, cases[i].block_w, cases[i].block_h);
+        configs[cases[i].halo]->compute.threads = cases[i].threads;
+        configs[cases[i].halo]->compute.tile_px = 512;
+        struct pb_plan *plan = planned(&info, cases[i].halo, 1024);
+        double times = travelled(plan);
+        ck_assert_msg(times >= 0.999 && times <= plan->decodes * 1.05, "case %d: %f, planned %f",
+                      (int)i, times, plan->decodes);
+        pb_plan_destroy(plan);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *tc = tcase_create("memory");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, tiled_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
+    tcase_add_loop_test(tc, striped_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
+    tcase_add_test(tc, a_hundred_gigapixels_fit_what_a_small_scene_may_use);
+    tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
+    tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
+    tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);
+    tcase_add_test(tc, one_strip_is_read_by_one_reader_from_top_to_bottom);
+    tcase_add_test(tc, the_description_says_how_often_blocks_are_decoded);
+    tcase_add_test(tc, readers_decode_as_often_as_the_plan_says);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
