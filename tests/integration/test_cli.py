@@ -40,6 +40,14 @@ def scene(scratch, name="scene.tif", size="600x500"):
     return scratch / name
 
 
+def slow_config(scratch):
+    """Some seconds for 3000 x 3000 pixels on one thread, so that something can happen meanwhile."""
+    path = scratch / "slow.yaml"
+    path.write_text("compute: {device: cpu, threads: 1}\npipelines:\n  p:\n    input: {match: ['*']}\n    products:\n"
+                    "      - cog: {bands: [B1, B2], level: 9}\n")
+    return path
+
+
 def check_width(text, columns=80):
     wide = [line for line in text.splitlines() if len(line) > columns]
     assert not wide, wide
@@ -175,8 +183,8 @@ def test_output_that_cannot_be_written_is_a_failure(scratch):
 
 
 def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
-    image = scene(scratch, size="6000x6000")
-    terminal = Terminal([BIN / "pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image, image])
+    image = scene(scratch, size="4000x4000")
+    terminal = Terminal([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image, image])
     terminal.read(60 * SLOW, until="tiles/s")
     os.write(terminal.main, b"\x03")  # as typed: the terminal makes the signal
     terminal.process.send_signal(signal.SIGINT)  # without a controlling terminal it does not
@@ -186,8 +194,8 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
 
 
 def test_what_a_killed_run_left_goes_with_the_next(scratch):
-    image = scene(scratch, size="6000x6000")
-    words = [BIN / "pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image]
+    image = scene(scratch, size="4000x4000")
+    words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]
     terminal = Terminal(words)
     terminal.read(60 * SLOW, until="tiles/s")
     terminal.process.kill()
@@ -200,9 +208,10 @@ def test_what_a_killed_run_left_goes_with_the_next(scratch):
 
 
 def test_progress_fits_the_terminal(scratch):
-    image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", "3000x3000")
-    for columns in (80, 120, 50, 30, 12):
-        code, text = Terminal([BIN / "pushbroom", "run", "--device", "cpu", "-c", CONFIG, "-o", scratch / "out", image], columns).end(120 * SLOW)
+    image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", "2500x2500")
+    slow = slow_config(scratch)
+    for columns in (80, 50, 30, 12):
+        code, text = Terminal([BIN / "pushbroom", "run", "-c", slow, "-o", scratch / "out", image], columns).end(120 * SLOW)
         assert code == 0, text
         bars = [row for row in rows(text) if "%" in row]
         assert bars and all(len(row) < columns for row in bars), (columns, bars)
