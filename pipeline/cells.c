@@ -81,6 +81,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Pixels of the cell, overlap included. */
 static struct pb_rect cell_rect(const struct pb_cells_options *o, int32_t col, int32_t row)
 {
     int64_t x = most((int64_t)col * o->shape.w - o->shape.overlap, 0);
@@ -182,15 +183,15 @@ static void copy_piece(const struct job *job, const struct cell *cell, const str
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
 
-static int decode(const struct job *job, const struct cell *cell, struct pb_err *err)
+static int decode(const struct job *job, const struct cell *cell, const struct pb_rect *rect,
+                  struct pb_err *err)
 {
     const struct pb_cells *cells = job->cells;
     const struct pb_cells_options *o = &cells->options;
-    struct pb_rect rect = cell_rect(o, cell->col, cell->row);
     char *base = pixels_of(cells, cell);
     uint8_t *mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL;
-    return o->decode(job->raster, &rect, o->bands, o->n_bands, base,
-                     (size_t)rect.w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
+    return o->decode(job->raster, rect, o->bands, o->n_bands, base,
+                     (size_t)rect->w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
@@ -261,10 +262,11 @@ static void copy_from(struct job *job, struct cell *cell, const struct piece *pi
 static int decode_into(struct job *job, struct cell *cell, const struct piece *piece)
 {
     struct pb_cells *cells = job->cells;
+    struct pb_rect rect = cell_rect(&cells->options, piece->col, piece->row);
     struct pb_err err = {0};
     *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cells->clock};
     pthread_mutex_unlock(&cells->lock);
-    int rc = decode(job, cell, &err);
+    int rc = decode(job, cell, &rect, &err);
     pthread_mutex_lock(&cells->lock);
     if (rc < 0) {
         cell->state = CELL_EMPTY;
@@ -275,7 +277,6 @@ static int decode_into(struct job *job, struct cell *cell, const struct piece *p
             cells->failed = true;
         }
     } else {
-        struct pb_rect rect = cell_rect(&cells->options, cell->col, cell->row);
         cells->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
         cell->state = CELL_READY;
     }
@@ -292,51 +293,54 @@ static int take_piece(struct job *job, const struct piece *piece)
         return 0;
     if (cell == NULL) {
         cell = find_free(cells);
-        if (cell == NULL)
-            return 0;
-        int rc = decode_into(job, cell, piece);
-        if (rc < 0)
+        int rc = cell != NULL ? decode_into(job, cell, piece) : 0;
+        if (cell == NULL || rc < 0)
             return rc;
     }
     copy_from(job, cell, piece);
     return 1;
 }
 
-/* Pieces first to first + n - 1, n <= CHUNK_MAX. */
+/* Takes what can be taken of pieces first to first + n - 1 and marks it in `done`. Returns how
+ * many, or why this read has to end. */
+static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, struct pb_err *err)
+{
+    int taken = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i / 64] >> i % 64 & 1)
+            continue;
+        int rc = standing(job->cells, err);
+        if (rc < 0)
+            return rc;
+        struct piece piece = piece_of(job, first + i);
+        rc = take_piece(job, &piece);
+        if (rc < 0)
+            return standing(job->cells, err);
+        taken += rc;
+        done[i / 64] |= (uint64_t)rc << i % 64;
+    }
+    return taken;
+}
+
 static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
 {
-    struct pb_cells *cells = job->cells;
     uint64_t done[CHUNK_MAX / 64] = {0};
-    uint32_t left = n;
     for (uint32_t i = 0; i < n; i++) {
         struct piece piece = piece_of(job, first + i);
-        struct cell *cell = find(cells, &piece);
+        struct cell *cell = find(job->cells, &piece);
         if (cell != NULL)
-            cell->used = ++cells->clock;
+            cell->used = ++job->cells->clock;
     }
-    for (;;) {
-        uint32_t before = left;
-        for (uint32_t i = 0; i < n; i++) {
-            if (done[i / 64] >> i % 64 & 1)
-                continue;
-            int rc = standing(cells, err);
-            if (rc < 0)
-                return rc;
-            struct piece piece = piece_of(job, first + i);
-            rc = take_piece(job, &piece);
-            if (rc < 0)
-                return standing(cells, err);
-            if (rc > 0) {
-                done[i / 64] |= UINT64_C(1) << i % 64;
-                left--;
-            }
-        }
-        if (left == 0)
-            return 0;
-        /* A sweep that did something let go of the lock: look again before parking. */
-        if (left == before)
+    for (uint32_t left = n; left > 0;) {
+        int taken = sweep(job, first, n, done, err);
+        if (taken < 0)
+            return taken;
+        left -= (uint32_t)taken;
+        /* A sweep that took something let go of the lock: look again before parking. */
+        if (taken == 0)
             park(job);
     }
+    return 0;
 }
 
 int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
@@ -400,11 +404,10 @@ void pb_cells_abort(struct pb_cells *cells)
     pthread_mutex_unlock(&cells->lock);
 }
 
-uint64_t pb_cells_decoded_px(const struct pb_cells *cells)
+uint64_t pb_cells_decoded_px(struct pb_cells *cells)
 {
-    struct pb_cells *unlocked = (struct pb_cells *)(uintptr_t)cells;
-    pthread_mutex_lock(&unlocked->lock);
+    pthread_mutex_lock(&cells->lock);
     uint64_t px = cells->decoded_px;
-    pthread_mutex_unlock(&unlocked->lock);
+    pthread_mutex_unlock(&cells->lock);
     return px;
 }

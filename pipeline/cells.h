@@ -60,5 +60,5 @@ int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct
 void pb_cells_abort(struct pb_cells *cells); /* NULL is fine. Thread: any */
 /* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread: any
  */
-uint64_t pb_cells_decoded_px(const struct pb_cells *cells);
+uint64_t pb_cells_decoded_px(struct pb_cells *cells);
 #endif
