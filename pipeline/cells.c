@@ -53,57 +53,26 @@ struct pb_cells {
     struct cell cell[];
 };
 
-/* One piece of a tile: the part of it that lies in one cell. */
-struct piece {
-    int32_t col, row;
-    struct pb_rect rect;
-};
-
-/* A read in progress; pieces are numbered row by row. */
+/* A read in progress. */
 struct job {
     struct pb_cells *cells;
     struct pb_raster *raster;
     const struct pb_rect *rect;
     const struct pb_cells_target *target;
-    int32_t col0, row0, cols, rows;
+    struct pb_cell_pieces pieces;
     uint64_t *parked_ns;
 };
 
-/* --- geometry -------------------------------------------------------------------------------- */
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static struct pb_rect cell_rect(const struct pb_cells_options *o, int32_t col, int32_t row)
-{
-    int64_t x = most((int64_t)col * o->shape.w - o->shape.overlap, 0);
-    int64_t right = least(((int64_t)col + 1) * o->shape.w + o->shape.overlap, o->image_w);
-    int64_t y = (int64_t)row * o->shape.h, bottom = least(y + o->shape.h, o->image_h);
-    return (struct pb_rect){(int32_t)x, (int32_t)y, (int32_t)(right - x), (int32_t)(bottom - y)};
-}
+/* --- size ------------------------------------------------------------------------------------ */
 
 static size_t align_up(size_t n)
 {
     return (n + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
 }
 
-/* The largest cell. */
-static size_t plane_px(const struct pb_cells_options *o)
-{
-    int64_t w = least((int64_t)o->shape.w + 2 * (int64_t)o->shape.overlap, o->image_w);
-    return (size_t)w * (size_t)least(o->shape.h, o->image_h);
-}
-
 uint64_t pb_cells_cell_bytes(const struct pb_cells_options *options)
 {
-    size_t px = plane_px(options);
+    size_t px = (size_t)pb_cell_px_max(&options->shape);
     return align_up(px * pb_type_bytes(options->type)) * options->n_bands +
            (options->has_mask ? align_up(px) : 0);
 }
@@ -114,42 +83,6 @@ uint64_t pb_cells_bytes(const struct pb_cells_options *options)
            options->count * (pb_cells_cell_bytes(options) + sizeof(struct cell));
 }
 
-/* Cells that overlap hold whole tiles: then one column does. */
-static void find_pieces(struct job *job)
-{
-    const struct pb_cells_options *o = &job->cells->options;
-    const struct pb_rect *r = job->rect;
-    int32_t right = r->x + r->w;
-    job->col0 = r->x / o->shape.w;
-    job->cols = (right - 1) / o->shape.w - job->col0 + 1;
-    for (int32_t col = job->col0; col < job->col0 + job->cols && job->cols > 1; col++) {
-        struct pb_rect cell = cell_rect(o, col, 0);
-        if (cell.x <= r->x && cell.x + cell.w >= right) {
-            job->col0 = col;
-            job->cols = 1;
-        }
-    }
-    job->row0 = r->y / o->shape.h;
-    job->rows = (r->y + r->h - 1) / o->shape.h - job->row0 + 1;
-}
-
-static struct piece piece_of(const struct job *job, uint32_t i)
-{
-    const struct pb_cells_options *o = &job->cells->options;
-    const struct pb_rect *r = job->rect;
-    struct piece p = {job->col0 + (int32_t)(i % (uint32_t)job->cols),
-                      job->row0 + (int32_t)(i / (uint32_t)job->cols), *r};
-    int64_t y = most(r->y, (int64_t)p.row * o->shape.h);
-    p.rect.h = (int32_t)(least(r->y + r->h, ((int64_t)p.row + 1) * o->shape.h) - y);
-    p.rect.y = (int32_t)y;
-    if (job->cols > 1) {
-        int64_t x = most(r->x, (int64_t)p.col * o->shape.w);
-        p.rect.w = (int32_t)(least(r->x + r->w, ((int64_t)p.col + 1) * o->shape.w) - x);
-        p.rect.x = (int32_t)x;
-    }
-    return p;
-}
-
 /* --- pixels ---------------------------------------------------------------------------------- */
 
 static char *pixels_of(const struct pb_cells *cells, const struct cell *cell)
@@ -157,11 +90,12 @@ static char *pixels_of(const struct pb_cells *cells, const struct cell *cell)
     return cells->memory + (size_t)(cell - cells->cell) * cells->cell_bytes;
 }
 
-static void copy_piece(const struct job *job, const struct cell *cell, const struct piece *piece)
+static void copy_piece(const struct job *job, const struct cell *cell,
+                       const struct pb_cell_piece *piece)
 {
     const struct pb_cells *cells = job->cells;
     const struct pb_cells_target *to = job->target;
-    struct pb_rect from = cell_rect(&cells->options, cell->col, cell->row);
+    struct pb_rect from = pb_cell_rect(&cells->options.shape, cell->col, cell->row);
     size_t px = pb_type_bytes(cells->options.type), n = (size_t)piece->rect.w;
     size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
     size_t to_x = (size_t)(piece->rect.x - job->rect->x);
@@ -182,20 +116,20 @@ static void copy_piece(const struct job *job, const struct cell *cell, const str
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
 
-static int decode(const struct job *job, const struct cell *cell, struct pb_err *err)
+static int decode(const struct job *job, const struct cell *cell, const struct pb_rect *rect,
+                  struct pb_err *err)
 {
     const struct pb_cells *cells = job->cells;
     const struct pb_cells_options *o = &cells->options;
-    struct pb_rect rect = cell_rect(o, cell->col, cell->row);
     char *base = pixels_of(cells, cell);
     uint8_t *mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL;
-    return o->decode(job->raster, &rect, o->bands, o->n_bands, base,
-                     (size_t)rect.w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
+    return o->decode(job->raster, rect, o->bands, o->n_bands, base,
+                     (size_t)rect->w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
 
-static struct cell *find(struct pb_cells *cells, const struct piece *piece)
+static struct cell *find(struct pb_cells *cells, const struct pb_cell_piece *piece)
 {
     for (uint32_t i = 0; i < cells->options.count; i++) {
         struct cell *cell = &cells->cell[i];
@@ -246,7 +180,7 @@ static void park(struct job *job)
     *job->parked_ns += pb_now_ns() - start;
 }
 
-static void copy_from(struct job *job, struct cell *cell, const struct piece *piece)
+static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
 {
     struct pb_cells *cells = job->cells;
     cell->used = ++cells->clock;
@@ -258,13 +192,14 @@ static void copy_from(struct job *job, struct cell *cell, const struct piece *pi
         wake(cells); /* somebody may want its place */
 }
 
-static int decode_into(struct job *job, struct cell *cell, const struct piece *piece)
+static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
 {
     struct pb_cells *cells = job->cells;
+    struct pb_rect rect = pb_cell_rect(&cells->options.shape, piece->col, piece->row);
     struct pb_err err = {0};
     *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cells->clock};
     pthread_mutex_unlock(&cells->lock);
-    int rc = decode(job, cell, &err);
+    int rc = decode(job, cell, &rect, &err);
     pthread_mutex_lock(&cells->lock);
     if (rc < 0) {
         cell->state = CELL_EMPTY;
@@ -275,7 +210,6 @@ static int decode_into(struct job *job, struct cell *cell, const struct piece *p
             cells->failed = true;
         }
     } else {
-        struct pb_rect rect = cell_rect(&cells->options, cell->col, cell->row);
         cells->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
         cell->state = CELL_READY;
     }
@@ -284,7 +218,7 @@ static int decode_into(struct job *job, struct cell *cell, const struct piece *p
 }
 
 /* One piece, if that is possible now: 1 = done, 0 = later, or the failure of this read's decode. */
-static int take_piece(struct job *job, const struct piece *piece)
+static int take_piece(struct job *job, const struct pb_cell_piece *piece)
 {
     struct pb_cells *cells = job->cells;
     struct cell *cell = find(cells, piece);
@@ -292,51 +226,54 @@ static int take_piece(struct job *job, const struct piece *piece)
         return 0;
     if (cell == NULL) {
         cell = find_free(cells);
-        if (cell == NULL)
-            return 0;
-        int rc = decode_into(job, cell, piece);
-        if (rc < 0)
+        int rc = cell != NULL ? decode_into(job, cell, piece) : 0;
+        if (cell == NULL || rc < 0)
             return rc;
     }
     copy_from(job, cell, piece);
     return 1;
 }
 
-/* Pieces first to first + n - 1, n <= CHUNK_MAX. */
+/* Takes what can be taken of pieces first to first + n - 1 and marks it in `done`. Returns how
+ * many, or why this read has to end. */
+static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, struct pb_err *err)
+{
+    int taken = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i / 64] >> i % 64 & 1)
+            continue;
+        int rc = standing(job->cells, err);
+        if (rc < 0)
+            return rc;
+        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
+        rc = take_piece(job, &piece);
+        if (rc < 0)
+            return standing(job->cells, err);
+        taken += rc;
+        done[i / 64] |= (uint64_t)rc << i % 64;
+    }
+    return taken;
+}
+
 static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
 {
-    struct pb_cells *cells = job->cells;
     uint64_t done[CHUNK_MAX / 64] = {0};
-    uint32_t left = n;
     for (uint32_t i = 0; i < n; i++) {
-        struct piece piece = piece_of(job, first + i);
-        struct cell *cell = find(cells, &piece);
+        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
+        struct cell *cell = find(job->cells, &piece);
         if (cell != NULL)
-            cell->used = ++cells->clock;
+            cell->used = ++job->cells->clock;
     }
-    for (;;) {
-        uint32_t before = left;
-        for (uint32_t i = 0; i < n; i++) {
-            if (done[i / 64] >> i % 64 & 1)
-                continue;
-            int rc = standing(cells, err);
-            if (rc < 0)
-                return rc;
-            struct piece piece = piece_of(job, first + i);
-            rc = take_piece(job, &piece);
-            if (rc < 0)
-                return standing(cells, err);
-            if (rc > 0) {
-                done[i / 64] |= UINT64_C(1) << i % 64;
-                left--;
-            }
-        }
-        if (left == 0)
-            return 0;
-        /* A sweep that did something let go of the lock: look again before parking. */
-        if (left == before)
+    for (uint32_t left = n; left > 0;) {
+        int taken = sweep(job, first, n, done, err);
+        if (taken < 0)
+            return taken;
+        left -= (uint32_t)taken;
+        /* A sweep that took something let go of the lock: look again before parking. */
+        if (taken == 0)
             park(job);
     }
+    return 0;
 }
 
 int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
@@ -344,8 +281,8 @@ int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct
 {
     struct job job = {
         .cells = cells, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
-    find_pieces(&job);
-    uint32_t n = (uint32_t)job.cols * (uint32_t)job.rows;
+    job.pieces = pb_cell_pieces_of(&cells->options.shape, rect);
+    uint32_t n = (uint32_t)job.pieces.cols * (uint32_t)job.pieces.rows;
     int rc = 0;
     pthread_mutex_lock(&cells->lock);
     for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)
@@ -365,7 +302,8 @@ int pb_cells_create(const struct pb_cells_options *options, struct pb_err *err,
     cells->options = *options;
     if (options->decode == NULL)
         cells->options.decode = pb_raster_read;
-    cells->plane_bytes = align_up(plane_px(options) * pb_type_bytes(options->type));
+    cells->plane_bytes =
+        align_up((size_t)pb_cell_px_max(&options->shape) * pb_type_bytes(options->type));
     cells->cell_bytes = (size_t)pb_cells_cell_bytes(options);
     void *memory = NULL;
     int rc = pb_mem_alloc(PB_MEM_HOST, cells->cell_bytes * options->count, err, &memory);
@@ -400,11 +338,10 @@ void pb_cells_abort(struct pb_cells *cells)
     pthread_mutex_unlock(&cells->lock);
 }
 
-uint64_t pb_cells_decoded_px(const struct pb_cells *cells)
+uint64_t pb_cells_decoded_px(struct pb_cells *cells)
 {
-    struct pb_cells *unlocked = (struct pb_cells *)(uintptr_t)cells;
-    pthread_mutex_lock(&unlocked->lock);
+    pthread_mutex_lock(&cells->lock);
     uint64_t px = cells->decoded_px;
-    pthread_mutex_unlock(&unlocked->lock);
+    pthread_mutex_unlock(&cells->lock);
     return px;
 }

@@ -8,6 +8,7 @@
  * pb_cells_create. */
 #include "config/err.h"
 #include "kernels/view.h"
+#include "pipeline/cell_shape.h"
 #include "pipeline/raster.h"
 
 #include <stdbool.h>
@@ -15,15 +16,7 @@
 
 struct pb_cells;
 
-/* The grid: cell (col, row) holds the pixels from col * w to (col + 1) * w, and `overlap` pixels
- * more to the left and to the right, by rows from row * h to (row + 1) * h, inside the image. */
-struct pb_cell_shape {
-    int32_t w, h;
-    int32_t overlap;
-};
-
 struct pb_cells_options {
-    int32_t image_w, image_h;
     struct pb_cell_shape shape;
     uint32_t count; /* cells in memory, at least 1 */
     const int32_t *bands;
@@ -60,5 +53,5 @@ int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct
 void pb_cells_abort(struct pb_cells *cells); /* NULL is fine. Thread: any */
 /* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread: any
  */
-uint64_t pb_cells_decoded_px(const struct pb_cells *cells);
+uint64_t pb_cells_decoded_px(struct pb_cells *cells);
 #endif

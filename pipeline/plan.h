@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "config/err.h"
 #include "kernels/chain.h"
-#include "pipeline/cells.h"
+#include "pipeline/cell_shape.h"
 #include "pipeline/product.h"
 #include "pipeline/raster.h"
 #include "pipeline/tile.h"

@@ -86,7 +86,7 @@ static int32_t whole_blocks(int32_t block, int32_t wanted)
 static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb_raster_info *info,
                                      uint32_t growth)
 {
-    struct pb_cell_shape s = {0};
+    struct pb_cell_shape s = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
     if (!striped(info)) {
         s.w = whole_blocks(info->block_w, CELL_PX);
         s.h = whole_blocks(info->block_h, CELL_PX);
@@ -159,8 +159,6 @@ static void count_z(struct pb_plan *plan)
 struct pb_cells_options pb_plan_cells_options(const struct pb_plan *plan)
 {
     return (struct pb_cells_options){
-        .image_w = plan->grid.image_w,
-        .image_h = plan->grid.image_h,
         .shape = plan->cell,
         .count = plan->cell_count,
         .bands = plan->bands,

@@ -66,9 +66,7 @@ static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const i
 
 static struct pb_cells *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
 {
-    struct pb_cells_options o = {.image_w = W,
-                                 .image_h = H,
-                                 .shape = {w, h, overlap},
+    struct pb_cells_options o = {.shape = {W, H, w, h, overlap},
                                  .count = count,
                                  .bands = bands,
                                  .n_bands = BANDS,
@@ -384,9 +382,7 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
     ck_assert_int_eq(pb_raster_open(path, &limits, &err, &mine), 0);
     const struct pb_raster_info *info = pb_raster_info(direct);
     const int32_t two[2] = {info->n_bands, 1};
-    struct pb_cells_options o = {.image_w = info->width,
-                                 .image_h = info->height,
-                                 .shape = {cell_w, cell_h, overlap},
+    struct pb_cells_options o = {.shape = {info->width, info->height, cell_w, cell_h, overlap},
                                  .count = 5,
                                  .bands = two,
                                  .n_bands = 2,
