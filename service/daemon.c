@@ -7,6 +7,7 @@
  * clients see it happen. */
 #include "service/daemon.h"
 
+#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/log.h"
 #include "service/methods.h"
@@ -190,12 +191,6 @@ static void on_signal(uv_signal_t *handle, int number)
     pb_runner_drain(daemon->methods.runner, on_drained, daemon);
 }
 
-static int remove_leftover(void *user, struct pb_job *job)
-{
-    pb_dirs_remove_leftover(user, job->scene);
-    return 0;
-}
-
 static int open_store(struct daemon *daemon, struct pb_err *err)
 {
     char moved[PB_FILES_PATH_BYTES];
@@ -205,11 +200,9 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
                "the job store was damaged and lies at %s now; a new one was started. Inputs in "
                "work/ are taken up again; the list of old jobs is lost",
                moved);
-    rc = rc ? rc
-            : pb_job_store_list(daemon->store, PB_JOB_MASK(PB_JOB_RUNNING), -1, remove_leftover,
-                                &daemon->dirs, err);
     if (rc != 0)
         return rc;
+    (void)pb_publish_sweep(daemon->dirs.products);
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,21 +106,4 @@ int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
     }
     *out_fd = fd;
     return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene)
-{
-    char name[300], path[PB_FILES_PATH_BYTES];
-    (void)snprintf(name, sizeof name, ".%s.tmp", scene);
-    if (scene[0] != '\0' && strchr(scene, '/') == NULL &&
-        pb_files_join(path, dirs->products, name) == 0)
-        (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }

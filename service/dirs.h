@@ -20,6 +20,4 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
 /* Creates the state directory and takes its lock (held until the returned descriptor is closed), so
  * that no second service works on the same jobs. */
 int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd);
-/* Removes products/.<scene>.tmp, which a worker that was killed left behind. */
-void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene);
 #endif

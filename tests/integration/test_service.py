@@ -146,7 +146,7 @@ class Failure(Service):
         self.assertEqual((record["code"], record["job"], record["attempts"]), ("input.truncated", job["id"], 1))
         self.assertEqual(job["input"], str(d.root / "quarantine/bad.tif"))
         self.assertEqual(d.files("work"), ["done", "done/good.tif"])
-        self.assertNotIn(".bad.tmp", d.files("products"))
+        self.assertNotIn(".bad.77-0.tmp", d.files("products"))
 
     def test_a_crash_is_tried_once_more_and_then_fails(self):
         d = self.daemon()
@@ -156,7 +156,7 @@ class Failure(Service):
         self.assertEqual((job["error"]["code"], job["attempts"]), ("job.crashed", 2))
         self.assertIn("signal 11", job["error"]["message"])
         self.assertEqual(d.wait_job("once.tif", "successful")["attempts"], 2)
-        self.assertNotIn(".bomb.tmp", d.files("products"))
+        self.assertNotIn(".bomb.77-0.tmp", d.files("products"))
 
     def test_a_worker_that_talks_nonsense_or_leaves_counts_as_crashed(self):
         d = self.daemon(stall="20s")
@@ -235,12 +235,12 @@ class Restart(Service):
         workers = d.workers()
         d.stop(signal.SIGKILL)
         wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
-        self.assertIn(".a.tmp", d.files("products"))
+        self.assertIn(".a.77-0.tmp", d.files("products"))
         d.start()
         self.assertEqual(d.call("job.get", id=done["id"])["status"], "successful")
         self.assertEqual(d.wait_job("a.tif", "successful")["attempts"], 2)
         d.wait_job("b.tif", "successful")
-        self.assertNotIn(".a.tmp", d.files("products"))
+        self.assertNotIn(".a.77-0.tmp", d.files("products"))
 
     def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
         d = self.daemon()
