@@ -283,8 +283,10 @@ int pb_cog_writer_finish(struct pb_cog_writer *writer, const char *path,
         goto out;
     summary.bytes = pb_tiff_layout_total(layout);
     rc = pb_file_out_create(path, summary.bytes, err, &file);
-    if (rc == 0)
+    if (rc == 0) {
+        pb_file_out_watch(file, writer->options.progress);
         rc = pb_tiff_write(layout, writer->spool, file, err);
+    }
     if (rc == 0)
         rc = pb_file_out_finish(file, err, summary.sha256);
     if (rc == 0)

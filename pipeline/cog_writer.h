@@ -16,6 +16,8 @@
 
 struct pb_cog_writer;
 
+struct pb_file_progress;
+
 struct pb_cog_options {
     const struct pb_grid *grid;
     enum pb_order order;
@@ -30,6 +32,7 @@ struct pb_cog_options {
     enum pb_overviews overviews;
     bool has_nodata; /* integers must have one; floats without one take NaN */
     double nodata;
+    struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
     bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
 };
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct exec_cpu {
     struct pb_stream *stream;
@@ -65,24 +66,35 @@ static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct w
     return rc;
 }
 
+/* One tile from channel to channel; 0, or the negative errno that ends this thread. *err is filled
+ * when it was this thread's fault. */
+static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
+{
+    struct wic_slot in, out;
+    int rc = wic_wait(s->in, WIC_FOREVER, &in);
+    rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &out);
+    if (rc != 0)
+        return rc;
+    if (compute_tile(s, &in, &out, scratch) < 0)
+        return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its plan; please report the input",
+                       ((struct pb_slot_tile *)in.user)->tile);
+    rc = wic_release(s->in, &in);
+    return rc ? rc : wic_publish(s->out, &out, out.bytes);
+}
+
 static void exec_run(void *exec, uint32_t thread)
 {
     struct exec_cpu *e = exec;
-    struct pb_stream *s = e->stream;
     void *scratch = e->scratch + e->scratch_bytes * thread;
-    struct wic_slot in, out;
-    while (wic_wait(s->in, WIC_FOREVER, &in) == 0 && wic_acquire(s->out, WIC_FOREVER, &out) == 0) {
-        struct pb_err err = {0};
-        if (compute_tile(s, &in, &out, scratch) < 0) {
-            (void)pb_fail(&err, PB_E_SYSTEM,
-                          "tile %u does not fit its plan; please report the input",
-                          ((struct pb_slot_tile *)in.user)->tile);
-            pb_stream_fail(s, &err);
-            return;
-        }
-        (void)wic_release(s->in, &in);
-        (void)wic_publish(s->out, &out, out.bytes);
-    }
+    struct pb_err err = {0};
+    int rc;
+    while ((rc = exec_tile(e->stream, scratch, &err)) == 0)
+        ;
+    if (rc == -EPIPE || rc == -ECANCELED)
+        return;
+    /* A ticket that is never handed on would park the writers for ever. */
+    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
+    pb_stream_fail(e->stream, &err);
 }
 
 const struct pb_exec_type pb_exec_cpu = {"cpu", exec_create, exec_run, exec_threads, exec_destroy};

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHECK(err, call, what)                                                                     \
     do {                                                                                           \
@@ -207,27 +208,33 @@ static int feed(struct exec_cuda *e, struct pb_err *err)
         atomic_fetch_add(&s->compute.busy_ns, pb_now_ns() - start);
         rc = wic_publish(e->flights, &slot, 0);
         if (rc < 0)
-            return rc;
+            break;
     }
-    return rc == -EPIPE ? 0 : rc;
+    return rc;
 }
 
 static int finish(struct exec_cuda *e, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
-    while (wic_wait(e->flights, WIC_FOREVER, &slot) == 0) {
+    int rc;
+    while ((rc = wic_wait(e->flights, WIC_FOREVER, &slot)) == 0) {
         struct flight f = *(struct flight *)slot.user;
         struct lane *lane = &e->lanes[slot.index];
         CHECK(err, cudaEventSynchronize(lane->copied), "copying a tile in");
-        (void)wic_release(s->in, &f.in);
+        rc = wic_release(s->in, &f.in);
+        if (rc < 0)
+            break;
         CHECK(err, cudaEventSynchronize(lane->finished), "computing a tile");
         atomic_fetch_add(&s->compute.tiles, 1);
         atomic_fetch_add(&s->compute.bytes, f.out.bytes);
-        (void)wic_publish(s->out, &f.out, f.out.bytes);
-        (void)wic_release(e->flights, &slot);
+        rc = wic_publish(s->out, &f.out, f.out.bytes);
+        if (rc == 0)
+            rc = wic_release(e->flights, &slot);
+        if (rc < 0)
+            break;
     }
-    return 0;
+    return rc;
 }
 
 static void exec_run(void *exec, uint32_t thread)
@@ -237,12 +244,16 @@ static void exec_run(void *exec, uint32_t thread)
     int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
     if (rc == 0)
         rc = thread == 0 ? feed(e, &err) : finish(e, &err);
-    if (rc < 0 && err.code != PB_OK)
-        pb_stream_fail(e->stream, &err);
-    if (thread == 0 && rc == 0)
+    if (rc == -EPIPE) { /* drained: the finisher goes on with what is in flight */
         wic_close(e->flights);
-    else if (rc < 0)
-        wic_abort(e->flights);
+        return;
+    }
+    if (rc != -ECANCELED)
+        (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s",
+                      strerror(-rc));
+    if (err.code != PB_OK)
+        pb_stream_fail(e->stream, &err);
+    wic_abort(e->flights); /* wakes the other thread of the two */
 }
 
 const struct pb_exec_type pb_exec_cuda = {"cuda", exec_create, exec_run, exec_threads,

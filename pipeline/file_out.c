@@ -3,6 +3,7 @@
 #include "pipeline/file_out.h"
 #include "pipeline/product.h"
 #include "pipeline/sha256.h"
+#include "pipeline/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@ struct pb_file_out {
     const char *path;
     int fd;       /* -1 once closed */
     bool regular; /* only such a file is removed after a failure: never a device */
+    struct pb_file_progress *progress;
     struct pb_sha256 *sum;
     char *buffer; /* two halves: one is filled and hashed while the other is written */
     unsigned half;
@@ -106,6 +108,23 @@ out:
     return rc;
 }
 
+void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progress)
+{
+    file->progress = progress;
+}
+
+/* The filled half goes into the checksum and the count; fails when nobody wants it any more. */
+static int account(struct pb_file_out *file, struct pb_err *err)
+{
+    struct pb_file_progress *progress = file->progress;
+    if (progress != NULL && atomic_load(&progress->stop))
+        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
+    pb_sha256_add(file->sum, file->buffer + file->half * HALF_BYTES, file->held);
+    if (progress != NULL)
+        atomic_fetch_add(&progress->bytes, file->held);
+    return 0;
+}
+
 /* Waits until the writing side is idle; its error, 0 = none. */
 static int wait_idle(struct pb_file_out *file)
 {
@@ -134,9 +153,11 @@ static void stop_writing(struct pb_file_out *file)
 static int hand_over(struct pb_file_out *file, struct pb_err *err)
 {
     const char *from = file->buffer + file->half * HALF_BYTES;
-    pb_sha256_add(file->sum, from, file->held);
+    int rc = account(file, err);
+    if (rc != 0)
+        return rc;
     if (!file->threaded)
-        file->threaded = pthread_create(&file->thread, NULL, write_side, file) == 0;
+        file->threaded = pb_thread_start(&file->thread, write_side, file) == 0;
     int error = file->threaded ? wait_idle(file) : write_all(file->fd, from, file->held);
     if (error != 0)
         return pb_product_io_fail(err, error, "cannot write", file->path);
@@ -157,7 +178,9 @@ static int hand_over(struct pb_file_out *file, struct pb_err *err)
 static int flush(struct pb_file_out *file, struct pb_err *err)
 {
     const char *from = file->buffer + file->half * HALF_BYTES;
-    pb_sha256_add(file->sum, from, file->held);
+    int rc = account(file, err);
+    if (rc != 0)
+        return rc;
     int error = wait_idle(file);
     if (error == 0)
         error = write_all(file->fd, from, file->held);

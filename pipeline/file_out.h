@@ -7,10 +7,17 @@
  * it can only be destroyed. One thread calls. */
 #include "config/err.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct pb_file_out;
+
+/* How far the files of a run are, for whoever watches, and a way to end them. */
+struct pb_file_progress {
+    _Atomic uint64_t bytes; /* on their way to the disk; counted by all files that are watched */
+    atomic_bool stop;       /* set by anybody: writing fails with job.dismissed at its next part */
+};
 
 /* Bytes it holds (the buffer). */
 #define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)
@@ -20,6 +27,8 @@ struct pb_file_out;
  */
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file);
+/* progress: borrowed until destroy; NULL = none. Right after create. */
+void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progress);
 int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err);
 /* Room for up to *out_bytes > 0 bytes inside the buffer; what was filled in is added by commit. */
 int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,

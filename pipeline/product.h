@@ -8,6 +8,7 @@
  * size. */
 #include "config/config.h"
 #include "config/err.h"
+#include "pipeline/file_out.h"
 #include "pipeline/raster.h"
 #include "pipeline/tile.h"
 
@@ -28,7 +29,8 @@ struct pb_product_env {
     uint32_t workers;         /* tile() is called with worker < workers */
     const char *scene;        /* base name of the products */
     const char *input;        /* path of the scene */
-    const char *directory;    /* where files are written (temporary, published by one rename) */
+    struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
+    const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes in struct pb_tile_done */
     size_t n_bands;
     size_t n_default;     /* a product that names no bands takes the first n_default; 0 = all */

@@ -8,9 +8,15 @@
  * the temporary directory tells leftovers of dead processes from live ones. */
 #include "config/err.h"
 
+#include <stddef.h>
+
 struct pb_publish;
 
-/* Creates products (with parents) and the temporary directory. Strings are copied. */
+/* What the products of a file are called: its base name without the suffix, and never hidden. Cut
+ * to bytes. */
+void pb_publish_scene(const char *path, char *out, size_t bytes);
+/* Creates products (with parents) and the temporary directory. Strings are copied. A scene without
+ * a name, with a leading dot or with a slash is refused: it would hide, or land elsewhere. */
 int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
                     struct pb_publish **out_publish);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
@@ -19,9 +25,7 @@ const char *pb_publish_directory(const struct pb_publish *publish); /* where to 
 int pb_publish_commit(struct pb_publish *publish, struct pb_err *err, char *out_path);
 /* Removes what was not committed. NULL is fine. */
 void pb_publish_close(struct pb_publish *publish);
-/* Removes temporary directories below products whose process is gone: those of one scene, or all
- * with NULL. Returns how many. pb_publish_open does it for its scene. */
-int pb_publish_sweep(const char *products, const char *scene);
-/* mkdir -p. 0 or the negative errno. */
-int pb_publish_make_path(const char *path);
+/* Removes temporary directories below products whose process is gone. Returns how many.
+ * pb_publish_open does it too. */
+int pb_publish_sweep(const char *products);
 #endif

@@ -570,6 +570,11 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
         return pb_fail_at(err, PB_E_SYSTEM, raster->path, 0, 0,
                           "a window outside the image was asked for (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
+    /* The caller planned with the file as it was when somebody else opened it. */
+    if (row_bytes < (size_t)rect->w * (size_t)types[info->type].bytes)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
+                          "its pixels are %s now; the file was replaced by another one",
+                          pb_type_name(info->type));
     for (size_t i = 0; i < n_bands; i++) {
         if (bands[i] < 1 || bands[i] > info->n_bands)
             return pb_fail_at(err, PB_E_PIPELINE_BAND, raster->path, 0, 0,

@@ -12,13 +12,17 @@
 #include "pipeline/stream.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Which calls have been made. */
+enum state { MADE, STARTED, COMPUTED, PUBLISHED };
+
 struct pb_run {
     struct pb_run_options options;
-    char scene[200];
+    char scene[NAME_MAX + 1];
     char device[64];
     struct pb_raster *raster;
     struct pb_plan *plan;
@@ -35,37 +39,33 @@ struct pb_run {
     void *exec;
     struct pb_run_threads threads;
 
+    enum state state;              /* of the calls; the caller's thread only */
+    struct pb_file_progress files; /* of the products being written */
     _Atomic int stage;
     _Atomic uint64_t started_ns, ended_ns;
-    atomic_bool aborted;
     bool cache_reserved;
 };
 
-/* --- making
- * ------------------------------------------------------------------------------------------- */
+/* --- making ---------------------------------------------------------------------------------*/
 
-static void name_scene(struct pb_run *run)
+static int choose_device(const struct pb_compute_config *compute, int32_t *out_index, char name[64],
+                         char why[200], struct pb_err *err)
 {
-    const char *given = run->options.scene;
-    const char *base = strrchr(run->options.input, '/');
-    base = base ? base + 1 : run->options.input;
-    (void)snprintf(run->scene, sizeof run->scene, "%s", given ? given : base);
-    char *dot = strrchr(run->scene, '.');
-    if (given == NULL && dot != NULL && dot != run->scene)
-        *dot = '\0';
+    int rc = pb_device_choose(compute, out_index, why, err);
+    if (rc == 0 && *out_index >= 0)
+        (void)snprintf(name, 64, "cuda:%d", *out_index);
+    else if (rc == 0)
+        (void)snprintf(name, 64, "cpu");
+    return rc;
 }
 
 static int make_plan(struct pb_run *run, struct pb_err *err)
 {
     int32_t device = -1;
     char why[200];
-    int rc = pb_device_choose(&run->options.config->compute, &device, why, err);
+    int rc = choose_device(&run->options.config->compute, &device, run->device, why, err);
     if (rc < 0)
         return rc;
-    if (device >= 0)
-        (void)snprintf(run->device, sizeof run->device, "cuda:%d", device);
-    else
-        (void)snprintf(run->device, sizeof run->device, "cpu");
 #ifdef PB_HAVE_CUDA
     run->exec_type = device >= 0 ? &pb_exec_cuda : &pb_exec_cpu;
 #else
@@ -81,6 +81,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.scene = run->scene;
     run->env.input = run->options.input;
     run->env.device = run->device;
+    run->env.progress = &run->files;
     pb_raster_cache_reserve((int64_t)run->plan->cache_bytes);
     run->cache_reserved = true;
     return 0;
@@ -159,7 +160,11 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     run->options = *options;
     pthread_mutex_init(&run->stream.lock, NULL);
-    name_scene(run);
+    pb_run_threads_init(&run->threads);
+    if (options->scene != NULL)
+        (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);
+    else
+        pb_publish_scene(options->input, run->scene, sizeof run->scene);
     pb_raster_init();
     int rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
     if (rc == 0)
@@ -176,18 +181,47 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     return 0;
 }
 
-/* --- running
- * ------------------------------------------------------------------------------------------ */
+/* --- running --------------------------------------------------------------------------------*/
+
+static int out_of_order(struct pb_err *err, const char *call)
+{
+    return pb_fail(err, PB_E_SYSTEM, "pb_run_%s was called out of order; please report it", call);
+}
 
 int pb_run_start(struct pb_run *run, struct pb_err *err)
 {
+    struct pb_err why = {0};
+    if (run->state != MADE)
+        return out_of_order(err, "start");
+    run->state = STARTED;
     atomic_store(&run->started_ns, pb_now_ns());
     atomic_store(&run->stage, PB_STAGE_COMPUTE);
-    return pb_run_threads_start(&run->threads, &run->stream, run->exec_type, run->exec, err);
+    int rc = pb_run_threads_start(&run->threads, &run->stream, run->exec_type, run->exec, &why);
+    if (rc == 0)
+        return 0;
+    pb_stream_fail(&run->stream, &why); /* what a wait would say */
+    if (err != NULL && err->code == PB_OK)
+        *err = why;
+    return rc;
+}
+
+/* Nothing failed, but is everything there? A stage that ended early for a reason nobody thought of
+ * must not publish half a scene. */
+static int check_complete(struct pb_run *run, struct pb_err *err)
+{
+    uint64_t done = atomic_load(&run->stream.write.tiles);
+    uint32_t total = pb_grid_count(&run->plan->grid);
+    if (done != total)
+        return pb_fail(err, PB_E_SYSTEM,
+                       "only %llu of %u tiles came through; please report the input",
+                       (unsigned long long)done, total);
+    return pb_raster_unchanged(run->raster, err);
 }
 
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
+    if (run->state != STARTED && run->state != COMPUTED)
+        return out_of_order(err, "wait");
     int rc = pb_run_threads_join(&run->threads, timeout_ms);
     if (rc < 0)
         return rc;
@@ -198,14 +232,17 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
             *err = run->stream.failure;
         return pb_code_errno(run->stream.failure.code);
     }
-    if (atomic_load(&run->aborted))
+    if (atomic_load(&run->files.stop))
         return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while computing");
-    return pb_raster_unchanged(run->raster, err);
+    rc = check_complete(run, err);
+    if (rc == 0)
+        run->state = COMPUTED;
+    return rc;
 }
 
 void pb_run_abort(struct pb_run *run)
 {
-    atomic_store(&run->aborted, true);
+    atomic_store(&run->files.stop, true);
     pb_stream_abort(&run->stream);
 }
 
@@ -239,12 +276,10 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
 }
 
-int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
+static int finish_products(struct pb_run *run, struct pb_err *err)
 {
     struct pb_stream *s = &run->stream;
-    uint64_t start = pb_now_ns();
     int rc = 0;
-    atomic_store(&run->stage, PB_STAGE_PUBLISH);
     /* STAC items speak of the other products: they come last. */
     for (int last = 0; last <= 1 && rc == 0; last++)
         for (size_t i = 0; i < s->n_products && rc == 0; i++) {
@@ -255,7 +290,18 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
             if (rc == 0)
                 run->n_results++;
         }
-    if (rc == 0 && atomic_load(&run->aborted))
+    return rc;
+}
+
+int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
+{
+    uint64_t start = pb_now_ns();
+    if (run->state != COMPUTED)
+        return out_of_order(err, "publish");
+    run->state = PUBLISHED; /* once, also when it fails */
+    atomic_store(&run->stage, PB_STAGE_PUBLISH);
+    int rc = finish_products(run, err);
+    if (rc == 0 && atomic_load(&run->files.stop))
         rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
     if (rc == 0)
         rc = pb_raster_unchanged(run->raster, err);
@@ -279,7 +325,7 @@ void pb_run_progress(struct pb_run *run, struct pb_run_progress *out)
         .tiles_done = (uint32_t)atomic_load(&run->stream.write.tiles),
         .tiles_total = pb_grid_count(&run->plan->grid),
         .bytes_read = atomic_load(&run->stream.read.bytes),
-        .bytes_written = atomic_load(&run->stream.write.bytes),
+        .bytes_written = atomic_load(&run->files.bytes),
         .elapsed_ms = started ? (int64_t)((pb_now_ns() - started) / 1000000) : 0,
     };
 }
@@ -291,6 +337,7 @@ void pb_run_destroy(struct pb_run *run)
     if (run->stream.window != NULL)
         pb_run_abort(run);
     (void)pb_run_threads_join(&run->threads, -1);
+    pb_run_threads_fini(&run->threads);
     if (run->exec != NULL)
         run->exec_type->destroy(run->exec);
     pb_window_destroy(run->stream.window);
@@ -327,14 +374,7 @@ int pb_run_device(const struct pb_compute_config *compute, char device[64], char
                   struct pb_err *err)
 {
     int32_t index = -1;
-    int rc = pb_device_choose(compute, &index, why, err);
-    if (rc < 0)
-        return rc;
-    if (index >= 0)
-        (void)snprintf(device, 64, "cuda:%d", index);
-    else
-        (void)snprintf(device, 64, "cpu");
-    return 0;
+    return choose_device(compute, &index, device, why, err);
 }
 
 int pb_run_explain(const struct pb_run *run, char *text, size_t bytes)

@@ -25,7 +25,7 @@ struct pb_run_options {
     const char *input;    /* path of the scene; borrowed until destroy */
     const char *products; /* directory that gets <scene>/, created when missing; NULL = the run is
                              only there to be explained: no file is touched, no tile allocated */
-    const char *scene;    /* NULL = base name of input without its suffix */
+    const char *scene;    /* NULL = base name of input without its suffix; copied */
 };
 
 enum pb_stage { PB_STAGE_PLAN, PB_STAGE_COMPUTE, PB_STAGE_PUBLISH, PB_STAGE_DONE };
@@ -34,7 +34,7 @@ struct pb_run_progress {
     enum pb_stage stage;
     uint32_t tiles_done, tiles_total;
     uint64_t bytes_read;    /* decoded bytes of pixels that entered the pipeline */
-    uint64_t bytes_written; /* compressed bytes of products */
+    uint64_t bytes_written; /* of product files, which are written while publishing */
     int64_t elapsed_ms;     /* since start */
 };
 
@@ -67,9 +67,10 @@ struct pb_run_result {
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,
                   struct pb_run **out_run);
 int pb_run_start(struct pb_run *run, struct pb_err *err);
-/* 0 when all tiles are through; -ETIMEDOUT; else the first failure, with *err filled. timeout_ms <
- * 0 = no limit. */
+/* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
+ * *err filled. timeout_ms < 0 = no limit. */
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
+/* After a wait that returned 0, and once. The result is valid until destroy. */
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
 void pb_run_abort(struct pb_run *run);
 /* A snapshot. Thread: any, between create and destroy. */

@@ -7,6 +7,7 @@
  * clients see it happen. */
 #include "service/daemon.h"
 
+#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/log.h"
 #include "service/methods.h"
@@ -206,7 +207,7 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
                moved);
     if (rc != 0)
         return rc;
-    pb_dirs_remove_leftover(&daemon->dirs, NULL);
+    (void)pb_publish_sweep(daemon->dirs.products);
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");

@@ -3,8 +3,6 @@
 #include "service/dirs.h"
 #include "service/clock.h"
 
-#include "pipeline/publish.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -114,10 +112,4 @@ int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
     }
     *out_fd = fd;
     return 0;
-}
-
-void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene)
-{
-    if (scene == NULL || scene[0] != '\0')
-        (void)pb_publish_sweep(dirs->products, scene);
 }

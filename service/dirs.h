@@ -17,10 +17,9 @@ struct pb_dirs {
 /* Creates what is missing and checks everything; the first error names directory and remedy. */
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
+
 #define PB_DIRS_PATIENCE_MS 1000 /* see pb_clock_retry */
 /* Creates the state directory and takes its lock (held until the returned descriptor is closed), so
  * that no second service works on the same jobs. */
 int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd);
-/* Removes the unfinished products that a killed worker left behind: of a scene, or all (NULL). */
-void pb_dirs_remove_leftover(const struct pb_dirs *dirs, const char *scene);
 #endif

@@ -7,6 +7,7 @@
 #include "service/dispose.h"
 
 #include "config/json_writer.h"
+#include "pipeline/path.h"
 #include "service/clock.h"
 
 #include <errno.h>
@@ -164,6 +165,6 @@ int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb
     if (mkdir(claim, 0755) != 0 && errno != EEXIST)
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
     int rc = pb_files_move(job->input, claim, job->name, moved, err);
-    (void)pb_files_sync_directory(dirs->work);
+    (void)pb_path_sync(dirs->work);
     return rc ? rc : pb_job_set(&job->input, moved);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/files.h"
 
+#include "pipeline/path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,17 +68,6 @@ int pb_files_make_directory(const char *path, const char *what, struct pb_err *e
     }
 }
 
-int pb_files_sync_directory(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int rc = fsync(fd) == 0 ? 0 : -errno;
-    (void)close(fd);
-    /* Some filesystems cannot sync directories; their renames are as durable as they get. */
-    return rc == -EINVAL || rc == -ENOTSUP ? 0 : rc;
-}
-
 static void parent_of(const char *path, char out[PB_FILES_PATH_BYTES])
 {
     (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", path);
@@ -100,8 +91,8 @@ int pb_files_move(const char *from, const char *directory, const char *name,
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", directory, numbered);
         if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
             parent_of(from, parent);
-            (void)pb_files_sync_directory(directory);
-            (void)pb_files_sync_directory(parent);
+            (void)pb_path_sync(directory);
+            (void)pb_path_sync(parent);
             (void)memcpy(out_path, to, sizeof to);
             return 0;
         }
@@ -138,7 +129,7 @@ int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_e
     if (rc == 0 && rename(temporary, path) != 0)
         rc = -errno;
     if (rc == 0)
-        return pb_files_sync_directory(parent);
+        return pb_path_sync(parent);
     (void)unlink(temporary);
     (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
     return rc;

@@ -17,7 +17,6 @@ const char *pb_files_base(const char *path); /* part after the last '/' */
 /* Creates a directory and its parents (mode 0755 less umask); one that is there must be one we may
  * write and search. what names it in messages ("inbox"). */
 int pb_files_make_directory(const char *path, const char *what, struct pb_err *err);
-int pb_files_sync_directory(const char *path);
 /* Moves a file into a directory of the same filesystem as name, or name.1, name.2, ... when taken;
  * never overwrites. Both directories are synced. out_path gets the new path. */
 int pb_files_move(const char *from, const char *directory, const char *name,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/intake.h"
 
+#include "pipeline/path.h"
 #include "service/clock.h"
 #include "service/dispose.h"
 #include "service/log.h"
@@ -100,9 +101,9 @@ int pb_intake_claim(const struct pb_intake *intake, const struct pb_settle_file 
     if (!is_what_settled(to, file))
         rc = -EAGAIN;
     if (rc == 0) {
-        (void)pb_files_sync_directory(claim);
-        (void)pb_files_sync_directory(intake->dirs->work);
-        (void)pb_files_sync_directory(intake->dirs->inbox);
+        (void)pb_path_sync(claim);
+        (void)pb_path_sync(intake->dirs->work);
+        (void)pb_path_sync(intake->dirs->inbox);
         rc = pb_job_set(&job.input, to);
     }
     if (rc == 0)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/job.h"
 
+#include "pipeline/publish.h"
 #include "service/clock.h"
 
 #include <errno.h>
@@ -85,16 +86,7 @@ bool pb_job_is_id(const char *text)
 
 void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES])
 {
-    (void)snprintf(out, PB_JOB_NAME_BYTES, "%s", name);
-    char *dot = strrchr(out, '.');
-    if (dot != NULL && dot != out)
-        *dot = '\0';
-    for (char *c = out; *c != '\0'; c++) {
-        if (*c == '/' || (c == out && *c == '.'))
-            *c = '_';
-    }
-    if (out[0] == '\0')
-        (void)snprintf(out, PB_JOB_NAME_BYTES, "scene");
+    pb_publish_scene(name, out, PB_JOB_NAME_BYTES);
 }
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to)

@@ -7,6 +7,7 @@
  * jobs.db.damaged-<time>, with its -wal, and a fresh one is started. */
 #include "service/job_store.h"
 
+#include "pipeline/path.h"
 #include "service/clock.h"
 #include "service/files.h"
 
@@ -190,7 +191,7 @@ int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[
                                 "the job store %s is damaged and cannot be moved aside: %s", path,
                                 strerror(errno));
     }
-    (void)pb_files_sync_directory(directory);
+    (void)pb_path_sync(directory);
     *out_store = store;
     return 0;
 }

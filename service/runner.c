@@ -7,6 +7,7 @@
  * A tick of 100 ms runs only while there is something to time. */
 #include "service/runner.h"
 
+#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/dispose.h"
 #include "service/log.h"
@@ -62,12 +63,13 @@ static void log_end(const struct pb_job *job)
                pb_job_status_name(job->status), job->error.code, job->error.message);
 }
 
-static void store(struct pb_runner *runner, const struct pb_job *job)
+static bool store(struct pb_runner *runner, const struct pb_job *job)
 {
     struct pb_err err = {0};
-    if (pb_job_store_update(runner->options.store, job, &err) != 0)
-        pb_log(PB_LOG_ERROR, "job %s: %s; a restart will show its last stored state", job->id,
-               err.msg);
+    if (pb_job_store_update(runner->options.store, job, &err) == 0)
+        return true;
+    pb_log(PB_LOG_ERROR, "job %s: %s; a restart will show its last stored state", job->id, err.msg);
+    return false;
 }
 
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
@@ -76,11 +78,14 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     if (status != PB_JOB_SUCCESSFUL)
-        pb_dirs_remove_leftover(runner->options.dirs, job->scene);
-    store(runner, job);
-    if (pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &err) == 0)
-        store(runner, job);
-    else
+        (void)pb_publish_sweep(runner->options.dirs->products);
+    /* An end that is not on disk did not happen: the input stays in work/ for the next start, which
+     * runs the job again. */
+    bool stored = store(runner, job);
+    if (stored &&
+        pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &err) == 0)
+        (void)store(runner, job);
+    else if (stored)
         pb_log(PB_LOG_ERROR, "job %s: %s; the next start tries again", job->id, err.msg);
     pb_metrics_finished(runner->options.metrics, job);
     log_end(job);
@@ -91,9 +96,9 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
 
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
 {
-    pb_dirs_remove_leftover(runner->options.dirs, job->scene);
+    (void)pb_publish_sweep(runner->options.dirs->products);
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    store(runner, job);
+    (void)store(runner, job);
     pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);
     runner->options.on_change(runner->options.user, job);
 }

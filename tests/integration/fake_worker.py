@@ -4,6 +4,7 @@
 """Stands in the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
 come when a test wants them. What it does with a job is the first word of the input file:
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | quiet_exit"""
+import fcntl
 import json
 import os
 import signal
@@ -32,6 +33,8 @@ def run(job):
     what = words[0]
     leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
     os.makedirs(leftover, exist_ok=True)
+    lock = os.open(leftover, os.O_RDONLY)  # as a real worker: what is locked is not swept
+    fcntl.flock(lock, fcntl.LOCK_EX)
     open(os.path.join(leftover, "half.tif"), "w").close()
     mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])
     if what == "crash" or (what == "crash_once" and not os.path.exists(mark)):
@@ -55,6 +58,7 @@ def run(job):
             if what == "stall" and cancelled.is_set():
                 break
     if what == "fail":
+        os.close(lock)
         say(event="failed", error={"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
         return
     seconds = float(words[1]) if what == "slow" else 0.05

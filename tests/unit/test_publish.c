@@ -5,6 +5,9 @@
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +83,7 @@ START_TEST(replaces_older_products_as_a_whole)
     }
     ck_assert_str_eq(get("scene/a"), "");
     ck_assert_str_eq(get("scene/b"), "x");
-    ck_assert_int_eq(pb_publish_sweep(root, NULL), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
 }
 END_TEST
 
@@ -108,15 +111,67 @@ START_TEST(sweeps_leftovers_of_the_dead_and_spares_the_living)
     ck_assert_int_eq(mkdir(dead, 0755), 0);
     ck_assert_int_eq(mkdir(other, 0755), 0);
     put(dead, "a", "x");
-    ck_assert_int_eq(pb_publish_sweep(root, "alive"), 0);
-    ck_assert_int_eq(pb_publish_sweep(root, "go"), 0);
-    ck_assert_int_eq(pb_publish_sweep(root, "gone"), 1);
-    ck_assert_int_eq(mkdir(dead, 0755), 0);
-    ck_assert_int_eq(pb_publish_sweep(root, NULL), 1);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
     ck_assert_int_ne(access(dead, F_OK), 0);
     ck_assert_int_eq(access(other, F_OK), 0);
     ck_assert_int_eq(access(pb_publish_directory(p), F_OK), 0);
     pb_publish_close(p);
+}
+END_TEST
+
+START_TEST(starts_although_a_dead_process_had_our_number)
+{
+    struct pb_publish *p;
+    struct pb_err err = {0};
+    char dead[128];
+    for (int i = 0; i < 8; i++) {
+        snprintf(dead, sizeof dead, "%s/.scene.%d-%d.tmp", root, (int)getpid(), i);
+        ck_assert_int_eq(mkdir(dead, 0755), 0);
+    }
+    ck_assert_msg(pb_publish_open(root, "scene", &err, &p) == 0, "%s", err.msg);
+    pb_publish_close(p);
+    ck_assert_int_eq(pb_publish_sweep(root), 0); /* open has done it */
+}
+END_TEST
+
+static atomic_bool enough;
+
+static void *sweep(void *arg)
+{
+    while (!atomic_load(&enough))
+        (void)pb_publish_sweep(arg);
+    return NULL;
+}
+
+START_TEST(a_sweep_takes_nothing_that_is_just_being_made)
+{
+    pthread_t sweeper[2];
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&sweeper[i], NULL, sweep, root), 0);
+    for (int i = 0; i < 300; i++) {
+        struct pb_publish *p;
+        struct pb_err err = {0};
+        char path[PATH_MAX];
+        ck_assert_msg(pb_publish_open(root, "scene", &err, &p) == 0, "%s", err.msg);
+        put(pb_publish_directory(p), "a", "x");
+        ck_assert_msg(pb_publish_commit(p, &err, path) == 0, "%s", err.msg);
+        pb_publish_close(p);
+    }
+    atomic_store(&enough, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(sweeper[i], NULL);
+}
+END_TEST
+
+START_TEST(refuses_names_that_hide_or_lead_elsewhere)
+{
+    static const char *const bad[] = {"", ".", "..", ".x", "a/b", ".x.tmp"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct pb_publish *p;
+        struct pb_err err = {0};
+        ck_assert_msg(pb_publish_open(root, bad[i], &err, &p) < 0, "'%s' was taken", bad[i]);
+        ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    }
 }
 END_TEST
 
@@ -137,10 +192,14 @@ int main(void)
     Suite *suite = suite_create("publish");
     TCase *tc = tcase_create("publish");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, shows_nothing_before_commit_and_everything_after);
     tcase_add_test(tc, replaces_older_products_as_a_whole);
     tcase_add_test(tc, removes_what_was_not_committed);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
+    tcase_add_test(tc, starts_although_a_dead_process_had_our_number);
+    tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
+    tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

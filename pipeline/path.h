@@ -1,0 +1,14 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PATH_H
+#define PB_PATH_H
+/* What is done to directories more than once. All return 0 or a negative errno. Thread: any. */
+
+/* mkdir -p. Directories that are made are on disk when it returns. */
+int pb_path_make(const char *path);
+/* Puts a directory's entries on disk. Filesystems that cannot do that count as done: their renames
+ * are as durable as they get. */
+int pb_path_sync(const char *path);
+/* Removes the path and what is below it, as far as it can; links are removed, not followed. */
+void pb_path_remove(const char *path);
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A run whose readers end early without a word: this program has its own pb_reader_run in place of
+ * reader.c. Nothing failed, but nothing came through either: it must not be published. */
+#include "run_fixture.h"
+
+#include "pipeline/stream.h"
+
+void pb_reader_run(struct pb_stream *stream)
+{
+    (void)stream;
+}
+
+START_TEST(tiles_that_never_came_fail_the_run)
+{
+    struct pb_err err = {0};
+    struct pb_run_result result;
+    struct pb_run *run = run_create();
+    ck_assert_int_eq(pb_run_start(run, &err), 0);
+    ck_assert_int_lt(pb_run_wait(run, -1, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.msg, "0 of 40 tiles"));
+    ck_assert_int_lt(pb_run_publish(run, NULL, &result), 0);
+    pb_run_destroy(run);
+    ck_assert_int_eq(entries(products), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("run holes");
+    TCase *tc = tcase_create("run holes");
+    tcase_add_checked_fixture(tc, run_setup, run_teardown);
+    tcase_add_test(tc, tiles_that_never_came_fail_the_run);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
