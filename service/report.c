@@ -15,9 +15,12 @@ void pb_report_products(struct pb_json *json, const struct pb_run_result *result
         (void)snprintf(checksum, sizeof checksum, "sha256:%s", p->sha256);
         pb_json_object(json, NULL);
         pb_json_string(json, "type", pb_product_kind_name(p->kind));
+        if (p->name != NULL)
+            pb_json_string(json, "name", p->name);
         pb_json_string(json, "path", path);
         pb_json_int(json, "bytes", (int64_t)p->bytes);
         pb_json_string(json, "checksum", checksum);
+        pb_json_string(json, "media_type", p->media_type);
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -34,7 +37,7 @@ void pb_report_stages(struct pb_json *json, const struct pb_run_report *report)
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
     pb_json_array(json, "stages");
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         const struct pb_stage_report *s = &report->stage[i];
         pb_json_object(json, NULL);
         pb_json_string(json, "stage", s->name);
