@@ -108,7 +108,10 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
         int32_t block_px;
         struct pb_grid grid = pyramid_grid(env->grid, &block_px);
         struct pb_pyramid_options options = pyramid_options(env, &grid, block_px, how.level, n);
-        bytes += pb_pyramid_bytes(&options);
+        uint64_t pyramid = pb_pyramid_bytes(&options);
+        if (pyramid == UINT64_MAX)
+            return UINT64_MAX;
+        bytes += pyramid;
     }
     return bytes;
 }

@@ -6,6 +6,7 @@ are in test_status_socket.py; whole runs with real pixels are elsewhere."""
 import json
 import os
 import signal
+import sqlite3
 import socket
 import subprocess
 import sys
@@ -266,6 +267,21 @@ class Restart(Service):
         self.assertEqual(d.wait_job("a.tif", "successful")["attempts"], 2)
         d.wait_job("b.tif", "successful")
         self.assertEqual(self.temporary(d), [])
+
+    def test_an_end_that_cannot_be_stored_leaves_the_input_for_the_next_start(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 1")
+        job = d.wait_job("x.tif", "running")
+        other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        wait_for(lambda: "a restart will show its last stored state" in d.log_text())
+        other.execute("ROLLBACK")
+        other.close()
+        self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
+        d.stop()
+        d.start()
+        self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
+        self.assertEqual(d.files("work"), ["done", "done/x.tif"])
 
     def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
         d = self.daemon()

@@ -190,7 +190,9 @@ START_TEST(an_input_replaced_by_one_with_wider_pixels_does_not_overflow_the_slot
     scene_write(other, 500, 300, 8);
     ck_assert_int_eq(rename(other, input), 0);
     ck_assert_int_eq(pb_run_start(run, &err), 0);
-    must_fail(run, pb_run_wait(run, -1, &err), &err, PB_E_INPUT_CHANGED);
+    int rc = pb_run_wait(run, -1, &err);
+    ck_assert_ptr_nonnull(strstr(err.msg, "float64")); /* said by the read, not by the last look */
+    must_fail(run, rc, &err, PB_E_INPUT_CHANGED);
 }
 END_TEST
 
