@@ -69,11 +69,13 @@ START_TEST(pixels_come_back)
         image.format = p->channels == 2 ? PNG_FORMAT_GA : PNG_FORMAT_RGBA;
         uint8_t *data = malloc(PNG_IMAGE_SIZE(image));
         ck_assert(png_image_finish_read(&image, NULL, data, 0, NULL));
-        const uint8_t *at = data;
-        for (uint32_t y = 0; y < p->h; y++)
-            for (uint32_t x = 0; x < p->w; x++)
-                for (int c = 0; c < p->channels; c++)
-                    ck_assert_uint_eq(*at++, pixel(p, x, y, c));
+        const size_t row_bytes = (size_t)p->w * (size_t)p->channels;
+        uint8_t *want = malloc(row_bytes);
+        for (uint32_t y = 0; y < p->h; y++) {
+            row((void *)(uintptr_t)p, y, want);
+            ck_assert_mem_eq(data + y * row_bytes, want, row_bytes);
+        }
+        free(want);
         free(data);
     }
     unlink(picture_path());
