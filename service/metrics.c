@@ -38,7 +38,7 @@ static void count_reason(struct pb_metrics *metrics, const char *code)
 static void count_stage(struct pb_metrics *metrics, const struct pb_json_value *stage)
 {
     int64_t busy_ms = 0, parked_ms = 0;
-    const char *name = pb_json_get_text(stage, "stage");
+    const char *name = pb_json_get_text(stage, "name");
     if (name == NULL)
         return;
     (void)pb_json_get_int(stage, "busy_ms", &busy_ms);

@@ -2,15 +2,60 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/result_json.h"
 
-#include "service/report.h"
-
 #include <stdio.h>
+
+static void print_product(struct pb_json *json, const char *directory,
+                          const struct pb_product_result *product)
+{
+    char path[4500], checksum[80];
+    (void)snprintf(path, sizeof path, "%s/%s", directory, product->file);
+    (void)snprintf(checksum, sizeof checksum, "sha256:%s", product->sha256);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "type", pb_product_kind_name(product->kind));
+    if (product->name != NULL)
+        pb_json_string(json, "name", product->name);
+    pb_json_string(json, "path", path);
+    pb_json_int(json, "bytes", (int64_t)product->bytes);
+    pb_json_string(json, "checksum", checksum);
+    pb_json_string(json, "media_type", product->media_type);
+    pb_json_end(json);
+}
+
+static void print_stage(struct pb_json *json, const struct pb_stage_report *stage)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", stage->name);
+    pb_json_int(json, "threads", stage->threads);
+    pb_json_int(json, "busy_ms", (int64_t)(stage->busy_ns / 1000000));
+    pb_json_int(json, "parked_ms", (int64_t)(stage->parked_ns / 1000000));
+    pb_json_int(json, "tiles", (int64_t)stage->tiles);
+    pb_json_int(json, "bytes", (int64_t)stage->bytes);
+    pb_json_end(json);
+}
 
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
+    const struct pb_run_report *report = &result->report;
     pb_json_string(json, "directory", result->directory);
-    pb_report_products(json, result);
-    pb_report_stages(json, &result->report);
+    pb_json_array(json, "products");
+    for (size_t i = 0; i < result->n_products; i++)
+        print_product(json, result->directory, &result->products[i]);
+    pb_json_end(json);
+    pb_json_object(json, "report");
+    pb_json_string(json, "device", report->device);
+    pb_json_string(json, "buffers", report->buffers);
+    pb_json_string(json, "sync", report->sync);
+    pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);
+    pb_json_int(json, "tile_px", report->tile_px);
+    pb_json_int(json, "elapsed_ms", report->elapsed_ms);
+    pb_json_int(json, "publish_ms", report->publish_ms);
+    pb_json_array(json, "stages");
+    for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
+        if (report->stage[i].name != NULL)
+            print_stage(json, &report->stage[i]);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
 }
 
 void pb_result_print_err(struct pb_json *json, const char *key, const struct pb_err *err)

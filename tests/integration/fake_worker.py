@@ -75,7 +75,7 @@ def run(job):
     say(event="done", directory=directory,
         products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:00"}],
         report={"device": "cpu", "memory_bytes": 4096, "elapsed_ms": 50,
-                "stages": [{"stage": "read", "busy_ms": 10, "parked_ms": 5}]})
+                "stages": [{"name": "read", "busy_ms": 10, "parked_ms": 5}]})
 
 
 def main():
