@@ -92,7 +92,7 @@ START_TEST(scene_names_are_safe_directories)
 {
     static const char *const pairs[][2] = {
         {"a.tif", "a"},   {"a.b.tiff", "a.b"}, {"noext", "noext"}, {".hidden", "_hidden"},
-        {"...tif", "_."}, {"..", "_"},         {"", "scene"},      {"a/b.tif", "a_b"},
+        {"...tif", "_."}, {"..", "_"},         {"", "scene"},      {"a/b.tif", "b"},
     };
     char scene[PB_JOB_NAME_BYTES];
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
