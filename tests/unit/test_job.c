@@ -3,6 +3,8 @@
 #include "service/clock.h"
 #include "service/job.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -158,9 +160,5 @@ int main(void)
     tcase_add_test(tests, a_job_on_the_wire_has_every_member_of_the_design);
     tcase_add_test(tests, words_of_a_worker_are_taken_with_defaults_and_cut);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -202,9 +204,5 @@ int main(void)
     tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }
