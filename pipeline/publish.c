@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEMP_TRIES 1000
+#define TEMP_TRIES  1000
+#define SHOWN_BYTES 180 /* of the scene in the temporary name */
 
 struct pb_publish {
     char products[PATH_MAX];
@@ -46,10 +47,13 @@ static int make_temp(struct pb_publish *p, const char *scene, struct pb_err *err
 {
     static _Atomic unsigned serial;
     int error = EEXIST;
+    /* The scene is for people only, so a long one is cut, but not in the middle of a character. */
+    int shown = (int)strnlen(scene, SHOWN_BYTES);
+    while (shown == SHOWN_BYTES && ((unsigned char)scene[shown] & 0xc0) == 0x80)
+        shown--;
     for (int i = 0; i < TEMP_TRIES; i++) {
         struct stat ours, there;
-        /* The scene is for people only, so a long one may be cut. */
-        if (snprintf(p->temp, sizeof p->temp, "%s/.%.180s.%ld-%u.tmp", p->products, scene,
+        if (snprintf(p->temp, sizeof p->temp, "%s/.%.*s.%ld-%u.tmp", p->products, shown, scene,
                      (long)getpid(), atomic_fetch_add(&serial, 1)) >= (int)sizeof p->temp)
             return pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s is too long", p->products);
         p->made = mkdir(p->temp, 0755) == 0;

@@ -165,6 +165,22 @@ START_TEST(a_sweep_takes_nothing_that_is_just_being_made)
 }
 END_TEST
 
+START_TEST(takes_names_as_long_as_names_can_be)
+{
+    struct pb_publish *p;
+    struct pb_err err = {0};
+    char scene[256] = "a", path[PATH_MAX];
+    for (int i = 0; i < 127; i++)
+        strcat(scene, "\u00e9");
+    ck_assert_msg(pb_publish_open(root, scene, &err, &p) == 0, "%s", err.msg);
+    const char *cut = strstr(pb_publish_directory(p), "\u00e9.");
+    ck_assert_ptr_nonnull(cut); /* between two characters */
+    ck_assert_msg(pb_publish_commit(p, &err, path) == 0, "%s", err.msg);
+    ck_assert_ptr_nonnull(strstr(path, scene));
+    pb_publish_close(p);
+}
+END_TEST
+
 START_TEST(refuses_names_that_hide_or_lead_elsewhere)
 {
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", ".x.tmp"};
@@ -201,6 +217,7 @@ int main(void)
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, starts_although_a_dead_process_had_our_number);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
+    tcase_add_test(tc, takes_names_as_long_as_names_can_be);
     tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
