@@ -193,6 +193,23 @@ static bool remove_leftover(const char *path)
     return ours;
 }
 
+/* .<scene>.<pid>-<n>.tmp, as make_temp spells it; what others call .x.tmp is not ours to remove. */
+static bool is_temp_name(const char *name)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strlen(name), used;
+    if (n < 9 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
+        return false;
+    const char *at = name + n - 4;
+    while (at > name && at[-1] != '.')
+        at--;
+    if (at - name < 3 || (used = strspn(at, digits)) == 0 || at[used] != '-')
+        return false;
+    at += used + 1;
+    used = strspn(at, digits);
+    return used > 0 && at + used == name + n - 4;
+}
+
 int pb_publish_sweep(const char *products)
 {
     DIR *dir = opendir(products);
@@ -200,9 +217,8 @@ int pb_publish_sweep(const char *products)
         return 0;
     int removed = 0;
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        size_t n = strlen(e->d_name);
         char path[PATH_MAX];
-        if (n >= 6 && e->d_name[0] == '.' && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
+        if (is_temp_name(e->d_name) &&
             snprintf(path, sizeof path, "%s/%s", products, e->d_name) < (int)sizeof path)
             removed += remove_leftover(path);
     }

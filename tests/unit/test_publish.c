@@ -193,6 +193,23 @@ START_TEST(refuses_names_that_hide_or_lead_elsewhere)
 }
 END_TEST
 
+START_TEST(sweeps_only_what_runs_have_made)
+{
+    static const char *const others[] = {
+        ".mine.tmp", ".a.1-2", ".1-2.tmp",  ".a.b-1.tmp",   ".a.1-.tmp",         ".a.-1.tmp",
+        "a.1-2.tmp", ".tmp",   ".a.12.tmp", ".a.1-2.x.tmp", ".a.1-2.tmp.old.tmp"};
+    char path[128];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, others[i]);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+    }
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    snprintf(path, sizeof path, "%s/.a.b.1-2.tmp", root);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+}
+END_TEST
+
 START_TEST(says_which_path_cannot_be_created)
 {
     struct pb_publish *p;
@@ -219,6 +236,7 @@ int main(void)
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
     tcase_add_test(tc, takes_names_as_long_as_names_can_be);
     tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
+    tcase_add_test(tc, sweeps_only_what_runs_have_made);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
