@@ -7,12 +7,16 @@
 #include <string.h>
 
 #ifndef PB_HAVE_CUDA
-int pb_device_list(struct pb_device *devices, int max, char why[200])
+int pb_device_count(char why[200])
 {
-    (void)devices;
-    (void)max;
     (void)snprintf(why, 200, "this build of pushbroom has no CUDA");
     return 0;
+}
+
+void pb_device_describe(int32_t index, struct pb_device *device)
+{
+    memset(device, 0, sizeof *device);
+    device->index = index;
 }
 
 void pb_device_link(int32_t index, double *to_device, double *from_device)
@@ -21,6 +25,14 @@ void pb_device_link(int32_t index, double *to_device, double *from_device)
     *to_device = *from_device = 0;
 }
 #endif
+
+int pb_device_list(struct pb_device *devices, int max, char why[200])
+{
+    int n = pb_device_count(why);
+    for (int i = 0; i < n && i < max; i++)
+        pb_device_describe(i, &devices[i]);
+    return n < max ? n : max;
+}
 
 uint32_t pb_device_cores(void)
 {
@@ -48,26 +60,23 @@ void pb_device_cpu_name(char *out, size_t bytes)
     fclose(f);
 }
 
-/* First usable device, or the one demanded; -1 = none, with why. */
+/* First usable device, or the one demanded; -1 = none, with why. Devices after it are left alone:
+ * looking at one costs a context on it, its memory and time. */
 static int32_t pick(int32_t wanted, char why[200])
 {
-    struct pb_device devices[16];
-    int n = pb_device_list(devices, 16, why);
-    if (n == 0)
-        return -1;
-    if (wanted >= n) {
+    int n = pb_device_count(why);
+    if (n > 0 && wanted >= n)
         (void)snprintf(why, 200, "there is no CUDA device %d, only %d device%s", wanted, n,
                        n == 1 ? "" : "s");
-        return -1;
-    }
-    for (int i = 0; i < n; i++) {
-        if (wanted >= 0 && i != wanted)
-            continue;
-        if (devices[i].usable) {
+    int end = wanted >= 0 && wanted < n ? wanted + 1 : n;
+    for (int i = wanted >= 0 ? wanted : 0; i < end; i++) {
+        struct pb_device device;
+        pb_device_describe(i, &device);
+        if (device.usable) {
             why[0] = '\0';
             return i;
         }
-        (void)snprintf(why, 200, "%.190s", devices[i].why);
+        (void)snprintf(why, 200, "%.190s", device.why);
     }
     return -1;
 }

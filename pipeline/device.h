@@ -22,7 +22,12 @@ struct pb_device {
     char why[200]; /* when not usable */
 };
 
-/* CUDA devices; at most max are written. *why (200 bytes) says why there are none ("" otherwise).
+/* How many CUDA devices there are; *why (200 bytes) says why there are none ("" otherwise). */
+int pb_device_count(char why[200]);
+/* Looks at one of them, index < count, and tries it. It is the calling thread's current device
+ * afterwards. */
+void pb_device_describe(int32_t index, struct pb_device *device);
+/* All of them; at most max are written. *why (200 bytes) says why there are none ("" otherwise).
  * Returns how many. */
 int pb_device_list(struct pb_device *devices, int max, char why[200]);
 /* Measured copy rates between pinned memory and the device, bytes per second; 0 where it failed.
@@ -30,7 +35,7 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 void pb_device_link(int32_t index, double *to_device, double *from_device);
 /* Which device a config means now: *out_index = CUDA device or -1 for the CPU; why (200 bytes): ""
  * or the reason auto took the CPU. -ENODEV with *err when a device is demanded that is not there.
- */
+ * The calling thread's current device is the one chosen: what it allocates belongs there. */
 int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index, char why[200],
                      struct pb_err *err);
 /* Cores this process may use and the CPU's model name. */

@@ -24,7 +24,7 @@ static bool works(int index, char why[200])
     return rc == cudaSuccess;
 }
 
-static void describe(int index, struct pb_device *d)
+void pb_device_describe(int32_t index, struct pb_device *d)
 {
     struct cudaDeviceProp prop;
     memset(d, 0, sizeof *d);
@@ -45,7 +45,7 @@ static void describe(int index, struct pb_device *d)
         d->free_bytes = free_bytes;
 }
 
-int pb_device_list(struct pb_device *devices, int max, char why[200])
+int pb_device_count(char why[200])
 {
     int n = 0;
     cudaError_t rc = cudaGetDeviceCount(&n);
@@ -59,9 +59,7 @@ int pb_device_list(struct pb_device *devices, int max, char why[200])
         (void)cudaGetLastError();
         return 0;
     }
-    for (int i = 0; i < n && i < max; i++)
-        describe(i, &devices[i]);
-    return n < max ? n : max;
+    return n;
 }
 
 static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

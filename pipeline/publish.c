@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEMP_TRIES 1000
+#define TEMP_TRIES  1000
+#define SHOWN_BYTES 180 /* of the scene in the temporary name */
 
 struct pb_publish {
     char products[PATH_MAX];
@@ -46,10 +47,13 @@ static int make_temp(struct pb_publish *p, const char *scene, struct pb_err *err
 {
     static _Atomic unsigned serial;
     int error = EEXIST;
+    /* The scene is for people only, so a long one is cut, but not in the middle of a character. */
+    int shown = (int)strnlen(scene, SHOWN_BYTES);
+    while (shown == SHOWN_BYTES && ((unsigned char)scene[shown] & 0xc0) == 0x80)
+        shown--;
     for (int i = 0; i < TEMP_TRIES; i++) {
         struct stat ours, there;
-        /* The scene is for people only, so a long one may be cut. */
-        if (snprintf(p->temp, sizeof p->temp, "%s/.%.180s.%ld-%u.tmp", p->products, scene,
+        if (snprintf(p->temp, sizeof p->temp, "%s/.%.*s.%ld-%u.tmp", p->products, shown, scene,
                      (long)getpid(), atomic_fetch_add(&serial, 1)) >= (int)sizeof p->temp)
             return pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s is too long", p->products);
         p->made = mkdir(p->temp, 0755) == 0;
@@ -190,6 +194,23 @@ static bool remove_leftover(const char *path)
     return ours;
 }
 
+/* .<scene>.<pid>-<n>.tmp, as make_temp spells it; what others call .x.tmp is not ours to remove. */
+static bool is_temp_name(const char *name)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strlen(name), used;
+    if (n < 9 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
+        return false;
+    const char *at = name + n - 4;
+    while (at > name && at[-1] != '.')
+        at--;
+    if (at - name < 3 || (used = strspn(at, digits)) == 0 || at[used] != '-')
+        return false;
+    at += used + 1;
+    used = strspn(at, digits);
+    return used > 0 && at + used == name + n - 4;
+}
+
 int pb_publish_sweep(const char *products)
 {
     DIR *dir = opendir(products);
@@ -197,9 +218,8 @@ int pb_publish_sweep(const char *products)
         return 0;
     int removed = 0;
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        size_t n = strlen(e->d_name);
         char path[PATH_MAX];
-        if (n >= 6 && e->d_name[0] == '.' && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
+        if (is_temp_name(e->d_name) &&
             snprintf(path, sizeof path, "%s/%s", products, e->d_name) < (int)sizeof path)
             removed += remove_leftover(path);
     }

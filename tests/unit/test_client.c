@@ -5,6 +5,8 @@
 #include "service/client.h"
 #include "service/clock.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -168,9 +170,5 @@ int main(void)
     tcase_add_test(tests, a_connection_that_closes_or_talks_rubbish_is_an_error);
     tcase_add_test(tests, nobody_there_says_where);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,8 @@
 #include "pipeline/codec.h"
 #include "pipeline/deflate_runs.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <libdeflate.h>
@@ -285,9 +287,5 @@ int main(void)
     tcase_add_test(tc, deflate_holds_no_more_than_it_says);
     tcase_add_test(tc, every_compression_of_the_config_has_its_codec);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,8 @@
 #include "bad_configs.h"
 #include "config/arena.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -419,9 +421,5 @@ int main(void)
     tcase_add_test(tc, files_that_cannot_be_read_are_said_so);
     tcase_add_test(tc, files_over_one_mebibyte_are_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

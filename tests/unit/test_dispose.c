@@ -3,6 +3,8 @@
 #include "service/dispose.h"
 #include "service/files.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -208,9 +210,5 @@ int main(void)
     tcase_add_test(tests, names_become_valid_and_short_with_their_suffix);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/exact_sum.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -226,9 +228,5 @@ int main(void)
     tcase_add_test(tc, variance_survives_a_large_mean);
     tcase_add_test(tc, variance_of_a_constant_is_zero);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

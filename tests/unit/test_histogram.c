@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/histogram.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -231,9 +233,5 @@ int main(void)
     tcase_add_test(tc, folding_keeps_every_count_and_the_limit);
     tcase_add_test(tc, constant_has_one_bucket);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

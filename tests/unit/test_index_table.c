@@ -5,6 +5,8 @@
  * sensors can evaluate. Its values are checked by integration/test_index_values.py. */
 #include "kernels/index_table.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -204,9 +206,5 @@ int main(void)
     tcase_add_test(tcase, splits_kernel_terms_at_the_band_names);
     tcase_add_test(tcase, finds_the_nearest_name_of_a_typo);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

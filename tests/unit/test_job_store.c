@@ -3,6 +3,8 @@
 #include "service/files.h"
 #include "service/job_store.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -296,9 +298,5 @@ int main(void)
     tcase_add_test(tests, a_store_of_a_newer_service_is_refused_and_kept);
     tcase_add_test(tests, a_directory_that_is_not_there_gives_words);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/json_writer.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -227,9 +229,5 @@ int main(void)
     tcase_add_test(tc, null_writer_is_accepted_everywhere);
     tcase_add_test(tc, grows_past_its_first_buffer);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/log.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -115,9 +117,5 @@ int main(void)
     tcase_add_test(tests, levels_over_the_most_wanted_are_dropped);
     tcase_add_test(tests, a_flood_is_cut_but_errors_pass);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 #include "kernels/chain.h"
 #include "kernels/stencil.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -386,9 +388,5 @@ int main(void)
     tcase_add_test(tcase, refuses_parameters_that_exclude_each_other);
     tcase_add_test(tcase, names_a_band_that_is_not_there);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 #include "kernels/chain.h"
 #include "kernels/index_expand.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -303,9 +305,5 @@ int main(void)
     tcase_add_test(tcase, refuses_the_same_name_twice);
     tcase_add_test(tcase, refuses_more_names_than_a_step_may_have);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 /* Predictors are undone here the way TIFF readers do it: in place, over bytes. */
 #include "pipeline/predictor.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,9 +95,5 @@ int main(void)
     tcase_add_test(tc, a_ramp_becomes_a_constant);
     tcase_add_test(tc, auto_takes_what_fits_the_type);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -163,6 +165,22 @@ START_TEST(a_sweep_takes_nothing_that_is_just_being_made)
 }
 END_TEST
 
+START_TEST(takes_names_as_long_as_names_can_be)
+{
+    struct pb_publish *p;
+    struct pb_err err = {0};
+    char scene[256] = "a", path[PATH_MAX];
+    for (int i = 0; i < 127; i++)
+        strcat(scene, "\u00e9");
+    ck_assert_msg(pb_publish_open(root, scene, &err, &p) == 0, "%s", err.msg);
+    const char *cut = strstr(pb_publish_directory(p), "\u00e9.");
+    ck_assert_ptr_nonnull(cut); /* between two characters */
+    ck_assert_msg(pb_publish_commit(p, &err, path) == 0, "%s", err.msg);
+    ck_assert_ptr_nonnull(strstr(path, scene));
+    pb_publish_close(p);
+}
+END_TEST
+
 START_TEST(refuses_names_that_hide_or_lead_elsewhere)
 {
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", ".x.tmp"};
@@ -172,6 +190,23 @@ START_TEST(refuses_names_that_hide_or_lead_elsewhere)
         ck_assert_msg(pb_publish_open(root, bad[i], &err, &p) < 0, "'%s' was taken", bad[i]);
         ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     }
+}
+END_TEST
+
+START_TEST(sweeps_only_what_runs_have_made)
+{
+    static const char *const others[] = {
+        ".mine.tmp", ".a.1-2", ".1-2.tmp",  ".a.b-1.tmp",   ".a.1-.tmp",         ".a.-1.tmp",
+        "a.1-2.tmp", ".tmp",   ".a.12.tmp", ".a.1-2.x.tmp", ".a.1-2.tmp.old.tmp"};
+    char path[128];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, others[i]);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+    }
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    snprintf(path, sizeof path, "%s/.a.b.1-2.tmp", root);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
 }
 END_TEST
 
@@ -199,12 +234,10 @@ int main(void)
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, starts_although_a_dead_process_had_our_number);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
+    tcase_add_test(tc, takes_names_as_long_as_names_can_be);
     tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
+    tcase_add_test(tc, sweeps_only_what_runs_have_made);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,8 @@
 #include "pipeline/pyramid.h"
 #include "pipeline/pyramid_bound.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <malloc.h>
@@ -374,9 +376,5 @@ int main(void)
     tcase_add_test(tc, sizes_and_levels);
     tcase_add_test(tc, errors_of_the_sink_come_back);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 #include "pipeline/quantize.h"
 #include "pipeline/predictor.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -188,9 +190,5 @@ int main(void)
     tcase_add_test(tc, steps_over_the_other_bands);
     tcase_add_test(tc, refuses_nodata_that_the_type_cannot_hold);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
  * so and is skipped. */
 #include "pipeline/raster.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -421,9 +423,5 @@ int main(void)
     tcase_set_timeout(read_case, 60);
     suite_add_tcase(suite, open_case);
     suite_add_tcase(suite, read_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -8,6 +8,8 @@
 #include "pipeline/raster.h"
 #include "pipeline/tiff_tags.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <glob.h>
@@ -422,9 +424,5 @@ int main(void)
     tcase_set_timeout(tags, 60);
     suite_add_tcase(suite, tags);
     suite_add_tcase(suite, place);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 
 #include "pipeline/file_out.h"
 
+#include "run_suite.h"
+
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -332,9 +334,5 @@ int main(void)
     tcase_add_test(tc, neither_descriptors_nor_threads_are_left_behind);
     tcase_add_test(tc, a_file_whose_run_was_stopped_is_not_written_on);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
  * address, which lies in this program: the layers are linked into it, the libraries are shared. Not
  * under sanitizers, which bring their own allocator. */
 #include "run_fixture.h"
+#include "run_suite.h"
 
 #include <stdatomic.h>
 
@@ -141,10 +142,6 @@ int main(void)
     tcase_add_test(tc, every_allocation_may_fail_and_the_run_says_so_and_leaves_nothing);
     tcase_add_test(tc, the_way_of_a_tile_allocates_nothing);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }
 #endif

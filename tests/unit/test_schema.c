@@ -6,6 +6,8 @@
 #include "config/text.h"
 #include "config/yaml_tree.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,9 +216,5 @@ int main(void)
     tcase_add_test(tc, names_for_bands_and_files);
     tcase_add_test(tc, yaml_texts_are_quoted_when_needed);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 #include "service/json.h"
 #include "service/status_proto.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -147,9 +149,5 @@ int main(void)
     tcase_add_test(tests, parameters_that_are_wrong_missing_or_unknown_are_named);
     tcase_add_test(tests, replies_repeat_the_id_as_it_came);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

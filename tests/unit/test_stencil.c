@@ -6,6 +6,8 @@
  * is part of the contract. */
 #include "kernels/stencil.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>
@@ -351,9 +353,5 @@ int main(void)
     tcase_add_test(tcase, what_is_no_finite_number_leaves_as_the_one_nan);
     tcase_add_test(tcase, speed_on_request);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,8 @@
  * flavours (classic or BigTIFF, both byte orders), from one plain image of 32 x 16 pixels. */
 #include "pipeline/tiff_header.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -438,9 +440,5 @@ int main(void)
     tcase_add_test(all, survives_random_bytes);
     tcase_set_timeout(all, 60);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,8 @@
  * for Check takes assertions from the main thread only. */
 #include "wic/channel.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -273,14 +275,4 @@ static inline void crew_abort(struct crew *crew)
     }
     free(crew->seen);
 }
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 #endif

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/window.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -90,9 +92,5 @@ int main(void)
     tcase_add_test(tc, hands_out_every_unit_once_and_then_ends);
     tcase_add_test(tc, parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,8 @@
 #include "config/arena.h"
 #include "config/report.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -222,9 +224,5 @@ int main(void)
     tcase_add_test(tc, nul_and_control_characters_are_refused);
     tcase_add_test(tc, running_out_of_memory_is_minus_enomem);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }
