@@ -69,7 +69,6 @@ struct pb_sweep {
     size_t plane_px;
 };
 
-
 /* Register memory of one CPU sweep in bytes; 64-byte aligned. */
 size_t pb_program_cpu_bytes(uint32_t n_registers);
 /* Runs on the calling thread. Allocates nothing. */
