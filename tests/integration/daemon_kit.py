@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """A real pushbroomd in a scratch directory, and a client of its socket, for the integration tests."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -8,8 +9,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin"))
@@ -46,6 +49,37 @@ def wait_for(what, seconds=10, step=0.02):
             return value
         assert time.monotonic() < end, "waited %s s for %s" % (seconds, what)
         time.sleep(step)
+
+
+def cases(suite):
+    for part in suite:
+        yield from cases(part) if isinstance(part, unittest.TestSuite) else (part,)
+
+
+def run_case(case):
+    result = unittest.TestResult()
+    start = time.monotonic()
+    case.run(result)
+    return case, result, time.monotonic() - start
+
+
+def main(workers=3):
+    """unittest.main for tests that have a daemon each and mostly wait for it: several at a time. The
+    modules' tests by name as arguments, or all."""
+    module = sys.modules["__main__"]
+    loader = unittest.defaultTestLoader
+    suite = loader.loadTestsFromNames(sys.argv[1:], module) if sys.argv[1:] else loader.loadTestsFromModule(module)
+    bad = count = 0
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for case, result, seconds in pool.map(run_case, cases(suite)):
+            count += 1
+            word = "skip" if result.skipped else "ok" if result.wasSuccessful() else "FAIL"
+            print("%-4s %5.1f s  %s" % (word, seconds, case.id()), flush=True)
+            for _, text in result.failures + result.errors + result.skipped:
+                print(text, flush=True)
+            bad += not result.wasSuccessful()
+    print("%d tests, %d failed" % (count, bad))
+    sys.exit(1 if bad or count == 0 else 0)
 
 
 class RpcError(Exception):

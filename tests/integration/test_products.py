@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics, quicklook and STAC item of scenes, made tile by tile, against numpy, and the same bytes
 whatever the tiles, their order and the threads."""
+import hashlib
 import json
-import math
 import os
 import pathlib
 import re
@@ -86,6 +86,15 @@ def weights(image, source, level, target):
     return np.maximum(0.0, end - begin)
 
 
+def times(matrix, plane):
+    """matrix @ plane, where a row of the matrix has a short run of numbers and zeros around it."""
+    out = np.empty((len(matrix), plane.shape[1]))
+    for row, weight in zip(out, matrix):
+        (at,) = np.nonzero(weight)
+        row[:] = weight[at] @ plane[at]
+    return out
+
+
 def quicklook(values, size, stretch):
     """uint8 planes and alpha by the rule in the documentation."""
     height, width = values.shape[1:]
@@ -101,8 +110,8 @@ def quicklook(values, size, stretch):
     shown = []
     for plane in planes:
         valid = np.isfinite(plane)
-        weight = rows @ valid.astype(float) @ cols.T
-        total = rows @ np.where(valid, plane, 0).astype(float) @ cols.T
+        weight = times(cols, times(rows, valid.astype(float)).T).T
+        total = times(cols, times(rows, np.where(valid, plane, 0).astype(float)).T).T
         with np.errstate(invalid="ignore", divide="ignore"):
             shown.append(np.where(weight > 1e-9, total / weight, np.nan).astype(np.float32))
     alpha = np.all(np.isfinite(shown), axis=0)
@@ -136,8 +145,7 @@ class Products(unittest.TestCase):
             _, name, size, sha256 = line.split("\t")
             data = (out / name).read_bytes()
             self.assertEqual(len(data), int(size))
-            self.assertEqual(subprocess.run(["sha256sum", out / name], capture_output=True,
-                                            text=True).stdout.split()[0], sha256)
+            self.assertEqual(hashlib.sha256(data).hexdigest(), sha256)
             sums[name] = sha256
         return out, sums
 
@@ -159,7 +167,7 @@ class Products(unittest.TestCase):
 
     def test_same_bytes_whatever_the_tiles_order_and_threads(self):
         path = self.scratch / "a.tif"
-        scene(path, 777, 1234)
+        scene(path, 577, 834)
         _, expected = self.make(path, 4096)
         del expected["scene.stac.json"]
         self.assertEqual(len(expected), 4)
@@ -272,9 +280,8 @@ class Products(unittest.TestCase):
         self.assertTrue(asset["href"].startswith("./"))
         path = out / asset["href"]
         self.assertEqual(asset["file:size"], path.stat().st_size)
-        sha256 = subprocess.run(["sha256sum", path], capture_output=True,
-                                text=True).stdout.split()[0]
-        self.assertEqual(asset["file:checksum"], "1220" + sha256)
+        self.assertEqual(asset["file:checksum"],
+                         "1220" + hashlib.sha256(path.read_bytes()).hexdigest())
         self.assertTrue(asset["roles"] and asset["type"] and asset["title"])
         if "proj:shape" in asset:
             ds = gdal.Open(str(path))

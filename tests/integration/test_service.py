@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, RpcError, wait_for  # noqa: E402
+from daemon_kit import BIN, Daemon, RpcError, main, wait_for  # noqa: E402
 
 
 class Service(unittest.TestCase):
@@ -456,4 +456,4 @@ class Systemd(Service):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -1,14 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * raster_probe [-s] [-m] [-l SECONDS] FILE...   opens and reads whole rasters as a run does.
+ * raster_probe [-s] [-m] [-l SECONDS] [-f SECONDS] FILE...
+ * Opens and reads whole rasters as a run does.
  *
  * One line a file, tab-separated:
  *   file  ok|open|meta|read|capped  code  milliseconds  maxrss_kib  WxHxB  type  sha256  message
  * -s: sha256 over the decoded pixels, band after band, rows top to bottom, host byte order (else
  * "-"). -m: makes everything a product takes over from the scene, too. -l: stop reading a file
- * after so many seconds and say "capped" (default: never). The exit status is 0 whatever the files
- * are like: it is the lines that tell. */
+ * after so many seconds and say "capped" (default: never). -f: each file in a process of its own,
+ * forked when GDAL is loaded and ended after so many seconds; for one that does not exit with 0 the
+ * line is "file  died  exit status N" or "file  died  signal N". The exit status is 0 whatever the
+ * files are like: it is the lines that tell. */
 #include "pipeline/raster.h"
 #include "pipeline/sha256.h"
 
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,22 +154,47 @@ static void probe_file(const char *path, bool hash, bool metadata, double second
     (void)fflush(stdout);
 }
 
+static void probe_apart(const char *path, bool hash, bool metadata, double seconds, unsigned limit)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(limit); /* nobody handles it: the end */
+        probe_file(path, hash, metadata, seconds);
+        exit(0);
+    }
+    if (child > 0)
+        (void)waitpid(child, &status, 0);
+    if (status == 0)
+        return;
+    bool killed = WIFSIGNALED(status);
+    (void)printf("%s\tdied\t%s %d\n", path, killed ? "signal" : "exit status",
+                 killed ? WTERMSIG(status) : WEXITSTATUS(status));
+    (void)fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     bool hash = false, metadata = false;
     double seconds = 0;
-    for (int c; (c = getopt(argc, argv, "sml:")) != -1;) {
+    int apart = 0;
+    for (int c; (c = getopt(argc, argv, "sml:f:")) != -1;) {
         if (c == 's')
             hash = true;
         else if (c == 'm')
             metadata = true;
         else if (c == 'l')
             seconds = atof(optarg);
+        else if (c == 'f')
+            apart = atoi(optarg);
         else
             return 2;
     }
     pb_raster_init();
     for (int i = optind; i < argc; i++)
-        probe_file(argv[i], hash, metadata, seconds);
+        if (apart > 0)
+            probe_apart(argv[i], hash, metadata, seconds, (unsigned)apart);
+        else
+            probe_file(argv[i], hash, metadata, seconds);
     return 0;
 }
