@@ -34,7 +34,11 @@ struct reader {
     const char *text;
     size_t bytes;
     struct anchor *anchors;
+    unsigned n_anchors;
     unsigned nodes; /* expanded, so far */
+    /* Start of a line of the text: how far place_text has come, for scalars come in order. */
+    const char *line_start;
+    int line;
 };
 
 static int line_of(const yaml_mark_t *mark)
@@ -110,11 +114,16 @@ static int too_deep(struct reader *r, const yaml_mark_t *mark)
 }
 
 /* Remembers an anchor before its node is read, so that an alias inside it is seen as a cycle. */
-static int open_anchor(struct reader *r, const yaml_char_t *name, struct anchor **out_anchor)
+static int open_anchor(struct reader *r, const yaml_mark_t *mark, const yaml_char_t *name,
+                       struct anchor **out_anchor)
 {
     *out_anchor = NULL;
     if (name == NULL)
         return 0;
+    if (r->n_anchors++ == PB_YAML_ANCHORS_MAX)
+        return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(mark), col_of(mark),
+                         "more than %d anchors (&name); a configuration needs far fewer",
+                         PB_YAML_ANCHORS_MAX);
     struct anchor *anchor = pb_arena_alloc(r->arena, 1, sizeof *anchor);
     if (anchor == NULL)
         return -ENOMEM;
@@ -167,7 +176,7 @@ static int check_tag(struct reader *r, const yaml_event_t *event, const yaml_cha
 }
 
 /* Where the first character of a scalar stands. */
-static void place_text(const struct reader *r, const yaml_event_t *event, struct pb_yaml *node)
+static void place_text(struct reader *r, const yaml_event_t *event, struct pb_yaml *node)
 {
     node->text_line = node->line;
     node->text_col = node->col;
@@ -176,10 +185,11 @@ static void place_text(const struct reader *r, const yaml_event_t *event, struct
         node->text_col++;
     if (style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE)
         return;
-    const char *p = r->text, *end = r->text + r->bytes;
-    for (int line = 1; p < end && line <= node->line; p++)
-        line += *p == '\n';
-    for (int line = node->line + 1; p < end; line++) {
+    const char *p = r->line_start, *end = r->text + r->bytes;
+    for (; p < end && r->line <= node->line; p++)
+        r->line += *p == '\n';
+    r->line_start = p;
+    for (int line = r->line; p < end; line++) {
         const char *start = p;
         while (p < end && *p == ' ')
             p++;
@@ -330,7 +340,7 @@ static int fill_node(struct reader *r, yaml_event_t *event, unsigned depth, stru
     }
     rc = check_tag(r, event, tag);
     if (rc == 0)
-        rc = open_anchor(r, name, &anchor);
+        rc = open_anchor(r, &event->start_mark, name, &anchor);
     if (rc == 0)
         rc = count_nodes(r, 1, &event->start_mark);
     if (rc == 0 && event->type != YAML_SCALAR_EVENT && depth >= PB_CONFIG_DEPTH_MAX)
@@ -404,13 +414,25 @@ static int read_document(struct reader *r, const struct pb_yaml **out_root)
 int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct pb_report *report,
                   const struct pb_yaml **out_root)
 {
-    struct reader r = {.arena = arena, .report = report, .text = text, .bytes = bytes};
+    static const char mark[] = "\xEF\xBB\xBF"; /* of byte order, as some editors write it */
     if (bytes > PB_CONFIG_BYTES_MAX)
         return pb_report(report, PB_E_CONFIG_LIMIT, 0, 0,
                          "the file has %zu bytes; at most %d (1 MiB) are read", bytes,
                          PB_CONFIG_BYTES_MAX);
+    if (bytes >= 3 && memcmp(text, mark, 3) == 0) {
+        text += 3;
+        bytes -= 3;
+    }
+    struct reader r = {.arena = arena,
+                       .report = report,
+                       .text = text,
+                       .bytes = bytes,
+                       .line_start = text,
+                       .line = 1};
     if (!yaml_parser_initialize(&r.parser))
         return -ENOMEM;
+    /* Places and messages are made for UTF-8; libyaml would take UTF-16, too. */
+    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, bytes);
     const struct pb_yaml *root = NULL;
     int rc = read_document(&r, &root);

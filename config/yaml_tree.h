@@ -5,16 +5,17 @@
 /* One YAML document as a tree in which every node knows its place. Nodes live in the caller's arena
  * and are read-only; an alias shares the node of its anchor, so the tree may be a graph without
  * cycles. Refused: more than PB_CONFIG_BYTES_MAX bytes, nesting over PB_CONFIG_DEPTH_MAX, more than
- * PB_YAML_NODES_MAX nodes with all aliases expanded, several documents, the same key twice, keys
- * that are not words, merge keys (<<), tags other than the standard ones, and characters that
- * cannot be printed. */
+ * PB_YAML_NODES_MAX nodes with all aliases expanded, or PB_YAML_ANCHORS_MAX anchors, another
+ * encoding than UTF-8, several documents, the same key twice, keys that are not words, merge keys
+ * (<<), tags other than the standard ones, and characters that cannot be printed. */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct pb_arena;
 struct pb_report;
 
-#define PB_YAML_NODES_MAX 50000
+#define PB_YAML_NODES_MAX   50000
+#define PB_YAML_ANCHORS_MAX 1000
 
 enum pb_yaml_kind { PB_YAML_SCALAR, PB_YAML_LIST, PB_YAML_MAP };
 
