@@ -4,6 +4,7 @@
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
 #include "pipeline/plan.h"
+#include "pipeline/window.h"
 #include "pipeline/plan_cells.h"
 
 #include <check.h>
@@ -260,7 +261,7 @@ END_TEST
 struct trip {
     const struct pb_plan *plan;
     struct pb_cells *cells;
-    atomic_uint next;
+    struct pb_window *window; /* as in a run: no reader gets further ahead of another */
 };
 
 static int decode_nothing(struct pb_raster *raster, const struct pb_rect *rect,
@@ -278,10 +279,11 @@ static void *read_units(void *arg)
     struct trip *trip = arg;
     const struct pb_plan *plan = trip->plan;
     const struct pb_grid *g = &plan->grid;
-    uint32_t tiles[4], units = pb_order_units(g, plan->order);
+    uint32_t tiles[4], u = 0;
+    uint64_t waited = 0;
     char *slot = malloc(plan->in_slot_bytes);
     ck_assert_uint_le(pb_order_unit_max(g, plan->order), 4);
-    for (uint32_t u; (u = atomic_fetch_add(&trip->next, 1)) < units;) {
+    while (pb_window_take(trip->window, &u, &waited) == 0) {
         uint32_t n = pb_order_unit(g, plan->order, u, tiles);
         for (uint32_t i = 0; i < n; i++) {
             struct pb_rect core = pb_grid_core(g, tiles[i]);
@@ -290,6 +292,7 @@ static void *read_units(void *arg)
             struct pb_cells_target to = {slot, layout.row_bytes, layout.plane_bytes, NULL};
             uint64_t parked = 0;
             ck_assert_int_eq(pb_cells_read(trip->cells, NULL, &read, &to, &parked, NULL), 0);
+            pb_window_done(trip->window, u);
         }
     }
     free(slot);
@@ -304,12 +307,15 @@ static double travelled(const struct pb_plan *plan)
     pthread_t thread[8];
     options.decode = decode_nothing;
     ck_assert_int_eq(pb_cells_create(&options, NULL, &trip.cells), 0);
+    trip.window = pb_window_create(&plan->grid, plan->order, plan->window_units);
+    ck_assert_ptr_nonnull(trip.window);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_create(&thread[i], NULL, read_units, &trip);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_join(thread[i], NULL);
     double px = (double)pb_cells_decoded_px(trip.cells);
     pb_cells_destroy(trip.cells);
+    pb_window_destroy(trip.window);
     return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
 }
 
