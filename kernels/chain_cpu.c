@@ -62,7 +62,7 @@ int pb_chain_check(const struct pb_chain *chain, const struct pb_tile_in *in,
     if (!inside(&needed, &in->read) || out->plane_px < (size_t)in->core.w * (size_t)in->core.h)
         return -EINVAL;
     for (size_t i = 0; i < chain->n_used; i++) {
-        const size_t bytes = pb_type_bytes(chain->inputs[i].type);
+        const size_t bytes = pb_type_bytes((enum pb_type)chain->inputs[i].type);
         const size_t strides = (uintptr_t)in->data | in->row_bytes | in->plane_bytes;
 
         if (strides % bytes != 0 || in->row_bytes < (size_t)in->read.w * bytes)

@@ -47,7 +47,7 @@ static void run_input(const struct strip *s, const struct pb_instr *instr)
     const struct pb_program_input *const input = &sweep->inputs[instr->index];
     const size_t row = (size_t)(s->y - in->read.y), col = (size_t)(s->x - in->read.x);
     const uint8_t *const px = (const uint8_t *)in->data + instr->index * in->plane_bytes +
-                              row * in->row_bytes + col * pb_type_bytes(input->type);
+                              row * in->row_bytes + col * pb_type_bytes((enum pb_type)input->type);
 
     pb_vm_loads[input->type](input, px, reg(s, instr->dst), s->n);
     if (in->mask)
