@@ -64,9 +64,10 @@ void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char 
               pb_yaml_what(node, found, sizeof found), example);
         return;
     }
-    if (node->n == 0 || node->n > WORDS_MAX) {
-        WRONG(load, node, "%s has %zu entries; write 1 to %d, or leave the key out", what, node->n,
-              WORDS_MAX);
+    const size_t most = bands ? PB_BANDS_MAX : WORDS_MAX;
+    if (node->n == 0 || node->n > most) {
+        WRONG(load, node, "%s has %zu entries; write 1 to %zu, or leave the key out", what, node->n,
+              most);
         return;
     }
     char **words = pb_arena_alloc(load->arena, node->n, sizeof *words);

@@ -251,7 +251,7 @@ static int make_stage(struct plan *p, size_t k)
 
 static int make_last_stage(struct plan *p)
 {
-    uint16_t *const store = calloc(p->n_outputs, sizeof *store);
+    uint16_t *const store = calloc(p->n_outputs + 1, sizeof *store);
 
     if (!store)
         return -ENOMEM;

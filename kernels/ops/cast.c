@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * cast: the values that an integer product would hold, still carried as float32. The limits of the
- * 32-bit types are the outermost float32 numbers inside them. */
+ * cast: the values that an integer product would hold, still carried as float32. The upper limits
+ * of the 32-bit types are no float32 numbers; the nearest ones stand for them (one above), so that
+ * a product of that type saturates to the very limit, with or without a cast before it. */
 #include "kernels/band_list.h"
 
 #include <string.h>
@@ -27,8 +28,8 @@ struct range {
 
 static const struct range ranges[] = {
     {"uint8", 0.0f, 255.0f},         {"int16", -32768.0f, 32767.0f},
-    {"uint16", 0.0f, 65535.0f},      {"int32", -2147483648.0f, 2147483520.0f},
-    {"uint32", 0.0f, 4294967040.0f},
+    {"uint16", 0.0f, 65535.0f},      {"int32", -2147483648.0f, 2147483648.0f},
+    {"uint32", 0.0f, 4294967296.0f},
 };
 
 static const struct range *find_range(const char *type)
@@ -72,8 +73,8 @@ const struct pb_op pb_op_cast = {
     .summary = "rounds bands to an integer type's values and saturates them",
     .doc = "Values are rounded to the nearest integer, halves to the even one, and values outside\n"
            "the type become its smallest or largest. Invalid pixels stay invalid. The bands stay\n"
-           "float32 inside the pipeline, which holds integers up to 16777216 exactly; float32\n"
-           "changes nothing.\n"
+           "float32 inside the pipeline, which holds integers up to 16777216 exactly (the largest\n"
+           "int32 and uint32 are carried as 2147483648 and 4294967296); float32 changes nothing.\n"
            "\n"
            "  - cast: {type: uint8, bands: [CLASS]}\n",
     .params = params,

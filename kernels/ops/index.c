@@ -319,7 +319,7 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
         gather_constants(&r);
         rc = check_names(names, diag);
     }
-    pb_value *value = malloc((names->n + 1) * sizeof *value);
+    pb_value *value = calloc(names->n + 1, sizeof *value);
     if (value == NULL) {
         return -ENOMEM;
     }

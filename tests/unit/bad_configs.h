@@ -21,6 +21,8 @@ struct bad_config {
 #define INPUT(keys) "pipelines:\n  p:\n    input: {" keys "}\n    products: [cog: {}]\n"
 #define PRODUCT(keys, products) \
     "pipelines:\n  p:\n    input: {" keys "}\n    products:\n      - " products "\n"
+#define SIXTEEN    "R, R, R, R, R, R, R, R, R, R, R, R, R, R, R, R"
+#define SIXTY_FOUR SIXTEEN ", " SIXTEEN ", " SIXTEEN ", " SIXTEEN
 
 static const struct bad_config bad_configs[] = {
     {"",
@@ -232,7 +234,9 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cog: {bands: NDVI}"),
      5, 22, 1, "cog.bands must be a list, not 'NDVI'; write it as [NDVI, EVI]"},
     {PRODUCT("", "cog: {bands: []}"),
-     5, 22, 1, "cog.bands has 0 entries; write 1 to 1024, or leave the key out"},
+     5, 22, 1, "cog.bands has 0 entries; write 1 to 64, or leave the key out"},
+    {PRODUCT("bands: {R: 1}", "cog: {bands: [" SIXTY_FOUR ", R]}"),
+     5, 22, 1, "cog.bands has 65 entries; write 1 to 64, or leave the key out"},
     {PRODUCT("", "cog: {bands: [B1, B1]}"),
      5, 27, 1, "cog.bands: 'B1' is in the list twice; keep one"},
     {PRODUCT("", "cog: {bands: ['B 1']}"),

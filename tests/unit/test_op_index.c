@@ -5,12 +5,14 @@
  * The values of all 280 indices are the business of integration/test_index_values.py. */
 #include "kernels/chain.h"
 #include "kernels/index_expand.h"
+#include "kernels/index_table.h"
 
 #include "run_suite.h"
 
 #include <check.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +42,7 @@ static void set(struct step *s, const char *key, double value)
 static int create(const struct step *s, const char *const *bands, size_t n_bands,
                   const char *output, struct pb_diag *diag, struct pb_chain **out_chain)
 {
-    struct pb_chain_input inputs[8];
+    struct pb_chain_input inputs[16];
     const struct pb_chain_step step = {pb_op_find("index"), &s->args};
     const struct pb_chain_spec spec = {inputs, n_bands, &step, 1, &output, 1};
     size_t where;
@@ -185,6 +187,73 @@ START_TEST(names_the_bands_that_are_missing)
 }
 END_TEST
 
+/* Splits what a row needs into bands and constants without a default; kernel terms into their
+ * parts. */
+static void needs_of(const struct pb_index *index, char names[16][16], bool *is_band, size_t *n)
+{
+    const char *list = index->bands, *name;
+    size_t length;
+    *n = 0;
+    while (pb_index_next_name(&list, &name, &length)) {
+        const size_t cut = pb_index_kernel_split(name, length);
+        const size_t starts[] = {cut > 0 ? 1 : 0, cut}, ends[] = {cut > 0 ? cut : length, length};
+        for (int part = 0; part < (cut > 0 ? 2 : 1); part++) {
+            char *to = names[*n];
+            snprintf(to, 16, "%.*s", (int)(ends[part] - starts[part]), name + starts[part]);
+            const struct pb_index_constant *constant = pb_index_constant_find(to);
+            size_t before = 0;
+            while (before < *n && strcmp(names[before], to) != 0)
+                before++;
+            if (before < *n || (constant && constant->has_default))
+                continue;
+            is_band[(*n)++] = constant == NULL;
+        }
+    }
+}
+
+/* What `pushbroom indices --bands` promises is what a pipeline takes: with all that a row needs,
+ * and with each single thing left out. */
+START_TEST(pb_index_can_and_the_chain_agree)
+{
+    const struct pb_index *index = pb_index_at((size_t)_i);
+    char names[16][16];
+    bool is_band[16];
+    size_t n;
+    needs_of(index, names, is_band, &n);
+    ck_assert_uint_gt(n, 0);
+    for (size_t left_out = 0; left_out <= n; left_out++) {
+        struct step s = {0};
+        struct pb_arg_item given[16];
+        const char *bands[16] = {"unused"}, *constants[16];
+        size_t n_bands = 1, n_given = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (i == left_out)
+                continue;
+            if (is_band[i]) {
+                bands[n_bands++] = names[i];
+            } else {
+                given[n_given] = (struct pb_arg_item){.key = names[i], .num = 800};
+                constants[n_given++] = names[i];
+            }
+        }
+        give(&s, NULL, index->name);
+        s.args.arg[P_CONSTANTS] = (struct pb_arg){given, n_given};
+        struct pb_diag diag;
+        struct pb_chain *chain = NULL;
+        char missing[64];
+        const bool can =
+            pb_index_can(index, bands, n_bands, constants, n_given, missing, sizeof missing);
+        const int rc = create(&s, bands, n_bands, index->name, &diag, &chain);
+        pb_chain_destroy(chain);
+        ck_assert_msg(can == (left_out == n), "%s without %s", index->name,
+                      left_out < n ? names[left_out] : "nothing");
+        ck_assert_msg((rc == 0) == can, "%s without %s: %s", index->name,
+                      left_out < n ? names[left_out] : "nothing", diag.msg);
+        ck_assert(can || (diag.kind == PB_DIAG_INDEX && strcmp(missing, names[left_out]) == 0));
+    }
+}
+END_TEST
+
 START_TEST(does_not_guess_which_near_infrared_is_meant)
 {
     static const char *const landsat[] = {"R", "N2"}, *const other[] = {"N", "RE1"};
@@ -297,6 +366,7 @@ int main(void)
     tcase_add_test(tcase, evaluates_kernel_indices_with_the_kernel_chosen);
     tcase_add_test(tcase, expands_kernel_terms_and_renames_constants);
     tcase_add_test(tcase, names_the_bands_that_are_missing);
+    tcase_add_loop_test(tcase, pb_index_can_and_the_chain_agree, 0, 280);
     tcase_add_test(tcase, does_not_guess_which_near_infrared_is_meant);
     tcase_add_test(tcase, names_the_constants_that_are_missing);
     tcase_add_test(tcase, does_not_guess_between_a_constant_and_a_band_of_its_name);
