@@ -4,12 +4,11 @@
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
 #include "pipeline/plan.h"
-#include "pipeline/window.h"
 #include "pipeline/plan_cells.h"
+#include "pipeline/window.h"
 
 #include <check.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,7 +335,9 @@ START_TEST(readers_decode_as_often_as_the_plan_says)
         configs[cases[i].halo]->compute.tile_px = 512;
         struct pb_plan *plan = planned(&info, cases[i].halo, 1024);
         double times = travelled(plan);
-        ck_assert_msg(times >= 0.999 && times <= plan->decodes * 1.05, "case %d: %f, planned %f",
+        /* A reader that the scheduler holds up finds some of its cells gone: a few more decodes,
+         * never twice as many. */
+        ck_assert_msg(times >= 0.999 && times <= plan->decodes * 1.25, "case %d: %f, planned %f",
                       (int)i, times, plan->decodes);
         pb_plan_destroy(plan);
     }
