@@ -354,7 +354,7 @@ static void check_random_graph(uint32_t *random, int reach)
     size_t at;
 
     for (int i = 0; i < DAG_VALUES; i++) {
-        int operand[2];
+        int operand[2] = {0, 0};
 
         sprintf(names[i], "v%d", i);
         items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
