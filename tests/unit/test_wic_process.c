@@ -172,6 +172,65 @@ START_TEST(process_killed_while_parked_takes_nothing_with_it)
 }
 END_TEST
 
+/* Dies with a slot of its side in its hands. */
+static void die_holding(struct shared_memory *shared, enum wic_role role)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct wic_channel *channel = attach_elsewhere(shared);
+        struct wic_slot slot;
+        int rc = role == WIC_PRODUCER ? wic_acquire(channel, WIC_FOREVER, &slot)
+                                      : wic_wait(channel, WIC_FOREVER, &slot);
+        if (rc == 0) {
+            raise(SIGKILL);
+        }
+        _exit(1);
+    }
+    ck_assert_int_eq(exit_of(child), -1);
+}
+
+static void expect_abort_ends_all(struct wic_channel *channel)
+{
+    struct wic_slot slot;
+    wic_abort(channel);
+    ck_assert_int_eq(wic_acquire(channel, WIC_FOREVER, &slot), -ECANCELED);
+    ck_assert_int_eq(wic_wait(channel, WIC_FOREVER, &slot), -ECANCELED);
+}
+
+START_TEST(waits_for_a_producer_killed_with_a_slot_end_in_time)
+{
+    struct shared_memory shared = shared_new(2);
+    struct wic_slot slot;
+    die_holding(&shared, WIC_PRODUCER);
+    ck_assert_int_eq(wic_acquire(shared.channel, 0, &slot), 0);
+    ck_assert_int_eq(wic_publish(shared.channel, &slot, 0), 0);
+    wic_close(shared.channel); /* the end does not come either: a ticket is out */
+    ck_assert_int_eq(wic_wait(shared.channel, 0, &slot), -ETIMEDOUT);
+    ck_assert_int_eq(wic_wait(shared.channel, 20 * MS, &slot), -ETIMEDOUT);
+    expect_abort_ends_all(shared.channel);
+    shared_free(&shared);
+}
+END_TEST
+
+START_TEST(waits_for_a_consumer_killed_with_a_slot_end_in_time)
+{
+    struct shared_memory shared = shared_new(2);
+    struct wic_slot slot;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(wic_acquire(shared.channel, 0, &slot), 0);
+        ck_assert_int_eq(wic_publish(shared.channel, &slot, 0), 0);
+    }
+    die_holding(&shared, WIC_CONSUMER);
+    ck_assert_int_eq(wic_acquire(shared.channel, 20 * MS, &slot), -ETIMEDOUT);
+    ck_assert_int_eq(wic_wait(shared.channel, 0, &slot), 0); /* the other ticket is there */
+    ck_assert_uint_eq(slot.ticket, 1);
+    ck_assert_int_eq(wic_release(shared.channel, &slot), 0);
+    ck_assert_int_eq(wic_acquire(shared.channel, 20 * MS, &slot), -ETIMEDOUT); /* in turn */
+    expect_abort_ends_all(shared.channel);
+    shared_free(&shared);
+}
+END_TEST
+
 START_TEST(attach_takes_only_a_shared_channel_of_this_version)
 {
     struct shared_memory shared = shared_new(2);
@@ -214,6 +273,8 @@ int main(void)
     tcase_add_test(tcase, two_processes_share_the_consumers_side);
     tcase_add_loop_test(tcase, parked_child_is_woken_by_abort_and_close, 0, 2);
     tcase_add_test(tcase, process_killed_while_parked_takes_nothing_with_it);
+    tcase_add_test(tcase, waits_for_a_producer_killed_with_a_slot_end_in_time);
+    tcase_add_test(tcase, waits_for_a_consumer_killed_with_a_slot_end_in_time);
     tcase_add_test(tcase, attach_takes_only_a_shared_channel_of_this_version);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
