@@ -60,7 +60,6 @@ struct pb_limits {
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;
-    int64_t max_open_ms; /* reserved for slow storage; 0 = none */
 };
 
 struct pb_band_config {

@@ -8,7 +8,8 @@
  * used again soon.
  *  - the side of a tile. As small as the products' blocks allow (small tiles keep the caches and
  * the budget happy), but no smaller than the file's blocks, and larger on a GPU, where a transfer
- * wants some hundred kilobytes.
+ * wants some hundred kilobytes. And large enough that a scene has TILES_MAX tiles at most, as what
+ * is planned and kept by tile must not grow with the scene without end.
  *  - what is kept decoded for other tiles (plan_cells.c), and how much of all fits the budget
  * (plan_fit.c).
  */
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_CPU = 512, SIDE_CUDA = 1024 };
+enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
 
 static size_t align_up(size_t n, size_t to)
 {
@@ -58,6 +59,12 @@ static int32_t product_block(const struct pb_pipeline_config *pipeline)
     return block;
 }
 
+static int64_t count_tiles(const struct pb_raster_info *info, int32_t side)
+{
+    int64_t cols = ((int64_t)info->width + side - 1) / side;
+    return cols * (((int64_t)info->height + side - 1) / side);
+}
+
 static int32_t choose_side(const struct pb_plan_request *r)
 {
     int32_t least = product_block(r->pipeline);
@@ -69,7 +76,10 @@ static int32_t choose_side(const struct pb_plan_request *r)
             block <= 4096 && block > side)
             side = block;
     }
-    return side > least ? side : least;
+    side = side > least ? side : least;
+    while (side < SIDE_MAX && count_tiles(r->info, side) > TILES_MAX)
+        side *= 2;
+    return side;
 }
 
 static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_raster_info *info)
@@ -105,8 +115,9 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     rc = pb_grid_init(&plan->grid, request->info->width, request->info->height,
                       choose_side(request));
     if (rc < 0) {
-        rc = pb_fail(err, PB_E_INPUT_DAMAGED, "the image is empty (%d x %d)", request->info->width,
-                     request->info->height);
+        rc = pb_fail(err, PB_E_INPUT_DAMAGED,
+                     "the image is empty, or too large to be cut into tiles (%d x %d px)",
+                     request->info->width, request->info->height);
         goto out;
     }
     plan->order = choose_order(plan, request->info);
@@ -134,13 +145,15 @@ void pb_plan_destroy(struct pb_plan *plan)
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env)
 {
+    uint64_t tiles = (uint64_t)plan->window_units * pb_order_unit_max(&plan->grid, plan->order);
+    uint32_t all = pb_grid_count(&plan->grid);
     *out_env = (struct pb_product_env){
         .config = request->config,
         .pipeline = request->pipeline,
         .info = request->info,
         .grid = &plan->grid,
         .order = plan->order,
-        .tiles_in_flight = plan->window_units * pb_order_unit_max(&plan->grid, plan->order),
+        .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
         .workers = plan->writers,
         .band_names = (const char *const *)plan->output_names,
         .n_bands = plan->n_outputs,

@@ -63,10 +63,13 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
     return (end - 1) / cell - begin / cell + 1;
 }
 
+/* Where rows of tiles lie within cells comes again after as many rows as a cell has pixels, at
+ * most; the first ones reach over the upper edge with their halo. */
 static int64_t touched_by_a_row(const struct pb_plan *plan)
 {
-    int64_t n = 0;
-    for (int32_t row = 0; row < plan->grid.rows; row++)
+    int64_t n = 0, differ = plan->cell.h + (int64_t)plan->halo / plan->grid.side_px + 1;
+    int32_t rows = (int32_t)least(plan->grid.rows, differ);
+    for (int32_t row = 0; row < rows; row++)
         n = most(n, touched(plan, row, row, plan->cell.h, plan->grid.image_h));
     return n;
 }

@@ -6,8 +6,9 @@
  * goes for much less memory. More than DECODES_MAX times as much is never planned.
  *
  * None of the sums depends on the budget, so the least of them is the amount that a refusal can
- * name and that is accepted then. What products hold takes a walk over all tiles to find out
- * (pyramid_bound.c): it is asked for when the rest fits. */
+ * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
+ * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all ways that visit
+ * the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
 #include "pipeline/plan_fit.h"
 #include "pipeline/device.h"
 #include "pipeline/plan_cells.h"
@@ -27,12 +28,18 @@ struct way {
     uint32_t threads;
     int32_t stripe_cols;
     uint32_t growth;
+    uint64_t product_bytes; /* 0 = not asked for yet */
 };
 
 struct ways {
     size_t n;
     struct way way[WAYS_MAX];
 };
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 static size_t align_up(size_t n, size_t to)
 {
@@ -68,6 +75,13 @@ static void set_threads(struct pb_plan *plan, const struct pb_raster_info *info,
     plan->window_units = (tiles + unit - 1) / unit + n;
 }
 
+/* The tiles of a unit, for each reader and the window; the window's counters. */
+static uint64_t list_bytes(const struct pb_plan *plan)
+{
+    uint64_t unit = pb_order_unit_max(&plan->grid, plan->order);
+    return sizeof(uint32_t) * ((plan->readers + (uint64_t)1) * unit + plan->window_units);
+}
+
 /* All of a way but the products. */
 static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, const struct way *way)
 {
@@ -79,20 +93,37 @@ static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, con
     plan->total_bytes = plan->cells_bytes + plan->cache_bytes + plan->reader_bytes +
                         (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
                         (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes) +
-                        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes);
+                        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes) +
+                        list_bytes(plan);
 }
 
-static void add_products(struct pb_plan *plan, const struct pb_plan_request *r)
+static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     struct pb_product_env env;
+    uint64_t bytes = 0;
     pb_plan_product_env(plan, r, &env);
     for (size_t i = 0; i < r->pipeline->n_products; i++) {
         const struct pb_product_config *p = &r->pipeline->products[i];
         const struct pb_product_type *type = pb_product_type(p->kind);
         if (type->bytes != NULL)
-            plan->product_bytes += type->bytes(&env, p);
+            bytes = add(bytes, type->bytes(&env, p));
     }
-    plan->total_bytes += plan->product_bytes;
+    return bytes;
+}
+
+/* The products of ways[i], which is set in the plan. Threads and stripes say how many tiles are
+ * under way and in which order: the growth of cells changes nothing. */
+static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways,
+                         size_t i)
+{
+    struct way *way = &ways->way[i];
+    for (size_t k = 0; k < ways->n && way->product_bytes == 0; k++)
+        if (ways->way[k].threads == way->threads && ways->way[k].stripe_cols == way->stripe_cols)
+            way->product_bytes = ways->way[k].product_bytes;
+    if (way->product_bytes == 0)
+        way->product_bytes = product_bytes(plan, r);
+    plan->product_bytes = way->product_bytes;
+    plan->total_bytes = add(plan->total_bytes, plan->product_bytes);
 }
 
 /* --- the ways -------------------------------------------------------------------------------- */
@@ -115,12 +146,12 @@ static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb
 {
     uint32_t growth = pb_plan_cells_grow(plan, info);
     for (uint32_t g = 0; g <= growth; g++) {
-        add_way(ways, plan, info, (struct way){0, threads, 0, g});
+        add_way(ways, plan, info, (struct way){0, threads, 0, g, 0});
         if (plan->order == PB_ORDER_Z)
             continue;
         /* Powers of two: other widths would cut the blocks of overviews in two. */
         for (int32_t cols = 1; cols < plan->grid.cols; cols *= 2)
-            add_way(ways, plan, info, (struct way){0, threads, cols, g});
+            add_way(ways, plan, info, (struct way){0, threads, cols, g, 0});
     }
 }
 
@@ -159,35 +190,37 @@ static void list_ways(struct ways *ways, struct pb_plan *plan, const struct pb_p
 }
 
 /* The least that any way takes; left in the plan. */
-static void set_least(struct pb_plan *plan, const struct pb_plan_request *r,
-                      const struct ways *ways)
+static void set_least(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways)
 {
-    const struct way *best = NULL;
+    size_t best = 0;
     uint64_t bytes = UINT64_MAX;
-    for (size_t i = ways->n; i-- > 0;) { /* dear ones are small: few walks over all tiles */
+    for (size_t i = ways->n; i-- > 0;) { /* dear ones are small: few products are asked for */
         set_way(plan, r->info, &ways->way[i]);
         if (plan->total_bytes >= bytes)
             continue;
-        add_products(plan, r);
+        add_products(plan, r, ways, i);
         if (plan->total_bytes < bytes) {
-            best = &ways->way[i];
+            best = i;
             bytes = plan->total_bytes;
         }
     }
-    if (best != NULL) {
-        set_way(plan, r->info, best);
-        add_products(plan, r);
-    }
+    set_way(plan, r->info, &ways->way[best]);
+    add_products(plan, r, ways, best);
 }
 
 static uint64_t mib(uint64_t bytes)
 {
-    return (bytes + (1u << 20) - 1) >> 20;
+    return (bytes >> 20) + (bytes % (1u << 20) != 0);
 }
 
 static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
 {
     uint64_t decoded = plan->cells_bytes + plan->cache_bytes + plan->reader_bytes;
+    if (plan->total_bytes == UINT64_MAX)
+        return pb_fail(err, PB_E_PLAN_MEMORY,
+                       "no compute.memory is enough for the products of pipeline %s on this scene "
+                       "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
+                       r->pipeline->name, r->info->width, r->info->height);
     return pb_fail(err, PB_E_PLAN_MEMORY,
                    "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
                    "at least %llu MiB: %llu for decoded blocks, %llu for products, %llu for tiles "
@@ -213,7 +246,7 @@ int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, str
         set_way(plan, request->info, &ways->way[i]);
         if (plan->total_bytes > budget)
             continue;
-        add_products(plan, request);
+        add_products(plan, request, ways, i);
         if (plan->total_bytes <= budget)
             rc = 0;
     }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PYRAMID_BOUND_H
 #define PB_PYRAMID_BOUND_H
-/* How many blocks of each level a pyramid can hold at one time. Pure arithmetic with temporary
- * memory of some bytes a tile. Thread: any. */
+/* How many blocks of each level a pyramid can hold at one time. Pure arithmetic with some MiB of
+ * temporary memory, whatever the image. Thread: any. */
 #include "pipeline/pyramid.h"
 
 /* Blocks in one row (column) of level `level`. */

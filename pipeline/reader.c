@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t unit, uint32_t tile,
                      struct pb_err *err)
@@ -58,7 +59,7 @@ static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_e
     }
     free(tiles);
     atomic_fetch_add(&s->read.parked_ns, parked);
-    return rc == -EPIPE ? 0 : rc;
+    return rc;
 }
 
 void pb_reader_run(struct pb_stream *stream)
@@ -68,7 +69,11 @@ void pb_reader_run(struct pb_stream *stream)
     int rc = pb_raster_open(stream->input, stream->limits, &err, &raster);
     if (rc == 0)
         rc = read_units(stream, raster, &err);
-    if (rc < 0 && err.code != PB_OK)
-        pb_stream_fail(stream, &err);
     pb_raster_close(raster);
+    bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or somebody gave up */
+    if (rc == 0 || (over && err.code == PB_OK))
+        return;
+    /* A tile that is never published would leave its unit unfinished for ever. */
+    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
+    pb_stream_fail(stream, &err);
 }

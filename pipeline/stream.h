@@ -47,8 +47,8 @@ struct pb_stream {
 
 /* Records *err unless another failure came first, and aborts channels and window. Thread: any. */
 void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
-/* The same for rc from a channel: -ECANCELED and -EPIPE mean that somebody else ended the stream.
- */
+/* Wakes every stage, wherever it waits, and says nothing about why: their channels answer
+ * -ECANCELED from then on, which is no failure of its own. Thread: any. */
 void pb_stream_abort(struct pb_stream *stream);
 uint64_t pb_now_ns(void);
 

@@ -151,3 +151,39 @@ uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t
             out_tiles[n++] = (uint32_t)(row * cols + col);
     return n;
 }
+
+static uint32_t rows_position(const struct pb_grid *grid, uint32_t col, uint32_t row)
+{
+    uint32_t cols = (uint32_t)grid->cols, width = stripe_cols(grid);
+    uint32_t first = col / width * width;
+    uint32_t own = cols - first < width ? cols - first : width;
+    return first * (uint32_t)grid->rows + row * own + (col - first);
+}
+
+/* Cells and the tiles in them follow one and the same curve, so the walk goes down to tiles. */
+static uint32_t z_position(const struct pb_grid *grid, uint32_t col, uint32_t row)
+{
+    uint64_t w = (uint64_t)grid->cols, h = (uint64_t)grid->rows, x = 0, y = 0, before = 0, side = 1;
+    while (side < w || side < h)
+        side *= 2;
+    while (side > 1) {
+        side /= 2;
+        bool right = col >= x + side, down = row >= y + side;
+        uint64_t left_w = inside(x, side, w), upper_h = inside(y, side, h);
+        if (down) {
+            before += (left_w + inside(x + side, side, w)) * upper_h;
+            upper_h = inside(y + side, side, h);
+        }
+        if (right)
+            before += left_w * upper_h;
+        x += right ? side : 0;
+        y += down ? side : 0;
+    }
+    return (uint32_t)before;
+}
+
+uint32_t pb_order_position(const struct pb_grid *grid, enum pb_order order, uint32_t col,
+                           uint32_t row)
+{
+    return order == PB_ORDER_ROWS ? rows_position(grid, col, row) : z_position(grid, col, row);
+}

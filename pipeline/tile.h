@@ -36,4 +36,9 @@ uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order);
 uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t u,
                        uint32_t *out_tiles);
 uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order);
+/* Where in the visiting order the tile of that column and row comes. Never decreases when the
+ * column or the row grows: of a rectangle of tiles the upper left one is visited first, the lower
+ * right one last. */
+uint32_t pb_order_position(const struct pb_grid *grid, enum pb_order order, uint32_t col,
+                           uint32_t row);
 #endif

@@ -4,7 +4,8 @@
  * A client is a buffer of one line and a pipe. It is served line by line in the read callback;
  * replies queue in libuv, and a client that does not read them is dropped once
  * PB_STATUS_BACKLOG_BYTES wait. A line over the limit is answered and ends the connection: what
- * follows could be anything. */
+ * follows could be anything. When all places are taken, who has said nothing for the longest time
+ * makes room, unless it waits for events. */
 #include "service/status.h"
 #include "service/clock.h"
 #include "service/dirs.h"
@@ -29,6 +30,8 @@ struct client {
     struct client *next;
     char watch[PB_JOB_ID_BYTES];
     bool watches, closing;
+    bool leaving; /* was told to go */
+    uint64_t heard_ms;
     size_t n_line;
     char line[PB_JSON_LINE_MAX + 1];
 };
@@ -179,8 +182,29 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
         drop(client);
     } else if (n > 0) {
         client->n_line += (size_t)n;
+        client->heard_ms = uv_now(stream->loop);
         take_lines(client);
     }
+}
+
+/* Lets the longest idle client go; false: all of them watch. */
+static bool make_room(struct pb_status *status, const struct client *newest)
+{
+    struct client *idle = NULL;
+    for (struct client *client = status->clients; client != NULL; client = client->next) {
+        if (client->watches || client->leaving || client == newest)
+            continue;
+        if (idle == NULL || client->heard_ms <= idle->heard_ms) /* newer ones come first */
+            idle = client;
+    }
+    if (idle == NULL)
+        return false;
+    idle->leaving = true;
+    if (uv_stream_get_write_queue_size((uv_stream_t *)&idle->pipe) > 0)
+        drop(idle);
+    else
+        refuse(idle, PB_RPC_JOB_ERROR, "the service has too many clients; you were idle longest");
+    return true;
 }
 
 static void on_connection(uv_stream_t *server, int rc)
@@ -194,6 +218,7 @@ static void on_connection(uv_stream_t *server, int rc)
     if (client == NULL)
         return;
     client->status = status;
+    client->heard_ms = uv_now(status->options.loop);
     client->pipe.data = client;
     (void)uv_pipe_init(status->options.loop, &client->pipe, 0);
     client->next = status->clients;
@@ -201,14 +226,16 @@ static void on_connection(uv_stream_t *server, int rc)
     status->n_clients++;
     if (uv_accept(server, (uv_stream_t *)&client->pipe) != 0) {
         drop(client);
-    } else if (status->n_clients > PB_STATUS_CLIENTS_MAX) {
+    } else if (status->n_clients > PB_STATUS_CLIENTS_MAX && !make_room(status, client)) {
         if (!status->full_told)
-            pb_log(PB_LOG_WARNING, "status: more than %d clients; new ones are sent away",
+            pb_log(PB_LOG_WARNING,
+                   "status: more than %d clients that watch; new ones are sent away",
                    PB_STATUS_CLIENTS_MAX);
         status->full_told = true;
         refuse(client, PB_RPC_JOB_ERROR, "the service has too many clients; try again later");
     } else {
-        status->full_told = false;
+        if (status->n_clients < PB_STATUS_CLIENTS_MAX)
+            status->full_told = false;
         (void)uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read);
     }
 }

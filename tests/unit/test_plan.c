@@ -12,7 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Seconds that a plan may take. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWER 20.0
+#else
+#define SLOWER 1.0
+#endif
 
 static struct pb_config *configs[2]; /* without and with a halo */
 enum { POINTWISE, HALO };
@@ -185,6 +194,78 @@ START_TEST(a_hundred_gigapixels_fit_what_a_small_scene_may_use)
 }
 END_TEST
 
+static double planning_s(const struct pb_raster_info *info, int halo, uint64_t mib)
+{
+    struct timespec from, to;
+    struct pb_err err;
+    struct pb_plan *plan = NULL;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    (void)plan_of(info, halo, mib, &err, &plan);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    pb_plan_destroy(plan);
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+}
+
+START_TEST(planning_a_hundred_gigapixels_takes_less_than_a_second)
+{
+    static const int32_t blocks[] = {512, 0, 250}; /* 0 = strips */
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (int halo = 0; halo < 2; halo++) {
+            struct pb_raster_info info = scene(316000, 316000, blocks[i], blocks[i]);
+            info.block_h = blocks[i] ? blocks[i] : 1;
+            for (uint64_t mib = 1; mib <= 4096; mib *= 64) {
+                double s = planning_s(&info, halo, mib);
+                ck_assert_msg(s < SLOWER, "blocks of %d, %d MiB: %f s", blocks[i], (int)mib, s);
+            }
+        }
+}
+END_TEST
+
+START_TEST(small_tiles_of_a_vast_scene_become_larger)
+{
+    struct pb_raster_info info = scene(1000000, 1000000, 512, 512);
+    configs[POINTWISE]->compute.tile_px = 64;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    struct pb_plan *plan = planned(&info, POINTWISE, 4096);
+    ck_assert_uint_le(pb_grid_count(&plan->grid), 1 << 22);
+    pb_plan_destroy(plan);
+    ck_assert_uint_gt(tried(&info, POINTWISE, 1), 0);
+    getrusage(RUSAGE_SELF, &after);
+    ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 30 * 1024); /* KiB, whatever the tiles */
+    struct pb_raster_info wide = scene(INT32_MAX, 64, 512, 64);
+    plan = planned(&wide, POINTWISE, 8192);
+    pb_plan_destroy(plan);
+    configs[POINTWISE]->compute.tile_px = 0;
+}
+END_TEST
+
+/* A product that cannot be counted says the largest number; it must not wrap round to a small one.
+ */
+START_TEST(a_product_of_any_size_is_refused_in_words)
+{
+    char text[600];
+    struct pb_err_list errors;
+    struct pb_config *config = NULL;
+    (void)snprintf(
+        text, sizeof text,
+        "compute: {device: cpu, memory: 4GB}\npipelines:\n  p:\n    input: {match: ['*']}\n"
+        "    products:\n      - statistics: {}\n      - cog: {blocksize: 4096}\n"
+        "      - quicklook: {bands: [B1]}\n");
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    struct pb_raster_info info = scene(9000, 9000, 512, 512);
+    info.n_bands = 20;
+    struct pb_plan_request request = {
+        .config = config, .pipeline = &config->pipelines[0], .info = &info, .device_index = -1};
+    struct pb_err err = {0};
+    struct pb_plan *plan = NULL;
+    ck_assert_int_lt(pb_plan_create(&request, &err, &plan), 0);
+    ck_assert_int_eq(err.code, PB_E_PLAN_MEMORY);
+    ck_assert_msg(strstr(err.msg, "lower the blocksize") != NULL, "%s", err.msg);
+    pb_config_destroy(config);
+}
+END_TEST
+
 START_TEST(whole_blocks_are_read_straight_into_slots)
 {
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
@@ -353,6 +434,9 @@ int main(void)
     tcase_add_loop_test(tc, tiled_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
     tcase_add_loop_test(tc, striped_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
     tcase_add_test(tc, a_hundred_gigapixels_fit_what_a_small_scene_may_use);
+    tcase_add_test(tc, planning_a_hundred_gigapixels_takes_less_than_a_second);
+    tcase_add_test(tc, small_tiles_of_a_vast_scene_become_larger);
+    tcase_add_test(tc, a_product_of_any_size_is_refused_in_words);
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
     tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);

@@ -118,6 +118,38 @@ START_TEST(rows_of_a_stripe_come_before_the_next_stripe)
 }
 END_TEST
 
+static void check_positions(const struct pb_grid *grid, enum pb_order order)
+{
+    uint32_t *tiles = malloc(pb_order_unit_max(grid, order) * sizeof *tiles), place = 0;
+    uint32_t cols = (uint32_t)grid->cols;
+    for (uint32_t u = 0; u < pb_order_units(grid, order); u++) {
+        uint32_t n = pb_order_unit(grid, order, u, tiles);
+        for (uint32_t i = 0; i < n; i++)
+            ck_assert_uint_eq(pb_order_position(grid, order, tiles[i] % cols, tiles[i] / cols),
+                              place++);
+    }
+    ck_assert_uint_eq(place, pb_grid_count(grid));
+    for (uint32_t i = 0; i < place; i++) {
+        uint32_t col = i % cols, row = i / cols, here = pb_order_position(grid, order, col, row);
+        ck_assert(col == 0 || here > pb_order_position(grid, order, col - 1, row));
+        ck_assert(row == 0 || here > pb_order_position(grid, order, col, row - 1));
+    }
+    free(tiles);
+}
+
+START_TEST(a_tile_s_position_is_its_place_in_the_visit)
+{
+    for (int32_t cols = 1; cols < 20; cols += 3)
+        for (int32_t rows = 1; rows < 20; rows += 2) {
+            struct pb_grid grid = grid_of(cols * 4 - 1, rows * 4 - 3, 4);
+            check_positions(&grid, PB_ORDER_Z);
+            for (grid.stripe_cols = 0; grid.stripe_cols < 9; grid.stripe_cols++)
+                for (grid.unit_cols = 0; grid.unit_cols < 4; grid.unit_cols++)
+                    check_positions(&grid, PB_ORDER_ROWS);
+        }
+}
+END_TEST
+
 START_TEST(every_order_visits_every_tile_once)
 {
     static const int32_t sizes[][2] = {{1, 1},  {1, 2}, {2, 1},   {3, 3},    {5, 2},
@@ -165,6 +197,7 @@ int main(void)
     tcase_add_test(tc, survives_the_largest_sides);
     tcase_add_test(tc, grows_and_clips);
     tcase_add_test(tc, every_order_visits_every_tile_once);
+    tcase_add_test(tc, a_tile_s_position_is_its_place_in_the_visit);
     tcase_add_test(tc, rows_of_a_stripe_come_before_the_next_stripe);
     tcase_add_test(tc, z_order_has_no_units_outside_the_image);
     tcase_add_test(tc, z_order_finishes_one_square_before_the_next);
