@@ -358,7 +358,7 @@ static int check_limits(const struct pb_raster *raster, const struct pb_limits *
     if (pixels > limits->max_block_bytes / ((uint64_t)types[info->type].bytes * planes))
         return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
                           "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
-                          "bytes (max_block_bytes)",
+                          "bytes (limits.max_block_bytes)",
                           (int)info->block_w, (int)info->block_h, (unsigned long long)planes,
                           (unsigned long long)limits->max_block_bytes);
     return 0;
@@ -374,7 +374,7 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
         return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0, "the file has no bands");
     if (n_bands > limits->max_bands || n_bands > PB_BANDS_MAX)
         return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
-                          "the file has %d bands; at most %d are taken", n_bands,
+                          "the file has %d bands; at most %d are taken (limits.max_bands)", n_bands,
                           limits->max_bands < PB_BANDS_MAX ? (int)limits->max_bands : PB_BANDS_MAX);
     info->width = GDALGetRasterXSize(raster->dataset);
     info->height = GDALGetRasterYSize(raster->dataset);

@@ -11,9 +11,10 @@
 #define CHUNK_VALUES 512                 /* of an offset array read at once */
 #define BLOCKS_MAX   (UINT64_C(1) << 27) /* keeps the walk over their places within seconds */
 
-/* A size that must be there, at least 1, at most max (a limit of the config). */
+/* A size that must be there, at least 1, at most max: what key of the config says. */
 static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
-                     const char *what, uint64_t otherwise, int32_t max, int32_t *out_size)
+                     const char *what, uint64_t otherwise, int32_t max, const char *key,
+                     int32_t *out_size)
 {
     uint64_t value = 0;
     int rc = pb_tiff_field_or(file, field, otherwise, what, &value);
@@ -22,8 +23,9 @@ static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field
     if (value == 0)
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the file declares no %s, or 0", what);
     if (value > (uint64_t)max)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT, "the file declares %s %llu; the limit is %ld",
-                            what, (unsigned long long)value, (long)max);
+        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
+                            "the file declares %s %llu; the limit is %ld (%s)", what,
+                            (unsigned long long)value, (long)max, key);
     *out_size = (int32_t)value;
     return 0;
 }
@@ -75,7 +77,7 @@ static int check_block_limit(const struct pb_tiff_file *file, const struct pb_ti
         return PB_TIFF_FAIL(
             file, PB_E_INPUT_LIMIT,
             "one %s of the file is %lu x %lu pixels, more than the limit of %llu bytes "
-            "(max_block_bytes)",
+            "(limits.max_block_bytes)",
             header->tiled ? "tile" : "strip", (unsigned long)header->block_w,
             (unsigned long)header->block_h, (unsigned long long)file->limits->max_block_bytes);
     return 0;
@@ -86,11 +88,14 @@ static int read_shape(const struct pb_tiff_file *file, const struct pb_tiff_dire
 {
     const struct pb_limits *limits = file->limits;
     uint64_t compression = 1, planar = 1, bits = 1;
-    int rc = read_size(file, &dir->width, "width", 0, limits->max_side_px, &out->width);
+    int rc = read_size(file, &dir->width, "width", 0, limits->max_side_px, "limits.max_side_px",
+                       &out->width);
     if (rc == 0)
-        rc = read_size(file, &dir->height, "height", 0, limits->max_side_px, &out->height);
+        rc = read_size(file, &dir->height, "height", 0, limits->max_side_px, "limits.max_side_px",
+                       &out->height);
     if (rc == 0)
-        rc = read_size(file, &dir->bands, "bands", 1, limits->max_bands, &out->bands);
+        rc = read_size(file, &dir->bands, "bands", 1, limits->max_bands, "limits.max_bands",
+                       &out->bands);
     if (rc == 0)
         rc = pb_tiff_field_or(file, &dir->compression, 1, "the compression", &compression);
     if (rc == 0)
@@ -101,7 +106,8 @@ static int read_shape(const struct pb_tiff_file *file, const struct pb_tiff_dire
         return rc;
     if ((uint64_t)out->width * (uint64_t)out->height > limits->max_pixels)
         return PB_TIFF_FAIL(
-            file, PB_E_INPUT_LIMIT, "the file declares %ld x %ld pixels; the limit is %llu pixels",
+            file, PB_E_INPUT_LIMIT,
+            "the file declares %ld x %ld pixels; the limit is %llu pixels (limits.max_pixels)",
             (long)out->width, (long)out->height, (unsigned long long)limits->max_pixels);
     out->compression = (uint16_t)compression;
     out->planar = planar == 2 && out->bands > 1;
@@ -202,11 +208,11 @@ static int check_ranges(const struct pb_tiff_file *file, const struct pb_tiff_di
             (unsigned long long)(end - file->bytes), (unsigned long long)outside,
             (unsigned long long)header->n_blocks);
     if (header->stored_block_max > file->limits->max_block_bytes)
-        return PB_TIFF_FAIL(
-            file, PB_E_INPUT_LIMIT,
-            "one stored block of the file has %llu bytes; the limit is %llu (max_block_bytes)",
-            (unsigned long long)header->stored_block_max,
-            (unsigned long long)file->limits->max_block_bytes);
+        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
+                            "one stored block of the file has %llu bytes; the limit is %llu "
+                            "(limits.max_block_bytes)",
+                            (unsigned long long)header->stored_block_max,
+                            (unsigned long long)file->limits->max_block_bytes);
     return 0;
 }
 
@@ -250,8 +256,9 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
                                     (int)n, (int)i + 1);
         }
         if (n == max)
-            return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
-                                "the file has more than %ld image directories", (long)max);
+            return PB_TIFF_FAIL(
+                file, PB_E_INPUT_LIMIT,
+                "the file has more than %ld image directories (limits.max_directories)", (long)max);
         seen[n++] = at;
         int rc = pb_tiff_read_directory(file, at, (int)n, &dir);
         if (rc == 0)

@@ -318,21 +318,24 @@ START_TEST(holds_what_is_declared_against_the_limits)
 {
     struct page page = plain();
     set(&page, 256, 5001);
-    refused(&page, 1, PB_E_INPUT_LIMIT, "width 5001; the limit is 5000");
+    refused(&page, 1, PB_E_INPUT_LIMIT, "width 5001; the limit is 5000 (limits.max_side_px)");
     page = plain();
     set(&page, 257, UINT32_MAX);
-    refused(&page, 1, PB_E_INPUT_LIMIT, "height");
+    refused(&page, 1, PB_E_INPUT_LIMIT, "the limit is 5000 (limits.max_side_px)");
     page = plain();
     set(&page, 256, 5000);
     set(&page, 257, 5000);
-    refused(&page, 1, PB_E_INPUT_LIMIT, "5000 x 5000");
+    refused(&page, 1, PB_E_INPUT_LIMIT,
+            "5000 x 5000 pixels; the limit is 1048576 pixels (limits.max_pixels)");
     page = plain();
     set(&page, 277, 9);
-    refused(&page, 1, PB_E_INPUT_LIMIT, "bands 9");
+    refused(&page, 1, PB_E_INPUT_LIMIT, "bands 9; the limit is 8 (limits.max_bands)");
     page = plain();
     set(&page, 258, 128);
     set(&page, 277, 2);
-    refused(&page, 1, PB_E_INPUT_LIMIT, "strip of the file is 32 x 8");
+    refused(&page, 1, PB_E_INPUT_LIMIT,
+            "strip of the file is 32 x 8 pixels, more than the limit of 4096 bytes "
+            "(limits.max_block_bytes)");
     page = plain();
     set(&page, 322, 65536);
     set(&page, 323, 65536);
@@ -375,7 +378,7 @@ START_TEST(walks_the_chain_of_directories)
     page[3].next = -1;
     accepted(page, 4, &header);
     page[3].next = 4;
-    refused(page, 5, PB_E_INPUT_LIMIT, "more than 4 image directories");
+    refused(page, 5, PB_E_INPUT_LIMIT, "more than 4 image directories (limits.max_directories)");
     page[2].next = 1;
     refused(page, 4, PB_E_INPUT_DAMAGED, "loops: 3 is followed by 2");
     page[0].next = 0;
