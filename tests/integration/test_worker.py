@@ -21,7 +21,14 @@ from osgeo import gdal  # noqa: E402
 gdal.UseExceptions()
 DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", ""))
 
+# What is to be caught while it runs is written with a codec that takes its time.
 PIPELINES = """pipelines:
+  slow:
+    input:
+      match: ["slow_*"]
+      bands: {R: 1}
+    products:
+      - cog: {bands: [R], type: float32, compress: zstd, level: 19}
   red:
     input:
       match: ["*.tif", "*.tiff", "*.TIF", "*"]
@@ -81,25 +88,26 @@ class Worker(unittest.TestCase):
 
     def test_a_worker_that_is_killed_is_replaced_and_the_job_runs_again(self):
         d = self.daemon(stall="60s").start()
-        scene(d.root / "big.tif", 9000, 9000)
-        self.put(d, d.root / "big.tif")
-        wait_for(lambda: d.wait_job("big.tif", "running", 30)["tiles_done"] > 0, 30)
+        scene(d.root / "slow_big.tif", 6000, 6000)
+        self.put(d, d.root / "slow_big.tif")
+        wait_for(lambda: d.wait_job("slow_big.tif", "running", 30)["tiles_done"] > 0, 30)
         os.kill(d.workers()[0], signal.SIGKILL)
-        job = d.wait_job("big.tif", "successful", 120)
+        job = d.wait_job("slow_big.tif", "successful", 240)
         self.assertEqual(job["attempts"], 2)
         self.assertIn("signal 9", d.log_text())
         self.assertEqual([f for f in d.files("products") if f.startswith(".")], [])
 
     def test_cancel_and_sigterm_leave_no_half_products(self):
         d = self.daemon(stall="60s").start()
-        for name in ("a.tif", "b.tif"):
-            scene(d.root / name, 9000, 9000)
+        for name in ("slow_a.tif", "slow_b.tif"):
+            scene(d.root / name, 6000, 6000)
+        for name in ("slow_a.tif", "slow_b.tif"):
             self.put(d, d.root / name)
-        job = d.wait_job("a.tif", "running", 30)
+        job = d.wait_job("slow_a.tif", "running", 30)
         wait_for(lambda: d.call("job.get", id=job["id"])["tiles_done"] > 0, 30)
         d.call("job.cancel", id=job["id"])
-        d.wait_job("a.tif", "dismissed", 8)
-        d.wait_job("b.tif", "running", 30)
+        d.wait_job("slow_a.tif", "dismissed", 8)
+        d.wait_job("slow_b.tif", "running", 30)
         status, seconds = d.stop()
         self.assertEqual(status, 0)
         self.assertLess(seconds, 10)
