@@ -6,26 +6,30 @@
 
 #include "config/json_writer.h"
 #include "pipeline/run.h"
+#include "pipeline/thread.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+
+enum { STEP_MS = 100 }; /* between two looks at the progress */
 
 struct options {
     const char *config, *pipeline, *output, *device;
     bool json, quiet, dry_run;
 };
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;
 
 static void on_signal(int number)
 {
     (void)number;
-    interrupted = 1;
+    atomic_store(&interrupted, true);
 }
 
 static double now_s(void)
@@ -89,36 +93,103 @@ static void print_plan_json(const char *input, const char *pipeline, char *text)
 static void show_progress(struct pb_run *run, struct cli_bar *bar)
 {
     struct pb_run_progress p;
-    char line[256];
+    char line[256], state[40], size[16];
     pb_run_progress(run, &p);
     cli_bar_update(bar, now_s(), p.tiles_done, p.tiles_total, p.bytes_read);
-    cli_bar_text(bar, pb_stage_name(p.stage), p.tiles_done, p.tiles_total, cli_columns(stderr) - 1,
-                 line, sizeof line);
+    (void)snprintf(state, sizeof state, "%s", pb_stage_name(p.stage));
+    if (p.stage == PB_STAGE_PUBLISH)
+        (void)snprintf(state, sizeof state, "publish %s",
+                       cli_bytes((double)p.bytes_written, size, sizeof size));
+    cli_bar_text(bar, state, p.tiles_done, p.tiles_total, cli_columns(stderr) - 1, line,
+                 sizeof line);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
 }
 
-static int wait_for(struct pb_run *run, const char *input, bool bar_wanted, struct pb_err *err)
+static int wait_for(struct pb_run *run, struct cli_bar *bar, struct pb_err *err)
 {
-    struct cli_bar bar = {0};
-    const char *base = strrchr(input, '/');
-    (void)snprintf(bar.name, sizeof bar.name, "%s", base ? base + 1 : input);
     int rc;
-    while ((rc = pb_run_wait(run, 100, err)) == -ETIMEDOUT) {
+    while ((rc = pb_run_wait(run, STEP_MS, err)) == -ETIMEDOUT) {
         if (interrupted)
             pb_run_abort(run);
-        if (bar_wanted)
-            show_progress(run, &bar);
+        if (bar != NULL)
+            show_progress(run, bar);
     }
-    if (bar_wanted) /* publishing waits for the disk */
-        fprintf(stderr, "\r\033[K%s", rc == 0 ? "publishing" : "");
     return rc;
 }
 
-static int publish(struct pb_run *run, bool bar_wanted, struct pb_err *err,
+/* Publishing takes as long as the disk does: it has a thread of its own, so that this one can show
+ * it and end it. */
+struct publishing {
+    struct pb_run *run;
+    struct pb_err *err;
+    struct pb_run_result *result;
+    int rc;
+    pthread_mutex_t lock; /* over */
+    pthread_cond_t ended;
+    bool over;
+};
+
+static void *publish_body(void *arg)
+{
+    struct publishing *p = arg;
+    p->rc = pb_run_publish(p->run, p->err, p->result);
+    pthread_mutex_lock(&p->lock);
+    p->over = true;
+    pthread_cond_signal(&p->ended);
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Waits a step; true: it is over. */
+static bool publish_step(struct publishing *p)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* a clock that is set costs one step */
+    until.tv_nsec += STEP_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&p->lock);
+    if (!p->over)
+        (void)pthread_cond_timedwait(&p->ended, &p->lock, &until);
+    bool over = p->over;
+    pthread_mutex_unlock(&p->lock);
+    return over;
+}
+
+static int publish(struct pb_run *run, struct cli_bar *bar, struct pb_err *err,
                    struct pb_run_result *result)
 {
-    int rc = pb_run_publish(run, err, result);
+    struct publishing p = {.run = run,
+                           .err = err,
+                           .result = result,
+                           .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .ended = PTHREAD_COND_INITIALIZER};
+    pthread_t thread;
+    int rc = pb_thread_start(&thread, publish_body, &p);
+    if (rc < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot start a thread: %s", strerror(-rc));
+    do {
+        if (interrupted)
+            pb_run_abort(run);
+        if (bar != NULL)
+            show_progress(run, bar);
+    } while (!publish_step(&p));
+    (void)pthread_join(thread, NULL);
+    pthread_cond_destroy(&p.ended);
+    pthread_mutex_destroy(&p.lock);
+    return p.rc;
+}
+
+static int compute_and_publish(struct pb_run *run, const char *input, bool bar_wanted,
+                               struct pb_err *err, struct pb_run_result *result)
+{
+    struct cli_bar bar = {0}, *shown = bar_wanted ? &bar : NULL;
+    const char *base = strrchr(input, '/');
+    (void)snprintf(bar.name, sizeof bar.name, "%s", base ? base + 1 : input);
+    int rc = wait_for(run, shown, err);
+    if (rc == 0)
+        rc = publish(run, shown, err, result);
     if (bar_wanted)
         fputs("\r\033[K", stderr);
     return rc;
@@ -180,9 +251,7 @@ static int process(const struct options *o, const struct pb_config *config,
     if (rc == 0)
         rc = pb_run_start(run, err);
     if (rc == 0)
-        rc = wait_for(run, input, bar_wanted, err);
-    if (rc == 0)
-        rc = publish(run, bar_wanted, err, &result);
+        rc = compute_and_publish(run, input, bar_wanted, err, &result);
     if (rc == 0 && o->json)
         print_json(input, pipeline->name, NULL, &result);
     else if (rc == 0 && !o->quiet)

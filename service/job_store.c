@@ -145,7 +145,7 @@ static int open_database(const char *path, struct pb_err *err, sqlite3 **out_db)
         rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot open the job store %s: %s", path,
                      sqlite3_errstr(rc));
     } else {
-        (void)sqlite3_busy_timeout(db, 2000);
+        (void)sqlite3_busy_timeout(db, 500);
         rc = check_database(db, err);
     }
     if (rc == 0)

@@ -17,20 +17,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define TICK_MS          100
 #define BACK_OFF_MS      1000
 #define BATCH            16
-#define PRUNE_EVERY      32
 #define NEARLY_DONE_MS   4000
 #define DRAIN_FINISH_MS  5000
 #define DRAIN_CANCEL_MS  2000
 #define DRAIN_LEAVE_MS   1500
+#define DRAIN_GIVE_UP_MS 8900
+#define LAST_SAVE_MS     6000
 #define EXTRA_STARTS_MAX 8 /* of a job, over max_attempts, before it is taken for a poison */
 
 static void on_tick(uv_timer_t *timer);
 
-static void wake(struct pb_runner *runner)
+void pb_runner_wake(struct pb_runner *runner)
 {
     if (!uv_is_active((uv_handle_t *)&runner->tick))
         (void)uv_timer_start(&runner->tick, on_tick, TICK_MS, TICK_MS);
@@ -52,57 +54,6 @@ int64_t pb_runner_workers(const struct pb_runner *runner)
     return n;
 }
 
-static void log_end(const struct pb_job *job)
-{
-    if (job->status == PB_JOB_SUCCESSFUL)
-        pb_log(PB_LOG_NOTICE, "job %s: %s done in %.1f s on %s", job->id, job->name,
-               (double)(job->finished_ms - job->started_ms) / 1000,
-               job->device[0] ? job->device : "?");
-    else
-        pb_log(PB_LOG_WARNING, "job %s: %s %s: %s: %s", job->id, job->name,
-               pb_job_status_name(job->status), job->error.code, job->error.message);
-}
-
-static bool store(struct pb_runner *runner, const struct pb_job *job)
-{
-    struct pb_err err = {0};
-    if (pb_job_store_update(runner->options.store, job, &err) == 0)
-        return true;
-    pb_log(PB_LOG_ERROR, "job %s: %s; a restart will show its last stored state", job->id, err.msg);
-    return false;
-}
-
-void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
-{
-    struct pb_err err = {0};
-    if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
-        pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
-    if (status != PB_JOB_SUCCESSFUL)
-        (void)pb_publish_sweep(runner->options.dirs->products);
-    /* An end that is not on disk did not happen: the input stays in work/ for the next start, which
-     * runs the job again. */
-    bool stored = store(runner, job);
-    if (stored &&
-        pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &err) == 0)
-        (void)store(runner, job);
-    else if (stored)
-        pb_log(PB_LOG_ERROR, "job %s: %s; the next start tries again", job->id, err.msg);
-    pb_metrics_finished(runner->options.metrics, job);
-    log_end(job);
-    if (++runner->finished % PRUNE_EVERY == 0)
-        (void)pb_job_store_prune(runner->options.store, runner->config->service.keep_jobs, NULL);
-    runner->options.on_change(runner->options.user, job);
-}
-
-void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
-{
-    (void)pb_publish_sweep(runner->options.dirs->products);
-    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    (void)store(runner, job);
-    pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);
-    runner->options.on_change(runner->options.user, job);
-}
-
 static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job)
 {
     return strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0;
@@ -115,7 +66,7 @@ static bool may_start(void *user, const struct pb_job *job)
         if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
             return false;
     }
-    return true;
+    return pb_unsaved_find(runner, job->id) == NULL;
 }
 
 /* An idle worker if there is one, else a place without a worker. */
@@ -185,11 +136,21 @@ static bool start(struct pb_runner *runner, struct pb_place *place, struct pb_jo
     return true;
 }
 
+/* Workers that were given up end when their storage answers again. */
+static void reap(struct pb_runner *runner)
+{
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        if (runner->hung[i] != 0 && waitpid(runner->hung[i], NULL, WNOHANG) != 0)
+            runner->hung[i] = 0;
+    }
+}
+
 void pb_runner_kick(struct pb_runner *runner)
 {
     struct pb_job job;
     int64_t now = pb_clock_mono_ms();
-    wake(runner);
+    reap(runner);
+    pb_runner_wake(runner);
     if (runner->retry_at_ms > now)
         return;
     runner->retry_at_ms = 0;
@@ -205,7 +166,7 @@ void pb_runner_kick(struct pb_runner *runner)
         if (rc < 0)
             pb_log(PB_LOG_ERROR, "%s", err.msg);
         if (rc < 0 || !start(runner, place, &job))
-            runner->retry_at_ms = now + BACK_OFF_MS;
+            runner->retry_at_ms = pb_clock_mono_ms() + BACK_OFF_MS;
         else if (i == BATCH) /* a crowd that no pipeline fits must not hold up the loop */
             runner->retry_at_ms = now + 1;
     }
@@ -249,6 +210,10 @@ static void drain_tick(struct pb_runner *runner, int64_t now)
         if (time_over && place->kill_at_ms > now + DRAIN_CANCEL_MS)
             place->kill_at_ms = now + DRAIN_CANCEL_MS;
     }
+    for (int i = 0; now - runner->drain_ms >= DRAIN_GIVE_UP_MS && i < PB_RUNNER_PLACES_MAX; i++) {
+        if (runner->places[i].proc != NULL)
+            pb_place_give_up(&runner->places[i]);
+    }
     if (pb_runner_busy(runner) > 0)
         return;
     trim(runner, 0);
@@ -267,8 +232,12 @@ static void on_tick(uv_timer_t *timer)
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         struct pb_place *place = &runner->places[i];
         pb_place_tick(place, now);
-        wanted = wanted || place->busy || place->kill_at_ms > 0;
+        bool killed = place->proc != NULL && pb_worker_proc_killed_ms(place->proc) > 0;
+        wanted = wanted || place->busy || place->kill_at_ms > 0 || killed;
     }
+    if (pb_unsaved_save_again(runner, now) && runner->drain_ms == 0)
+        pb_runner_kick(runner);
+    wanted = wanted || runner->unsaved != NULL;
     if (runner->drain_ms > 0)
         drain_tick(runner, now);
     else if (runner->retry_at_ms > 0)
@@ -283,7 +252,7 @@ void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *u
     runner->drain_ms = pb_clock_mono_ms();
     runner->drained = done;
     runner->drained_user = user;
-    wake(runner);
+    pb_runner_wake(runner);
 }
 
 const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id)
@@ -292,7 +261,7 @@ const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *
         if (runner->places[i].busy && strcmp(runner->places[i].job.id, id) == 0)
             return &runner->places[i].job;
     }
-    return NULL;
+    return pb_unsaved_find(runner, id);
 }
 
 uint64_t pb_runner_planned_bytes(const struct pb_runner *runner)
@@ -350,5 +319,8 @@ void pb_runner_destroy(struct pb_runner *runner)
         if (runner->places[i].busy)
             pb_job_fini(&runner->places[i].job);
     }
+    if (pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS) /* it may wait for a lock */
+        (void)pb_unsaved_save(runner, NULL);
+    pb_unsaved_free(runner);
     uv_close((uv_handle_t *)&runner->tick, on_close);
 }

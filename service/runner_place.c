@@ -190,14 +190,14 @@ static void crashed(struct pb_place *place, const char *how)
     finish(place, PB_JOB_FAILED);
 }
 
-static void stalled(struct pb_place *place)
+static void stalled(struct pb_place *place, const char *then)
 {
     struct pb_job *job = &place->job;
     pb_job_fail(job, PB_E_JOB_STALLED,
-                "no progress for %lld s in stage %s at tile %lld of %lld; the worker was ended",
-                (long long)(place->runner->config->service.stall_ms / 1000),
+                "no progress for %lld s in stage %s at tile %lld of %lld; %s",
+                (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000),
                 job->stage[0] ? job->stage : "plan", (long long)job->tiles_done,
-                (long long)job->tiles_total);
+                (long long)job->tiles_total, then);
     finish(place, PB_JOB_FAILED);
 }
 
@@ -224,12 +224,41 @@ static void on_end(void *user, const char *how)
         dismiss(place);
         break;
     case PB_ENDING_STALL:
-        stalled(place);
+        stalled(place, "the worker was ended");
         break;
     case PB_ENDING_PUT_BACK:
         put_back(place, false);
         break;
     }
+}
+
+void pb_place_give_up(struct pb_place *place)
+{
+    struct pb_runner *runner = place->runner;
+    int pid = pb_worker_proc_pid(place->proc);
+    pb_log(PB_LOG_ERROR,
+           "worker %d: does not end on SIGKILL (does its storage hang?); the service goes on "
+           "without it",
+           pid);
+    runner->options.metrics->worker_deaths++;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        if (runner->hung[i] == 0) {
+            runner->hung[i] = pid;
+            break;
+        }
+    }
+    pb_worker_proc_destroy(place->proc);
+    place->proc = NULL;
+    place->leaving = false;
+    place->kill_at_ms = 0;
+    if (!place->busy)
+        pb_runner_kick(runner);
+    else if (place->ending == PB_ENDING_CANCEL)
+        dismiss(place);
+    else if (place->ending == PB_ENDING_PUT_BACK)
+        put_back(place, false);
+    else
+        stalled(place, "the worker hangs and cannot be ended");
 }
 
 int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
@@ -310,6 +339,9 @@ void pb_place_tick(struct pb_place *place, int64_t mono_ms)
     int64_t stall_ms = place->runner->config->service.stall_ms;
     if (place->proc != NULL && place->kill_at_ms > 0 && mono_ms >= place->kill_at_ms)
         pb_worker_proc_kill(place->proc);
+    int64_t killed_ms = place->proc ? pb_worker_proc_killed_ms(place->proc) : 0;
+    if (killed_ms > 0 && mono_ms - killed_ms >= PB_PLACE_HUNG_MS)
+        pb_place_give_up(place);
     if (!place->busy)
         return;
     if (place->changed && mono_ms - place->notified_ms >= PB_PLACE_NOTIFY_MS)

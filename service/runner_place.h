@@ -8,8 +8,9 @@
 #include "service/runner.h"
 #include "service/worker_proc.h"
 
-#define PB_PLACE_NOTIFY_MS 200  /* between two progress events of a job */
-#define PB_PLACE_CANCEL_MS 5000 /* from a cancel line to SIGKILL */
+#define PB_PLACE_NOTIFY_MS 200   /* between two progress events of a job */
+#define PB_PLACE_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
+#define PB_PLACE_HUNG_MS   30000 /* from SIGKILL until the worker is given up */
 
 /* Why a running job is being ended from our side. */
 enum pb_ending { PB_ENDING_NONE, PB_ENDING_CANCEL, PB_ENDING_STALL, PB_ENDING_PUT_BACK };
@@ -27,6 +28,13 @@ struct pb_place {
     struct pb_job job;
 };
 
+/* A job whose state is newer than the store's. */
+struct pb_unsaved {
+    struct pb_unsaved *next;
+    bool disposed; /* its input is put away */
+    struct pb_job job;
+};
+
 struct pb_runner {
     struct pb_runner_options options;
     const struct pb_config *config;
@@ -37,6 +45,10 @@ struct pb_runner {
     void (*drained)(void *user);
     void *drained_user;
     unsigned finished;
+    int hung[PB_RUNNER_PLACES_MAX]; /* pids of workers given up, to be reaped if they end; 0 = none
+                                     */
+    struct pb_unsaved *unsaved;     /* jobs whose last change is not stored yet */
+    int64_t save_at_ms;
     char device[64], device_why[256];
     uint64_t planned_bytes;
 };
@@ -48,11 +60,27 @@ void pb_place_run(struct pb_place *place, const struct pb_job *job);
 void pb_place_ask_device(struct pb_place *place);
 /* Cancels the running job for the given reason; its end comes through the worker. */
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
+/* Goes on without the place's worker, which SIGKILL did not end; its job ends as its end was meant,
+ * or as stalled. */
+void pb_place_give_up(struct pb_place *place);
 /* Timeouts and withheld notifications; called by the runner's tick. */
 void pb_place_tick(struct pb_place *place, int64_t mono_ms);
 
-/* runner.c: moves a job to its final state, stores it, puts its input away, tells everybody. */
+/* Makes the runner's tick run. */
+void pb_runner_wake(struct pb_runner *runner);
+
+/* --- runner_end.c. These may take what the job holds; it still wants its fini. --- */
+/* Moves a job to its final state, stores it, puts its input away, tells everybody. */
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
-/* runner.c: running -> accepted. */
+/* running -> accepted */
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
+/* A waiting job is over. When that cannot be stored nothing has happened. */
+int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err);
+
+const struct pb_job *pb_unsaved_find(const struct pb_runner *runner, const char *id);
+/* Tries to store all that is not stored yet. True: none is left. */
+bool pb_unsaved_save(struct pb_runner *runner, struct pb_err *err);
+/* The same from time to time; false also when it is not time. */
+bool pb_unsaved_save_again(struct pb_runner *runner, int64_t mono_ms);
+void pb_unsaved_free(struct pb_runner *runner);
 #endif

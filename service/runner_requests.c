@@ -15,10 +15,23 @@ static int state_error(const struct pb_job *job, const char *verb, struct pb_err
                    pb_job_status_name(job->status), verb);
 }
 
+/* The job as it is now: what is not stored yet has to be before anything else happens to it. */
+static int find_stored(struct pb_runner *runner, const char *id, struct pb_err *err,
+                       struct pb_job *out_job)
+{
+    int rc = pb_job_store_find(runner->options.store, id, err, out_job);
+    if (rc != 0 || pb_unsaved_find(runner, out_job->id) == NULL)
+        return rc;
+    pb_job_fini(out_job);
+    if (!pb_unsaved_save(runner, err))
+        return pb_fail(err, PB_E_SYSTEM, "the job's last change cannot be stored");
+    return pb_job_store_find(runner->options.store, id, err, out_job);
+}
+
 int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *err)
 {
     struct pb_job job;
-    int rc = pb_job_store_find(runner->options.store, id, err, &job);
+    int rc = find_stored(runner, id, err, &job);
     if (rc != 0)
         return rc;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
@@ -31,7 +44,7 @@ int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *er
     }
     if (job.status == PB_JOB_ACCEPTED) {
         pb_job_fail(&job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
-        pb_runner_finish(runner, &job, PB_JOB_DISMISSED);
+        rc = pb_runner_dismiss(runner, &job, err);
     } else {
         rc = state_error(&job, "cancelled", err);
     }
@@ -42,7 +55,7 @@ int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *er
 int pb_runner_retry(struct pb_runner *runner, const char *id, struct pb_err *err)
 {
     struct pb_job job;
-    int rc = pb_job_store_find(runner->options.store, id, err, &job);
+    int rc = find_stored(runner, id, err, &job);
     if (rc != 0)
         return rc;
     if (job.status == PB_JOB_RUNNING || !pb_job_may(job.status, PB_JOB_ACCEPTED))

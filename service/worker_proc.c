@@ -6,6 +6,7 @@
  * grandchild could keep the pipe open. */
 #include "service/worker_proc.h"
 
+#include "service/clock.h"
 #include "service/log.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct pb_worker_proc {
     uv_pipe_t in, out, log;
     uv_timer_t grace;
     int open_handles;
+    int64_t killed_ms;
     struct pb_worker_proc_handlers handlers;
     bool started, exited, out_ended, ended, destroyed, stdin_closed;
     char how[96];
@@ -226,8 +228,16 @@ void pb_worker_proc_close_stdin(struct pb_worker_proc *proc)
 
 void pb_worker_proc_kill(struct pb_worker_proc *proc)
 {
-    if (proc->started && !proc->exited)
-        (void)uv_process_kill(&proc->process, SIGKILL);
+    if (!proc->started || proc->exited)
+        return;
+    if (proc->killed_ms == 0)
+        proc->killed_ms = pb_clock_mono_ms();
+    (void)uv_process_kill(&proc->process, SIGKILL);
+}
+
+int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc)
+{
+    return proc->killed_ms;
 }
 
 int pb_worker_proc_pid(const struct pb_worker_proc *proc)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 #define PB_WORKER_LINE_MAX (1024 * 1024)
@@ -31,6 +32,9 @@ int pb_worker_proc_start(uv_loop_t *loop, const char *program,
 int pb_worker_proc_send(struct pb_worker_proc *proc, const char *text, size_t bytes);
 void pb_worker_proc_close_stdin(struct pb_worker_proc *proc); /* asks it to leave */
 void pb_worker_proc_kill(struct pb_worker_proc *proc);        /* SIGKILL */
+/* Monotonic time of the first SIGKILL, 0 = none yet. A process that hangs in the kernel (storage
+ * that does not answer) outlives it. */
+int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc);
 int pb_worker_proc_pid(const struct pb_worker_proc *proc);
 /* Frees when libuv has closed the handles; no handler is called any more. Kills a process that is
  * still there. NULL is fine. */

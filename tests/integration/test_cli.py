@@ -193,6 +193,25 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
 
 
+def test_ctrl_c_while_publishing_leaves_nothing(scratch):
+    image = scene(scratch, size="4000x4000")
+    config = scratch / "large.yaml"
+    config.write_text("compute: {device: cpu}\npipelines:\n  p:\n    input: {match: ['*']}\n    products:\n"
+                      + "      - cog: {name: a%d, compress: none, type: float64, overviews: none}\n" * 4 % (0, 1, 2, 3))
+    words = [BIN / "pushbroom", "run", "-c", config, "-o", scratch / "out", image]
+    for tries in range(5):  # the disk may be faster than we are
+        terminal = Terminal(words)
+        seen = terminal.read(60 * SLOW, until="publish")
+        terminal.process.send_signal(signal.SIGINT)
+        code, text = terminal.end(30 * SLOW)
+        assert "publish" in seen + text, (seen, text)
+        if code != 0:
+            break
+    assert code == 1 and "interrupted" in text and "cancelled" in text, (code, text)
+    left = [p.name for p in (scratch / "out").iterdir() if tries == 0 or p.name.startswith(".")]
+    assert not left, left
+
+
 def test_what_a_killed_run_left_goes_with_the_next(scratch):
     image = scene(scratch, size="4000x4000")
     words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]

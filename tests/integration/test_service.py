@@ -199,6 +199,43 @@ class Failure(Service):
         self.assertIn("tile 5 of 10", job["error"]["message"])
         d.wait_job("next.tif", "successful")
 
+    def hold(self, pid):
+        """Traces the process and never waits for it, so that its end stays hidden from its parent: to the service it
+        looks like one that hangs in the kernel. Returns the tracer."""
+        code = ("import ctypes, sys, time\nrc = ctypes.CDLL(None, use_errno=True).ptrace(0x4206, %d, None, None)\n"
+                "print(rc, flush=True)\ntime.sleep(120)" % pid)  # PTRACE_SEIZE
+        tracer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.stdout.close)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        if tracer.stdout.readline().strip() != "0":
+            self.skipTest("this system lets no process trace another")
+        return tracer
+
+    def test_a_worker_that_outlives_sigkill_is_given_up(self):
+        d = self.daemon(stall="1s")
+        d.drop("hung.tif", "deaf")
+        d.wait_job("hung.tif", "running")
+        worker, = d.workers()
+        self.hold(worker)
+        d.drop("next.tif")
+        d.wait_job("next.tif", "accepted", 5)
+        job = d.wait_job("hung.tif", "failed", 45)
+        self.assertEqual(job["error"]["code"], "job.stalled")
+        self.assertIn("cannot be ended", job["error"]["message"])
+        d.wait_job("next.tif", "successful", 5)
+        self.assertIn("worker %d: does not end on SIGKILL" % worker, d.log_text())
+
+    def test_a_shutdown_does_not_wait_for_a_worker_that_outlives_sigkill(self):
+        d = self.daemon(stall="60s")
+        d.drop("hung.tif", "deaf")
+        job = d.wait_job("hung.tif", "running")
+        self.hold(d.workers()[0])
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 10)
+        self.assertTrue((d.root / "work" / job["id"] / "hung.tif").exists())
+
     def test_cancel_waiting_running_and_deaf_jobs(self):
         d = self.daemon(stall="60s")
         d.drop("runs.tif", "slow 30")
@@ -268,17 +305,44 @@ class Restart(Service):
         d.wait_job("b.tif", "successful")
         self.assertEqual(self.temporary(d), [])
 
-    def test_an_end_that_cannot_be_stored_leaves_the_input_for_the_next_start(self):
+    def lock_store(self, d):
+        other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        return other
+
+    def test_an_end_that_cannot_be_stored_is_shown_and_stored_later(self):
         d = self.daemon()
         d.drop("x.tif", "slow 1")
         job = d.wait_job("x.tif", "running")
-        other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
-        wait_for(lambda: "a restart will show its last stored state" in d.log_text())
-        other.execute("ROLLBACK")
-        other.close()
+        d.drop("waits.tif", "ok")
+        waiting = d.wait_job("waits.tif", "accepted")
+        other = self.lock_store(d)
+        wait_for(lambda: "this is tried again" in d.log_text())
+        self.assertEqual(d.call("job.get", id=job["id"])["status"], "successful")
         self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
-        d.stop()
+        with self.assertRaises(RpcError):
+            d.call("job.cancel", id=waiting["id"])
+        self.assertEqual(d.call("job.get", id=waiting["id"])["status"], "accepted")
+        with self.assertRaises(RpcError):
+            d.call("job.retry", id=job["id"])
+        other.execute("ROLLBACK")
+        wait_for(lambda: "stored now as successful" in d.log_text(), 15)
+        self.assertFalse((d.root / "work" / job["id"]).exists())
+        d.wait_job("waits.tif", "successful")
+        d.stop(signal.SIGKILL)
+        d.start()
+        self.assertEqual(d.call("job.get", id=job["id"])["attempts"], 1)
+
+    def test_an_end_that_was_never_stored_leaves_the_input_for_the_next_start(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 1")
+        job = d.wait_job("x.tif", "running")
+        other = self.lock_store(d)
+        wait_for(lambda: "this is tried again" in d.log_text())
+        d.stop(signal.SIGKILL)
+        other.execute("ROLLBACK")
+        self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
         d.start()
         self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
         self.assertEqual(d.files("work"), ["done", "done/x.tif"])
