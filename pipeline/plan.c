@@ -17,6 +17,7 @@
 #include "pipeline/plan_bands.h"
 #include "pipeline/plan_fit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,35 @@ static enum pb_mem_kind choose_mem(const struct pb_plan_request *r)
     return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
 }
 
+static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int32_t side,
+                      struct pb_err *err)
+{
+    if (pb_grid_init(&plan->grid, r->info->width, r->info->height, side) < 0)
+        return pb_fail(err, PB_E_INPUT_DAMAGED,
+                       "the image is empty, or too large to be cut into tiles (%d x %d px)",
+                       r->info->width, r->info->height);
+    plan->order = choose_order(plan, r->info);
+    return pb_plan_fit(plan, r, err);
+}
+
+/* Grid, order and everything that is sized by them. A side that nobody asked for is halved while
+ * the budget is not kept: small tiles cost a little speed, a refusal costs the scene. */
+static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+{
+    int32_t side = choose_side(r), least = product_block(r->pipeline);
+    struct pb_err tried = {0};
+    int rc = shape_with(plan, r, side, &tried);
+    while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
+           count_tiles(r->info, side / 2) <= TILES_MAX) {
+        side /= 2;
+        tried = (struct pb_err){0};
+        rc = shape_with(plan, r, side, &tried);
+    }
+    if (rc < 0 && err != NULL && err->code == PB_OK)
+        *err = tried;
+    return rc;
+}
+
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan)
 {
@@ -112,16 +142,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     if (rc < 0)
         goto out;
     plan->halo = pb_chain_halo(plan->chain);
-    rc = pb_grid_init(&plan->grid, request->info->width, request->info->height,
-                      choose_side(request));
-    if (rc < 0) {
-        rc = pb_fail(err, PB_E_INPUT_DAMAGED,
-                     "the image is empty, or too large to be cut into tiles (%d x %d px)",
-                     request->info->width, request->info->height);
-        goto out;
-    }
-    plan->order = choose_order(plan, request->info);
-    rc = pb_plan_fit(plan, request, err);
+    rc = shape(plan, request, err);
 out:
     if (rc < 0) {
         pb_plan_destroy(plan);

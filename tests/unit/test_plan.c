@@ -242,6 +242,34 @@ END_TEST
 
 /* A product that cannot be counted says the largest number; it must not wrap round to a small one.
  */
+START_TEST(tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_for)
+{
+    static const char text[] = "pipelines:\n"
+                               "  p:\n"
+                               "    input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}}\n"
+                               "    steps: [index: {names: [NDVI, EVI, NDWI, SAVI, GNDVI, BAI]}]\n"
+                               "    products: [statistics: {}]\n";
+    struct pb_err_list errors;
+    struct pb_raster_info info = scene(4000, 4000, 256, 256);
+    struct pb_config *whole = configs[POINTWISE];
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &configs[POINTWISE]),
+                     0);
+    configs[POINTWISE]->compute.threads = 2;
+    configs[POINTWISE]->compute.tile_px = 512;
+    uint64_t least = tried(&info, POINTWISE, 4);
+    ck_assert_uint_gt(least, 4);
+    configs[POINTWISE]->compute.tile_px = 0;
+    struct pb_plan *plan = planned(&info, POINTWISE, least - 1);
+    ck_assert_int_lt(plan->grid.side_px, 512);
+    pb_plan_destroy(plan);
+    plan = planned(&info, POINTWISE, 512);
+    ck_assert_int_eq(plan->grid.side_px, 512);
+    pb_plan_destroy(plan);
+    pb_config_destroy(configs[POINTWISE]);
+    configs[POINTWISE] = whole;
+}
+END_TEST
+
 START_TEST(a_product_of_any_size_is_refused_in_words)
 {
     char text[600];
@@ -436,6 +464,7 @@ int main(void)
     tcase_add_test(tc, a_hundred_gigapixels_fit_what_a_small_scene_may_use);
     tcase_add_test(tc, planning_a_hundred_gigapixels_takes_less_than_a_second);
     tcase_add_test(tc, small_tiles_of_a_vast_scene_become_larger);
+    tcase_add_test(tc, tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_for);
     tcase_add_test(tc, a_product_of_any_size_is_refused_in_words);
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
