@@ -21,7 +21,7 @@ from osgeo import gdal  # noqa: E402
 gdal.UseExceptions()
 DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", ""))
 
-# What is to be caught while it runs is written with a codec that takes its time.
+# What is to be caught while it runs is noise, written with a codec that takes its time.
 PIPELINES = """pipelines:
   slow:
     input:
@@ -41,8 +41,10 @@ PIPELINES = """pipelines:
 """
 
 
-def scene(path, width, height):
+def scene(path, width, height, noise=False):
     data = numpy.arange(width * height, dtype=numpy.uint32).reshape(height, width) % 1000
+    if noise:
+        data = numpy.random.default_rng(1).integers(0, 60000, (height, width), dtype=numpy.uint32)
     driver = gdal.GetDriverByName("GTiff")
     out = driver.Create(str(path), width, height, 1, gdal.GDT_UInt16, ["TILED=YES", "COMPRESS=DEFLATE"])
     out.SetGeoTransform([500000, 10, 0, 5000000, 0, -10])
@@ -88,7 +90,7 @@ class Worker(unittest.TestCase):
 
     def test_a_worker_that_is_killed_is_replaced_and_the_job_runs_again(self):
         d = self.daemon(stall="60s").start()
-        scene(d.root / "slow_big.tif", 6000, 6000)
+        scene(d.root / "slow_big.tif", 4000, 4000, noise=True)
         self.put(d, d.root / "slow_big.tif")
         wait_for(lambda: d.wait_job("slow_big.tif", "running", 30)["tiles_done"] > 0, 30)
         os.kill(d.workers()[0], signal.SIGKILL)
@@ -100,7 +102,7 @@ class Worker(unittest.TestCase):
     def test_cancel_and_sigterm_leave_no_half_products(self):
         d = self.daemon(stall="60s").start()
         for name in ("slow_a.tif", "slow_b.tif"):
-            scene(d.root / name, 6000, 6000)
+            scene(d.root / name, 4000, 4000, noise=True)
         for name in ("slow_a.tif", "slow_b.tif"):
             self.put(d, d.root / name)
         job = d.wait_job("slow_a.tif", "running", 30)
