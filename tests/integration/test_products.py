@@ -240,6 +240,7 @@ class Products(unittest.TestCase):
         for thing in [item["properties"], *item["assets"].values(),
                       *(b for a in item["assets"].values() for b in a.get("bands", []))]:
             used |= {key.split(":")[0] for key in thing if ":" in key}
+        used.remove("pushbroom")  # its own words, which no schema knows
         self.assertEqual({prefixes[p] for p in used},
                          {re.search(r"io/([a-z]+)/", e).group(1) for e in extensions})
         for asset in item["assets"].values():
@@ -316,6 +317,21 @@ class Products(unittest.TestCase):
             self.assertEqual(band["raster:histogram"], statistics["histogram"])
         west, south, east, north = item["bbox"]
         self.assertTrue(16.2 < west < east < 16.5 and 45.0 < south < north < 45.2)
+
+    def test_the_item_says_where_its_time_comes_from(self):
+        path = self.scratch / "when.tif"
+        scene(path, 300, 200)
+        os.utime(path, (981173106, 981173106))
+        own = self.scratch / "own.yaml"
+        own.write_text(CONFIG.replace("platform: test-1", "datetime: '2020-02-03T04:05:06Z'"))
+        said = lambda config=None: [self.check_item(self.make(path, config=config)[0])["properties"][key]
+                                    for key in ("datetime", "pushbroom:datetime_source")]
+        self.assertEqual(said(), ["2001-02-03T04:05:06Z", "modification time"])
+        ds = gdal.Open(str(path), gdal.GA_Update)
+        ds.SetMetadataItem("TIFFTAG_DATETIME", "2010:02:03 04:05:06")
+        ds = None
+        self.assertEqual(said(), ["2010-02-03T04:05:06Z", "file"])
+        self.assertEqual(said(own), ["2020-02-03T04:05:06Z", "config"])
 
     def test_item_of_an_unplaced_scene(self):
         path = self.scratch / "nowhere.tif"
