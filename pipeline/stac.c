@@ -127,22 +127,17 @@ static void write_properties(const struct pb_stac_item *item)
         pb_json_string(json, "constellation", item->config->u.stac.constellation);
     pb_stac_code(item);
     write_software(item);
+    pb_json_string(json, "pushbroom:input", base_name(item->env->input));
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);
 }
 
+/* No derived_from: the scene does not lie beside its products, and where it lies now it may not
+ * stay (the service moves it from work to the archive). "pushbroom:input" has its name. */
 static void write_links(const struct pb_stac_item *item)
 {
-    char href[1024];
     pb_json_array(item->json, "links");
-    pb_stac_href("./", base_name(item->env->input), href, sizeof href);
-    pb_json_object(item->json, NULL);
-    pb_json_string(item->json, "rel", "derived_from");
-    pb_json_string(item->json, "href", href);
-    pb_json_string(item->json, "type", "image/tiff; application=geotiff");
-    pb_json_string(item->json, "title", "The scene that the products were made from");
-    pb_json_end(item->json);
     /* A collection's name needs a link to it, and the other way round. */
     if (item->config->u.stac.collection != NULL) {
         pb_json_object(item->json, NULL);
