@@ -34,7 +34,7 @@ void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     const struct pb_pipeline_config *pipeline);
 
-/* config_service.c */
+/* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
-                      const struct pb_service_config *service);
+                      const struct pb_service_config *service, bool clean);
 #endif

@@ -8,6 +8,7 @@
 #include "config/yaml_tree.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -39,31 +40,83 @@ static void wrong(struct pb_load *load, const struct pb_yaml *section, const cha
               "service.%s %s%s", key, message, other);
 }
 
-void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
-                      const struct pb_service_config *service)
+/* Whether b lies somewhere inside a; both normal. */
+static bool is_inside(const char *a, const char *b)
 {
-    const struct {
-        const char *key, *path;
-    } dirs[] = {{"inbox", service->inbox},       {"work", service->work},
-                {"products", service->products}, {"quarantine", service->quarantine},
-                {"state", service->state},       {"archive", service->archive}};
-    const size_t n = sizeof dirs / sizeof *dirs;
+    size_t length = strcmp(a, "/") == 0 ? 0 : strlen(a);
+    return strncmp(a, b, length) == 0 && b[length] == '/';
+}
+
+/* What the service writes must not come back to it as a scene, nor must scenes be dropped where it
+ * keeps its own. */
+static void check_inbox(struct pb_load *load, const struct pb_yaml *section, const char *key,
+                        const char *path, const char *inbox)
+{
+    char message[96];
+    (void)snprintf(message, sizeof message,
+                   "lies inside service.%s; give each a directory of its own", key);
+    if (is_inside(inbox, path))
+        wrong(load, section, key, "lies inside service.inbox; give each a directory of its own",
+              "");
+    else if (is_inside(path, inbox))
+        wrong(load, section, "inbox", message, "");
+}
+
+struct directory {
+    const char *key;
+    const char *path; /* NULL: not what the user meant */
+};
+
+/* A section with mistakes: a default stands where the user meant something else, and what it means
+ * for the others would be a mistake that is not there. */
+static void drop_doubtful(const struct pb_load *load, const struct pb_yaml *section,
+                          struct directory *dirs, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
-        char path[PATH_MAX], other[PATH_MAX];
-        if (strlen(dirs[i].path) >= PATH_MAX - 300) {
-            wrong(load, section, dirs[i].key, "is too long for a directory with files in it", "");
-            continue;
-        }
-        normal_path(dirs[i].path, path);
-        for (size_t k = 0; k < i; k++) {
-            normal_path(dirs[k].path, other);
-            if (strcmp(path, other) != 0)
-                continue;
-            wrong(load, section, dirs[i].key,
-                  "must be a directory of its own; it is the same as service.", dirs[k].key);
-            break;
-        }
+        const struct pb_yaml *node = pb_yaml_find(section, dirs[i].key, NULL);
+        if (node == NULL || pb_report_has(&load->report, node->line, node->col))
+            dirs[i].path = NULL;
     }
+}
+
+static void check_directory(struct pb_load *load, const struct pb_yaml *section,
+                            const struct directory *dirs, size_t at)
+{
+    char path[PATH_MAX], other[PATH_MAX];
+    if (strlen(dirs[at].path) >= PATH_MAX - 300) {
+        wrong(load, section, dirs[at].key, "is too long for a directory with files in it", "");
+        return;
+    }
+    normal_path(dirs[at].path, path);
+    for (size_t k = 0; k < at; k++) {
+        if (dirs[k].path == NULL)
+            continue;
+        normal_path(dirs[k].path, other);
+        if (strcmp(path, other) == 0) {
+            wrong(load, section, dirs[at].key,
+                  "must be a directory of its own; it is the same as service.", dirs[k].key);
+            return;
+        }
+        /* The archive lies in work unless it is said otherwise: work has told then. */
+        bool told =
+            strcmp(dirs[at].key, "archive") == 0 && pb_yaml_find(section, "archive", NULL) == NULL;
+        if (k == 0 && !told)
+            check_inbox(load, section, dirs[at].key, path, other);
+    }
+}
+
+void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
+                      const struct pb_service_config *service, bool clean)
+{
+    struct directory dirs[] = {{"inbox", service->inbox},       {"work", service->work},
+                               {"products", service->products}, {"quarantine", service->quarantine},
+                               {"state", service->state},       {"archive", service->archive}};
+    const size_t n = sizeof dirs / sizeof *dirs;
+    if (!clean)
+        drop_doubtful(load, section, dirs, n);
+    for (size_t i = 0; i < n; i++)
+        if (dirs[i].path != NULL)
+            check_directory(load, section, dirs, i);
     if (strlen(service->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
         wrong(load, section, "socket", "is too long for a socket; at most 107 bytes are allowed",
               "");

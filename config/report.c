@@ -47,6 +47,14 @@ size_t pb_report_count(const struct pb_report *report)
     return report->list->n + report->list->n_more;
 }
 
+bool pb_report_has(const struct pb_report *report, int line, int col)
+{
+    for (size_t i = 0; i < report->list->n; i++)
+        if (report->list->err[i].line == line && report->list->err[i].col == col)
+            return true;
+    return false;
+}
+
 int pb_report_memory(struct pb_report *report)
 {
     memset(report->list, 0, sizeof *report->list);

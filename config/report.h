@@ -6,6 +6,8 @@
  * are found; the first PB_CONFIG_ERRORS_MAX are kept, the rest counted. One thread. */
 #include "config/config.h"
 
+#include <stdbool.h>
+
 struct pb_report {
     struct pb_err_list *list; /* borrowed */
     const char *file;         /* borrowed */
@@ -17,6 +19,9 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
 
 /* Mistakes found so far, kept or not. */
 size_t pb_report_count(const struct pb_report *report);
+
+/* Whether one of those kept speaks of this place. */
+bool pb_report_has(const struct pb_report *report, int line, int col);
 
 /* Makes the list say "out of memory" and nothing else. Returns -ENOMEM. */
 int pb_report_memory(struct pb_report *report);

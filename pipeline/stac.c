@@ -92,19 +92,33 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
-static void write_properties(const struct pb_stac_item *item)
+/* STAC demands a time, so there is always one; a reader must be able to tell a time of the image
+ * from one of the file. */
+static void write_datetime(const struct pb_stac_item *item)
 {
     const struct pb_raster_info *info = item->env->info;
+    const char *when = item->config->u.stac.datetime, *source = "config";
+    char modified[32];
+    if (when == NULL && info->datetime[0] != '\0') {
+        when = info->datetime;
+        source = "file";
+    } else if (when == NULL) {
+        time_text((time_t)(info->file_mtime_ns / 1000000000), modified, sizeof modified);
+        when = modified;
+        source = "modification time";
+    }
+    pb_json_string(item->json, "datetime", when);
+    pb_json_string(item->json, "pushbroom:datetime_source", source);
+}
+
+static void write_properties(const struct pb_stac_item *item)
+{
     struct pb_json *json = item->json;
-    char now[32], modified[32];
+    char now[32];
     time_text(time(NULL), now, sizeof now);
-    time_text((time_t)(info->file_mtime_ns / 1000000000), modified, sizeof modified);
     pb_json_object(json, "properties");
     pb_json_string(json, "title", item->env->scene);
-    pb_json_string(json, "datetime",
-                   item->config->u.stac.datetime ? item->config->u.stac.datetime
-                   : info->datetime[0]           ? info->datetime
-                                                 : modified);
+    write_datetime(item);
     pb_json_string(json, "created", now);
     pb_json_string(json, "updated", now);
     if (item->config->u.stac.platform != NULL)
@@ -113,22 +127,17 @@ static void write_properties(const struct pb_stac_item *item)
         pb_json_string(json, "constellation", item->config->u.stac.constellation);
     pb_stac_code(item);
     write_software(item);
+    pb_json_string(json, "pushbroom:input", base_name(item->env->input));
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);
 }
 
+/* No derived_from: the scene does not lie beside its products, and where it lies now it may not
+ * stay (the service moves it from work to the archive). "pushbroom:input" has its name. */
 static void write_links(const struct pb_stac_item *item)
 {
-    char href[1024];
     pb_json_array(item->json, "links");
-    pb_stac_href("./", base_name(item->env->input), href, sizeof href);
-    pb_json_object(item->json, NULL);
-    pb_json_string(item->json, "rel", "derived_from");
-    pb_json_string(item->json, "href", href);
-    pb_json_string(item->json, "type", "image/tiff; application=geotiff");
-    pb_json_string(item->json, "title", "The scene that the products were made from");
-    pb_json_end(item->json);
     /* A collection's name needs a link to it, and the other way round. */
     if (item->config->u.stac.collection != NULL) {
         pb_json_object(item->json, NULL);

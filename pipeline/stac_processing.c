@@ -209,7 +209,9 @@ char *pb_stac_lineage(const struct pb_product_env *env)
     FILE *text = open_memstream(&lineage, &bytes);
     if (text == NULL)
         return NULL;
-    (void)fprintf(text, "Pipeline %s of pushbroom " PB_VERSION " on %s. ", env->pipeline->name,
+    const char *slash = strrchr(env->input, '/');
+    (void)fprintf(text, "Made from %s by pipeline %s of pushbroom " PB_VERSION " on %s. ",
+                  slash ? slash + 1 : env->input, env->pipeline->name,
                   env->device ? env->device : "cpu");
     say_input(text, env);
     for (size_t i = 0; i < env->pipeline->n_steps; i++)

@@ -55,6 +55,29 @@ static int try_rename(const char *from, const char *to, const char *from_what, c
     return 0;
 }
 
+static bool is_inside(const char *a, const char *b)
+{
+    size_t length = strcmp(a, "/") == 0 ? 0 : strlen(a);
+    return strncmp(a, b, length) == 0 && b[length] == '/';
+}
+
+/* The config's own check compares texts; links and ".." are seen only here. */
+int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, struct pb_err *err)
+{
+    if (strcmp(inbox, other) == 0)
+        return pb_fail(err, PB_E_CONFIG_VALUE, "inbox and %s are the same directory (%s)", what,
+                       inbox);
+    if (is_inside(inbox, other))
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "%s (%s) lies inside inbox (%s); give each a directory of its own", what,
+                       other, inbox);
+    if (is_inside(other, inbox))
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "inbox (%s) lies inside %s (%s); give each a directory of its own", inbox,
+                       what, other);
+    return 0;
+}
+
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs)
 {
@@ -67,9 +90,11 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     rc = rc ? rc : make(config->quarantine, "quarantine", dirs->quarantine, err);
     rc = rc ? rc : make(config->products, "products", dirs->products, err);
     rc = rc ? rc : make(config->state, "state", dirs->state, err);
-    if (rc == 0 && strcmp(dirs->inbox, dirs->work) == 0)
-        rc = pb_fail(err, PB_E_CONFIG_VALUE, "inbox and work are the same directory (%s)",
-                     dirs->inbox);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->work, "work", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->archive, "archive", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->quarantine, "quarantine", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->products, "products", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->state, "state", err);
     rc = rc ? rc : try_rename(dirs->inbox, dirs->work, "inbox", "work", err);
     rc = rc ? rc : try_rename(dirs->work, dirs->archive, "work", "archive", err);
     rc = rc ? rc : try_rename(dirs->work, dirs->quarantine, "work", "quarantine", err);

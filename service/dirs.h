@@ -17,6 +17,9 @@ struct pb_dirs {
 /* Creates what is missing and checks everything; the first error names directory and remedy. */
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
+/* Refuses an inbox that is, contains or lies inside the other directory (what): products would come
+ * back as scenes. Both as realpath gives them. */
+int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, struct pb_err *err);
 
 #define PB_DIRS_PATIENCE_MS 1000 /* see pb_clock_retry */
 /* Creates the state directory and takes its lock (held until the returned descriptor is closed), so

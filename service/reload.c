@@ -35,6 +35,7 @@ int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_conf
     if (rc == 0 && realpath(new_config->service.products, products) == NULL)
         rc = pb_fail(err, PB_E_SYSTEM, "products directory %s: %s", new_config->service.products,
                      strerror(errno));
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, products, "products", err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {

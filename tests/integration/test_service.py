@@ -453,6 +453,34 @@ class Start(Service):
         self.assertIn("--config", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"^pushbroomd \d")
 
+    def test_an_inbox_around_or_inside_another_directory_is_refused(self):
+        d = self.daemon(start=False)
+        good = d.config.read_text()
+        for key, path in (("products", "inbox/p"), ("quarantine", "inbox"), ("inbox", "state/in")):
+            old = "%s: %s/%s" % (key, d.root, key)
+            self.assertIn(old, good)
+            d.config.write_text(good.replace(old, "%s: %s/%s" % (key, d.root, path)))
+            d.start(wait=False)
+            self.assertEqual(d.process.wait(10), 2)
+            check = subprocess.run([str(BIN / "pushbroom"), "check-config", str(d.config)], capture_output=True, timeout=20)
+            self.assertEqual(check.returncode, 2)
+        self.assertIn("service.products lies inside service.inbox", d.log_text())
+        self.assertIn("service.inbox lies inside service.state", d.log_text())
+        (d.root / "link").symlink_to(d.root / "inbox")  # seen by the file system only
+        (d.root / "inbox/p").mkdir(exist_ok=True)
+        d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(10), 1)
+        self.assertIn("products (%s/inbox/p) lies inside inbox" % d.root, d.log_text())
+        d.config.write_text(good)
+        d.start()
+        d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "stays in use" in d.log_text())
+        d.drop("x.tif")
+        d.wait_job("x.tif", "successful")
+        self.assertEqual(d.files("inbox/p"), [])
+
     def test_inbox_and_work_on_two_filesystems_are_refused(self):
         if os.stat("/dev/shm").st_dev == os.stat("/tmp").st_dev:
             self.skipTest("/dev/shm and /tmp are one filesystem here")

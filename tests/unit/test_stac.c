@@ -78,6 +78,7 @@ START_TEST(lineage_says_which_rule_scaled_and_every_formula)
 {
     struct pb_product_env env = env_of("vegetation");
     char *lineage = pb_stac_lineage(&env);
+    assert_holds(lineage, "Made from a b.tif by pipeline vegetation of pushbroom ");
     assert_holds(lineage, "value = DN * 0.0001 - 0.1 (input.scale, input.offset of pipeline "
                           "vegetation)");
     assert_holds(lineage, "No nodata value.");
