@@ -49,7 +49,6 @@ static void read_text(struct pb_load *load, const char *text, size_t bytes,
         pb_arena_fail(load->arena);
     if (rc)
         return;
-    load->tree_is_damaged = pb_report_count(&load->report) > 0;
     if (root == NULL || pb_yaml_is_null(root))
         pb_report(&load->report, PB_E_CONFIG_VALUE, 1, 1,
                   "the file is empty; 'pipelines' is needed at least");

@@ -7,6 +7,8 @@
  * config/. */
 #include "config/schema.h"
 
+#include <stdint.h>
+
 #define PB_TOP_KEYS 4
 extern const char *const pb_top_keys[PB_TOP_KEYS];
 
@@ -18,9 +20,25 @@ bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char
                    const char *example, const struct pb_yaml **out_name,
                    const struct pb_yaml **out_body);
 
+/* Whether a mistake in the node, or in one below it, is in the report. */
+bool pb_has_mistake(const struct pb_load *load, const struct pb_yaml *node);
+
+/* What is known of a pipeline with mistakes besides its values. */
+#define PB_STEP_NONE SIZE_MAX
+struct pb_step_note {
+    const struct pb_yaml *entry; /* in the list, or what stands for it */
+    size_t step;                 /* of the pipeline; PB_STEP_NONE = it became none */
+    bool is_sound;
+};
+struct pb_pipeline_notes {
+    bool is_sound, input_is_sound;
+    struct pb_step_note *steps;
+    size_t n_steps;
+};
+
 /* config_steps.c */
 void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
-                   struct pb_pipeline_config *pipeline);
+                   struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes);
 /* config_params.c: one parameter of an operator from YAML. */
 void pb_read_param(struct pb_load *load, const struct pb_param *param, const char *what,
                    const struct pb_yaml *node, struct pb_arg *out_arg);
@@ -30,9 +48,11 @@ void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline);
 
 /* config_check.c: builds the pipeline's chain for a scene that has every band the configuration
- * speaks of, and reports what does not fit. body is the pipeline's node. */
+ * speaks of, and reports what does not fit, but not what follows from the mistakes that notes speak
+ * of. body is the pipeline's node, a map. */
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
-                    const struct pb_pipeline_config *pipeline);
+                    const struct pb_pipeline_config *pipeline,
+                    const struct pb_pipeline_notes *notes);
 
 /* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,

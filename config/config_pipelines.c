@@ -49,8 +49,19 @@ bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char
     return true;
 }
 
-static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
-                          const struct pb_yaml *body, struct pb_pipeline_config *pipeline)
+bool pb_has_mistake(const struct pb_load *load, const struct pb_yaml *node)
+{
+    bool has = pb_report_has(&load->report, node->line, node->col);
+    for (size_t i = 0; node->kind != PB_YAML_SCALAR && i < node->n && !has; i++)
+        has = pb_has_mistake(load, node->items[i]) ||
+              (node->kind == PB_YAML_MAP && pb_has_mistake(load, node->keys[i]));
+    return has;
+}
+
+/* False when there is nothing in it to check further. */
+static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
+                          const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
+                          struct pb_pipeline_notes *notes)
 {
     static const char *const keys[] = {"input", "steps", "products"};
     char found[80], where[80];
@@ -66,23 +77,26 @@ static void read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     if (body->kind != PB_YAML_MAP) {
         WRONG(load, body, "pipeline '%.63s' must be a map with input, steps and products, not %s",
               key->text, pb_yaml_what(body, found, sizeof found));
-        return;
+        return false;
     }
     pb_report_unknown(load, body, where, keys, 3);
     const struct pb_yaml *input = pb_yaml_find(body, "input", NULL);
     const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
+    size_t before = pb_report_count(&load->report);
     pb_schema_read(load, &pb_section_input, input, &pipeline->input);
     if (pipeline->input.scale == 0) {
         const struct pb_yaml *scale = pb_yaml_find(input, "scale", NULL);
         if (scale && !pb_arena_failed(load->arena))
             WRONG(load, scale, "input.scale: 0 would make every pixel the same; use 1 for none");
     }
-    pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline);
+    notes->input_is_sound = pb_report_count(&load->report) == before;
+    pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);
     if (products)
         pb_read_products(load, products, pipeline);
     else if (!pb_is_misspelt(body, "products", keys, 3))
         WRONG(load, key, "pipeline '%.63s' makes nothing; add 'products', such as - cog: {}",
               key->text);
+    return true;
 }
 
 void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config)
@@ -108,10 +122,11 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
         return;
     for (size_t i = 0; i < map->n && !pb_arena_failed(load->arena); i++) {
         struct pb_pipeline_config *pipeline = &config->pipelines[config->n_pipelines++];
+        struct pb_pipeline_notes notes = {.is_sound = false};
         size_t before = pb_report_count(&load->report);
-        read_pipeline(load, map->keys[i], map->items[i], pipeline);
-        if (pb_report_count(&load->report) == before && !load->tree_is_damaged &&
-            !pb_arena_failed(load->arena))
-            pb_check_chain(load, map->items[i], pipeline);
+        bool readable = read_pipeline(load, map->keys[i], map->items[i], pipeline, &notes);
+        notes.is_sound = pb_report_count(&load->report) == before;
+        if (readable && !map->items[i]->damaged && !pb_arena_failed(load->arena))
+            pb_check_chain(load, map->items[i], pipeline, &notes);
     }
 }

@@ -15,6 +15,7 @@
 #define WRONG(load, node, ...)                                                                     \
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define PRODUCTS_MAX 64
+#define KEYS_MAX     16
 
 /* The place of a key's value, or of the product when it is not there. */
 static const struct pb_yaml *place(const struct pb_yaml *name, const struct pb_yaml *body,
@@ -22,6 +23,21 @@ static const struct pb_yaml *place(const struct pb_yaml *name, const struct pb_y
 {
     const struct pb_yaml *node = body ? pb_yaml_find(body, key, NULL) : NULL;
     return node ? node : name;
+}
+
+/* Whether a key is not what the user meant, so that checks against it would tell the same mistake
+ * again. */
+static bool is_doubtful(const struct pb_load *load, const struct pb_yaml *body,
+                        const struct pb_product_config *product, const char *key)
+{
+    const char *names[KEYS_MAX];
+    const struct pb_section *section = &pb_section_products[product->kind];
+    const struct pb_yaml *node = body ? pb_yaml_find(body, key, NULL) : NULL;
+    if (node)
+        return pb_has_mistake(load, node);
+    for (size_t i = 0; i < section->n && i < KEYS_MAX; i++)
+        names[i] = section->keys[i].name;
+    return pb_is_misspelt(body, key, names, section->n < KEYS_MAX ? section->n : KEYS_MAX);
 }
 
 static void check_nodata(struct pb_load *load, const struct pb_yaml *name,
@@ -39,6 +55,8 @@ static void check_nodata(struct pb_load *load, const struct pb_yaml *name,
     bool is_float = type == PB_F32 || type == PB_F64;
     double nodata = product->u.cog.nodata, min = ranges[type].min, max = ranges[type].max;
     char low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    if (is_doubtful(load, body, product, "type") || is_doubtful(load, body, product, "nodata"))
+        return;
     if (!product->u.cog.has_nodata) {
         if (!is_float)
             WRONG(load, place(name, body, "type"),
@@ -70,6 +88,8 @@ static void check_codec(struct pb_load *load, const struct pb_yaml *name,
     enum pb_compress compress = product->u.cog.compress;
     enum pb_type type = product->u.cog.type;
     int32_t level = product->u.cog.level;
+    if (is_doubtful(load, body, product, "compress") || is_doubtful(load, body, product, "type"))
+        return;
     bool packs = compress == PB_COMPRESS_DEFLATE || compress == PB_COMPRESS_ZSTD;
     if (level && !packs)
         WRONG(load, place(name, body, "level"), "cog.level: %s has no levels; leave the key out",
@@ -95,7 +115,8 @@ static void check_product(struct pb_load *load, const struct pb_yaml *name,
         check_codec(load, name, body, product);
         break;
     case PB_PRODUCT_QUICKLOOK:
-        if (product->n_bands != 0 && product->n_bands != 1 && product->n_bands != 3)
+        if (!is_doubtful(load, body, product, "bands") && product->n_bands != 0 &&
+            product->n_bands != 1 && product->n_bands != 3)
             WRONG(load, place(name, body, "bands"),
                   "quicklook.bands has %zu bands; write one (grey) or three (red, green, blue)",
                   product->n_bands);
@@ -128,9 +149,8 @@ static bool read_product(struct pb_load *load, const struct pb_yaml *entry,
     out_product->kind = (enum pb_product_kind)kind;
     out_product->line = entry->line;
     out_product->col = entry->col;
-    size_t before = pb_report_count(&load->report);
     pb_schema_read(load, &pb_section_products[kind], body, out_product);
-    if (pb_report_count(&load->report) == before && !pb_arena_failed(load->arena))
+    if ((body == NULL || body->kind == PB_YAML_MAP) && !pb_arena_failed(load->arena))
         check_product(load, name, body, out_product);
     return true;
 }

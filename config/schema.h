@@ -16,7 +16,6 @@ struct pb_yaml;
 struct pb_load {
     struct pb_arena *arena;
     struct pb_report report;
-    bool tree_is_damaged; /* duplicate keys and the like: trials would only repeat them */
 };
 
 enum pb_key_type {

@@ -208,7 +208,8 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct pb_ya
     const char *text = (const char *)event->data.scalar.value;
     const char *tag = (const char *)event->data.scalar.tag;
     size_t length = event->data.scalar.length;
-    if (!pb_yaml_printable(text, length))
+    node->damaged = !pb_yaml_printable(text, length);
+    if (node->damaged)
         pb_report(r->report, PB_E_CONFIG_SYNTAX, node->line, node->col,
                   "this text holds a character that cannot be printed; remove it");
     node->kind = PB_YAML_SCALAR;
@@ -229,7 +230,7 @@ static int by_key(const void *a, const void *b)
     return order;
 }
 
-static int report_duplicates(struct reader *r, const struct pb_yaml *map)
+static int report_duplicates(struct reader *r, struct pb_yaml *map)
 {
     const struct pb_yaml **keys = pb_arena_alloc(r->arena, map->n, sizeof *keys);
     if (keys == NULL)
@@ -237,10 +238,12 @@ static int report_duplicates(struct reader *r, const struct pb_yaml *map)
     memcpy(keys, map->keys, map->n * sizeof *keys);
     qsort(keys, map->n, sizeof *keys, by_key);
     for (size_t i = 1; i < map->n; i++)
-        if (strcmp(keys[i]->text, keys[i - 1]->text) == 0)
+        if (strcmp(keys[i]->text, keys[i - 1]->text) == 0) {
+            map->damaged = true;
             pb_report(r->report, PB_E_CONFIG_SYNTAX, keys[i]->line, keys[i]->col,
                       "the key '%.80s' is here twice (first in line %d); keep one", keys[i]->text,
                       keys[i - 1]->line);
+        }
     return 0;
 }
 
@@ -255,6 +258,8 @@ static int lay_out(struct reader *r, struct pb_yaml *node, const struct child *c
     for (const struct child *child = children; child; child = child->next, i++) {
         node->items[i] = child->item;
         node->keys[i] = child->key;
+        node->damaged =
+            node->damaged || child->item->damaged || (child->key && child->key->damaged);
         node->nodes += child->item->nodes + (child->key ? 1 : 0);
         if (child->item->height + 1 > node->height)
             node->height = child->item->height + 1;
@@ -308,8 +313,10 @@ static int read_children(struct reader *r, yaml_event_t *event, unsigned depth,
             continue;
         }
         expect_key = node->kind == PB_YAML_MAP;
-        if (expect_key && !key_is_good(r, key))
+        if (expect_key && !key_is_good(r, key)) {
+            node->damaged = true;
             continue;
+        }
         struct child *child = pb_arena_alloc(r->arena, 1, sizeof *child);
         if (child == NULL)
             return -ENOMEM;

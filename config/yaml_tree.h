@@ -28,6 +28,7 @@ struct pb_yaml {
     size_t n;                /* children of lists and maps */
     const struct pb_yaml **items;
     const struct pb_yaml **keys; /* maps: scalars, keys[i] belongs to items[i] */
+    bool damaged;                /* in it a key is twice or was left out, or a text is not one */
     unsigned nodes, height;      /* with aliases expanded; a scalar is 1 and 0 */
 };
 

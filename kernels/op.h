@@ -57,7 +57,14 @@ struct pb_op_args {
 
 /* Why building failed: words for the user; col is the 1-based column inside the expression's text
  * (0 = not in an expression), item the entry it speaks of (NULL = the step as a whole). */
-enum pb_diag_kind { PB_DIAG_NONE, PB_DIAG_BAND, PB_DIAG_EXPRESSION, PB_DIAG_INDEX, PB_DIAG_VALUE };
+enum pb_diag_kind {
+    PB_DIAG_NONE,
+    PB_DIAG_BAND,
+    PB_DIAG_EXPRESSION,
+    PB_DIAG_INDEX,
+    PB_DIAG_CONSTANT, /* an index lacks one, or cannot tell it from a band */
+    PB_DIAG_VALUE
+};
 struct pb_diag {
     enum pb_diag_kind kind;
     const struct pb_arg_item *item;

@@ -122,6 +122,7 @@ static int fail_from_diag(struct pb_err *err, const struct pb_diag *diag,
 {
     enum pb_code code = diag->kind == PB_DIAG_EXPRESSION ? PB_E_PIPELINE_EXPRESSION
                         : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
+                        : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
                                                          : PB_E_PIPELINE_BAND;
     if (step >= pipeline->n_steps)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,

@@ -178,7 +178,7 @@ static int report_missing(const struct request *r, const struct pb_index *index,
     char bands[96], constants[96], list[128] = "none";
     sort_missing(missing, bands, constants, sizeof bands);
     if (bands[0] == '\0') {
-        return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+        return pb_diag_set(r->diag, PB_DIAG_CONSTANT, item, 0,
                            "index %s needs %s, for which there is no default; give it under "
                            "'constants' (wavelengths in nm, as in {lambdaN: 842})",
                            index->name, constants);
@@ -225,7 +225,7 @@ static int check_constants(const struct request *r, const struct pb_index *index
         snprintf(word, sizeof word, "%.*s", (int)(lengths[i] - prefix), names[i] + prefix);
         if (pb_builder_find(r->b, word) >= 0 && given_constant(r->given, word) == NULL) {
             const struct pb_index_constant *constant = pb_index_constant_find(word);
-            return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
+            return pb_diag_set(r->diag, PB_DIAG_CONSTANT, item, 0,
                                "index %s uses the constant %s (%s), and this pipeline has a band "
                                "%s as well; give the constant, as in constants: {%s: %g}, or "
                                "rename the band",

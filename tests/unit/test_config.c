@@ -149,11 +149,161 @@ START_TEST(all_mistakes_are_reported_in_file_order)
                                "service: {settle: soon}\n";
     struct pb_config *config = NULL;
     ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
-    ck_assert_uint_eq(errors.n, 5);
-    int lines[] = {4, 6, 7, 7, 8};
-    for (size_t i = 0; i < 5; i++)
+    ck_assert_uint_eq(errors.n, 6);
+    int lines[] = {3, 4, 6, 7, 7, 8};
+    for (size_t i = 0; i < 6; i++)
         ck_assert_int_eq(errors.err[i].line, lines[i]);
-    ck_assert_int_lt(errors.err[2].col, errors.err[3].col);
+    ck_assert_int_lt(errors.err[3].col, errors.err[4].col);
+}
+END_TEST
+
+/* Steps and products of a pipeline with the bands R and N, and a word of each mistake in order:
+ * these and no others. */
+static const struct {
+    const char *steps, *products, *words[8];
+} goes[] = {
+    {"math: {bands: {X: \"(N - R\", Z: \"N - Q\"}}",
+     "cog: {bands: [X, Z, Y]}",
+     {"expected ')'", "'Q'", "'Y'"}},
+    {"math: {bands: {X: \"N - Q1 * abs(PP)\", Z: \"X + Z\"}}",
+     "cog: {bands: [X, Z]}",
+     {"'Q1'", "'PP'", "'Z'"}},
+    {"math: {bands: {X: \"ab(N) + Q\", Z: \"R(N)\", Y: \"min(N)\", W: \"X + Y + Z + V\"}}",
+     "cog: {bands: [W]}",
+     {"unknown function 'ab'", "unknown function 'R'", "min() takes", "'V'"}},
+    {"math: {bands: {X: \"N * limit\", Z: \"N * Q\"}, constants: {limit: x}}",
+     "cog: {bands: [X]}",
+     {"'Q'", "math.constants: 'x' is not a number"}},
+    {"math: {bands: {X: \"N * limit\"}, constant: {limit: 2}}",
+     "cog: {bands: [X]}",
+     {"unknown key 'constant'"}},
+    {"math: {bands: {X: \"\", Z: \"X + Q\"}}", "cog: {bands: [X, Z]}", {"empty text", "'Q'"}},
+    {"index: {names: [NDVY, SAVI, EVI]}\n      - math: {bands: {X: \"NDVY + EVI + QQ\"}}",
+     "cog: {bands: [NDVY, SAVI, EVI, X, NONE]}",
+     {"there is no index 'NDVY'", "EVI needs B", "'QQ'", "'NONE'"}},
+    {"index: {names: [NDVY, NIRvP, SAVI], constants: {LL: 1}}",
+     "cog: {bands: [SAVI, NIRvP]}",
+     {"there is no index 'NDVY'", "constant 'LL'"}},
+    {"index: {name: [NDVI]}\n      - math: {bands: {X: \"NDVI + Q\"}}",
+     "cog: {bands: [NDVI, X, V]}",
+     {"unknown key 'name'", "'Q'", "'V'"}},
+    {"indx: {names: {A: NDVI, V: SAVI}}\n      - scale: {bands: [A, QQ], factor: {QQ: 2, ZZ: 2}}",
+     "cog: {bands: [A, V, W]}",
+     {"no operator 'indx'", "no band 'QQ'", "'ZZ', which is not", "'W'"}},
+    {"index:\n        names: [NDVI]", "cog: {bands: [NDVI, V]}", {"one step has one key", "'V'"}},
+    {"cast: {type: uint64, bands: [R, Q]}", "cog: {bands: [R]}", {"cast.type"}},
+    {"cast:", "cog: {bands: [R, V]}", {"'cast' needs 'type'", "'V'"}},
+    {"cast: {type: uint8, bands: {A: Q, C: A}}", "cog: {bands: [A, C]}", {"no band 'Q'"}},
+    {"convolve: {size: 4, bands: {A: Q, C: R}}",
+     "cog: {bands: [A, C, V]}",
+     {"size is 4", "no band 'Q'", "'V'"}},
+    {"convolve: {weights: [1, 2], bands: {A: Q}}",
+     "cog: {bands: [A]}",
+     {"2 weights do not fit", "no band 'Q'"}},
+    {"convolve: {weights: [1, 0, 1, a, 1, 0, 0, 0, 1], bands: {A: R}}",
+     "cog: {bands: [A]}",
+     {"'a' is not a number"}},
+    {"scale: {factor: {A: 2, C: x}, bands: {A: Q}}",
+     "cog: {bands: [A]}",
+     {"'x' is not a number", "no band 'Q'"}},
+    {"index: {names: [NIRvP, NDVY]}",
+     "cog: {bands: [NIRvP]}",
+     {"NIRvP needs PAR", "there is no index 'NDVY'"}},
+    {"cast: {type: int8}",
+     "cog: {type: int8, bands: [V]}\n      - cog: {name: b, type: uint8, nodta: 0}",
+     {"cast.type", "cog.type", "'V'", "unknown key 'nodta'"}},
+    {"cast: {type: uint8}",
+     "cog: {type: uint8, bands: 5, compress: none, level: x, predictor: 3}",
+     {"uint8 cannot", "cog.bands must be", "level", "predictor"}},
+    {"cast: {type: uint8}",
+     "quicklook: {bands: [R, N, 'a b']}\n      - quicklook: {name: b, size: x, bands: [R, N]}",
+     {"'a b'", "'x'", "has 2 bands"}},
+    {"math: {bands: {X: \"N + Q\"}}",
+     "cgo: {}\n      - cog: {type: uint8, bands: [X, V, 'a b', W]}\n      - cog: {bands: [U], "
+     "name: u}",
+     {"'Q'", "no product 'cgo'", "uint8 cannot", "'V'", "'a b'", "'W'", "'U'"}},
+};
+
+START_TEST(all_mistakes_of_a_pipeline_come_in_one_go)
+{
+    char text[1000];
+    struct pb_config *config = NULL;
+    size_t n = 0;
+    (void)snprintf(text, sizeof text,
+                   "pipelines:\n  p:\n    input: {bands: {R: 1, N: 2}}\n    steps:\n      - %s\n"
+                   "    products:\n      - %s\n",
+                   goes[_i].steps, goes[_i].products);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    while (n < 8 && goes[_i].words[n])
+        n++;
+    for (size_t i = 0; i < n && i < errors.n; i++)
+        ck_assert_msg(strstr(errors.err[i].msg, goes[_i].words[i]) != NULL, "'%s' is not in '%s'",
+                      goes[_i].words[i], errors.err[i].msg);
+    ck_assert_msg(errors.n == n, "%zu mistakes, not %zu, the last one '%s'\n%s", errors.n, n,
+                  errors.err[errors.n - 1].msg, text);
+}
+END_TEST
+
+START_TEST(an_input_or_a_key_with_a_slip_hides_its_own_consequences_only)
+{
+    static const char text[] = "compute: {threads: 1}\n"
+                               "compute: {threads: 2}\n"
+                               "pipelines:\n"
+                               "  a:\n"
+                               "    input: {bands: {R: 1, N: x}}\n"
+                               "    steps: [index: {names: [NDVI, EVI]}]\n"
+                               "    products: [cog: {bands: [N, V]}]\n"
+                               "  b:\n"
+                               "    input: {band: {R: 1, N: 2}}\n"
+                               "    steps: [math: {bands: {X: N - R - Q}}]\n"
+                               "    products: [cog: {bands: [X]}]\n"
+                               "  c:\n"
+                               "    stps: [math: {bands: {X: B1 - B2}}]\n"
+                               "    products: [cog: {bands: [X, V]}]\n"
+                               "  d:\n"
+                               "    steps: {math: {bands: {X: B1 - B2}}}\n"
+                               "    products: [cog: {bands: [X, V]}]\n"
+                               "  e:\n"
+                               "    steps: [math: {bands: {X: B1, X: B2 - Q}}]\n"
+                               "    products: [cog: {bands: [V]}]\n";
+    const struct {
+        int line;
+        const char *words;
+    } expected[] = {{2, "'compute' is here twice"},
+                    {5, "'x' is not a band number"},
+                    {6, "EVI needs B"},
+                    {7, "'V'"},
+                    {9, "unknown key 'band'"},
+                    {10, "'Q'"},
+                    {13, "unknown key 'stps'"},
+                    {14, "'V'"},
+                    {16, "must be a list"},
+                    {17, "'V'"},
+                    {19, "'X' is here twice"}};
+    struct pb_config *config = NULL;
+    size_t n = sizeof expected / sizeof *expected;
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    for (size_t i = 0; i < n && i < errors.n; i++) {
+        ck_assert_msg(strstr(errors.err[i].msg, expected[i].words) != NULL, "'%s' is not in '%s'",
+                      expected[i].words, errors.err[i].msg);
+        ck_assert_int_eq(errors.err[i].line, expected[i].line);
+    }
+    ck_assert_uint_eq(errors.n, n);
+}
+END_TEST
+
+START_TEST(steps_that_are_too_much_together_are_told_once)
+{
+    char text[60000] = "pipelines:\n  p:\n    products: [cog: {bands: [B1]}]\n    steps:\n";
+    size_t length = strlen(text);
+    for (int i = 0; i < 4200; i++)
+        length +=
+            (size_t)sprintf(text + length, "%sX%d: B1%s", i % 70 ? "," : "    - math: {bands: {", i,
+                            i % 70 == 69 ? "}}\n" : "");
+    struct pb_config *config = NULL;
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_uint_eq(errors.n, 1);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "4096 bands"));
 }
 END_TEST
 
@@ -407,6 +557,10 @@ int main(void)
     tcase_add_loop_test(tc, every_bad_config_is_refused_with_its_place_and_words, 0,
                         (int)(sizeof bad_configs / sizeof *bad_configs));
     tcase_add_test(tc, all_mistakes_are_reported_in_file_order);
+    tcase_add_loop_test(tc, all_mistakes_of_a_pipeline_come_in_one_go, 0,
+                        (int)(sizeof goes / sizeof *goes));
+    tcase_add_test(tc, an_input_or_a_key_with_a_slip_hides_its_own_consequences_only);
+    tcase_add_test(tc, steps_that_are_too_much_together_are_told_once);
     tcase_add_test(tc, at_most_twenty_are_kept_and_they_are_the_first);
     tcase_add_test(tc, mistakes_of_a_line_carry_their_own_advice);
     tcase_add_loop_test(tc, samples_load_and_print_round_trip, 0,

@@ -274,7 +274,7 @@ START_TEST(names_the_constants_that_are_missing)
     struct step s = {0};
     give(&s, NULL, "NIRvH2");
     set(&s, "lambdaR", 665);
-    check_refused(&s, NRB, 3, PB_DIAG_INDEX, s.names,
+    check_refused(&s, NRB, 3, PB_DIAG_CONSTANT, s.names,
                   "index NIRvH2 needs lambdaN, for which there is no default; give it under "
                   "'constants' (wavelengths in nm, as in {lambdaN: 842})");
 }
@@ -288,7 +288,7 @@ START_TEST(does_not_guess_between_a_constant_and_a_band_of_its_name)
     struct pb_chain *chain = NULL;
     give(&s, NULL, "SAVI");
     check_refused(
-        &s, nrl, 3, PB_DIAG_INDEX, s.names,
+        &s, nrl, 3, PB_DIAG_CONSTANT, s.names,
         "index SAVI uses the constant L (Canopy background adjustment), and this pipeline "
         "has a band L as well; give the constant, as in constants: {L: 1}, or rename the "
         "band");
