@@ -7,6 +7,10 @@
  * text_bytes (may be NULL and 0), why they failed, for people. */
 #include "wic/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define WIC_PATTERNS_MAX 32 /* built in and registered */
 #define WIC_TEXT_BYTES   256
 
@@ -54,5 +58,9 @@ int wic_schedule_record(const struct wic_pattern *pattern, const struct wic_patt
                         size_t text_bytes);
 
 extern const struct wic_pattern wic_pattern_unidirectional;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

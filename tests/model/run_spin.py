@@ -35,7 +35,7 @@ HOLDS = {
         ("NP=2 NC=1 N=2 SLOTS=1 ABORT", False),
         ("NP=2 NC=2 N=2 SLOTS=1", False),
         ("NP=2 NC=2 N=2 SLOTS=2", False),
-        ("NP=2 NC=2 N=2 SLOTS=1 SPURIOUS=1", False),
+        ("NP=1 NC=2 N=2 SLOTS=1 SPURIOUS=2", False),
         ("NP=2 NC=2 N=2 SLOTS=1 IMPATIENT", False),
         ("NP=2 NC=2 N=1 SLOTS=1 CLOSE", False),
         ("NP=2 NC=2 N=1 SLOTS=1 ABORT", False),

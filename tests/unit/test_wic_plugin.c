@@ -166,7 +166,7 @@ static void *device_main(void *argument)
 static void replay(const struct wic_pattern *pattern, uint64_t forth, uint64_t back)
 {
     struct wic_pattern_params params = {
-        .slots = 3, .chunk_bytes = WORDS * sizeof(uint64_t), .chunks = {forth, back}};
+        .slots = 3, .chunk_bytes = WORDS * sizeof(uint64_t), .chunks = {forth, back}, .seed = 11};
     struct wic_channel *channels[2] = {channel_new(3, WORDS * sizeof(uint64_t)),
                                        channel_new(3, WORDS * sizeof(uint64_t))};
     size_t max = forth + back;
@@ -199,6 +199,44 @@ START_TEST(alternating_moves_real_data_both_ways_on_the_host)
     ck_assert_int_eq(wic_plugin_load(PB_PLUGINS, "alternating", &pattern, NULL, 0), 0);
     replay(pattern, 1, 1);
     replay(pattern, 2000, 2000);
+}
+END_TEST
+
+START_TEST(probabilistic_moves_real_data_both_ways_on_the_host)
+{
+    const struct wic_pattern *pattern;
+    ck_assert_int_eq(wic_plugin_load(PB_PLUGINS, "probabilistic", &pattern, NULL, 0), 0);
+    replay(pattern, 3000, 500);
+}
+END_TEST
+
+START_TEST(probabilistic_is_the_same_for_a_seed_and_takes_arguments)
+{
+    const struct wic_pattern *pattern;
+    struct wic_pattern_arg args[] = {{"n0", 7}, {"n1", 1}};
+    struct wic_pattern_params params = {
+        .slots = 4, .chunk_bytes = 64, .chunks = {60, 20}, .seed = 5, .arg_count = 2, .args = args};
+    struct wic_step a[80];
+    struct wic_step b[80];
+    size_t counts[2] = {0, 0};
+    uint64_t most[2] = {0, 0};
+    ck_assert_int_eq(wic_plugin_load(PB_PLUGINS, "probabilistic", &pattern, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_record(pattern, &params, a, 80, &counts[0], NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_record(pattern, &params, b, 80, &counts[1], NULL, 0), 0);
+    ck_assert_uint_eq(counts[0], counts[1]);
+    ck_assert_int_eq(memcmp(a, b, counts[0] * sizeof(*a)), 0);
+    for (size_t i = 0; i < counts[0]; i++) {
+        if (a[i].count > most[a[i].direction]) {
+            most[a[i].direction] = a[i].count;
+        }
+    }
+    ck_assert_uint_gt(most[0], 4);
+    ck_assert_uint_eq(most[1], 1);
+    params.seed = 6;
+    ck_assert_int_eq(wic_schedule_record(pattern, &params, b, 80, &counts[1], NULL, 0), 0);
+    ck_assert(counts[0] != counts[1] || memcmp(a, b, counts[0] * sizeof(*a)) != 0);
+    args[1].name = "n2";
+    ck_assert_int_eq(wic_schedule_record(pattern, &params, b, 80, &counts[1], NULL, 0), -EINVAL);
 }
 END_TEST
 
@@ -370,6 +408,8 @@ int main(void)
     tcase_add_test(good, a_copy_elsewhere_is_another_pattern_of_the_same_name);
     tcase_add_test(good, alternating_gives_a_chunk_each_way_in_turn);
     tcase_add_test(good, alternating_moves_real_data_both_ways_on_the_host);
+    tcase_add_test(good, probabilistic_moves_real_data_both_ways_on_the_host);
+    tcase_add_test(good, probabilistic_is_the_same_for_a_seed_and_takes_arguments);
     tcase_add_test(good, unidirectional_is_replayed_by_the_same_code);
     tcase_add_test(good, what_a_plugin_yields_is_checked);
     suite_add_tcase(suite, good);
