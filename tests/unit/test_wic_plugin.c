@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -342,6 +343,22 @@ START_TEST(links_out_of_the_directory_are_refused)
     ck_assert_int_eq(symlink(PB_PLUGINS "/alternating.so", in_scratch("alternating.so")), 0);
     ck_assert_int_eq(loaded(scratch, "alternating", "leads out of the directory"), -EPERM);
     ck_assert_int_eq(unlink(in_scratch("alternating.so")), 0);
+    /* So is a link to a directory whose name is as long. */
+    char other[] = "/tmp/pb-plugin-XXXXXX";
+    char there[64];
+    char kept[sizeof(scratch)];
+    ck_assert_ptr_nonnull(mkdtemp(other));
+    snprintf(there, sizeof(there), "%s/alternating.so", other);
+    strcpy(kept, scratch);
+    strcpy(scratch, other);
+    copy_plugin("alternating", "alternating.so");
+    strcpy(scratch, kept);
+    ck_assert_int_eq(symlink(there, in_scratch("alternating.so")), 0);
+    int rc = loaded(scratch, "alternating", "leads out of the directory");
+    unlink(there);
+    rmdir(other);
+    ck_assert_int_eq(rc, -EPERM);
+    ck_assert_int_eq(unlink(in_scratch("alternating.so")), 0);
     /* Below is out of it, too. */
     ck_assert_int_eq(mkdir(in_scratch("below"), 0777), 0);
     copy_plugin("alternating", "below/alternating.so");
@@ -372,15 +389,40 @@ START_TEST(what_is_no_shared_object_is_refused)
     ck_assert_int_eq(write(fd, "hello", 5), 5);
     close(fd);
     ck_assert_int_eq(loaded(scratch, "text", "text.so"), -ELIBBAD);
-    struct stat info;
-    copy_plugin("alternating", "alternating.so");
-    ck_assert_int_eq(stat(in_scratch("alternating.so"), &info), 0);
-    for (off_t size = 0; size < info.st_size / 4; size = 2 * size + 7) {
-        ck_assert_int_eq(truncate(in_scratch("alternating.so"), size), 0);
-        ck_assert_int_eq(loaded(scratch, "alternating", "cut off"), -ELIBBAD);
-        copy_plugin("alternating", "alternating.so");
+}
+END_TEST
+
+/* Bytes of a plugin that the loader maps. */
+static off_t mapped_bytes(const char *path)
+{
+    ElfW(Ehdr) header;
+    ElfW(Phdr) part;
+    off_t most = 0;
+    int fd = open(path, O_RDONLY);
+    ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+    for (int i = 0; i < header.e_phnum; i++) {
+        off_t at = (off_t)(header.e_phoff + (size_t)i * sizeof(part));
+        ck_assert_int_eq(pread(fd, &part, sizeof(part), at), sizeof(part));
+        off_t end = (off_t)(part.p_offset + part.p_filesz);
+        most = part.p_type == PT_LOAD && end > most ? end : most;
     }
-    ck_assert_int_eq(loaded(scratch, "alternating", NULL), 0);
+    close(fd);
+    return most;
+}
+
+START_TEST(what_was_copied_half_is_refused_wherever_it_ends)
+{
+    copy_plugin("alternating", "whole.so");
+    off_t most = mapped_bytes(in_scratch("whole.so"));
+    const off_t sizes[] = {0, 7, 63, 64, most / 4, most / 2, most / 4 * 3, most - 100, most - 1};
+    ck_assert_int_gt(most, 1000);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        copy_plugin("alternating", "cut.so");
+        ck_assert_int_eq(truncate(in_scratch("cut.so"), sizes[i]), 0);
+        ck_assert_int_eq(loaded(scratch, "cut", "cut off"), -ELIBBAD);
+    }
+    ck_assert_int_eq(truncate(in_scratch("whole.so"), most), 0);
+    ck_assert_int_eq(loaded(scratch, "whole", "contains the pattern alternating"), -EPROTO);
 }
 END_TEST
 
@@ -422,6 +464,7 @@ int main(void)
     tcase_add_test(refused, links_out_of_the_directory_are_refused);
     tcase_add_test(refused, what_is_no_regular_file_is_refused);
     tcase_add_test(refused, what_is_no_shared_object_is_refused);
+    tcase_add_test(refused, what_was_copied_half_is_refused_wherever_it_ends);
     tcase_add_test(refused, plugins_of_another_kind_are_refused);
     suite_add_tcase(suite, refused);
     return run_suite(suite);
