@@ -41,7 +41,8 @@
  * does no harm unless exactly 2^31 wakes fall between a waiter's read and its sleep; `turn` and
  * `next` have 64 bits and do not wrap.
  * Payload. turn = 2t + 1 in wic_publish is a release that the acquire of `turn` in ready_ticket()
- * on the consumer side reads; turn = 2 (t + slots) in wic_release is the same thing back. */
+ * on the consumer side reads; turn = 2 (t + slots) in wic_release is the same thing back.
+ * tests/model/channel.pml is this file for a model checker: what changes here changes there. */
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"

@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * What a hand-over between host threads costs, against the ring everybody writes first: a mutex and
- * two condition variables. Both rings run in turn in the same process, so that they see the same
- * machine.
+ * two condition variables; and against wic without its spin (one round at most), to see what that
+ * is worth. The rings run in turn in the same process, so that they see the same machine.
  *
- *   throughput   tickets a second and CPU time a ticket, for 1, 2 and 4 threads a side that do
- * nothing else delay        from just before publish to the return of wait, while consumers are
- * parked (one ticket every 200 us), for 1 and 4 consumers round trip   two rings, one thread each
- * way
+ *   throughput     tickets a second and CPU time a ticket, for 1, 2 and 4 threads a side that do
+ *                  nothing else
+ *   back-pressure  the same with a ring of one slot: each ticket waits for the one before it
+ *   delay          from just before publish to the return of wait, while consumers are parked (one
+ *                  ticket every 200 us), for 1 and 4 consumers
+ *   round trip     two rings, one thread each way
  *
  * Usage: bench_wic [scale]: 1 is about 10 seconds. A table, then one line of JSON. */
 #include "wic/wic.h"
@@ -31,10 +33,15 @@
 struct cond_ring {
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t filled, freed;
+    uint64_t slots;
     uint64_t head, tail; /* tickets */
     bool full[SLOTS], closed;
     uint64_t stamp[SLOTS];
 };
+
+enum kind_of_ring { WIC, WIC_NO_SPIN, COND, RINGS };
+
+static const char *const RING_NAMES[RINGS] = {"wic", "park", "cond"};
 
 struct ring {
     struct wic_channel *channel; /* or else */
@@ -49,17 +56,19 @@ static void must(bool good, const char *what)
     }
 }
 
-static struct ring ring_new(bool wic)
+static struct ring ring_new(enum kind_of_ring kind, uint32_t slots)
 {
     struct ring ring = {0};
-    if (wic) {
-        struct wic_options options = {.slots = SLOTS, .slot_bytes = 64};
+    if (kind != COND) {
+        struct wic_options options = {
+            .slots = slots, .slot_bytes = 64, .spin_limit = kind == WIC ? 0 : 1};
         void *memory = aligned_alloc(4096, (wic_channel_bytes(&options) + 4095) / 4096 * 4096);
         must(memory != NULL && wic_channel_init(memory, &options, &ring.channel) == 0, "init");
         return ring;
     }
     ring.cond = calloc(1, sizeof(*ring.cond));
     must(ring.cond != NULL, "calloc");
+    ring.cond->slots = slots;
     pthread_mutex_init(&ring.cond->lock, NULL);
     pthread_cond_init(&ring.cond->filled, NULL);
     pthread_cond_init(&ring.cond->freed, NULL);
@@ -76,17 +85,17 @@ static void ring_free(struct ring *ring)
 static void cond_put(struct cond_ring *ring, bool stamped, int64_t (*now)(void))
 {
     pthread_mutex_lock(&ring->lock);
-    while (ring->head - ring->tail == SLOTS || ring->full[ring->head % SLOTS]) {
+    while (ring->head - ring->tail == ring->slots || ring->full[ring->head % ring->slots]) {
         pthread_cond_wait(&ring->freed, &ring->lock);
     }
     uint64_t ticket = ring->head++;
-    if (ring->head - ring->tail < SLOTS && !ring->full[ring->head % SLOTS]) {
+    if (ring->head - ring->tail < ring->slots && !ring->full[ring->head % ring->slots]) {
         pthread_cond_signal(&ring->freed); /* freed out of order */
     }
     pthread_mutex_unlock(&ring->lock);
-    ring->stamp[ticket % SLOTS] = stamped ? (uint64_t)now() : ticket;
+    ring->stamp[ticket % ring->slots] = stamped ? (uint64_t)now() : ticket;
     pthread_mutex_lock(&ring->lock);
-    ring->full[ticket % SLOTS] = true;
+    ring->full[ticket % ring->slots] = true;
     pthread_cond_signal(&ring->filled);
     pthread_mutex_unlock(&ring->lock);
 }
@@ -95,7 +104,7 @@ static bool cond_get(struct cond_ring *ring, uint64_t *out_stamp, int64_t *out_w
                      int64_t (*now)(void))
 {
     pthread_mutex_lock(&ring->lock);
-    while (!ring->full[ring->tail % SLOTS] || ring->tail == ring->head) {
+    while (!ring->full[ring->tail % ring->slots] || ring->tail == ring->head) {
         if (ring->closed && ring->tail == ring->head) {
             pthread_mutex_unlock(&ring->lock);
             return false;
@@ -103,7 +112,7 @@ static bool cond_get(struct cond_ring *ring, uint64_t *out_stamp, int64_t *out_w
         pthread_cond_wait(&ring->filled, &ring->lock);
     }
     uint64_t ticket = ring->tail++;
-    if (ring->tail != ring->head && ring->full[ring->tail % SLOTS]) {
+    if (ring->tail != ring->head && ring->full[ring->tail % ring->slots]) {
         pthread_cond_signal(&ring->filled); /* published out of order */
     }
     if (ring->closed) {
@@ -111,9 +120,9 @@ static bool cond_get(struct cond_ring *ring, uint64_t *out_stamp, int64_t *out_w
     }
     pthread_mutex_unlock(&ring->lock);
     *out_when = now != NULL ? now() : 0;
-    *out_stamp = ring->stamp[ticket % SLOTS];
+    *out_stamp = ring->stamp[ticket % ring->slots];
     pthread_mutex_lock(&ring->lock);
-    ring->full[ticket % SLOTS] = false;
+    ring->full[ticket % ring->slots] = false;
     pthread_cond_signal(&ring->freed);
     pthread_mutex_unlock(&ring->lock);
     return true;
@@ -225,6 +234,26 @@ static void *echo(void *argument)
     return NULL;
 }
 
+enum kind { THROUGHPUT, DELAY, ROUND_TRIP };
+
+struct scene {
+    const char *name;
+    enum kind kind;
+    int producers, consumers;
+    uint32_t slots;
+    long tickets; /* at scale 1 */
+};
+
+static const struct scene SCENES[] = {
+    {"throughput 1x1", THROUGHPUT, 1, 1, SLOTS, 400000},
+    {"throughput 2x2", THROUGHPUT, 2, 2, SLOTS, 200000},
+    {"throughput 4x4", THROUGHPUT, 4, 4, SLOTS, 200000},
+    {"back-pressure", THROUGHPUT, 1, 1, 1, 100000},
+    {"delay 1x1", DELAY, 1, 1, SLOTS, 1000},
+    {"delay 1x4", DELAY, 1, 4, SLOTS, 1000},
+    {"round trip", ROUND_TRIP, 1, 1, SLOTS, 20000},
+};
+
 struct result {
     double per_s, cpu_ns_each;
     double p50_us, p99_us;
@@ -243,9 +272,12 @@ static void percentiles(struct result *result, int64_t *delays, long count)
     result->p99_us = (double)delays[count * 99 / 100] / 1e3;
 }
 
-static struct result run_ring(bool wic, int producers, int consumers, long tickets, bool paced)
+static struct result run_ring(enum kind_of_ring ring, const struct scene *scene, long tickets)
 {
-    struct run run = {.there = ring_new(wic), .tickets = tickets / producers, .paced = paced};
+    int producers = scene->producers, consumers = scene->consumers;
+    bool paced = scene->kind == DELAY;
+    struct run run = {
+        .there = ring_new(ring, scene->slots), .tickets = tickets / producers, .paced = paced};
     pthread_t threads[2 * THREADS_MAX];
     long count = run.tickets * producers;
     run.delays = calloc((size_t)count, sizeof(*run.delays));
@@ -272,9 +304,9 @@ static struct result run_ring(bool wic, int producers, int consumers, long ticke
     return result;
 }
 
-static struct result run_round_trips(bool wic, long tickets)
+static struct result run_round_trips(enum kind_of_ring ring, long tickets)
 {
-    struct run run = {.there = ring_new(wic), .back = ring_new(wic)};
+    struct run run = {.there = ring_new(ring, SLOTS), .back = ring_new(ring, SLOTS)};
     pthread_t thread;
     int64_t *delays = calloc((size_t)tickets, sizeof(*delays));
     must(delays != NULL && pthread_create(&thread, NULL, echo, &run) == 0, "thread");
@@ -299,30 +331,14 @@ static struct result run_round_trips(bool wic, long tickets)
 
 /* --- the report --- */
 
-enum kind { THROUGHPUT, DELAY, ROUND_TRIP };
-
-static const struct scene {
-    const char *name;
-    enum kind kind;
-    int producers, consumers;
-    long tickets; /* at scale 1 */
-} SCENES[] = {
-    {"throughput 1x1", THROUGHPUT, 1, 1, 400000},
-    {"throughput 2x2", THROUGHPUT, 2, 2, 200000},
-    {"throughput 4x4", THROUGHPUT, 4, 4, 200000},
-    {"delay 1x1", DELAY, 1, 1, 1000},
-    {"delay 1x4", DELAY, 1, 4, 1000},
-    {"round trip", ROUND_TRIP, 1, 1, 20000},
-};
-
-static struct result run_scene(const struct scene *scene, bool wic, double scale)
+static struct result run_scene(const struct scene *scene, enum kind_of_ring ring, double scale)
 {
     long tickets = (long)((double)scene->tickets * scale);
     tickets = tickets < 100 ? 100 : tickets;
     if (scene->kind == ROUND_TRIP) {
-        return run_round_trips(wic, tickets);
+        return run_round_trips(ring, tickets);
     }
-    return run_ring(wic, scene->producers, scene->consumers, tickets, scene->kind == DELAY);
+    return run_ring(ring, scene, tickets);
 }
 
 static int by_rate(const void *a, const void *b)
@@ -342,22 +358,23 @@ int main(int argc, char **argv)
     double scale = argc > 1 ? strtod(argv[1], NULL) : 1;
     must(scale > 0 && scale <= 1000, "scale (0 < scale <= 1000)");
     size_t scenes = sizeof(SCENES) / sizeof(SCENES[0]);
-    struct result median[sizeof(SCENES) / sizeof(SCENES[0])][2];
+    struct result median[sizeof(SCENES) / sizeof(SCENES[0])][RINGS];
     printf("%ld cores, %d slots, median of %d runs\n", sysconf(_SC_NPROCESSORS_ONLN), SLOTS,
            REPEATS);
     printf("%-16s %-6s %12s %12s %9s %9s\n", "", "ring", "tickets/s", "CPU ns each", "p50 us",
            "p99 us");
     for (size_t s = 0; s < scenes; s++) {
-        struct result results[2][REPEATS];
-        for (int i = 0; i < 2 * REPEATS; i++) {
-            results[i % 2][i / 2] = run_scene(&SCENES[s], i % 2 == 0, scale);
+        struct result results[RINGS][REPEATS];
+        for (int i = 0; i < RINGS * REPEATS; i++) {
+            int r = i % RINGS;
+            results[r][i / RINGS] = run_scene(&SCENES[s], (enum kind_of_ring)r, scale);
         }
-        for (int r = 0; r < 2; r++) {
+        for (int r = 0; r < RINGS; r++) {
             qsort(results[r], REPEATS, sizeof(results[r][0]),
                   SCENES[s].kind == THROUGHPUT ? by_rate : by_p50);
             struct result *m = &median[s][r];
             *m = results[r][REPEATS / 2];
-            printf("%-16s %-6s %12.0f %12.0f", SCENES[s].name, r == 0 ? "wic" : "cond", m->per_s,
+            printf("%-16s %-6s %12.0f %12.0f", SCENES[s].name, RING_NAMES[r], m->per_s,
                    m->cpu_ns_each);
             if (SCENES[s].kind == THROUGHPUT) {
                 printf(" %9s %9s\n", "-", "-");
@@ -369,11 +386,11 @@ int main(int argc, char **argv)
     }
     printf("{\"bench\":\"wic\",\"cores\":%ld,\"slots\":%d,\"results\":[",
            sysconf(_SC_NPROCESSORS_ONLN), SLOTS);
-    for (size_t i = 0; i < 2 * scenes; i++) {
-        const struct result *m = &median[i / 2][i % 2];
+    for (size_t i = 0; i < RINGS * scenes; i++) {
+        const struct result *m = &median[i / RINGS][i % RINGS];
         printf("%s{\"scene\":\"%s\",\"ring\":\"%s\",\"per_s\":%.0f,\"cpu_ns_each\":%.0f,"
                "\"p50_us\":%.2f,\"p99_us\":%.2f}",
-               i == 0 ? "" : ",", SCENES[i / 2].name, i % 2 == 0 ? "wic" : "cond", m->per_s,
+               i == 0 ? "" : ",", SCENES[i / RINGS].name, RING_NAMES[i % RINGS], m->per_s,
                m->cpu_ns_each, m->p50_us, m->p99_us);
     }
     printf("]}\n");

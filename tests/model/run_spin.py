@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the models of wic/ with spin, exhaustively: shapes of the protocol that must hold, and the same models with one
+mistake each, which must be found. A search that does not reach its end (memory, time, depth) counts as a failure, and so
+does a mistake that is not found.
+
+Usage: run_spin.py [-v] [MODEL[.holds|.broken] ...]     all by default; exits 77 without spin or gcc."""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 150  # a search, at most: several times what the longest takes on an idle core
+MEGABYTES = 1500
+DEPTH = 200000
+
+# Shapes that must hold: (defines, also as a liveness property: no run goes on for ever).
+HOLDS = {
+    "channel": [
+        ("NP=1 NC=1 N=5 SLOTS=1", False),
+        ("NP=1 NC=1 N=5 SLOTS=2 SPURIOUS=2", False),
+        ("NP=1 NC=1 N=4 SLOTS=2 CLOSE", False),
+        ("NP=1 NC=1 N=4 SLOTS=2 ABORT", False),
+        ("NP=1 NC=2 N=3 SLOTS=2", False),
+        ("NP=2 NC=1 N=3 SLOTS=2", False),
+        ("NP=1 NC=2 N=3 SLOTS=2 IMPATIENT", False),
+        ("NP=2 NC=1 N=3 SLOTS=1 IMPATIENT", False),
+        ("NP=2 NC=1 N=2 SLOTS=1 CLOSE", False),
+        ("NP=2 NC=1 N=2 SLOTS=1 ABORT", False),
+        ("NP=2 NC=2 N=2 SLOTS=1", False),
+        ("NP=2 NC=2 N=2 SLOTS=2", False),
+        ("NP=1 NC=2 N=2 SLOTS=1 SPURIOUS=2", False),
+        ("NP=2 NC=2 N=2 SLOTS=1 IMPATIENT", False),
+        ("NP=2 NC=2 N=1 SLOTS=1 CLOSE", False),
+        ("NP=2 NC=2 N=1 SLOTS=1 ABORT", False),
+        ("NP=1 NC=1 N=3 SLOTS=2 ABORT", True),
+        ("NP=1 NC=2 N=1 SLOTS=1 ABORT", True),
+        ("NP=1 NC=2 N=1 SLOTS=1 CLOSE", True),
+    ],
+    "device": [
+        ("NP=1 BLOCKS=2 N=2 SLOTS=1", False),
+        ("NP=1 BLOCKS=2 N=2 SLOTS=2", False),
+        ("NP=2 BLOCKS=1 N=3 SLOTS=2", False),
+        ("NP=2 BLOCKS=1 N=4 SLOTS=2 DEPTH=2", False),
+        ("NP=1 BLOCKS=1 N=3 SLOTS=1 ABORT", False),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=2 DEPTH=2 ABORT", False),
+        ("NP=1 BLOCKS=1 N=3 SLOTS=1 HOST_DIES", False),
+        # An abort as two blocks see it, whatever the reason; with a host that runs on, so that it is far smaller.
+        ("NP=1 BLOCKS=2 N=2 SLOTS=1 HOST_STALLS", False),
+        ("NP=2 BLOCKS=2 N=2 SLOTS=1", True),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 ABORT", True),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 HOST_STALLS", True),
+    ],
+}
+
+# One mistake each, in a shape that shows it: (defines, what spin must say).
+STUCK, TOUCHED = "invalid end state", "assertion violated"
+BROKEN = {
+    "channel": [
+        ("NP=1 NC=1 N=2 SLOTS=2 BROKEN_LOOKS_THEN_READS_SIGNAL", STUCK),
+        ("NP=1 NC=1 N=2 SLOTS=2 BROKEN_NUDGE_BEFORE_STORE", STUCK),
+        ("NP=1 NC=1 N=2 SLOTS=2 BROKEN_LOAD_OVERTAKES_STORE", STUCK),
+        ("NP=1 NC=1 N=2 SLOTS=2 BROKEN_STORE_BEFORE_DATA", TOUCHED),
+        ("NP=2 NC=2 N=2 SLOTS=2 BROKEN_NO_NUDGE_AFTER_TAKE", STUCK),
+        ("NP=1 NC=2 N=3 SLOTS=2 BROKEN_SLEEPS_ON_ODD", STUCK),
+        ("NP=1 NC=2 N=3 SLOTS=2 IMPATIENT BROKEN_GIVES_UP_WITHOUT_LOOKING", STUCK),
+        ("NP=1 NC=2 N=2 SLOTS=1 CLOSE BROKEN_NO_WAKE_AT_THE_END", STUCK),
+        ("NP=1 NC=1 N=2 SLOTS=2 ABORT BROKEN_ABORT_WITHOUT_WAKE", STUCK),
+        ("NP=1 NC=2 N=2 SLOTS=2 ABORT BROKEN_SIGNAL_TOO_SHORT", STUCK),
+    ],
+    "device": [
+        ("NP=2 BLOCKS=1 N=2 SLOTS=2 BROKEN_PUBLISHES_BEFORE_DATA", TOUCHED),
+        ("NP=2 BLOCKS=1 N=2 SLOTS=2 BROKEN_BOARD_COUNTS", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=2 BROKEN_WAKES_WHEN_COPY_STARTS", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=2 BROKEN_NO_WAIT_FOR_EMPTY", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=2 BROKEN_COUNTS_BEFORE_STORE_IS_DONE", TOUCHED),
+        ("NP=1 BLOCKS=2 N=2 SLOTS=1 BROKEN_FIRST_PIECE_PUBLISHES", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 BROKEN_FORGETS_PARITY", TOUCHED),
+        ("NP=1 BLOCKS=1 N=3 SLOTS=1 BROKEN_NO_OUTPUT_CREDIT", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 ABORT BROKEN_PARKED_DEAF", STUCK),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 ABORT BROKEN_SERVICE_DEAF", STUCK),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 ABORT BROKEN_LEAVES_WITH_COPY_ON_ITS_WAY", TOUCHED),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 HOST_DIES BROKEN_NO_HEARTBEAT", STUCK),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 HOST_STALLS BROKEN_WATCHER_TRUSTS_DEVICE", STUCK),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 BROKEN_WATCHER_CHECKS_THEN_SLEEPS", STUCK),
+        ("NP=1 BLOCKS=1 N=2 SLOTS=1 BROKEN_WATCHER_ASKS_AFTERWARDS", TOUCHED),
+    ],
+}
+
+
+def sh(command, folder):
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", timeout=SECONDS)
+    return done.returncode, done.stdout
+
+
+def search(model, defines, liveness, optimise):
+    """What pan says about one shape, or about what kept it from saying anything."""
+    with tempfile.TemporaryDirectory(prefix="pb-spin-") as folder:
+        options = ["-D" + define for define in defines.split()] + (["-DENDS"] if liveness else [])
+        rc, text = sh(["spin", "-a", *options, str(HERE / f"{model}.pml")], folder)
+        if rc != 0 or not (pathlib.Path(folder) / "pan.c").exists() or "Error" in text:
+            return f"spin -a failed:\n{text}"
+        safety = ["-DNOFAIR"] if liveness else ["-DSAFETY", "-DNOCLAIM"]
+        rc, text = sh(["gcc", optimise, "-w", "-DCOLLAPSE", f"-DMEMLIM={MEGABYTES}", *safety, "-o", "pan",
+                       "pan.c"], folder)
+        if rc != 0:
+            return f"the verifier does not compile:\n{text}"
+        try:
+            rc, text = sh(["./pan", f"-m{DEPTH}", "-n", *(["-a"] if liveness else [])], folder)
+        except subprocess.TimeoutExpired:
+            return f"pan: not done within {SECONDS} s"
+        return text
+
+
+def verdict(text, wanted):
+    """'' when pan found what was wanted (None: nothing, after a whole search), else what is wrong."""
+    errors = re.search(r"errors: (\d+)", text)
+    if not errors:
+        return text
+    if wanted is None:
+        whole = not re.search(r"not completed|max search depth too small|out of memory|truncated", text)
+        return "" if errors.group(1) == "0" and whole else text
+    return "" if re.search(r"pan:\d+: .*" + wanted, text) else f"the mistake was not found (wanted: {wanted})\n{text}"
+
+
+def check(model, defines, wanted, liveness, verbose):
+    start = time.monotonic()
+    text = search(model, defines, liveness, "-O2" if wanted is None else "-O0")
+    wrong = verdict(text, wanted)
+    states = re.search(r"(\d+) states, stored", text)
+    said = "FAILED" if wrong else ("no error" if wanted is None else f"found: {wanted}")
+    print(f"{model:8} {defines + (' (every run ends)' if liveness else ''):72} {said:26} "
+          f"{int(states.group(1)) if states else 0:10d} states {time.monotonic() - start:5.1f} s", flush=True)
+    if wrong or verbose:
+        print(text if not wrong else wrong)
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-v", action="store_true", help="print all that pan says")
+    parser.add_argument("what", nargs="*", default=[])
+    args = parser.parse_args()
+    for tool in ("spin", "gcc"):
+        if not shutil.which(tool):
+            print(f"no {tool} here: the models are not checked")
+            return 77
+    good, done = True, 0
+    for model in HOLDS:
+        for kind in ("holds", "broken"):
+            if args.what and not {model, f"{model}.{kind}"} & set(args.what):
+                continue
+            rows = [(d, None, live) for d, live in HOLDS[model]] if kind == "holds" else [(d, w, False) for d, w in BROKEN[model]]
+            for defines, wanted, liveness in rows:
+                good = check(model, defines, wanted, liveness, args.v) and good
+                done += 1
+    if done == 0:
+        print(f"nothing is called {' '.join(args.what)}")
+        return 2
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
