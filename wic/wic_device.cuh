@@ -1,0 +1,358 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_DEVICE_CUH
+#define WIC_DEVICE_CUH
+// The device side of a link (wic/link.h): a kernel that stays while tiles flow and whose working
+// warps are parked by the hardware while there is nothing for them.
+//
+//   __global__ void kernel(const __grid_constant__ wic_view view, params p)
+//   {
+//       wic_resident(view, [&](const wic_piece &piece) { ... piece.in -> piece.out ... });
+//   }
+//
+// The warps of a block have parts to play. Each stage (an input and an output buffer in shared
+// memory) goes round among them through three gates:
+//
+//   Activator --full--> working warps --done--> Publisher --empty--> Activator
+//
+//   Interrupter  wic_wait: a working warp whose next stage is not full is parked at its gate. It
+//                never looks at global or host memory.
+//   Monitor      one warp of the grid: reads the host's door over PCIe, keeps the board.
+//   Activator    one warp a block: looks at the board, for the tile of the block's next piece; is
+//                it there, it starts the transfer, and the arrival of the bytes wakes the parked.
+//   Publisher    one warp a block: takes results to pinned memory; the last piece of a tile
+//                publishes it. Apart from the Activator, so that neither waits for the other's
+//                road.
+//
+// The way out: at the end, on abort and when host or Monitor fall silent, the Activator fills a
+// stage with nothing (WIC_LEAVE) behind the pieces under way; each warp that meets it leaves.
+#include "wic/gate.cuh"
+#include "wic/link.h"
+
+#define WIC_LEAVE      UINT64_MAX
+#define WIC_GLANCE_NS  40  // between two looks of an Activator at the board
+#define WIC_DOOR_WORDS 30u // lanes of the Monitor that look at the door; two look at the control
+
+// What a stage holds; in shared memory.
+struct wic_stage {
+    uint64_t tile; // or WIC_LEAVE
+    uint32_t piece, pieces;
+    uint32_t units;
+};
+
+// What a working warp gets. All warps of the block work on it together.
+struct wic_piece {
+    const void *in; // units * in_unit bytes, 16-byte aligned, shared memory
+    void *out;
+    uint64_t tile;
+    uint32_t piece; // of the tile
+    uint32_t units;
+    uint32_t thread, threads; // of those who work
+};
+
+struct wic_block {
+    const wic_view &view;
+    unsigned char *memory; // of the block, shared
+
+    __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
+    {
+        const uint32_t working = 32 * (view.plan.warps + 1);
+        return {reinterpret_cast<uint64_t *>(memory) + 3 * stage + kind, 1 + 3 * stage + kind,
+                kind == 2 ? 64 : working};
+    }
+    __device__ wic_gate full(uint32_t stage) const
+    {
+        return gate(0, stage);
+    }
+    __device__ wic_gate done(uint32_t stage) const
+    {
+        return gate(1, stage);
+    }
+    __device__ wic_gate empty(uint32_t stage) const
+    {
+        return gate(2, stage);
+    }
+    __device__ volatile wic_stage *stage(uint32_t stage) const
+    {
+        return reinterpret_cast<wic_stage *>(memory + 128) + stage;
+    }
+    __device__ unsigned char *in(uint32_t stage) const
+    {
+        return memory + WIC_STAGES_OFFSET + stage * (view.plan.in_piece + view.plan.out_piece);
+    }
+    __device__ unsigned char *out(uint32_t stage) const
+    {
+        return in(stage) + view.plan.in_piece;
+    }
+    __device__ bool aborted() const
+    {
+        return wic_load_device(&view.state->end) == WIC_LINK_ABORT;
+    }
+    __device__ void park(const wic_gate &gate, uint32_t round) const
+    {
+        wic_gate_park(gate, round, [this] { return aborted(); });
+    }
+};
+
+static_assert(128 + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_STAGES_OFFSET &&
+                  WIC_PLAN_DEPTH_MAX * 3 * sizeof(uint64_t) <= 128,
+              "gates and stages fit in front of the buffers");
+
+// Walks the stages in turn; `round` is how often this one was used before.
+struct wic_turn {
+    uint32_t stage = 0, round = 0;
+
+    __device__ void next(uint32_t depth)
+    {
+        if (++stage == depth) {
+            stage = 0;
+            round++;
+        }
+    }
+};
+
+// --- Interrupter ---
+
+// Parks until the stage is full. False: leave.
+__device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn &turn,
+                                         wic_piece *out_piece)
+{
+    block.park(block.full(turn.stage), turn.round);
+    const volatile wic_stage *stage = block.stage(turn.stage);
+    out_piece->in = block.in(turn.stage);
+    out_piece->out = block.out(turn.stage);
+    out_piece->tile = stage->tile;
+    out_piece->piece = stage->piece;
+    out_piece->units = stage->units;
+    return out_piece->tile != WIC_LEAVE;
+}
+
+// Hands the warp's part of the results to the Publisher.
+__device__ __forceinline__ void wic_publish(const wic_block &block, const wic_turn &turn)
+{
+    wic_results_written();
+    wic_gate_arrive(block.done(turn.stage));
+}
+
+// --- Monitor ---
+
+__device__ inline void wic_monitor(const wic_view &view)
+{
+    const uint32_t lane = wic_lane();
+    uint64_t next = 0, beat = 0, end = WIC_LINK_OPEN;
+    uint64_t beat_at = wic_now();
+    while (next < end) {
+        const uint64_t *word = &view.door[(next + lane) & view.ring_mask];
+        if (lane >= WIC_DOOR_WORDS) {
+            word = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
+        }
+        const uint64_t value = wic_load_system(word);
+        const uint64_t new_beat = __shfl_sync(~0u, value, 31);
+        const uint64_t now = wic_now();
+        uint64_t new_end = __shfl_sync(~0u, value, 30);
+        if (new_beat != beat) {
+            beat = new_beat;
+            beat_at = now;
+            if (lane == 0) {
+                wic_store_device(&view.state->beat, beat);
+            }
+        } else if (now - beat_at > view.beat_ns) {
+            new_end = WIC_LINK_ABORT; // the host died or hangs
+        }
+        const bool here = lane < WIC_DOOR_WORDS && static_cast<uint32_t>(value >> 32) ==
+                                                       static_cast<uint32_t>(next + lane + 1);
+        const uint32_t run = __ffs(~__ballot_sync(~0u, here)) - 1;
+        if (lane < run) {
+            wic_store_device(&view.board[(next + lane) & view.ring_mask], value);
+        }
+        next += run;
+        if (new_end != end) {
+            end = new_end;
+            if (lane == 0) {
+                wic_store_device(&view.state->end, end);
+            }
+        }
+        if (end == WIC_LINK_ABORT) {
+            return;
+        }
+    }
+}
+
+// --- Activator ---
+
+// Bytes of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
+__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile, uint64_t *starved)
+{
+    const uint32_t lane = wic_lane();
+    const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
+                           : lane == 1 ? &view.state->end
+                                       : &view.state->beat;
+    uint64_t since = 0, beat = 0, beat_at = 0;
+    for (;;) {
+        const uint64_t value = wic_load_device(word);
+        const uint64_t entry = __shfl_sync(~0u, value, 0);
+        const uint64_t end = __shfl_sync(~0u, value, 1);
+        if (end == WIC_LINK_ABORT || tile >= end) {
+            return UINT64_MAX;
+        }
+        if (static_cast<uint32_t>(entry >> 32) == static_cast<uint32_t>(tile + 1)) {
+            *starved += since ? wic_now() - since : 0;
+            return static_cast<uint32_t>(entry);
+        }
+        const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 2);
+        if (since == 0) {
+            since = now;
+        }
+        if (beat_at == 0 || new_beat != beat) {
+            beat = new_beat;
+            beat_at = now;
+        } else if (now - beat_at > 2 * view.beat_ns) {
+            return UINT64_MAX; // the Monitor is gone
+        }
+        __nanosleep(WIC_GLANCE_NS);
+    }
+}
+
+// Waits for the stage to come back from its last round, writes what it is to hold.
+__device__ inline void wic_fill_stage(const wic_block &block, const wic_turn &turn, uint64_t tile,
+                                      uint32_t piece, uint32_t pieces, uint32_t units)
+{
+    if (turn.round > 0) {
+        block.park(block.empty(turn.stage), turn.round - 1);
+    }
+    if (wic_lane() == 0) {
+        volatile wic_stage *stage = block.stage(turn.stage);
+        stage->tile = tile;
+        stage->piece = piece;
+        stage->pieces = pieces;
+        stage->units = units;
+    }
+}
+
+__device__ inline void wic_activate(const wic_block &block)
+{
+    const wic_view &view = block.view;
+    const wic_chunk_plan &plan = view.plan;
+    const uint32_t piece_units = plan.in_piece / plan.in_unit;
+    uint64_t starved = 0, pulled = 0;
+    uint64_t tile = blockIdx.x / plan.pieces;
+    uint32_t piece = blockIdx.x % plan.pieces;
+    wic_turn turn;
+    for (;;) {
+        const uint64_t bytes = wic_board_wait(view, tile, &starved);
+        if (bytes == UINT64_MAX) {
+            break;
+        }
+        const uint32_t units = static_cast<uint32_t>(bytes) / plan.in_unit;
+        const uint32_t before = piece * piece_units;
+        if (before < units || piece == 0) { // a short tile has fewer pieces, an empty one has one
+            const uint32_t mine = min(units - before, piece_units);
+            const uint32_t load = (mine * plan.in_unit + 15) / 16 * 16;
+            const uint64_t slot = (view.in_first + tile) % view.in_slots;
+            wic_fill_stage(block, turn, tile, piece,
+                           max(1u, (units + piece_units - 1) / piece_units), mine);
+            wic_pull(block.full(turn.stage), block.in(turn.stage),
+                     view.in + slot * view.in_stride + static_cast<uint64_t>(piece) * plan.in_piece,
+                     load);
+            pulled += load;
+            turn.next(plan.depth);
+        }
+        piece += gridDim.x;
+        tile += piece / plan.pieces;
+        piece %= plan.pieces;
+    }
+    wic_fill_stage(block, turn, WIC_LEAVE, 0, 0, 0);
+    wic_gate_arrive(block.full(turn.stage));
+    if (wic_lane() == 0) {
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->pulled_bytes), pulled);
+    }
+}
+
+// --- Publisher ---
+
+__device__ inline void wic_publisher(const wic_block &block)
+{
+    const wic_view &view = block.view;
+    const wic_chunk_plan &plan = view.plan;
+    for (wic_turn turn;; turn.next(plan.depth)) {
+        block.park(block.done(turn.stage), turn.round);
+        const volatile wic_stage *stage = block.stage(turn.stage);
+        const uint64_t tile = stage->tile;
+        if (tile == WIC_LEAVE) {
+            return;
+        }
+        const uint32_t pieces = stage->pieces;
+        const uint32_t store = (stage->units * plan.out_unit + 15) / 16 * 16;
+        const uint64_t slot = (view.out_first + tile) % view.out_slots;
+        wic_push(view.out + slot * view.out_stride +
+                     static_cast<uint64_t>(stage->piece) * plan.out_piece,
+                 block.out(turn.stage), store);
+        wic_push_read();
+        wic_gate_arrive(block.empty(turn.stage));
+        wic_push_done();
+        if (wic_lane() == 0) {
+            uint32_t *arrived = &view.arrived[tile & view.ring_mask];
+            const bool last = pieces == 1 || wic_add_device(arrived, 1) == pieces - 1;
+            if (last) {
+                if (pieces > 1) {
+                    *arrived = 0; // for the tile that comes here next; ordered by the release
+                }
+                wic_store_system(&view.done[tile & view.ring_mask], tile + 1);
+            }
+        }
+        __syncwarp();
+    }
+}
+
+// --- all of it ---
+
+// Sets the gates up and tells the host once every block is there.
+__device__ inline void wic_enter(const wic_block &block)
+{
+    const wic_view &view = block.view;
+    if (threadIdx.x == 0) {
+        for (uint32_t stage = 0; stage < view.plan.depth; stage++) {
+            wic_gate_init(block.full(stage), 1);
+            wic_gate_init(block.done(stage), view.plan.warps);
+            wic_gate_init(block.empty(stage), 1);
+        }
+#if WIC_MBARRIER
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+        if (wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
+            wic_store_system(view.started, 1);
+        }
+    }
+    __syncthreads();
+}
+
+// work(const wic_piece &) is called by all threads of the working warps, for each piece.
+template <class Work> __device__ __forceinline__ void wic_resident(const wic_view &view, Work work)
+{
+    extern __shared__ __align__(128) unsigned char wic_shared[];
+    const wic_block block = {view, wic_shared};
+    wic_enter(block);
+    const uint32_t warp = threadIdx.x / 32;
+    if (warp == 0) {
+        wic_activate(block);
+    } else if (warp == 1) {
+        wic_publisher(block);
+    } else if (warp == 2) {
+        if (blockIdx.x == 0) {
+            wic_monitor(view);
+        }
+    } else {
+        wic_piece piece;
+        piece.thread = threadIdx.x - 32 * WIC_SERVICE_WARPS;
+        piece.threads = 32 * view.plan.warps;
+        wic_turn turn;
+        for (; wic_wait(block, turn, &piece); turn.next(view.plan.depth)) {
+            work(piece);
+            wic_publish(block, turn);
+        }
+        wic_publish(block, turn); // the Publisher meets WIC_LEAVE, too
+    }
+}
+#endif
