@@ -128,7 +128,7 @@ static uint32_t ring_entries(const wic_link_options *options)
     return entries;
 }
 
-static cudaError_t allocate(wic_link *link, uint32_t entries)
+static cudaError_t allocate(wic_link *link, const wic_link_options *options, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
     void *pinned = nullptr, *device = nullptr;
@@ -142,7 +142,8 @@ static cudaError_t allocate(wic_link *link, uint32_t entries)
     link->started = reinterpret_cast<uint64_t *>(at + line);
     link->done = reinterpret_cast<uint64_t *>(at + 2 * line);
     link->door = reinterpret_cast<uint64_t *>(at + 2 * line + ring);
-    link->device_bytes = aligned(sizeof(wic_link_state)) + ring + aligned(entries * 4);
+    link->device_bytes = aligned(sizeof(wic_link_state)) + ring + aligned(entries * 4) +
+                         options->plan.blocks * sizeof(uint64_t);
     error = cudaMalloc(&device, link->device_bytes);
     link->device = static_cast<unsigned char *>(device);
     if (!error) {
@@ -195,6 +196,8 @@ static cudaError_t fill_view(wic_link *link, const wic_link_options *o, uint32_t
     view.board = reinterpret_cast<uint64_t *>(link->device + aligned(sizeof(wic_link_state)));
     view.arrived =
         reinterpret_cast<uint32_t *>(reinterpret_cast<unsigned char *>(view.board) + ring);
+    view.passed = reinterpret_cast<uint64_t *>(reinterpret_cast<unsigned char *>(view.arrived) +
+                                               aligned(entries * 4));
     view.beat_ns = o->beat_ns ? o->beat_ns : WIC_LINK_BEAT_NS;
     return error;
 }
@@ -215,7 +218,7 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
     int rc = prove_residency(link, options->plan.blocks);
     if (rc == 0) {
         const uint32_t entries = ring_entries(options);
-        cudaError_t error = allocate(link, entries);
+        cudaError_t error = allocate(link, options, entries);
         rc = to_errno(error ? error : fill_view(link, options, entries));
     }
     if (rc != 0) {

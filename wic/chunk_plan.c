@@ -18,14 +18,14 @@ struct row {
     const char *model; /* part of the device's name; "" = any */
     int32_t compute;   /* this or later */
     size_t tile_bytes; /* up to this, 0 = any */
-    uint32_t piece, depth, blocks_per_sm, warps;
+    uint32_t piece, depth, blocks_per_sm, pulls, warps;
 };
 
 /* clang-format off */
 static const struct row rows[] = {
-    {"H200", 90,        0, 16 * KIB, 2, 2, 8},
-    {"",     90,        0, 16 * KIB, 2, 2, 8},
-    {"",     75,        0,  8 * KIB, 2, 1, 8},
+    {"H200", 90,        0, 16 * KIB, 2, 2, 16, 8},
+    {"",     90,        0, 16 * KIB, 2, 2, 16, 8},
+    {"",     75,        0,  8 * KIB, 2, 1, 16, 8},
 };
 /* clang-format on */
 
@@ -69,6 +69,7 @@ static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, uint32_t 
         if (shared <= gpu->shared_block_bytes &&
             (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes) {
             plan->blocks = per_processor * gpu->multiprocessors;
+            plan->pulls = plan->pulls < plan->blocks ? plan->pulls : plan->blocks;
             return 0;
         }
         if (plan->depth > 2) {
@@ -109,6 +110,7 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
         .in_unit = shape->in_unit,
         .out_unit = shape->out_unit,
         .depth = row->depth,
+        .pulls = row->pulls,
         .warps = row->warps,
     };
     set_piece(&plan, units < longest ? units : longest, tile_units);
@@ -121,7 +123,8 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
 
 uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan)
 {
-    return WIC_STAGES_OFFSET + plan->depth * (plan->in_piece + plan->out_piece);
+    return WIC_STAGES_OFFSET +
+           plan->depth * (plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0));
 }
 
 const char *wic_transport_name(enum wic_transport transport)

@@ -21,6 +21,13 @@ enum wic_transport {
     WIC_PULL_LOADS, /* loads by the service warp */
 };
 
+enum wic_results {
+    WIC_PUSH_BULK,   /* left in shared memory, taken to pinned memory by bulk copies (before sm_90:
+                        stores by one warp) */
+    WIC_PUSH_STORES, /* stored to pinned memory by the working warps: coalesced, 16 bytes a thread,
+                        each byte once, or it is slow */
+};
+
 /* The GPU, as the plan needs to know it. */
 struct wic_gpu {
     char name[64];
@@ -39,11 +46,13 @@ struct wic_tile_shape {
 
 struct wic_chunk_plan {
     enum wic_transport transport;
+    enum wic_results results;
     uint32_t in_unit, out_unit;
     uint32_t in_piece, out_piece; /* bytes of a full piece, multiples of 16 */
     uint32_t pieces;              /* of a full tile */
     uint32_t depth;               /* pieces that a block has under way */
     uint32_t blocks;
+    uint32_t pulls; /* pieces that cross the link at a time, of all blocks; 1 .. blocks */
     uint32_t warps; /* of a block that work, beside WIC_SERVICE_WARPS */
 };
 

@@ -69,6 +69,7 @@ struct wic_view {
     uint64_t *done, *started;
     struct wic_link_state *state;
     uint64_t *board;
+    uint64_t *passed;  /* pieces that each block has pulled or skipped */
     uint32_t *arrived; /* pieces of the tile that are out, by ring entry */
     uint64_t beat_ns;
 };

@@ -29,9 +29,12 @@
 #include "wic/gate.cuh"
 #include "wic/link.h"
 
-#define WIC_LEAVE      UINT64_MAX
-#define WIC_GLANCE_NS  40  // between two looks of an Activator at the board
-#define WIC_DOOR_WORDS 30u // lanes of the Monitor that look at the door; two look at the control
+#define WIC_LEAVE        UINT64_MAX
+#define WIC_GLANCE_NS    20 // between two looks of an Activator at the board
+#define WIC_DROWSY_NS    500 // between two looks of Activators and the Monitor when long nothing came
+#define WIC_ALERT_LOOKS  512u // how many looks "long" is, some 300 us
+#define WIC_HALF_TRIP_NS 500  // of a load over PCIe
+#define WIC_DOOR_WORDS   30u  // lanes of the Monitor that look at the door; two look at the control
 
 // What a stage holds; in shared memory.
 struct wic_stage {
@@ -56,9 +59,9 @@ struct wic_block {
 
     __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
     {
-        const uint32_t working = 32 * (view.plan.warps + 1);
+        const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
         return {reinterpret_cast<uint64_t *>(memory) + 3 * stage + kind, 1 + 3 * stage + kind,
-                kind == 2 ? 64 : working};
+                32 * warps};
     }
     __device__ wic_gate full(uint32_t stage) const
     {
@@ -78,11 +81,17 @@ struct wic_block {
     }
     __device__ unsigned char *in(uint32_t stage) const
     {
-        return memory + WIC_STAGES_OFFSET + stage * (view.plan.in_piece + view.plan.out_piece);
+        const uint32_t out = view.plan.results == WIC_PUSH_BULK ? view.plan.out_piece : 0;
+        return memory + WIC_STAGES_OFFSET + stage * (view.plan.in_piece + out);
     }
     __device__ unsigned char *out(uint32_t stage) const
     {
         return in(stage) + view.plan.in_piece;
+    }
+    __device__ unsigned char *pinned_out(uint64_t tile, uint32_t piece) const
+    {
+        return view.out + (view.out_first + tile) % view.out_slots * view.out_stride +
+               static_cast<uint64_t>(piece) * view.plan.out_piece;
     }
     __device__ bool aborted() const
     {
@@ -120,59 +129,90 @@ __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn 
     block.park(block.full(turn.stage), turn.round);
     const volatile wic_stage *stage = block.stage(turn.stage);
     out_piece->in = block.in(turn.stage);
-    out_piece->out = block.out(turn.stage);
     out_piece->tile = stage->tile;
     out_piece->piece = stage->piece;
     out_piece->units = stage->units;
+    out_piece->out = block.view.plan.results == WIC_PUSH_STORES
+                         ? block.pinned_out(out_piece->tile, out_piece->piece)
+                         : block.out(turn.stage);
     return out_piece->tile != WIC_LEAVE;
 }
 
-// Hands the warp's part of the results to the Publisher.
+// Hands the warp's part of the results to the Publisher. The stage is empty when it is done, too.
 __device__ __forceinline__ void wic_publish(const wic_block &block, const wic_turn &turn)
 {
     wic_results_written();
     wic_gate_arrive(block.done(turn.stage));
+    wic_gate_arrive(block.empty(turn.stage));
 }
 
 // --- Monitor ---
 
+// What its lanes saw in one look: door words from `base` on, and the control's two.
+struct wic_look {
+    uint64_t base, value;
+};
+
+__device__ __forceinline__ wic_look wic_look_at(const wic_view &view, uint64_t base)
+{
+    const uint32_t lane = wic_lane();
+    const uint64_t *word = &view.door[(base + lane) & view.ring_mask];
+    if (lane >= WIC_DOOR_WORDS) {
+        word = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
+    }
+    return {base, wic_peek_system(word)};
+}
+
+// Two looks are on the road at any time, half a round trip apart: PCIe takes over a microsecond.
+// Their loads are relaxed; the fence before the board's words makes them acquire what the host
+// wrote and release it to the Activators.
 __device__ inline void wic_monitor(const wic_view &view)
 {
     const uint32_t lane = wic_lane();
-    uint64_t next = 0, beat = 0, end = WIC_LINK_OPEN;
+    uint64_t next = 0, known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
     uint64_t beat_at = wic_now();
-    while (next < end) {
-        const uint64_t *word = &view.door[(next + lane) & view.ring_mask];
-        if (lane >= WIC_DOOR_WORDS) {
-            word = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
-        }
-        const uint64_t value = wic_load_system(word);
-        const uint64_t new_beat = __shfl_sync(~0u, value, 31);
-        const uint64_t now = wic_now();
-        uint64_t new_end = __shfl_sync(~0u, value, 30);
-        if (new_beat != beat) {
-            beat = new_beat;
-            beat_at = now;
-            if (lane == 0) {
-                wic_store_device(&view.state->beat, beat);
-            }
-        } else if (now - beat_at > view.beat_ns) {
-            new_end = WIC_LINK_ABORT; // the host died or hangs
-        }
-        const bool here = lane < WIC_DOOR_WORDS && static_cast<uint32_t>(value >> 32) ==
-                                                       static_cast<uint32_t>(next + lane + 1);
-        const uint32_t run = __ffs(~__ballot_sync(~0u, here)) - 1;
-        if (lane < run) {
-            wic_store_device(&view.board[(next + lane) & view.ring_mask], value);
-        }
-        next += run;
-        if (new_end != end) {
-            end = new_end;
-            if (lane == 0) {
-                wic_store_device(&view.state->end, end);
+    wic_look ahead = wic_look_at(view, 0);
+    __nanosleep(WIC_HALF_TRIP_NS);
+    for (uint32_t idle = 0;;) {
+        const wic_look look = ahead;
+        ahead = wic_look_at(view, next);
+        // Nothing new: of the doors, what lies before `next` was seen in the look before.
+        const uint64_t tile = look.base + lane;
+        const bool here =
+            static_cast<uint32_t>(look.value >> 32) == static_cast<uint32_t>(tile + 1);
+        const bool door = lane < WIC_DOOR_WORDS;
+        const uint32_t seen = __ballot_sync(~0u, door ? here : look.value != known);
+        const uint32_t run = __ffs(~(seen & ((1u << WIC_DOOR_WORDS) - 1))) - 1;
+        const bool news = look.base + run > next;
+        if (!news && seen >> WIC_DOOR_WORDS == 0) {
+            if (++idle % 1024 == 0 && wic_now() - beat_at > view.beat_ns) {
+                known = WIC_LINK_ABORT; // the host died or hangs
+            } else {
+                if (idle > WIC_ALERT_LOOKS) {
+                    __nanosleep(WIC_DROWSY_NS);
+                }
+                continue;
             }
         }
-        if (end == WIC_LINK_ABORT) {
+        if (news) {
+            idle = 0;
+            wic_fence_system();
+            if (lane < run && tile >= next) {
+                wic_post_device(&view.board[tile & view.ring_mask], look.value);
+            }
+            next = look.base + run;
+        }
+        if (!door && known != WIC_LINK_ABORT) {
+            known = look.value;
+        }
+        if (seen >> WIC_DOOR_WORDS != 0) {
+            beat_at = wic_now();
+        }
+        const uint64_t end = __shfl_sync(~0u, known, WIC_DOOR_WORDS);
+        if (!door && (seen >> WIC_DOOR_WORDS != 0 || known == WIC_LINK_ABORT)) {
+            wic_store_device(lane == WIC_DOOR_WORDS ? &view.state->end : &view.state->beat, known);
+        }
+        if (next >= end || end == WIC_LINK_ABORT) {
             return;
         }
     }
@@ -180,36 +220,73 @@ __device__ inline void wic_monitor(const wic_view &view)
 
 // --- Activator ---
 
+// The turnstile. The link needs some 100 KB under way to be busy; with much more it gets slower,
+// for the reads of many blocks then reach the host's memory out of order. So piece g is pulled only
+// when piece g - pulls has arrived: what is under way is bounded and lies together. Each block
+// counts the pieces it has behind it; the count of the block that pulls g - pulls is looked at
+// along with the board.
+struct wic_turnstile {
+    uint64_t passed = 0; // pieces of this block
+
+    __device__ uint64_t *own(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x;
+    }
+    __device__ bool first(const wic_view &view) const
+    {
+        return blockIdx.x < view.plan.pulls;
+    }
+    __device__ const uint64_t *ahead(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x - view.plan.pulls + (first(view) ? gridDim.x : 0);
+    }
+    // The count there must exceed this.
+    __device__ bool open(const wic_view &view, uint64_t count) const
+    {
+        return first(view) ? count >= passed : count > passed;
+    }
+    __device__ void pass(const wic_view &view)
+    {
+        passed++;
+        if (wic_lane() == 0) {
+            wic_post_device(own(view), passed);
+        }
+    }
+};
+
 // Bytes of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
-__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile, uint64_t *starved)
+__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
+                                          const wic_turnstile &turnstile, uint64_t *starved)
 {
     const uint32_t lane = wic_lane();
     const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
                            : lane == 1 ? &view.state->end
+                           : lane == 2 ? turnstile.ahead(view)
                                        : &view.state->beat;
     uint64_t since = 0, beat = 0, beat_at = 0;
-    for (;;) {
+    for (uint32_t idle = 0;; idle++) {
         const uint64_t value = wic_load_device(word);
-        const uint64_t entry = __shfl_sync(~0u, value, 0);
-        const uint64_t end = __shfl_sync(~0u, value, 1);
-        if (end == WIC_LINK_ABORT || tile >= end) {
-            return UINT64_MAX;
-        }
-        if (static_cast<uint32_t>(entry >> 32) == static_cast<uint32_t>(tile + 1)) {
+        const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
+        const bool over = tile >= value || value == WIC_LINK_ABORT;
+        const bool open = turnstile.open(view, value);
+        const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
+                                                 : lane == 1 ? over
+                                                             : lane == 2 && open);
+        if (seen & 2 || seen == 5) {
             *starved += since ? wic_now() - since : 0;
-            return static_cast<uint32_t>(entry);
+            return seen == 5 ? static_cast<uint32_t>(__shfl_sync(~0u, value, 0)) : UINT64_MAX;
         }
-        const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 2);
-        if (since == 0) {
-            since = now;
+        if (idle % 1024 == 0) {
+            const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 3);
+            since = since ? since : now;
+            if (beat_at == 0 || new_beat != beat) {
+                beat = new_beat;
+                beat_at = now;
+            } else if (now - beat_at > 2 * view.beat_ns) {
+                return UINT64_MAX; // the Monitor is gone
+            }
         }
-        if (beat_at == 0 || new_beat != beat) {
-            beat = new_beat;
-            beat_at = now;
-        } else if (now - beat_at > 2 * view.beat_ns) {
-            return UINT64_MAX; // the Monitor is gone
-        }
-        __nanosleep(WIC_GLANCE_NS);
+        __nanosleep(idle > WIC_ALERT_LOOKS ? WIC_DROWSY_NS : WIC_GLANCE_NS);
     }
 }
 
@@ -229,6 +306,14 @@ __device__ inline void wic_fill_stage(const wic_block &block, const wic_turn &tu
     }
 }
 
+// Parks the Activator until the bytes are there, too.
+__device__ __forceinline__ void wic_pulled(const wic_block &block, const wic_turn &turn)
+{
+#if WIC_MBARRIER
+    block.park(block.full(turn.stage), turn.round);
+#endif
+}
+
 __device__ inline void wic_activate(const wic_block &block)
 {
     const wic_view &view = block.view;
@@ -238,8 +323,9 @@ __device__ inline void wic_activate(const wic_block &block)
     uint64_t tile = blockIdx.x / plan.pieces;
     uint32_t piece = blockIdx.x % plan.pieces;
     wic_turn turn;
+    wic_turnstile turnstile;
     for (;;) {
-        const uint64_t bytes = wic_board_wait(view, tile, &starved);
+        const uint64_t bytes = wic_board_wait(view, tile, turnstile, &starved);
         if (bytes == UINT64_MAX) {
             break;
         }
@@ -254,9 +340,11 @@ __device__ inline void wic_activate(const wic_block &block)
             wic_pull(block.full(turn.stage), block.in(turn.stage),
                      view.in + slot * view.in_stride + static_cast<uint64_t>(piece) * plan.in_piece,
                      load);
+            wic_pulled(block, turn);
             pulled += load;
             turn.next(plan.depth);
         }
+        turnstile.pass(view);
         piece += gridDim.x;
         tile += piece / plan.pieces;
         piece %= plan.pieces;
@@ -283,14 +371,15 @@ __device__ inline void wic_publisher(const wic_block &block)
             return;
         }
         const uint32_t pieces = stage->pieces;
-        const uint32_t store = (stage->units * plan.out_unit + 15) / 16 * 16;
-        const uint64_t slot = (view.out_first + tile) % view.out_slots;
-        wic_push(view.out + slot * view.out_stride +
-                     static_cast<uint64_t>(stage->piece) * plan.out_piece,
-                 block.out(turn.stage), store);
-        wic_push_read();
+        if (plan.results == WIC_PUSH_BULK) {
+            wic_push(block.pinned_out(tile, stage->piece), block.out(turn.stage),
+                     (stage->units * plan.out_unit + 15) / 16 * 16);
+            wic_push_read();
+        }
         wic_gate_arrive(block.empty(turn.stage));
-        wic_push_done();
+        if (plan.results == WIC_PUSH_BULK) {
+            wic_push_done();
+        }
         if (wic_lane() == 0) {
             uint32_t *arrived = &view.arrived[tile & view.ring_mask];
             const bool last = pieces == 1 || wic_add_device(arrived, 1) == pieces - 1;
@@ -315,7 +404,7 @@ __device__ inline void wic_enter(const wic_block &block)
         for (uint32_t stage = 0; stage < view.plan.depth; stage++) {
             wic_gate_init(block.full(stage), 1);
             wic_gate_init(block.done(stage), view.plan.warps);
-            wic_gate_init(block.empty(stage), 1);
+            wic_gate_init(block.empty(stage), view.plan.warps + 1);
         }
 #if WIC_MBARRIER
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

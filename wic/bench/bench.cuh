@@ -53,7 +53,7 @@ __host__ __device__ inline int16_t ndvi_pixel(uint16_t red, uint16_t nir)
 class bench_pool
 {
   public:
-    explicit bench_pool(size_t bytes); // of input
+    bench_pool(size_t bytes, bool huge); // of input; huge: in huge pages
     ~bench_pool();
     // Lays the pool out as slots of `chunk` bytes in pieces of `piece`; fills them and poisons the
     // output.
@@ -69,6 +69,7 @@ class bench_pool
   private:
     size_t place(uint32_t slot, size_t piece_index) const;
     size_t bytes_;
+    bool huge_;
     uint16_t *red_, *nir_;
     int16_t *ndvi_;
 };

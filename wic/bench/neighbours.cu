@@ -121,6 +121,7 @@ neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t w
     plan.pieces = static_cast<uint32_t>((pool.chunk + plan.in_piece - 1) / plan.in_piece);
     plan.depth = 2;
     plan.blocks = static_cast<uint32_t>(processors);
+    plan.pulls = 16;
     plan.warps = waiting_warps;
     std::unique_ptr<strategy> waiting = make_resident(kind, pool, plan);
     if (!waiting) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <sys/mman.h>
 
 namespace
 {
@@ -17,6 +18,33 @@ size_t stride_of(size_t bytes)
 {
     return (bytes + 4095) / 4096 * 4096;
 }
+
+unsigned char *allocate(size_t bytes, bool huge)
+{
+    void *memory;
+    if (!huge) {
+        CUDA_MUST(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+        return static_cast<unsigned char *>(memory);
+    }
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        bench_fail("out of memory", __LINE__);
+    }
+    madvise(memory, bytes, MADV_HUGEPAGE); // if it is not to be had, small ones do
+    memset(memory, 0, bytes);
+    CUDA_MUST(cudaHostRegister(memory, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable));
+    return static_cast<unsigned char *>(memory);
+}
+
+void release(unsigned char *memory, size_t bytes, bool huge)
+{
+    if (!huge) {
+        cudaFreeHost(memory);
+        return;
+    }
+    cudaHostUnregister(memory);
+    munmap(memory, bytes);
+}
 } // namespace
 
 double bench_seconds()
@@ -26,10 +54,10 @@ double bench_seconds()
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-bench_pool::bench_pool(size_t bytes) : bytes_(bytes)
+bench_pool::bench_pool(size_t bytes, bool huge) : bytes_(bytes), huge_(huge)
 {
-    CUDA_MUST(cudaHostAlloc(&in, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
-    CUDA_MUST(cudaHostAlloc(&out, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+    in = allocate(bytes, huge);
+    out = allocate(bytes, huge);
     red_ = new uint16_t[table_units];
     nir_ = new uint16_t[table_units];
     ndvi_ = new int16_t[table_units];
@@ -47,8 +75,8 @@ bench_pool::bench_pool(size_t bytes) : bytes_(bytes)
 
 bench_pool::~bench_pool()
 {
-    cudaFreeHost(in);
-    cudaFreeHost(out);
+    release(in, bytes_, huge_);
+    release(out, bytes_, huge_);
     delete[] red_;
     delete[] nir_;
     delete[] ndvi_;

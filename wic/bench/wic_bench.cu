@@ -23,7 +23,10 @@ struct options {
     std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
     std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
     bool sweep = false, neighbours = true;
-    uint32_t piece = 0, depth = 0, blocks = 0, warps = 0; // 0: by the plan
+    uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
+    int results = -1;
+    size_t window = 256; // MiB of input slots
+    bool huge = false;
     int samples = 2000;
 };
 
@@ -91,9 +94,13 @@ wic_chunk_plan plan_for(const options &opt, size_t chunk)
     if (opt.piece) {
         set_piece(&plan, opt.piece, chunk);
     }
+    if (opt.results >= 0) {
+        plan.results = static_cast<wic_results>(opt.results);
+    }
     plan.depth = opt.depth ? opt.depth : plan.depth;
     plan.blocks = opt.blocks ? opt.blocks : plan.blocks;
     plan.warps = opt.warps ? opt.warps : plan.warps;
+    plan.pulls = std::min(plan.blocks, opt.pulls ? opt.pulls : plan.pulls);
     return plan;
 }
 
@@ -137,10 +144,10 @@ bool measure(const options &opt, const std::string &name, bench_pool &pool,
 
 void print(const result &r)
 {
-    printf("%-15s %7zu %8.2f %9.1f %9.1f %8.2f %8llu  %6u x%u, %u blocks of %u\n",
+    printf("%-15s %7zu %8.2f %9.1f %9.1f %8.2f %8llu  %6u x%u, %u blocks of %u, %u pulls\n",
            r.strategy.c_str(), r.chunk / 1024, r.gbs, r.p50_us, r.p99_us, r.leave_ms,
            static_cast<unsigned long long>(r.wrong), r.plan.in_piece, r.plan.depth, r.plan.blocks,
-           r.plan.warps);
+           r.plan.warps, r.plan.pulls);
     fflush(stdout);
 }
 
@@ -158,17 +165,17 @@ std::vector<std::string> split(const std::string &list)
 // Every shape of plan for wic: what fills the table of chunk_plan.c.
 void sweep(const options &opt, bench_pool &pool, size_t chunk, std::vector<result> *results)
 {
-    for (size_t piece : {4096, 8192, 16384, 32768}) {
+    for (size_t piece : {8192, 16384, 32768}) {
         if (piece > chunk) {
             break;
         }
         pool.lay_out(chunk, piece);
-        for (uint32_t blocks : {16, 33, 66, 132, 264, 396}) {
-            for (uint32_t depth : {2, 4}) {
+        for (uint32_t blocks : {66, 132, 264}) {
+            for (uint32_t pulls : {4, 6, 8, 12, 16, 24, 48}) {
                 wic_chunk_plan plan = plan_for(opt, chunk);
                 set_piece(&plan, piece, chunk);
                 plan.blocks = blocks;
-                plan.depth = depth;
+                plan.pulls = pulls;
                 result r;
                 if (measure(opt, "wic", pool, plan, &r)) {
                     print(r);
@@ -193,10 +200,10 @@ void write_json(const char *path, const std::vector<result> &results,
             file,
             "%s\n {\"strategy\": \"%s\", \"chunk_bytes\": %zu, \"gbs\": %.3f, \"p50_us\": %.2f, "
             "\"p99_us\": %.2f, \"leave_ms\": %.3f, \"wrong\": %llu, \"piece_bytes\": %u, "
-            "\"depth\": %u, \"blocks\": %u, \"warps\": %u}",
+            "\"depth\": %u, \"blocks\": %u, \"warps\": %u, \"pulls\": %u}",
             comma, r.strategy.c_str(), r.chunk, r.gbs, r.p50_us, r.p99_us, r.leave_ms,
             static_cast<unsigned long long>(r.wrong), r.plan.in_piece, r.plan.depth, r.plan.blocks,
-            r.plan.warps);
+            r.plan.warps, r.plan.pulls);
         comma = ",";
     }
     fprintf(file, "],\n\"neighbours\": [");
@@ -237,12 +244,20 @@ bool parse(int argc, char **argv, options *opt)
             opt->sweep = true;
         } else if (arg == "--no-neighbours") {
             opt->neighbours = false;
+        } else if (arg == "--window") {
+            opt->window = number();
+        } else if (arg == "--huge") {
+            opt->huge = true;
+        } else if (arg == "--results") {
+            opt->results = static_cast<int>(number());
         } else if (arg == "--piece") {
             opt->piece = number();
         } else if (arg == "--depth") {
             opt->depth = number();
         } else if (arg == "--blocks") {
             opt->blocks = number();
+        } else if (arg == "--pulls") {
+            opt->pulls = number();
         } else if (arg == "--warps") {
             opt->warps = number();
         } else {
@@ -304,7 +319,7 @@ int main(int argc, char **argv)
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
-    bench_pool pool(size_t{256} << 20);
+    bench_pool pool(opt.window << 20, opt.huge);
     std::vector<result> results;
     std::vector<neighbour_result> beside;
     measure_all(opt, pool, &results);
