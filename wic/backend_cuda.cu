@@ -318,7 +318,7 @@ int wic_link_join(wic_link *link, int64_t timeout_ns)
 void wic_link_post(wic_link *link, uint64_t tile, uint32_t bytes)
 {
     const uint64_t mark = static_cast<uint32_t>(tile + 1);
-    store(&link->door[tile & link->view.ring_mask], mark << 32 | bytes);
+    store(&link->door[tile & link->view.ring_mask], mark << 32 | bytes / link->view.plan.in_unit);
 }
 
 bool wic_link_done(const wic_link *link, uint64_t tile)
@@ -346,4 +346,23 @@ void wic_link_abort(wic_link *link)
 int wic_link_report(wic_link *link, wic_link_state *out_state)
 {
     return to_errno(cudaMemcpy(out_state, link->device, sizeof *out_state, cudaMemcpyDeviceToHost));
+}
+
+int wic_gpu_read(int device, wic_gpu *out_gpu)
+{
+    cudaDeviceProp p;
+    const cudaError_t error = cudaGetDeviceProperties(&p, device);
+    if (error) {
+        return to_errno(error);
+    }
+    wic_gpu gpu = {};
+    for (size_t i = 0; i + 1 < sizeof gpu.name && p.name[i]; i++) {
+        gpu.name[i] = p.name[i];
+    }
+    gpu.compute = p.major * 10 + p.minor;
+    gpu.multiprocessors = static_cast<uint32_t>(p.multiProcessorCount);
+    gpu.shared_bytes = static_cast<uint32_t>(p.sharedMemPerMultiprocessor);
+    gpu.shared_block_bytes = static_cast<uint32_t>(p.sharedMemPerBlockOptin);
+    *out_gpu = gpu;
+    return 0;
 }

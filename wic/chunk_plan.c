@@ -18,14 +18,15 @@ struct row {
     const char *model; /* part of the device's name; "" = any */
     int32_t compute;   /* this or later */
     size_t tile_bytes; /* up to this, 0 = any */
-    uint32_t piece, depth, blocks_per_sm, pulls, warps;
+    uint32_t piece, depth, blocks_per_sm, warps;
+    uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
 };
 
 /* clang-format off */
 static const struct row rows[] = {
-    {"H200", 90,        0, 16 * KIB, 2, 2, 16, 8},
-    {"",     90,        0, 16 * KIB, 2, 2, 16, 8},
-    {"",     75,        0,  8 * KIB, 2, 1, 16, 8},
+    {"H200", 90,        0, 16 * KIB, 2, 1, 8, 256 * KIB},
+    {"",     90,        0, 16 * KIB, 2, 1, 8, 256 * KIB},
+    {"",     75,        0,  8 * KIB, 2, 1, 8, 256 * KIB},
 };
 /* clang-format on */
 
@@ -60,15 +61,17 @@ static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_uni
 
 /* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
  * multiprocessor, depth 1, shorter pieces. */
-static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, uint32_t per_processor,
+static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
                size_t granule, size_t tile_units)
 {
+    uint32_t per_processor = row->blocks_per_sm;
     for (;;) {
         uint32_t shared = wic_chunk_plan_shared_bytes(plan);
         size_t units = plan->in_piece / plan->in_unit;
         if (shared <= gpu->shared_block_bytes &&
             (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes) {
             plan->blocks = per_processor * gpu->multiprocessors;
+            plan->pulls = (row->link_bytes + plan->in_piece - 1) / plan->in_piece;
             plan->pulls = plan->pulls < plan->blocks ? plan->pulls : plan->blocks;
             return 0;
         }
@@ -110,11 +113,10 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
         .in_unit = shape->in_unit,
         .out_unit = shape->out_unit,
         .depth = row->depth,
-        .pulls = row->pulls,
         .warps = row->warps,
     };
     set_piece(&plan, units < longest ? units : longest, tile_units);
-    int rc = fit(&plan, gpu, row->blocks_per_sm, granule, tile_units);
+    int rc = fit(&plan, gpu, row, granule, tile_units);
     if (rc == 0) {
         *out_plan = plan;
     }

@@ -35,7 +35,6 @@ struct wic_gpu {
     uint32_t multiprocessors;
     uint32_t shared_bytes;       /* of a multiprocessor */
     uint32_t shared_block_bytes; /* of a block, at most */
-    uint32_t registers;          /* of a multiprocessor */
 };
 
 /* What flows: a unit is what one step of the work takes and makes, a pixel with all its bands. */

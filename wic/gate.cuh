@@ -61,25 +61,6 @@ __device__ __forceinline__ uint64_t wic_load_system(const uint64_t *p)
     return value;
 }
 
-// Relaxed: what it saw is acquired by the next fence.
-__device__ __forceinline__ uint64_t wic_peek_system(const uint64_t *p)
-{
-    uint64_t value;
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void wic_fence_system()
-{
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-}
-
-// Relaxed: releases what the last fence covers.
-__device__ __forceinline__ void wic_post_device(uint64_t *p, uint64_t value)
-{
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
-}
-
 __device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
 {
     uint64_t value;
@@ -95,6 +76,12 @@ __device__ __forceinline__ void wic_store_device(uint64_t *p, uint64_t value)
 __device__ __forceinline__ void wic_store_system(uint64_t *p, uint64_t value)
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+// Relaxed: for a word that hands nothing over.
+__device__ __forceinline__ void wic_post_device(uint64_t *p, uint64_t value)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
 
 // The old value. Everything before it, here and in the blocks that added before, is seen after it.

@@ -6,7 +6,7 @@
  * those to it); used directly where one thread owns all the slots, as the benchmark does.
  *
  *   host                                     |  device
- *   door[t % ring] = t + 1 | bytes  --PCIe-->|  Monitor (one warp) -> board[t % ring], device
+ *   door[t % ring] = t + 1 | units  --PCIe-->|  Monitor (one warp) -> board[t % ring], device
  * memory input slots, pinned             ========>|  Activator of each block: piece -> shared
  * memory output slots, pinned            <========|  Publisher of each block: results done[t %
  * ring] = t + 1          <--------|  by the block that finished the tile's last piece control: end,
@@ -105,8 +105,8 @@ int wic_link_join(struct wic_link *link, int64_t timeout_ns);
 /* Is the kernel still there? 1, 0 or -EIO. */
 int wic_link_running(struct wic_link *link);
 
-/* Tile t's input is in its slot, and its output slot is free. In any order of t, but less than
- * ring entries ahead of the oldest tile that is not done. Thread: any. */
+/* Tile t's input, `bytes` long (whole units), is in its slot, and its output slot is free. In any
+ * order of t, but less than ring entries ahead of the oldest tile that is not done. Thread: any. */
 void wic_link_post(struct wic_link *link, uint64_t tile, uint32_t bytes);
 /* Is tile t's output there? Costs one load. Thread: any. */
 bool wic_link_done(const struct wic_link *link, uint64_t tile);
@@ -116,6 +116,9 @@ void wic_link_beat(struct wic_link *link);
 void wic_link_close(struct wic_link *link, uint64_t tiles);
 /* The kernel leaves as soon as it can. Thread: any. */
 void wic_link_abort(struct wic_link *link);
+
+/* What the plan needs to know of a device. -ENODEV, -EIO. Thread: any. */
+int wic_gpu_read(int device, struct wic_gpu *out_gpu);
 
 /* After wic_link_join: the state as the kernel left it. */
 int wic_link_report(struct wic_link *link, struct wic_link_state *out_state);

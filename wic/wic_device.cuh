@@ -29,16 +29,15 @@
 #include "wic/gate.cuh"
 #include "wic/link.h"
 
-#define WIC_LEAVE        UINT64_MAX
-#define WIC_GLANCE_NS    20 // between two looks of an Activator at the board
-#define WIC_DROWSY_NS    500 // between two looks of Activators and the Monitor when long nothing came
-#define WIC_ALERT_LOOKS  512u // how many looks "long" is, some 300 us
-#define WIC_HALF_TRIP_NS 500  // of a load over PCIe
-#define WIC_DOOR_WORDS   30u  // lanes of the Monitor that look at the door; two look at the control
+#define WIC_LEAVE       UINT64_MAX
+#define WIC_DROWSY_NS   500 // between two looks of Activators and the Monitor when long nothing came
+#define WIC_ALERT_LOOKS 512u // how many looks "long" is, some 300 us
+#define WIC_DOOR_WORDS  30u  // lanes of the Monitor that look at the door; two look at the control
 
 // What a stage holds; in shared memory.
 struct wic_stage {
-    uint64_t tile; // or WIC_LEAVE
+    uint64_t tile;      // or WIC_LEAVE
+    unsigned char *out; // where the results go, pinned memory
     uint32_t piece, pieces;
     uint32_t units;
 };
@@ -88,11 +87,6 @@ struct wic_block {
     {
         return in(stage) + view.plan.in_piece;
     }
-    __device__ unsigned char *pinned_out(uint64_t tile, uint32_t piece) const
-    {
-        return view.out + (view.out_first + tile) % view.out_slots * view.out_stride +
-               static_cast<uint64_t>(piece) * view.plan.out_piece;
-    }
     __device__ bool aborted() const
     {
         return wic_load_device(&view.state->end) == WIC_LINK_ABORT;
@@ -132,9 +126,8 @@ __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn 
     out_piece->tile = stage->tile;
     out_piece->piece = stage->piece;
     out_piece->units = stage->units;
-    out_piece->out = block.view.plan.results == WIC_PUSH_STORES
-                         ? block.pinned_out(out_piece->tile, out_piece->piece)
-                         : block.out(turn.stage);
+    out_piece->out =
+        block.view.plan.results == WIC_PUSH_STORES ? stage->out : block.out(turn.stage);
     return out_piece->tile != WIC_LEAVE;
 }
 
@@ -148,70 +141,45 @@ __device__ __forceinline__ void wic_publish(const wic_block &block, const wic_tu
 
 // --- Monitor ---
 
-// What its lanes saw in one look: door words from `base` on, and the control's two.
-struct wic_look {
-    uint64_t base, value;
-};
-
-__device__ __forceinline__ wic_look wic_look_at(const wic_view &view, uint64_t base)
-{
-    const uint32_t lane = wic_lane();
-    const uint64_t *word = &view.door[(base + lane) & view.ring_mask];
-    if (lane >= WIC_DOOR_WORDS) {
-        word = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
-    }
-    return {base, wic_peek_system(word)};
-}
-
-// Two looks are on the road at any time, half a round trip apart: PCIe takes over a microsecond.
-// Their loads are relaxed; the fence before the board's words makes them acquire what the host
-// wrote and release it to the Activators.
+// (Two looks on the road at a time, half a round trip apart, were slower: the release of the
+// board's words waits for the look that is under way.)
 __device__ inline void wic_monitor(const wic_view &view)
 {
     const uint32_t lane = wic_lane();
+    const bool door = lane < WIC_DOOR_WORDS;
+    const uint64_t *control = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
     uint64_t next = 0, known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
     uint64_t beat_at = wic_now();
-    wic_look ahead = wic_look_at(view, 0);
-    __nanosleep(WIC_HALF_TRIP_NS);
     for (uint32_t idle = 0;;) {
-        const wic_look look = ahead;
-        ahead = wic_look_at(view, next);
-        // Nothing new: of the doors, what lies before `next` was seen in the look before.
-        const uint64_t tile = look.base + lane;
-        const bool here =
-            static_cast<uint32_t>(look.value >> 32) == static_cast<uint32_t>(tile + 1);
-        const bool door = lane < WIC_DOOR_WORDS;
-        const uint32_t seen = __ballot_sync(~0u, door ? here : look.value != known);
-        const uint32_t run = __ffs(~(seen & ((1u << WIC_DOOR_WORDS) - 1))) - 1;
-        const bool news = look.base + run > next;
-        if (!news && seen >> WIC_DOOR_WORDS == 0) {
-            if (++idle % 1024 == 0 && wic_now() - beat_at > view.beat_ns) {
-                known = WIC_LINK_ABORT; // the host died or hangs
-            } else {
+        const uint64_t tile = next + lane;
+        const uint64_t value = wic_load_system(door ? &view.door[tile & view.ring_mask] : control);
+        const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
+        const uint32_t seen = __ballot_sync(~0u, door ? here : value != known);
+        if ((seen & 1) == 0 && seen >> WIC_DOOR_WORDS == 0) {
+            if (++idle % 1024 != 0 || wic_now() - beat_at <= view.beat_ns) {
                 if (idle > WIC_ALERT_LOOKS) {
                     __nanosleep(WIC_DROWSY_NS);
                 }
                 continue;
             }
+            known = WIC_LINK_ABORT; // the host died or hangs
         }
-        if (news) {
-            idle = 0;
-            wic_fence_system();
-            if (lane < run && tile >= next) {
-                wic_post_device(&view.board[tile & view.ring_mask], look.value);
-            }
-            next = look.base + run;
+        const uint32_t run = __ffs(~(seen & ((1u << WIC_DOOR_WORDS) - 1))) - 1;
+        if (lane < run) {
+            wic_store_device(&view.board[tile & view.ring_mask], value);
         }
-        if (!door && known != WIC_LINK_ABORT) {
-            known = look.value;
+        next += run;
+        idle = run > 0 ? 0 : idle;
+        if (known != WIC_LINK_ABORT) {
+            known = value;
         }
         if (seen >> WIC_DOOR_WORDS != 0) {
             beat_at = wic_now();
         }
-        const uint64_t end = __shfl_sync(~0u, known, WIC_DOOR_WORDS);
         if (!door && (seen >> WIC_DOOR_WORDS != 0 || known == WIC_LINK_ABORT)) {
             wic_store_device(lane == WIC_DOOR_WORDS ? &view.state->end : &view.state->beat, known);
         }
+        const uint64_t end = __shfl_sync(~0u, known, WIC_DOOR_WORDS);
         if (next >= end || end == WIC_LINK_ABORT) {
             return;
         }
@@ -254,7 +222,7 @@ struct wic_turnstile {
     }
 };
 
-// Bytes of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
+// Units of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
 __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                                           const wic_turnstile &turnstile, uint64_t *starved)
 {
@@ -286,23 +254,35 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                 return UINT64_MAX; // the Monitor is gone
             }
         }
-        __nanosleep(idle > WIC_ALERT_LOOKS ? WIC_DROWSY_NS : WIC_GLANCE_NS);
+        if (idle > WIC_ALERT_LOOKS) {
+            __nanosleep(WIC_DROWSY_NS);
+        }
     }
 }
 
-// Waits for the stage to come back from its last round, writes what it is to hold.
-__device__ inline void wic_fill_stage(const wic_block &block, const wic_turn &turn, uint64_t tile,
-                                      uint32_t piece, uint32_t pieces, uint32_t units)
-{
-    if (turn.round > 0) {
-        block.park(block.empty(turn.stage), turn.round - 1);
+// In which pieces the block's tiles come; found without a look at them.
+struct wic_cursor {
+    uint64_t tile;
+    uint32_t piece;
+
+    __device__ void next(uint32_t pieces)
+    {
+        piece += gridDim.x;
+        tile += piece / pieces;
+        piece %= pieces;
     }
+};
+
+__device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic_turn &turn,
+                                               const wic_stage &content)
+{
     if (wic_lane() == 0) {
         volatile wic_stage *stage = block.stage(turn.stage);
-        stage->tile = tile;
-        stage->piece = piece;
-        stage->pieces = pieces;
-        stage->units = units;
+        stage->tile = content.tile;
+        stage->out = content.out;
+        stage->piece = content.piece;
+        stage->pieces = content.pieces;
+        stage->units = content.units;
     }
 }
 
@@ -314,42 +294,51 @@ __device__ __forceinline__ void wic_pulled(const wic_block &block, const wic_tur
 #endif
 }
 
+// Divisions and parking for the stage come before the look at the board: from there on time counts.
 __device__ inline void wic_activate(const wic_block &block)
 {
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
     const uint32_t piece_units = plan.in_piece / plan.in_unit;
+    const uint32_t tile_units = piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
-    uint64_t tile = blockIdx.x / plan.pieces;
-    uint32_t piece = blockIdx.x % plan.pieces;
-    wic_turn turn;
+    wic_cursor at = {blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
     wic_turnstile turnstile;
-    for (;;) {
-        const uint64_t bytes = wic_board_wait(view, tile, turnstile, &starved);
-        if (bytes == UINT64_MAX) {
+    wic_turn turn;
+    bool empty = true; // the stage in turn
+    for (;; at.next(plan.pieces), turnstile.pass(view)) {
+        const unsigned char *in = view.in +
+                                  (view.in_first + at.tile) % view.in_slots * view.in_stride +
+                                  static_cast<uint64_t>(at.piece) * plan.in_piece;
+        unsigned char *out = view.out +
+                             (view.out_first + at.tile) % view.out_slots * view.out_stride +
+                             static_cast<uint64_t>(at.piece) * plan.out_piece;
+        const uint32_t before = at.piece * piece_units;
+        if (!empty) {
+            block.park(block.empty(turn.stage), turn.round - 1);
+            empty = true;
+        }
+        const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
+        if (found == UINT64_MAX) {
             break;
         }
-        const uint32_t units = static_cast<uint32_t>(bytes) / plan.in_unit;
-        const uint32_t before = piece * piece_units;
-        if (before < units || piece == 0) { // a short tile has fewer pieces, an empty one has one
-            const uint32_t mine = min(units - before, piece_units);
-            const uint32_t load = (mine * plan.in_unit + 15) / 16 * 16;
-            const uint64_t slot = (view.in_first + tile) % view.in_slots;
-            wic_fill_stage(block, turn, tile, piece,
-                           max(1u, (units + piece_units - 1) / piece_units), mine);
-            wic_pull(block.full(turn.stage), block.in(turn.stage),
-                     view.in + slot * view.in_stride + static_cast<uint64_t>(piece) * plan.in_piece,
-                     load);
-            wic_pulled(block, turn);
-            pulled += load;
-            turn.next(plan.depth);
+        const uint32_t units = static_cast<uint32_t>(found);
+        if (before >= units && at.piece > 0) {
+            continue; // a short tile has fewer pieces; an empty one has one
         }
-        turnstile.pass(view);
-        piece += gridDim.x;
-        tile += piece / plan.pieces;
-        piece %= plan.pieces;
+        const uint32_t mine = min(units - before, piece_units);
+        const uint32_t load = (mine * plan.in_unit + 15) / 16 * 16;
+        const uint32_t pieces = units + piece_units > tile_units
+                                    ? plan.pieces
+                                    : max(1u, (units + piece_units - 1) / piece_units);
+        wic_fill_stage(block, turn, {at.tile, out, at.piece, pieces, mine});
+        wic_pull(block.full(turn.stage), block.in(turn.stage), in, load);
+        wic_pulled(block, turn);
+        pulled += load;
+        turn.next(plan.depth);
+        empty = turn.round == 0;
     }
-    wic_fill_stage(block, turn, WIC_LEAVE, 0, 0, 0);
+    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, 0, 0, 0});
     wic_gate_arrive(block.full(turn.stage));
     if (wic_lane() == 0) {
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
@@ -372,7 +361,7 @@ __device__ inline void wic_publisher(const wic_block &block)
         }
         const uint32_t pieces = stage->pieces;
         if (plan.results == WIC_PUSH_BULK) {
-            wic_push(block.pinned_out(tile, stage->piece), block.out(turn.stage),
+            wic_push(stage->out, block.out(turn.stage),
                      (stage->units * plan.out_unit + 15) / 16 * 16);
             wic_push_read();
         }

@@ -98,5 +98,9 @@ std::unique_ptr<strategy> make_graph(const bench_pool &pool);
 struct neighbours {
     double fma, memory;
 };
+// Through channels, relay and kernel; true: every element of every tile was right.
+bool soak(uint64_t tiles);
+// An idle kernel that leaves when its host has been silent for `ms`.
+void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan);
 neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps);
 #endif

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(1024) ndvi_parked(const __grid_constant__ wic_
     });
 }
 
-// Bytes of the chunk once its flag is up; UINT64_MAX: leave.
+// Pixels of the chunk once its flag is up; UINT64_MAX: leave.
 template <wait_kind kind> __device__ uint64_t poll(const wic_view &view, uint64_t tile)
 {
     const uint64_t slot = tile & view.ring_mask;
@@ -65,11 +65,11 @@ __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic
     for (uint64_t i = blockIdx.x;; i += gridDim.x) {
         const uint64_t tile = i / plan.pieces;
         const uint32_t piece = static_cast<uint32_t>(i % plan.pieces);
-        const uint64_t bytes = poll<kind>(view, tile);
-        if (bytes == UINT64_MAX) {
+        const uint64_t found = poll<kind>(view, tile);
+        if (found == UINT64_MAX) {
             return;
         }
-        const uint32_t units = static_cast<uint32_t>(bytes) / plan.in_unit;
+        const uint32_t units = static_cast<uint32_t>(found);
         if (piece * piece_units >= units) {
             continue;
         }

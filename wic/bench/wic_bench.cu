@@ -25,6 +25,8 @@ struct options {
     bool sweep = false, neighbours = true;
     uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
     int results = -1;
+    uint64_t soak = 0; // tiles
+    double park_ms = 0;
     size_t window = 256; // MiB of input slots
     bool huge = false;
     int samples = 2000;
@@ -60,16 +62,11 @@ std::unique_ptr<strategy> make(const std::string &name, const bench_pool &pool,
 wic_gpu this_gpu()
 {
     int device = 0;
-    cudaDeviceProp p;
+    wic_gpu gpu;
     CUDA_MUST(cudaGetDevice(&device));
-    CUDA_MUST(cudaGetDeviceProperties(&p, device));
-    wic_gpu gpu = {};
-    snprintf(gpu.name, sizeof gpu.name, "%.63s", p.name);
-    gpu.compute = p.major * 10 + p.minor;
-    gpu.multiprocessors = static_cast<uint32_t>(p.multiProcessorCount);
-    gpu.shared_bytes = static_cast<uint32_t>(p.sharedMemPerMultiprocessor);
-    gpu.shared_block_bytes = static_cast<uint32_t>(p.sharedMemPerBlockOptin);
-    gpu.registers = static_cast<uint32_t>(p.regsPerMultiprocessor);
+    if (wic_gpu_read(device, &gpu) != 0) {
+        bench_fail("the GPU does not answer", __LINE__);
+    }
     return gpu;
 }
 
@@ -244,6 +241,10 @@ bool parse(int argc, char **argv, options *opt)
             opt->sweep = true;
         } else if (arg == "--no-neighbours") {
             opt->neighbours = false;
+        } else if (arg == "--soak") {
+            opt->soak = number();
+        } else if (arg == "--park") {
+            opt->park_ms = atof(value());
         } else if (arg == "--window") {
             opt->window = number();
         } else if (arg == "--huge") {
@@ -319,7 +320,15 @@ int main(int argc, char **argv)
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
+    if (opt.soak) {
+        return soak(opt.soak) ? 0 : 1;
+    }
     bench_pool pool(opt.window << 20, opt.huge);
+    if (opt.park_ms > 0) {
+        pool.lay_out(16384, 16384);
+        park_for(opt.park_ms, pool, plan_for(opt, pool.chunk));
+        return 0;
+    }
     std::vector<result> results;
     std::vector<neighbour_result> beside;
     measure_all(opt, pool, &results);
