@@ -19,14 +19,15 @@ struct row {
     int32_t compute;   /* this or later */
     size_t tile_bytes; /* up to this, 0 = any */
     uint32_t piece, depth, blocks_per_sm, warps;
+    enum wic_results results;
     uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
 };
 
 /* clang-format off */
 static const struct row rows[] = {
-    {"H200", 90,        0, 16 * KIB, 2, 1, 8, 256 * KIB},
-    {"",     90,        0, 16 * KIB, 2, 1, 8, 256 * KIB},
-    {"",     75,        0,  8 * KIB, 2, 1, 8, 256 * KIB},
+    {"H200", 90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     75,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
 };
 /* clang-format on */
 
@@ -112,6 +113,7 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
         .transport = gpu->compute >= 90 ? WIC_PULL_BULK : WIC_PULL_LOADS,
         .in_unit = shape->in_unit,
         .out_unit = shape->out_unit,
+        .results = row->results,
         .depth = row->depth,
         .warps = row->warps,
     };

@@ -18,8 +18,12 @@
 #define WIC_MBARRIER 0
 #endif
 
-// A parked warp looks up once in this time, to see whether the link was aborted long ago.
+// How long a parked warp is suspended at most, if the hardware were to do as told: an H200 returns
+// after some 4 us. So it looks around only once in a while.
+#ifndef WIC_PARK_NS
 #define WIC_PARK_NS 1000000u
+#endif
+#define WIC_PARK_LOOK 1024u
 
 // A warp arrives as one, by lane 0 behind a __syncwarp. compute-sanitizer's racecheck does not see
 // that this covers the other lanes: for it, every lane arrives.
@@ -68,6 +72,14 @@ __device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
     return value;
 }
 
+// Relaxed: for a word that hands nothing over.
+__device__ __forceinline__ uint64_t wic_peek_device(const uint64_t *p)
+{
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+
 __device__ __forceinline__ void wic_store_device(uint64_t *p, uint64_t value)
 {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
@@ -78,7 +90,7 @@ __device__ __forceinline__ void wic_store_system(uint64_t *p, uint64_t value)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
 
-// Relaxed: for a word that hands nothing over.
+// Relaxed, too.
 __device__ __forceinline__ void wic_post_device(uint64_t *p, uint64_t value)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
@@ -122,30 +134,37 @@ __device__ __forceinline__ void wic_gate_arrive(const wic_gate &gate)
 #endif
 }
 
-// Parks until the gate has opened in its round-th round (0, 1, ..). `aborted` is looked at every
-// WIC_PARK_NS. Parked warps are released by their block's service warp, also after an abort; if
-// that does not happen within 5 s of one, something in the block hangs: trap, for then the host
-// sees a failed kernel and not one that never ends.
+#if WIC_MBARRIER
+__device__ __forceinline__ bool wic_gate_try(const wic_gate &gate, uint32_t round)
+{
+    uint32_t open;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(open)
+                 : "r"(wic_shared_address(gate.barrier)), "r"(round & 1), "r"(WIC_PARK_NS)
+                 : "memory");
+    return open != 0;
+}
+#endif
+
+// Parks until the gate has opened in its round-th round (0, 1, ..). `aborted` is looked at now and
+// then, for parked warps are released by their block's Activator, also after an abort; if that does
+// not happen within 5 s of one, something in the block hangs: trap, for then the host sees a failed
+// kernel and not one that never ends.
 template <class Aborted>
 __device__ __forceinline__ void wic_gate_park(const wic_gate &gate, uint32_t round, Aborted aborted)
 {
 #if WIC_MBARRIER
-    uint32_t overdue = 0;
-    for (;;) {
-        uint32_t open;
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3;\n"
-                     "selp.u32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(open)
-                     : "r"(wic_shared_address(gate.barrier)), "r"(round & 1), "r"(WIC_PARK_NS)
-                     : "memory");
-        if (open) {
-            return;
-        }
-        if (aborted() && ++overdue > 5000000000u / WIC_PARK_NS) {
-            __trap();
+    uint64_t since = 0;
+    for (uint32_t expired = 0; !wic_gate_try(gate, round);) {
+        if (++expired % WIC_PARK_LOOK == 0 && aborted()) {
+            since = since ? since : wic_now();
+            if (wic_now() - since > 5000000000u) {
+                __trap();
+            }
         }
     }
 #else
