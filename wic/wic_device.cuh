@@ -19,13 +19,16 @@
 //                never looks at global or host memory.
 //   Monitor      one warp of the grid: reads the host's door over PCIe, keeps the board.
 //   Activator    one warp a block: looks at the board, for the tile of the block's next piece; is
-//                it there, it starts the transfer, and the arrival of the bytes wakes the parked.
+//                it there, it starts the transfer and waits for its bytes: they wake it, and it
+//                opens the gate to the parked.
 //   Publisher    one warp a block: takes results to pinned memory; the last piece of a tile
 //                publishes it. Apart from the Activator, so that neither waits for the other's
 //                road.
 //
 // The way out: at the end, on abort and when host or Monitor fall silent, the Activator fills a
-// stage with nothing (WIC_LEAVE) behind the pieces under way; each warp that meets it leaves.
+// stage with nothing (WIC_LEAVE) behind the pieces under way; each warp that meets it leaves. So
+// the Activator alone waits for things outside its block, with a look at the abort word and a time
+// limit; what the others are parked for comes from it, or from work that ends by itself.
 #include "wic/gate.cuh"
 #include "wic/link.h"
 
@@ -71,8 +74,7 @@ struct wic_block {
     __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
     {
         const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
-        return {reinterpret_cast<uint64_t *>(memory) + 3 * stage + kind, 1 + 3 * stage + kind,
-                32 * warps};
+        return {1 + 3 * stage + kind, 32 * warps};
     }
     __device__ wic_gate full(uint32_t stage) const
     {
@@ -85,6 +87,10 @@ struct wic_block {
     __device__ wic_gate empty(uint32_t stage) const
     {
         return gate(2, stage);
+    }
+    __device__ uint64_t *bytes(uint32_t stage) const
+    {
+        return reinterpret_cast<uint64_t *>(memory) + stage;
     }
     __device__ volatile wic_stage *stage(uint32_t stage) const
     {
@@ -99,19 +105,11 @@ struct wic_block {
     {
         return in(stage) + view.plan.in_piece;
     }
-    __device__ bool aborted() const
-    {
-        return wic_peek_device(&view.state->end) == WIC_LINK_ABORT;
-    }
-    __device__ void park(const wic_gate &gate, uint32_t round) const
-    {
-        wic_gate_park(gate, round, [this] { return aborted(); });
-    }
 };
 
 static_assert(128 + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_STAGES_OFFSET &&
-                  WIC_PLAN_DEPTH_MAX * 3 * sizeof(uint64_t) <= 128,
-              "gates and stages fit in front of the buffers");
+                  WIC_PLAN_DEPTH_MAX * sizeof(uint64_t) <= 128,
+              "what the stages hold fits in front of the buffers");
 
 // Walks the stages in turn; `round` is how often this one was used before.
 struct wic_turn {
@@ -132,7 +130,7 @@ struct wic_turn {
 __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn &turn,
                                          wic_piece *out_piece)
 {
-    block.park(block.full(turn.stage), turn.round);
+    wic_gate_park(block.full(turn.stage));
     const volatile wic_stage *stage = block.stage(turn.stage);
     out_piece->in = block.in(turn.stage);
     out_piece->tile = stage->tile;
@@ -296,14 +294,6 @@ __device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic
     }
 }
 
-// Parks the Activator until the bytes are there, too.
-__device__ __forceinline__ void wic_pulled(const wic_block &block, const wic_turn &turn)
-{
-#if WIC_MBARRIER
-    block.park(block.full(turn.stage), turn.round);
-#endif
-}
-
 // Divisions and parking for the stage come before the look at the board: from there on time counts.
 __device__ inline void wic_activate(const wic_block &block)
 {
@@ -325,7 +315,7 @@ __device__ inline void wic_activate(const wic_block &block)
                              static_cast<uint64_t>(at.piece) * plan.out_piece;
         const uint32_t before = at.piece * piece_units;
         if (!empty) {
-            block.park(block.empty(turn.stage), turn.round - 1);
+            wic_gate_park(block.empty(turn.stage));
             empty = true;
         }
         const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
@@ -342,8 +332,9 @@ __device__ inline void wic_activate(const wic_block &block)
                                     ? plan.pieces
                                     : max(1u, (units + piece_units - 1) / piece_units);
         wic_fill_stage(block, turn, {at.tile, out, at.piece, pieces, mine});
-        wic_pull(block.full(turn.stage), block.in(turn.stage), in, load);
-        wic_pulled(block, turn);
+        wic_pull(block.bytes(turn.stage), block.in(turn.stage), in, load);
+        wic_pulled(block.bytes(turn.stage), turn.round);
+        wic_gate_arrive(block.full(turn.stage));
         pulled += load;
         turn.next(plan.depth);
         empty = turn.round == 0;
@@ -363,7 +354,7 @@ __device__ inline void wic_publisher(const wic_block &block)
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
     for (wic_turn turn;; turn.next(plan.depth)) {
-        block.park(block.done(turn.stage), turn.round);
+        wic_gate_park(block.done(turn.stage));
         const volatile wic_stage *stage = block.stage(turn.stage);
         const uint64_t tile = stage->tile;
         if (tile == WIC_LEAVE) {
@@ -401,14 +392,8 @@ __device__ inline void wic_enter(const wic_block &block)
     const wic_view &view = block.view;
     if (threadIdx.x == 0) {
         for (uint32_t stage = 0; stage < view.plan.depth; stage++) {
-            wic_gate_init(block.full(stage), 1);
-            wic_gate_init(block.done(stage), view.plan.warps);
-            wic_gate_init(block.empty(stage), view.plan.warps + 1);
+            wic_bytes_init(block.bytes(stage));
         }
-#if WIC_MBARRIER
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
         if (wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
             wic_store_system(view.started, 1);
         }
@@ -440,7 +425,7 @@ template <class Work> __device__ __forceinline__ void wic_resident(const wic_vie
             work(piece);
             wic_publish(block, turn);
         }
-        wic_publish(block, turn); // the Publisher meets WIC_LEAVE, too
+        wic_gate_arrive(block.done(turn.stage)); // the Publisher meets WIC_LEAVE, too
     }
 }
 #endif
