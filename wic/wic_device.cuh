@@ -32,12 +32,13 @@
 #include "wic/gate.cuh"
 #include "wic/link.h"
 
-#define WIC_LEAVE        UINT64_MAX
-#define WIC_DOOR_WORDS   30u  // lanes of the Monitor that look at the door; two look at the control
-#define WIC_ALERT_LOOKS  512u // without news, some 300 us: after that there is a nap between looks
-#define WIC_DROWSY_LOOKS 8192u // some 10 ms: after that longer naps
-#define WIC_NAP_NS       1000u
-#define WIC_LONG_NAP_NS  8000u
+#define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
+#define WIC_LEAVE         UINT64_MAX
+#define WIC_DOOR_WORDS    30u // lanes of the Monitor that look at the door; two look at the control
+#define WIC_ALERT_LOOKS   512u // without news, some 300 us: after that there is a nap between looks
+#define WIC_DROWSY_LOOKS  8192u // some 10 ms: after that longer naps
+#define WIC_NAP_NS        1000u
+#define WIC_LONG_NAP_NS   8000u
 
 // Between two looks of an Activator or the Monitor: what it costs its neighbours becomes less the
 // longer nothing comes, and what it adds to the delay of the next tile stays under 0.3 % of the
@@ -74,7 +75,8 @@ struct wic_block {
     __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
     {
         const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
-        return {1 + 3 * stage + kind, 32 * warps};
+        return {1 + 3 * stage + kind, 32 * warps,
+                reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind};
     }
     __device__ wic_gate full(uint32_t stage) const
     {
@@ -94,7 +96,7 @@ struct wic_block {
     }
     __device__ volatile wic_stage *stage(uint32_t stage) const
     {
-        return reinterpret_cast<wic_stage *>(memory + 128) + stage;
+        return reinterpret_cast<wic_stage *>(memory + WIC_BARRIER_BYTES) + stage;
     }
     __device__ unsigned char *in(uint32_t stage) const
     {
@@ -107,8 +109,8 @@ struct wic_block {
     }
 };
 
-static_assert(128 + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_STAGES_OFFSET &&
-                  WIC_PLAN_DEPTH_MAX * sizeof(uint64_t) <= 128,
+static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_STAGES_OFFSET &&
+                  WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
               "what the stages hold fits in front of the buffers");
 
 // Walks the stages in turn; `round` is how often this one was used before.
@@ -130,7 +132,7 @@ struct wic_turn {
 __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn &turn,
                                          wic_piece *out_piece)
 {
-    wic_gate_park(block.full(turn.stage));
+    wic_gate_park(block.full(turn.stage), turn.round);
     const volatile wic_stage *stage = block.stage(turn.stage);
     out_piece->in = block.in(turn.stage);
     out_piece->tile = stage->tile;
@@ -315,7 +317,7 @@ __device__ inline void wic_activate(const wic_block &block)
                              static_cast<uint64_t>(at.piece) * plan.out_piece;
         const uint32_t before = at.piece * piece_units;
         if (!empty) {
-            wic_gate_park(block.empty(turn.stage));
+            wic_gate_park(block.empty(turn.stage), turn.round - 1);
             empty = true;
         }
         const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
@@ -354,7 +356,7 @@ __device__ inline void wic_publisher(const wic_block &block)
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
     for (wic_turn turn;; turn.next(plan.depth)) {
-        wic_gate_park(block.done(turn.stage));
+        wic_gate_park(block.done(turn.stage), turn.round);
         const volatile wic_stage *stage = block.stage(turn.stage);
         const uint64_t tile = stage->tile;
         if (tile == WIC_LEAVE) {
@@ -392,6 +394,9 @@ __device__ inline void wic_enter(const wic_block &block)
     const wic_view &view = block.view;
     if (threadIdx.x == 0) {
         for (uint32_t stage = 0; stage < view.plan.depth; stage++) {
+            wic_gate_init(block.full(stage), 1);
+            wic_gate_init(block.done(stage), view.plan.warps);
+            wic_gate_init(block.empty(stage), view.plan.warps + 1);
             wic_bytes_init(block.bytes(stage));
         }
         if (wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
