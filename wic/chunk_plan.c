@@ -23,6 +23,9 @@ struct row {
     uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
 };
 
+/* H200, PCIe 5 x16, NDVI of 16-bit bands: 49.5 GB/s from 16 KiB tiles up. 8 KiB pieces: 48.3;
+ * without a bound on what crosses the link: 37 to 44; results by bulk copy: same throughput, 0.8 us
+ * later; 8 warps instead of 16: 0.9 us later; more blocks or stages: no gain. */
 /* clang-format off */
 static const struct row rows[] = {
     {"H200", 90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},

@@ -18,6 +18,10 @@
  * `out` meanwhile. The kernel stays until `in` is closed and drained, then the relay closes `out`.
  * Either channel aborted: the kernel leaves, both are aborted.
  *
+ * Pieces: where a unit's bytes do not lie together (bands), they must lie together for each piece:
+ * producers lay a tile out in pieces of plan.in_piece bytes, each with all its bands, and take the
+ * plan from wic_chunk_plan_choose themselves.
+ *
  * The work is a kernel that calls wic_resident (wic/wic_device.cuh). While it is there, no call
  * that waits for the device: see wic/link.h. */
 #include "wic/link.h"
