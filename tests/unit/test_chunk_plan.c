@@ -1,0 +1,136 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "wic/chunk_plan.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
+static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
+static const struct wic_gpu unknown = {"Some GPU of 2030", 130, 200, 262144, 262144};
+
+/* What must hold for any plan. */
+static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                       const struct wic_chunk_plan *plan)
+{
+    size_t units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
+    size_t piece_units = plan->in_piece / plan->in_unit;
+    ck_assert_uint_eq(plan->in_piece % 16, 0);
+    ck_assert_uint_eq(plan->out_piece % 16, 0);
+    ck_assert_uint_gt(plan->in_piece, 0);
+    ck_assert_uint_eq(plan->in_piece % plan->in_unit, 0);
+    ck_assert_uint_eq(piece_units * plan->out_unit, plan->out_piece);
+    ck_assert_uint_ge(plan->pieces * piece_units, units);
+    ck_assert_uint_lt((plan->pieces - 1) * piece_units, units);
+    ck_assert_uint_ge(plan->depth, 1);
+    ck_assert_uint_le(plan->depth, WIC_PLAN_DEPTH_MAX);
+    ck_assert_uint_ge(plan->pulls, 1);
+    ck_assert_uint_le(plan->pulls, plan->blocks);
+    ck_assert_uint_ge(plan->blocks, gpu->multiprocessors);
+    ck_assert_uint_le(plan->warps + WIC_SERVICE_WARPS, 32);
+    ck_assert_uint_le(wic_chunk_plan_shared_bytes(plan), gpu->shared_block_bytes);
+    ck_assert_uint_le((size_t)wic_chunk_plan_shared_bytes(plan) *
+                          (plan->blocks / gpu->multiprocessors),
+                      gpu->shared_bytes);
+}
+
+START_TEST(every_shape_is_cut_into_pieces_that_cover_it_and_fit)
+{
+    const struct wic_gpu *gpus[] = {&h200, &t4, &unknown};
+    const size_t sizes[] = {1, 16, 1000, 4096, 16384, 65537, 1 << 20, 4 << 20, 1 << 30};
+    const uint32_t unit_sizes[] = {1, 2, 3, 4, 6, 13, 52, 255, 1000};
+    for (size_t g = 0; g < 3; g++) {
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            for (size_t i = 0; i < 9; i++) {
+                for (size_t o = 0; o < 9; o++) {
+                    struct wic_tile_shape shape = {sizes[s], unit_sizes[i], unit_sizes[o]};
+                    struct wic_chunk_plan plan;
+                    ck_assert_int_eq(wic_chunk_plan_choose(gpus[g], &shape, &plan), 0);
+                    check_plan(gpus[g], &shape, &plan);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(newer_gpus_pull_by_bulk_copy_older_ones_by_loads)
+{
+    struct wic_tile_shape shape = {1 << 20, 4, 2};
+    struct wic_chunk_plan plan;
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+    ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
+    ck_assert_int_eq(wic_chunk_plan_choose(&unknown, &shape, &plan), 0);
+    ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
+    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &shape, &plan), 0);
+    ck_assert_int_eq(plan.transport, WIC_PULL_LOADS);
+}
+END_TEST
+
+START_TEST(what_is_under_way_keeps_the_link_busy_whatever_the_piece)
+{
+    const size_t sizes[] = {4096, 16384, 1 << 20};
+    for (size_t i = 0; i < 3; i++) {
+        struct wic_tile_shape shape = {sizes[i], 4, 2};
+        struct wic_chunk_plan plan;
+        ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+        ck_assert_uint_ge(plan.pulls * plan.in_piece, 128 * 1024);
+        ck_assert_uint_le(plan.pulls * plan.in_piece, 512 * 1024);
+    }
+}
+END_TEST
+
+START_TEST(refuses_what_cannot_be)
+{
+    struct wic_gpu tiny = {"tiny", 75, 1, 600, 600};
+    struct wic_gpu old = {"old", 70, 80, 98304, 98304};
+    struct wic_tile_shape good = {1 << 20, 4, 2};
+    struct wic_tile_shape empty = {0, 4, 2};
+    struct wic_tile_shape no_unit = {1 << 20, 0, 2};
+    struct wic_tile_shape wide = {1 << 20, 4097, 2};
+    struct wic_tile_shape many = {1 << 20, 255, 255}; /* 16 units of it are more than 600 bytes */
+    struct wic_chunk_plan plan;
+    memset(&plan, 0x5a, sizeof(plan));
+    struct wic_chunk_plan before = plan;
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &empty, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &no_unit, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &wide, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(NULL, &good, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&old, &good, &plan), -ENODEV);
+    ck_assert_int_eq(wic_chunk_plan_choose(&tiny, &many, &plan), -E2BIG);
+    ck_assert_mem_eq(&plan, &before, sizeof(plan));
+}
+END_TEST
+
+START_TEST(says_what_it_chose)
+{
+    struct wic_tile_shape shape = {1 << 20, 4, 2};
+    struct wic_chunk_plan plan;
+    char text[160];
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+    int n = wic_chunk_plan_print(&plan, text, sizeof(text));
+    ck_assert_int_gt(n, 0);
+    ck_assert_int_lt(n, (int)sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "bulk copy"));
+    ck_assert_ptr_nonnull(strstr(text, "16384 bytes"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("chunk_plan");
+    TCase *tests = tcase_create("plan");
+    tcase_add_test(tests, every_shape_is_cut_into_pieces_that_cover_it_and_fit);
+    tcase_add_test(tests, newer_gpus_pull_by_bulk_copy_older_ones_by_loads);
+    tcase_add_test(tests, what_is_under_way_keeps_the_link_busy_whatever_the_piece);
+    tcase_add_test(tests, refuses_what_cannot_be);
+    tcase_add_test(tests, says_what_it_chose);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_ACTIVATOR_CUH
+#define WIC_ACTIVATOR_CUH
+// The Activator: the warp of a block that finds out whether its next piece is there, pulls it into
+// a stage and opens the gate to the warps that are parked for it.
+#include "wic/stage.cuh"
+
+// The turnstile. The link needs some 100 KB under way to be busy; with much more it gets slower,
+// for the reads of many blocks then reach the host's memory out of order. So piece g is pulled only
+// when piece g - pulls has arrived: what is under way is bounded and lies together. Each block
+// counts the pieces it has behind it; the count of the block that pulls g - pulls is looked at
+// along with the board.
+struct wic_turnstile {
+    uint64_t passed = 0; // pieces of this block
+
+    __device__ uint64_t *own(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x;
+    }
+    __device__ bool first(const wic_view &view) const
+    {
+        return blockIdx.x < view.plan.pulls;
+    }
+    __device__ const uint64_t *ahead(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x - view.plan.pulls + (first(view) ? gridDim.x : 0);
+    }
+    // The count there must exceed this.
+    __device__ bool open(const wic_view &view, uint64_t count) const
+    {
+        return first(view) ? count >= passed : count > passed;
+    }
+    __device__ void pass(const wic_view &view)
+    {
+        passed++;
+        if (wic_lane() == 0) {
+            wic_post_device(own(view), passed);
+        }
+    }
+};
+
+// Units of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
+__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
+                                          const wic_turnstile &turnstile, uint64_t *starved)
+{
+    const uint32_t lane = wic_lane();
+    const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
+                           : lane == 1 ? &view.state->end
+                           : lane == 2 ? turnstile.ahead(view)
+                                       : &view.state->beat;
+    uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
+    for (uint32_t idle = 0;; idle++) {
+        const uint64_t value = wic_load_device(word);
+        if (idle % 1024 != 0 && !__any_sync(~0u, value != last)) {
+            wic_nap(idle);
+            continue;
+        }
+        last = value;
+        const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
+        const bool over = tile >= value || value == WIC_LINK_ABORT;
+        const bool open = turnstile.open(view, value);
+        const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
+                                                 : lane == 1 ? over
+                                                             : lane == 2 && open);
+        if (seen & 2 || seen == 5) {
+            *starved += since ? wic_now() - since : 0;
+            return seen == 5 ? static_cast<uint32_t>(__shfl_sync(~0u, value, 0)) : UINT64_MAX;
+        }
+        const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 3);
+        since = since ? since : now;
+        if (beat_at == 0 || new_beat != beat) {
+            beat = new_beat;
+            beat_at = now;
+        } else if (now - beat_at > 2 * view.beat_ns) {
+            return UINT64_MAX; // the Monitor is gone
+        }
+    }
+}
+
+// In which pieces the block's tiles come; found without a look at them.
+struct wic_cursor {
+    uint64_t tile;
+    uint32_t piece;
+
+    __device__ void next(uint32_t pieces)
+    {
+        piece += gridDim.x;
+        tile += piece / pieces;
+        piece %= pieces;
+    }
+};
+
+__device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic_turn &turn,
+                                               const wic_stage &content)
+{
+    if (wic_lane() == 0) {
+        volatile wic_stage *stage = block.stage(turn.stage);
+        stage->tile = content.tile;
+        stage->out = content.out;
+        stage->piece = content.piece;
+        stage->pieces = content.pieces;
+        stage->units = content.units;
+    }
+}
+
+// Divisions and parking for the stage come before the look at the board: from there on time counts.
+__device__ inline void wic_activate(const wic_block &block)
+{
+    const wic_view &view = block.view;
+    const wic_chunk_plan &plan = view.plan;
+    const uint32_t piece_units = plan.in_piece / plan.in_unit;
+    const uint32_t tile_units = piece_units * plan.pieces;
+    uint64_t starved = 0, pulled = 0;
+    wic_cursor at = {blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
+    wic_turnstile turnstile;
+    wic_turn turn;
+    bool empty = true; // the stage in turn
+    for (;; at.next(plan.pieces), turnstile.pass(view)) {
+        const unsigned char *in = view.in +
+                                  (view.in_first + at.tile) % view.in_slots * view.in_stride +
+                                  static_cast<uint64_t>(at.piece) * plan.in_piece;
+        unsigned char *out = view.out +
+                             (view.out_first + at.tile) % view.out_slots * view.out_stride +
+                             static_cast<uint64_t>(at.piece) * plan.out_piece;
+        const uint32_t before = at.piece * piece_units;
+        if (!empty) {
+            wic_gate_park(block.empty(turn.stage), turn.round - 1);
+            empty = true;
+        }
+        const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
+        if (found == UINT64_MAX) {
+            break;
+        }
+        const uint32_t units = static_cast<uint32_t>(found);
+        if (before >= units && at.piece > 0) {
+            continue; // a short tile has fewer pieces; an empty one has one
+        }
+        const uint32_t mine = min(units - before, piece_units);
+        const uint32_t load = (mine * plan.in_unit + 15) / 16 * 16;
+        const uint32_t pieces = units + piece_units > tile_units
+                                    ? plan.pieces
+                                    : max(1u, (units + piece_units - 1) / piece_units);
+        wic_fill_stage(block, turn, {at.tile, out, at.piece, pieces, mine});
+        wic_pull(block.bytes(turn.stage), block.in(turn.stage), in, load);
+        wic_pulled(block.bytes(turn.stage), turn.round);
+        wic_gate_arrive(block.full(turn.stage));
+        pulled += load;
+        turn.next(plan.depth);
+        empty = turn.round == 0;
+    }
+    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, 0, 0, 0});
+    wic_gate_arrive(block.full(turn.stage));
+    if (wic_lane() == 0) {
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->pulled_bytes), pulled);
+    }
+}
+#endif

@@ -1,0 +1,370 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// wic-bench: the ways to get chunks through a GPU side by side, in one run.
+//   throughput   all slots kept full, GB/s of input; every element of every slot checked after it
+//   latency      one chunk at a time, 20 us apart, publish to host-visible result, p50 and p99
+//   leave        from the last result until the GPU is free again
+//   neighbours   what waiting warps cost compute warps on the same multiprocessors
+// Usage: wic-bench [--json FILE] [--seconds S] [--sizes KIB,..] [--strategies NAME,..]
+//                  [--sweep] [--no-neighbours] [--piece BYTES --depth N --blocks N --warps N]
+// Exit: 0, or 1 when an element was wrong.
+#include "wic/bench/bench.cuh"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace
+{
+struct options {
+    const char *json = nullptr;
+    double seconds = 0.2;                                     // of a throughput measurement
+    std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
+    std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
+    bool sweep = false, neighbours = true;
+    uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
+    int results = -1;
+    uint64_t soak = 0; // tiles
+    double park_ms = 0;
+    size_t window = 256; // MiB of input slots
+    bool huge = false;
+    int samples = 2000;
+};
+
+struct result {
+    std::string strategy;
+    size_t chunk;
+    wic_chunk_plan plan;
+    double gbs, p50_us, p99_us, leave_ms;
+    uint64_t wrong;
+};
+
+struct neighbour_result {
+    std::string strategy;
+    uint32_t warps;
+    neighbours slowdown;
+};
+
+const char *const waiting_names[] = {"wic", "poll-host", "poll-device", "poll-nanosleep"};
+
+std::unique_ptr<strategy> make(const std::string &name, const bench_pool &pool,
+                               const wic_chunk_plan &plan)
+{
+    for (int kind = WAIT_PARKED; kind <= WAIT_POLL_NANOSLEEP; kind++) {
+        if (name == waiting_names[kind]) {
+            return make_resident(static_cast<wait_kind>(kind), pool, plan);
+        }
+    }
+    return name == "graph" ? make_graph(pool) : make_streams(pool);
+}
+
+wic_gpu this_gpu()
+{
+    int device = 0;
+    wic_gpu gpu;
+    CUDA_MUST(cudaGetDevice(&device));
+    if (wic_gpu_read(device, &gpu) != 0) {
+        bench_fail("the GPU does not answer", __LINE__);
+    }
+    return gpu;
+}
+
+void set_piece(wic_chunk_plan *plan, size_t piece, size_t chunk)
+{
+    plan->in_piece = static_cast<uint32_t>(std::min(piece, chunk));
+    plan->out_piece = plan->in_piece / in_unit * out_unit;
+    plan->pieces = static_cast<uint32_t>((chunk + plan->in_piece - 1) / plan->in_piece);
+}
+
+wic_chunk_plan plan_for(const options &opt, size_t chunk)
+{
+    const wic_gpu gpu = this_gpu();
+    wic_tile_shape shape = {};
+    shape.slot_bytes = chunk;
+    shape.in_unit = in_unit;
+    shape.out_unit = out_unit;
+    wic_chunk_plan plan;
+    if (wic_chunk_plan_choose(&gpu, &shape, &plan) != 0) {
+        bench_fail("no chunk plan for this GPU", __LINE__);
+    }
+    if (opt.piece) {
+        set_piece(&plan, opt.piece, chunk);
+    }
+    if (opt.results >= 0) {
+        plan.results = static_cast<wic_results>(opt.results);
+    }
+    plan.depth = opt.depth ? opt.depth : plan.depth;
+    plan.blocks = opt.blocks ? opt.blocks : plan.blocks;
+    plan.warps = opt.warps ? opt.warps : plan.warps;
+    plan.pulls = std::min(plan.blocks, opt.pulls ? opt.pulls : plan.pulls);
+    return plan;
+}
+
+void measure_latency(strategy &way, int samples, result *out)
+{
+    std::vector<double> us(static_cast<size_t>(samples));
+    for (double &one : us) {
+        const double start = bench_seconds();
+        way.once();
+        const double end = bench_seconds();
+        one = 1e6 * (end - start);
+        while (bench_seconds() < end + 20e-6) {
+        }
+    }
+    std::sort(us.begin(), us.end());
+    out->p50_us = us[us.size() / 2];
+    out->p99_us = us[us.size() * 99 / 100];
+}
+
+// False: the plan does not fit on this GPU.
+bool measure(const options &opt, const std::string &name, bench_pool &pool,
+             const wic_chunk_plan &plan, result *out)
+{
+    std::unique_ptr<strategy> way = make(name, pool, plan);
+    if (!way) {
+        return false;
+    }
+    *out = {name, pool.chunk, plan, 0, 0, 0, 0, 0};
+    const uint64_t probe = 256;
+    way->throughput(probe); // warm up
+    const double each = way->throughput(probe) / static_cast<double>(probe);
+    const uint64_t chunks = std::max(probe, static_cast<uint64_t>(opt.seconds / each));
+    pool.poison();
+    const double seconds = way->throughput(chunks);
+    out->gbs = 1e-9 * static_cast<double>(chunks) * static_cast<double>(pool.chunk) / seconds;
+    out->wrong = pool.wrong(way->slots_used(chunks));
+    measure_latency(*way, opt.samples, out);
+    out->leave_ms = way->leave_ms();
+    return true;
+}
+
+// Polling kernels have their own best shape: the best of three, by throughput.
+bool measure_best(const options &opt, const std::string &name, bench_pool &pool,
+                  const wic_chunk_plan &plan, result *out)
+{
+    if (name.rfind("poll", 0) != 0 || opt.blocks || opt.warps) {
+        return measure(opt, name, pool, plan, out);
+    }
+    const uint32_t processors = this_gpu().multiprocessors;
+    for (uint32_t blocks : {processors / 2, processors, 2 * processors}) {
+        wic_chunk_plan other = plan;
+        other.blocks = blocks;
+        other.pulls = 1; // not for them
+        other.warps = 8;
+        result r;
+        if (!measure(opt, name, pool, other, &r)) {
+            return false;
+        }
+        if (blocks == processors / 2 || r.gbs > out->gbs) {
+            *out = r;
+        }
+    }
+    return true;
+}
+
+void print(const result &r)
+{
+    printf("%-15s %7zu %8.2f %9.1f %9.1f %8.2f %8llu  %6u x%u, %u blocks of %u, %u pulls\n",
+           r.strategy.c_str(), r.chunk / 1024, r.gbs, r.p50_us, r.p99_us, r.leave_ms,
+           static_cast<unsigned long long>(r.wrong), r.plan.in_piece, r.plan.depth, r.plan.blocks,
+           r.plan.warps, r.plan.pulls);
+    fflush(stdout);
+}
+
+std::vector<std::string> split(const std::string &list)
+{
+    std::vector<std::string> parts;
+    for (size_t at = 0; at <= list.size();) {
+        const size_t comma = std::min(list.find(',', at), list.size());
+        parts.push_back(list.substr(at, comma - at));
+        at = comma + 1;
+    }
+    return parts;
+}
+
+// Every shape of plan for wic: what fills the table of chunk_plan.c.
+void sweep(const options &opt, bench_pool &pool, size_t chunk, std::vector<result> *results)
+{
+    for (size_t piece : {8192, 16384, 32768}) {
+        if (piece > chunk) {
+            break;
+        }
+        pool.lay_out(chunk, piece);
+        for (uint32_t blocks : {66, 132, 264}) {
+            for (uint32_t pulls : {4, 6, 8, 12, 16, 24, 48}) {
+                wic_chunk_plan plan = plan_for(opt, chunk);
+                set_piece(&plan, piece, chunk);
+                plan.blocks = blocks;
+                plan.pulls = pulls;
+                result r;
+                if (measure(opt, "wic", pool, plan, &r)) {
+                    print(r);
+                    results->push_back(r);
+                }
+            }
+        }
+    }
+}
+
+void write_json(const char *path, const std::vector<result> &results,
+                const std::vector<neighbour_result> &beside)
+{
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        bench_fail("the JSON file cannot be written", __LINE__);
+    }
+    fprintf(file, "{\"gpu\": \"%s\", \"results\": [", this_gpu().name);
+    const char *comma = "";
+    for (const result &r : results) {
+        fprintf(
+            file,
+            "%s\n {\"strategy\": \"%s\", \"chunk_bytes\": %zu, \"gbs\": %.3f, \"p50_us\": %.2f, "
+            "\"p99_us\": %.2f, \"leave_ms\": %.3f, \"wrong\": %llu, \"piece_bytes\": %u, "
+            "\"depth\": %u, \"blocks\": %u, \"warps\": %u, \"pulls\": %u}",
+            comma, r.strategy.c_str(), r.chunk, r.gbs, r.p50_us, r.p99_us, r.leave_ms,
+            static_cast<unsigned long long>(r.wrong), r.plan.in_piece, r.plan.depth, r.plan.blocks,
+            r.plan.warps, r.plan.pulls);
+        comma = ",";
+    }
+    fprintf(file, "],\n\"neighbours\": [");
+    comma = "";
+    for (const neighbour_result &r : beside) {
+        fprintf(file,
+                "%s\n {\"strategy\": \"%s\", \"waiting_warps\": %u, \"fma\": %.4f, \"memory\": "
+                "%.4f}",
+                comma, r.strategy.c_str(), r.warps, r.slowdown.fma, r.slowdown.memory);
+        comma = ",";
+    }
+    fprintf(file, "]}\n");
+    if (fclose(file) != 0) {
+        bench_fail("the JSON file cannot be written", __LINE__);
+    }
+}
+
+bool parse(int argc, char **argv, options *opt)
+{
+    for (int i = 1; i < argc; i++) {
+        const std::string arg = argv[i];
+        const auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
+        const auto number = [&] { return static_cast<uint32_t>(strtoul(value(), nullptr, 10)); };
+        if (arg == "--json") {
+            opt->json = value();
+        } else if (arg == "--seconds") {
+            opt->seconds = atof(value());
+        } else if (arg == "--sizes") {
+            opt->sizes.clear();
+            for (const std::string &size : split(value())) {
+                opt->sizes.push_back(strtoul(size.c_str(), nullptr, 10));
+            }
+        } else if (arg == "--strategies") {
+            opt->strategies = value();
+        } else if (arg == "--samples") {
+            opt->samples = static_cast<int>(std::max(1u, number()));
+        } else if (arg == "--sweep") {
+            opt->sweep = true;
+        } else if (arg == "--no-neighbours") {
+            opt->neighbours = false;
+        } else if (arg == "--soak") {
+            opt->soak = number();
+        } else if (arg == "--park") {
+            opt->park_ms = atof(value());
+        } else if (arg == "--window") {
+            opt->window = number();
+        } else if (arg == "--huge") {
+            opt->huge = true;
+        } else if (arg == "--results") {
+            opt->results = static_cast<int>(number());
+        } else if (arg == "--piece") {
+            opt->piece = number();
+        } else if (arg == "--depth") {
+            opt->depth = number();
+        } else if (arg == "--blocks") {
+            opt->blocks = number();
+        } else if (arg == "--pulls") {
+            opt->pulls = number();
+        } else if (arg == "--warps") {
+            opt->warps = number();
+        } else {
+            fprintf(stderr, "wic-bench: unknown option %s\n", argv[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+void measure_all(const options &opt, bench_pool &pool, std::vector<result> *results)
+{
+    printf("%-15s %7s %8s %9s %9s %8s %8s  plan\n", "strategy", "KiB", "GB/s", "p50 us", "p99 us",
+           "leave ms", "wrong");
+    for (size_t size : opt.sizes) {
+        const size_t chunk = size * 1024;
+        if (opt.sweep) {
+            sweep(opt, pool, chunk, results);
+            continue;
+        }
+        const wic_chunk_plan plan = plan_for(opt, chunk);
+        pool.lay_out(chunk, plan.in_piece);
+        for (const std::string &name : split(opt.strategies)) {
+            result r;
+            if (!measure_best(opt, name, pool, plan, &r)) {
+                bench_fail("the plan does not fit on this GPU", __LINE__);
+            }
+            print(r);
+            results->push_back(r);
+        }
+    }
+}
+
+void measure_beside(const options &opt, bench_pool &pool, std::vector<neighbour_result> *beside)
+{
+    printf("%-15s %7s %8s %8s\n", "waiting", "warps", "FMA", "memory");
+    pool.lay_out(16384, 16384);
+    for (const std::string &name : split(opt.strategies)) {
+        for (int kind = WAIT_PARKED; kind <= WAIT_POLL_NANOSLEEP; kind++) {
+            if (name != waiting_names[kind]) {
+                continue;
+            }
+            for (uint32_t warps : {10u, 20u}) {
+                const neighbours slow =
+                    measure_neighbours(static_cast<wait_kind>(kind), pool, warps);
+                printf("%-15s %7u %8.3f %8.3f\n", name.c_str(), warps, slow.fma, slow.memory);
+                fflush(stdout);
+                beside->push_back({name, warps, slow});
+            }
+        }
+    }
+}
+} // namespace
+
+int main(int argc, char **argv)
+{
+    options opt;
+    if (!parse(argc, argv, &opt)) {
+        return 2;
+    }
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
+    if (opt.soak) {
+        return soak(opt.soak) ? 0 : 1;
+    }
+    bench_pool pool(opt.window << 20, opt.huge);
+    if (opt.park_ms > 0) {
+        pool.lay_out(16384, 16384);
+        park_for(opt.park_ms, pool, plan_for(opt, pool.chunk));
+        return 0;
+    }
+    std::vector<result> results;
+    std::vector<neighbour_result> beside;
+    measure_all(opt, pool, &results);
+    if (opt.neighbours && !opt.sweep) {
+        measure_beside(opt, pool, &beside);
+    }
+    if (opt.json) {
+        write_json(opt.json, results, beside);
+    }
+    uint64_t wrong = 0;
+    for (const result &r : results) {
+        wrong += r.wrong;
+    }
+    return wrong ? 1 : 0;
+}

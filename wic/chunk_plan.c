@@ -1,0 +1,148 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Choosing a chunk plan. The table says what measured best (wic-bench --sweep) on a GPU model for
+ * tiles up to a size; the first row that fits wins. The last rows stand for every GPU of their
+ * kind: cautious in shared memory, so that they fit on all of them. Then the row is cut to the tile
+ * (a piece is never longer than it) and to the device. */
+#include "wic/chunk_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KIB      1024u
+#define UNIT_MAX 4096u
+
+struct row {
+    const char *model; /* part of the device's name; "" = any */
+    int32_t compute;   /* this or later */
+    size_t tile_bytes; /* up to this, 0 = any */
+    uint32_t piece, depth, blocks_per_sm, warps;
+    enum wic_results results;
+    uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
+};
+
+/* H200, PCIe 5 x16, NDVI of 16-bit bands: 49.5 GB/s from 16 KiB tiles up. 8 KiB pieces: 48.3;
+ * without a bound on what crosses the link: 37 to 44; results by bulk copy: same throughput, 0.8 us
+ * later; 8 warps instead of 16: 0.9 us later; more blocks or stages: no gain. */
+/* clang-format off */
+static const struct row rows[] = {
+    {"H200", 90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     75,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+};
+/* clang-format on */
+
+static const struct row *find_row(const struct wic_gpu *gpu, size_t tile_bytes)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct row *row = &rows[i];
+        if (strstr(gpu->name, row->model) != NULL && gpu->compute >= row->compute &&
+            (row->tile_bytes == 0 || tile_bytes <= row->tile_bytes)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* The smallest number of units that is a multiple of 16 bytes on both sides. */
+static size_t granule_of(const struct wic_tile_shape *shape)
+{
+    size_t granule = 1;
+    while (granule * shape->in_unit % 16 != 0 || granule * shape->out_unit % 16 != 0) {
+        granule *= 2; /* 16 at most */
+    }
+    return granule;
+}
+
+static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_units)
+{
+    plan->in_piece = (uint32_t)(units * plan->in_unit);
+    plan->out_piece = (uint32_t)(units * plan->out_unit);
+    plan->pieces = (uint32_t)((tile_units + units - 1) / units);
+}
+
+/* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
+ * multiprocessor, depth 1, shorter pieces. */
+static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
+               size_t granule, size_t tile_units)
+{
+    uint32_t per_processor = row->blocks_per_sm;
+    for (;;) {
+        uint32_t shared = wic_chunk_plan_shared_bytes(plan);
+        size_t units = plan->in_piece / plan->in_unit;
+        if (shared <= gpu->shared_block_bytes &&
+            (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes) {
+            plan->blocks = per_processor * gpu->multiprocessors;
+            plan->pulls = (row->link_bytes + plan->in_piece - 1) / plan->in_piece;
+            plan->pulls = plan->pulls < plan->blocks ? plan->pulls : plan->blocks;
+            return 0;
+        }
+        if (plan->depth > 2) {
+            plan->depth--;
+        } else if (per_processor > 1) {
+            per_processor--;
+        } else if (plan->depth > 1) {
+            plan->depth--;
+        } else if (units > granule) {
+            set_piece(plan, (units / 2 + granule - 1) / granule * granule, tile_units);
+        } else {
+            return -E2BIG;
+        }
+    }
+}
+
+int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                          struct wic_chunk_plan *out_plan)
+{
+    if (gpu == NULL || shape == NULL || out_plan == NULL || shape->slot_bytes == 0 ||
+        shape->slot_bytes > INT32_MAX || shape->in_unit - 1u >= UNIT_MAX ||
+        shape->out_unit - 1u >= UNIT_MAX) {
+        return -EINVAL;
+    }
+    const struct row *row = find_row(gpu, shape->slot_bytes);
+    if (row == NULL) {
+        return -ENODEV;
+    }
+    size_t granule = granule_of(shape);
+    size_t tile_units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
+    size_t longest = (tile_units + granule - 1) / granule * granule;
+    size_t units = row->piece / shape->in_unit / granule * granule;
+    if (units == 0) {
+        units = granule;
+    }
+    struct wic_chunk_plan plan = {
+        .transport = gpu->compute >= 90 ? WIC_PULL_BULK : WIC_PULL_LOADS,
+        .in_unit = shape->in_unit,
+        .out_unit = shape->out_unit,
+        .results = row->results,
+        .depth = row->depth,
+        .warps = row->warps,
+    };
+    set_piece(&plan, units < longest ? units : longest, tile_units);
+    int rc = fit(&plan, gpu, row, granule, tile_units);
+    if (rc == 0) {
+        *out_plan = plan;
+    }
+    return rc;
+}
+
+uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan)
+{
+    return WIC_STAGES_OFFSET +
+           plan->depth * (plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0));
+}
+
+const char *wic_transport_name(enum wic_transport transport)
+{
+    return transport == WIC_PULL_BULK ? "bulk copy" : "loads";
+}
+
+int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes)
+{
+    return snprintf(text, bytes,
+                    "pull by %s, pieces of %u bytes, %u deep, %u blocks of %u + %u warps",
+                    wic_transport_name(plan->transport), plan->in_piece, plan->depth, plan->blocks,
+                    plan->warps, WIC_SERVICE_WARPS);
+}

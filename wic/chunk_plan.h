@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIC_CHUNK_PLAN_H
+#define WIC_CHUNK_PLAN_H
+/* The chunk plan: in what pieces, how many at a time and by which road tiles reach the warps that
+ * work on them. Chosen by a table that was measured once for each GPU model (chunk_plan.c), the
+ * nearest one standing in for a model that was not. Pure arithmetic. Thread: any. */
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WIC_PLAN_DEPTH_MAX 5u   /* three gates a stage, 15 named barriers a block */
+#define WIC_STAGES_OFFSET  512u /* of a block's shared memory: gates and what the stages hold */
+#define WIC_SERVICE_WARPS  3u /* of a block: Activator, Publisher, Monitor (idle in all but one) */
+
+enum wic_transport {
+    WIC_PULL_BULK,  /* bulk asynchronous copies from pinned memory; sm_90 and later */
+    WIC_PULL_LOADS, /* loads by the service warp */
+};
+
+enum wic_results {
+    WIC_PUSH_BULK,   /* left in shared memory, taken to pinned memory by bulk copies (before sm_90:
+                        stores by one warp) */
+    WIC_PUSH_STORES, /* stored to pinned memory by the working warps: coalesced, 16 bytes a thread,
+                        each byte once, or it is slow */
+};
+
+/* The GPU, as the plan needs to know it. */
+struct wic_gpu {
+    char name[64];
+    int32_t compute; /* 90 for 9.0 */
+    uint32_t multiprocessors;
+    uint32_t shared_bytes;       /* of a multiprocessor */
+    uint32_t shared_block_bytes; /* of a block, at most */
+};
+
+/* What flows: a unit is what one step of the work takes and makes, a pixel with all its bands. */
+struct wic_tile_shape {
+    size_t slot_bytes;          /* of a full tile's input */
+    uint32_t in_unit, out_unit; /* bytes */
+};
+
+struct wic_chunk_plan {
+    enum wic_transport transport;
+    enum wic_results results;
+    uint32_t in_unit, out_unit;
+    uint32_t in_piece, out_piece; /* bytes of a full piece, multiples of 16 */
+    uint32_t pieces;              /* of a full tile */
+    uint32_t depth;               /* pieces that a block has under way */
+    uint32_t blocks;
+    uint32_t pulls; /* pieces that cross the link at a time, of all blocks; 1 .. blocks */
+    uint32_t warps; /* of a block that work, beside WIC_SERVICE_WARPS */
+};
+
+/* For work whose units stand alone (no halo). -EINVAL: the shape is empty or over 2 GiB, a unit is
+ * not 1 to 4096 bytes; -ENODEV: the GPU is older than sm_75; -E2BIG: not even the smallest piece
+ * fits into its shared memory. */
+int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                          struct wic_chunk_plan *out_plan);
+
+/* Shared memory that a block of this plan takes. */
+uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan);
+
+/* "pull by bulk copy, pieces of 16 KiB, 2 deep, 264 blocks of 8 + 3 warps": for people. */
+int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes);
+const char *wic_transport_name(enum wic_transport transport);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_GATE_CUH
+#define WIC_GATE_CUH
+// A gate: where warps of a block are parked by the hardware until others of the block let them
+// through. It is a named barrier on every architecture: who opens it calls bar.arrive, who waits is
+// in bar.sync and issues no instruction there. (An mbarrier, where there is one, was the other
+// choice: its try_wait returns every 4 us on an H200 whatever suspend-time hint it is given, which
+// makes 2,000 instructions a millisecond in each parked warp.) With sm_90 the arrival of a piece's
+// bytes is an mbarrier, for only that can be; a block's Activator waits for it and opens the gate.
+// With it what else differs between architectures: how a piece gets into shared memory and out.
+// Below, the loads and stores that cross between warps, blocks and the host.
+// All functions are called by whole warps.
+#include <cstdint>
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define WIC_MBARRIER 1
+#else
+#define WIC_MBARRIER 0
+#endif
+
+#define WIC_SUSPEND_NS 20000u      // hint of how long a wait for bytes is suspended at a time
+#define WIC_STUCK_NS   5000000000u // bytes that did not come for so long never will
+
+struct wic_gate {
+    uint32_t id;
+    uint32_t threads;  // of all who arrive or wait
+    uint64_t *barrier; // in shared memory; for WIC_RACECHECK only
+};
+
+__device__ __forceinline__ uint32_t wic_lane()
+{
+    return threadIdx.x % 32;
+}
+
+__device__ __forceinline__ uint32_t wic_shared_address(const void *p)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+__device__ __forceinline__ uint64_t wic_now()
+{
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+// --- words that others write ---
+
+__device__ __forceinline__ uint64_t wic_load_system(const uint64_t *p)
+{
+    uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
+{
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void wic_store_device(uint64_t *p, uint64_t value)
+{
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+__device__ __forceinline__ void wic_store_system(uint64_t *p, uint64_t value)
+{
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+// Relaxed: for a word that hands nothing over.
+__device__ __forceinline__ void wic_post_device(uint64_t *p, uint64_t value)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+// The old value. Everything before it, here and in the blocks that added before, is seen after it.
+__device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
+{
+    uint32_t old;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(p), "r"(value)
+                 : "memory");
+    return old;
+}
+
+// --- gates ---
+
+// compute-sanitizer's racecheck does not follow bar.arrive. For a look at who waits for whom with
+// it
+// (-DWIC_RACECHECK, sm_90), the same gates can be made of mbarriers at which every lane arrives.
+
+// By one thread, before the block begins.
+__device__ __forceinline__ void wic_gate_init(const wic_gate &gate, uint32_t arriving_warps)
+{
+#ifdef WIC_RACECHECK
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(wic_shared_address(gate.barrier)),
+                 "r"(32 * arriving_warps)
+                 : "memory");
+#endif
+}
+
+// One arrival, of this warp: what its lanes wrote before is seen by those who pass the gate.
+__device__ __forceinline__ void wic_gate_arrive(const wic_gate &gate)
+{
+#ifdef WIC_RACECHECK
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(
+                     wic_shared_address(gate.barrier))
+                 : "memory");
+#else
+    __threadfence_block();
+    asm volatile("bar.arrive %0, %1;" ::"r"(gate.id), "r"(gate.threads) : "memory");
+#endif
+}
+
+#if WIC_MBARRIER
+__device__ __forceinline__ bool wic_barrier_try(uint64_t *barrier, uint32_t round)
+{
+    uint32_t open;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(open)
+                 : "r"(wic_shared_address(barrier)), "r"(round & 1), "r"(WIC_SUSPEND_NS)
+                 : "memory");
+    return open != 0;
+}
+#endif
+
+// Parks until all arrivals of the round-th round (0, 1, ..) are in, this one included; the gate is
+// then closed for the next round.
+__device__ __forceinline__ void wic_gate_park(const wic_gate &gate, uint32_t round)
+{
+#ifdef WIC_RACECHECK
+    while (!wic_barrier_try(gate.barrier, round)) {
+    }
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(gate.id), "r"(gate.threads) : "memory");
+#endif
+}
+
+// --- pieces ---
+
+__device__ __forceinline__ void wic_bytes_init(uint64_t *barrier)
+{
+#if WIC_MBARRIER
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(wic_shared_address(barrier))
+                 : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Starts the transfer of a piece to shared memory. bytes: a multiple of 16.
+__device__ __forceinline__ void wic_pull(uint64_t *barrier, void *shared, const void *pinned,
+                                         uint32_t bytes)
+{
+#if WIC_MBARRIER
+    __syncwarp();
+    if (wic_lane() == 0) {
+        const uint32_t word = wic_shared_address(barrier);
+        asm volatile(
+            "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(word),
+            "r"(bytes)
+            : "memory");
+        if (bytes > 0) {
+            // The board's word was acquired by ordinary loads, the stage's last readers by a
+            // barrier; the copy is made in the async proxy.
+            asm volatile("fence.proxy.async;" ::: "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                         "[%0], [%1], %2, [%3];" ::"r"(wic_shared_address(shared)),
+                         "l"(pinned), "r"(bytes), "r"(word)
+                         : "memory");
+        }
+    }
+#else
+    const uint4 *from = static_cast<const uint4 *>(pinned);
+    uint4 *to = static_cast<uint4 *>(shared);
+    for (uint32_t i = wic_lane(); i < bytes / 16; i += 32) {
+        to[i] = __ldcv(from + i);
+    }
+#endif
+}
+
+// Parks until the bytes of the round-th pull (0, 1, ..) with this barrier are there. That takes
+// microseconds, also after an abort; if it takes 5 s, the device is broken: trap, for then the host
+// sees a failed kernel and not one that never ends.
+__device__ __forceinline__ void wic_pulled(uint64_t *barrier, uint32_t round)
+{
+#if WIC_MBARRIER
+    uint64_t since = 0;
+    while (!wic_barrier_try(barrier, round)) {
+        since = since ? since : wic_now();
+        if (wic_now() - since > WIC_STUCK_NS) {
+            __trap();
+        }
+    }
+#endif
+}
+
+// Before the arrival that hands results in shared memory to the warp that stores them.
+__device__ __forceinline__ void wic_results_written()
+{
+#if WIC_MBARRIER
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Stores a piece of results to pinned memory. wic_push_read: its shared memory is free again.
+// wic_push_done: a release by lane 0 from here on covers the results.
+__device__ __forceinline__ void wic_push(void *pinned, const void *shared, uint32_t bytes)
+{
+#if WIC_MBARRIER
+    if (wic_lane() == 0 && bytes > 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(pinned),
+                     "r"(wic_shared_address(shared)), "r"(bytes)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+#else
+    const uint4 *from = static_cast<const uint4 *>(shared);
+    uint4 *to = static_cast<uint4 *>(pinned);
+    for (uint32_t i = wic_lane(); i < bytes / 16; i += 32) {
+        to[i] = from[i];
+    }
+#endif
+}
+
+__device__ __forceinline__ void wic_push_read()
+{
+#if WIC_MBARRIER
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void wic_push_done()
+{
+#if WIC_MBARRIER
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    asm volatile("fence.proxy.async;" ::: "memory");
+#else
+    __threadfence_system();
+    __syncwarp();
+#endif
+}
+#endif

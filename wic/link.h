@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIC_LINK_H
+#define WIC_LINK_H
+/* A link: what the host and one resident kernel share. Below the channels (wic_device.h couples
+ * those to it); used directly where one thread owns all the slots, as the benchmark does.
+ *
+ *   host                                     |  device
+ *   door[t % ring] = t + 1 | units  --PCIe-->|  Monitor (one warp) -> board[t % ring], device
+ * memory input slots, pinned             ========>|  Activator of each block: piece -> shared
+ * memory output slots, pinned            <========|  Publisher of each block: results done[t %
+ * ring] = t + 1          <--------|  by the block that finished the tile's last piece control: end,
+ * abort, beat       --PCIe-->|  Monitor
+ *
+ * Tile t lies in input slot t % in_slots and leaves in output slot t % out_slots. It is cut into
+ * pieces of plan.in_piece bytes; piece p of tile t belongs to block (t * pieces + p) % blocks, so
+ * neighbouring blocks pull neighbouring pieces, and no block has to ask another one. What a block
+ * needs at one time must lie together: put all bands of a piece side by side in the slot.
+ *
+ * The flag travels in the word that carries the size, so the first load that sees a tile has all
+ * there is to know of it. Host atomics over PCIe do not exist on most machines: the host's words
+ * are written by one side only.
+ *
+ * Everything is allocated and loaded in create; between start and stop nothing here calls a
+ * function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
+ * cudaFree, stream creation, default-stream work or first launch of a lazily loaded kernel in
+ * between. All functions return 0 or a negative errno. Thread: one at a time, unless said
+ * otherwise. */
+#include "wic/chunk_plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WIC_LINK_RING_MAX 4096u                /* tiles under way, at most */
+#define WIC_LINK_OPEN     (UINT64_C(1) << 62)  /* control.end: no end is known yet */
+#define WIC_LINK_ABORT    (UINT64_C(1) << 63)  /* control.end: leave now */
+#define WIC_LINK_BEAT_NS  UINT64_C(5000000000) /* without a beat for so long, the kernel leaves */
+
+/* Pinned, written by the host, read by the Monitor alone. */
+struct wic_link_control {
+    uint64_t end;  /* tiles there will be, once known */
+    uint64_t beat; /* changes while the host is alive */
+};
+
+/* Device memory, written by the Monitor; the counters by everybody on leaving. */
+struct wic_link_state {
+    uint64_t end, beat;  /* copies of the host's */
+    uint64_t starved_ns; /* how long the blocks had nothing to pull, summed over them */
+    uint64_t pulled_bytes;
+    uint32_t started; /* blocks */
+};
+
+/* What the kernel gets, by value. All pointers as the device sees them. */
+struct wic_view {
+    const unsigned char *in;
+    unsigned char *out;
+    uint64_t in_stride, out_stride;
+    uint64_t in_first, out_first; /* added to a tile's number to find its slots */
+    uint32_t in_slots, out_slots;
+    uint32_t ring_mask;
+    struct wic_chunk_plan plan;
+    const uint64_t *door;
+    const struct wic_link_control *control;
+    uint64_t *done, *started;
+    struct wic_link_state *state;
+    uint64_t *board;
+    uint64_t *passed;  /* pieces that each block has pulled or skipped */
+    uint32_t *arrived; /* pieces of the tile that are out, by ring entry */
+    uint64_t beat_ns;
+};
+
+struct wic_link_options {
+    const void *in; /* pinned memory, borrowed: in_slots slots, in_stride apart */
+    void *out;
+    size_t in_stride, out_stride; /* multiples of 16 that hold a slot rounded up to 16 bytes */
+    uint64_t in_first, out_first;
+    uint32_t in_slots, out_slots;
+    struct wic_chunk_plan plan;
+    /* __global__ void kernel(struct wic_view view, A argument); argument may be NULL if the kernel
+     * takes only a view, is borrowed until start has returned. */
+    const void *kernel, *argument;
+    uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
+};
+
+struct wic_link;
+
+/* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
+ * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be on the device at once (they
+ * wait for each other, so they must). */
+int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
+/* Of a link that is not running. NULL is fine. */
+void wic_link_destroy(struct wic_link *link);
+
+/* Launches the kernel and waits until every block of it is there. -EBUSY: they were not within 2 s,
+ * for somebody else fills the device; the kernel is gone again. */
+int wic_link_start(struct wic_link *link);
+/* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT;
+ * -EIO: the kernel failed, the device is lost to this process. */
+int wic_link_join(struct wic_link *link, int64_t timeout_ns);
+/* Is the kernel still there? 1, 0 or -EIO. */
+int wic_link_running(struct wic_link *link);
+
+/* Tile t's input, `bytes` long (whole units), is in its slot, and its output slot is free. In any
+ * order of t, but less than ring entries ahead of the oldest tile that is not done. Thread: any. */
+void wic_link_post(struct wic_link *link, uint64_t tile, uint32_t bytes);
+/* Is tile t's output there? Costs one load. Thread: any. */
+bool wic_link_done(const struct wic_link *link, uint64_t tile);
+/* Call it more often than every beat_ns while the link runs. Thread: any one. */
+void wic_link_beat(struct wic_link *link);
+/* There will be `tiles` tiles in all. The kernel leaves when they are done. Thread: any. */
+void wic_link_close(struct wic_link *link, uint64_t tiles);
+/* The kernel leaves as soon as it can. Thread: any. */
+void wic_link_abort(struct wic_link *link);
+
+/* What the plan needs to know of a device. -ENODEV, -EIO. Thread: any. */
+int wic_gpu_read(int device, struct wic_gpu *out_gpu);
+
+/* After wic_link_join: the state as the kernel left it. */
+int wic_link_report(struct wic_link *link, struct wic_link_state *out_state);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
