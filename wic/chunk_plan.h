@@ -64,7 +64,8 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
 /* Shared memory that a block of this plan takes. */
 uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan);
 
-/* "pull by bulk copy, pieces of 16 KiB, 2 deep, 264 blocks of 8 + 3 warps": for people. */
+/* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 16 under way, 132 blocks of 16 + 3 warps": for
+ * people. */
 int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes);
 const char *wic_transport_name(enum wic_transport transport);
 

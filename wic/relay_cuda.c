@@ -286,6 +286,8 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     device->out = options->out;
     device->in_unit = options->in_unit;
     device->out_unit = options->out_unit;
+    device->in_first = atomic_load(&options->in->side[WIC_CONSUMER].next);
+    device->out_first = atomic_load(&options->out->side[WIC_PRODUCER].next);
     device->window =
         options->in->slots < options->out->slots ? options->in->slots : options->out->slots;
     device->taken = calloc(device->window, sizeof(*device->taken));
