@@ -109,7 +109,7 @@ int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t c
     if (error != cudaSuccess) {
         (void)cudaGetLastError(); // it is reported here and must not show up elsewhere
         pb_chain_cuda_destroy(gpu);
-        return pb_cuda_errno(error);
+        return wic_cuda_errno(error);
     }
     *out_gpu = gpu;
     return 0;

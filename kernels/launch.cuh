@@ -2,27 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef PB_LAUNCH_CUH
 #define PB_LAUNCH_CUH
-// What every launcher shares: CUDA's errors as the three that a caller can act on, and how many
-// blocks keep the current device busy.
-#include <cerrno>
+// What every launcher shares: how many blocks keep the current device busy.
+#include "wic/cuda_errno.h"
 #include <cuda_runtime.h>
-
-inline int pb_cuda_errno(cudaError_t error)
-{
-    switch (error) {
-    case cudaSuccess:
-        return 0;
-    case cudaErrorMemoryAllocation:
-        return -ENOMEM;
-    case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorInvalidDevice:
-    case cudaErrorDevicesUnavailable:
-        return -ENODEV;
-    default:
-        return -EIO;
-    }
-}
 
 // Blocks of a grid-stride kernel: one for each `per_block` of `items`, but no more than the device
 // holds about twice over. 0 when the device does not answer.

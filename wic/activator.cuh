@@ -49,9 +49,11 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                            : lane == 1 ? &view.state->end
                            : lane == 2 ? turnstile.ahead(view)
                                        : &view.state->beat;
+    // Who writes the board: the Monitor, or a copy engine that is no part of the GPU's scope.
+    const bool engine = wic_by_engine(view);
     uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
     for (uint32_t idle = 0;; idle++) {
-        const uint64_t value = wic_load_device(word);
+        const uint64_t value = engine ? wic_load_system(word) : wic_load_device(word);
         if (idle % 1024 != 0 && !__any_sync(~0u, value != last)) {
             wic_nap(idle);
             continue;
@@ -97,6 +99,7 @@ __device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic
     if (wic_lane() == 0) {
         volatile wic_stage *stage = block.stage(turn.stage);
         stage->tile = content.tile;
+        stage->in = content.in;
         stage->out = content.out;
         stage->piece = content.piece;
         stage->pieces = content.pieces;
@@ -109,21 +112,18 @@ __device__ inline void wic_activate(const wic_block &block)
 {
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
-    const uint32_t piece_units = plan.in_piece / plan.in_unit;
-    const uint32_t tile_units = piece_units * plan.pieces;
+    const uint32_t tile_units = plan.piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
     wic_cursor at = {blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
     wic_turnstile turnstile;
     wic_turn turn;
     bool empty = true; // the stage in turn
     for (;; at.next(plan.pieces), turnstile.pass(view)) {
-        const unsigned char *in = view.in +
-                                  (view.in_first + at.tile) % view.in_slots * view.in_stride +
-                                  static_cast<uint64_t>(at.piece) * plan.in_piece;
-        unsigned char *out = view.out +
-                             (view.out_first + at.tile) % view.out_slots * view.out_stride +
-                             static_cast<uint64_t>(at.piece) * plan.out_piece;
-        const uint32_t before = at.piece * piece_units;
+        const unsigned char *in =
+            view.in + (view.in_first + at.tile) % view.in_slots * view.in_stride;
+        unsigned char *out =
+            view.out + (view.out_first + at.tile) % view.out_slots * view.out_stride;
+        const uint32_t before = at.piece * plan.piece_units;
         if (!empty) {
             wic_gate_park(block.empty(turn.stage), turn.round - 1);
             empty = true;
@@ -136,20 +136,25 @@ __device__ inline void wic_activate(const wic_block &block)
         if (before >= units && at.piece > 0) {
             continue; // a short tile has fewer pieces; an empty one has one
         }
-        const uint32_t mine = min(units - before, piece_units);
-        const uint32_t load = (mine * plan.in_unit + 15) / 16 * 16;
-        const uint32_t pieces = units + piece_units > tile_units
+        const uint32_t mine = min(units - before, plan.piece_units);
+        const uint32_t pieces = units + plan.piece_units > tile_units
                                     ? plan.pieces
-                                    : max(1u, (units + piece_units - 1) / piece_units);
-        wic_fill_stage(block, turn, {at.tile, out, at.piece, pieces, mine});
-        wic_pull(block.bytes(turn.stage), block.in(turn.stage), in, load);
+                                    : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
+        wic_fill_stage(block, turn, {at.tile, in, out, at.piece, pieces, mine});
+        const wic_parcel piece = {block.in(turn.stage),
+                                  in + static_cast<uint64_t>(at.piece) * plan.in_piece,
+                                  (mine * plan.in_unit + 15) / 16 * 16};
+        const wic_parcel user = {block.user(turn.stage),
+                                 view.user + (at.tile & view.ring_mask) * plan.user_bytes,
+                                 plan.user_bytes};
+        wic_pull(block.bytes(turn.stage), piece, user);
         wic_pulled(block.bytes(turn.stage), turn.round);
         wic_gate_arrive(block.full(turn.stage));
-        pulled += load;
+        pulled += piece.bytes;
         turn.next(plan.depth);
         empty = turn.round == 0;
     }
-    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, 0, 0, 0});
+    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
     wic_gate_arrive(block.full(turn.stage));
     if (wic_lane() == 0) {
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);

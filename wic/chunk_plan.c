@@ -8,11 +8,12 @@
 #include "wic/chunk_plan.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define KIB      1024u
-#define UNIT_MAX 4096u
+#define UNIT_MAX (256 * KIB)
 
 struct row {
     const char *model; /* part of the device's name; "" = any */
@@ -58,47 +59,85 @@ static size_t granule_of(const struct wic_tile_shape *shape)
 
 static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_units)
 {
+    plan->piece_units = (uint32_t)units;
     plan->in_piece = (uint32_t)(units * plan->in_unit);
     plan->out_piece = (uint32_t)(units * plan->out_unit);
     plan->pieces = (uint32_t)((tile_units + units - 1) / units);
 }
 
+static bool fits(const struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+                 uint32_t per_processor)
+{
+    uint32_t shared = wic_chunk_plan_shared_bytes(plan);
+    return shared <= gpu->shared_block_bytes &&
+           (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes;
+}
+
+static void set_blocks(struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+                       uint32_t per_processor, uint32_t pulls)
+{
+    plan->blocks = per_processor * gpu->multiprocessors;
+    plan->pulls = pulls < plan->blocks ? pulls : plan->blocks;
+}
+
 /* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
- * multiprocessor, depth 1, shorter pieces. */
+ * multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
 static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
                size_t granule, size_t tile_units)
 {
     uint32_t per_processor = row->blocks_per_sm;
-    for (;;) {
-        uint32_t shared = wic_chunk_plan_shared_bytes(plan);
-        size_t units = plan->in_piece / plan->in_unit;
-        if (shared <= gpu->shared_block_bytes &&
-            (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes) {
-            plan->blocks = per_processor * gpu->multiprocessors;
-            plan->pulls = (row->link_bytes + plan->in_piece - 1) / plan->in_piece;
-            plan->pulls = plan->pulls < plan->blocks ? plan->pulls : plan->blocks;
-            return 0;
-        }
+    while (!fits(plan, gpu, per_processor)) {
+        size_t units = plan->piece_units;
+        bool short_already = plan->in_piece <= row->piece / 8;
         if (plan->depth > 2) {
             plan->depth--;
         } else if (per_processor > 1) {
             per_processor--;
+        } else if (units > granule && (!short_already || plan->depth == 1)) {
+            set_piece(plan, (units / 2 + granule - 1) / granule * granule, tile_units);
         } else if (plan->depth > 1) {
             plan->depth--;
-        } else if (units > granule) {
-            set_piece(plan, (units / 2 + granule - 1) / granule * granule, tile_units);
         } else {
             return -E2BIG;
         }
     }
+    set_blocks(plan, gpu, per_processor, (row->link_bytes + plan->in_piece - 1) / plan->in_piece);
+    return 0;
+}
+
+static const struct wic_work no_work = {0, 0, 0};
+
+static bool is_sound(const struct wic_gpu *gpu, const struct wic_work *work,
+                     const struct wic_chunk_plan *out_plan)
+{
+    return gpu != NULL && out_plan != NULL && work->warps <= 32 - WIC_SERVICE_WARPS &&
+           work->user_bytes <= WIC_PLAN_USER_MAX && work->user_bytes % 16 == 0;
+}
+
+static void set_work(struct wic_chunk_plan *plan, const struct row *row,
+                     const struct wic_work *work)
+{
+    plan->results = row->results;
+    plan->depth = row->depth;
+    plan->warps = work->warps ? work->warps : row->warps;
+    plan->work_bytes = (work->shared_bytes + 127) / 128 * 128;
+    plan->user_bytes = work->user_bytes;
+}
+
+static enum wic_transport pull_of(const struct wic_gpu *gpu)
+{
+    return gpu->compute >= 90   ? WIC_PULL_BULK
+           : gpu->compute >= 80 ? WIC_PULL_ASYNC
+                                : WIC_PULL_LOADS;
 }
 
 int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
-                          struct wic_chunk_plan *out_plan)
+                          const struct wic_work *work, struct wic_chunk_plan *out_plan)
 {
-    if (gpu == NULL || shape == NULL || out_plan == NULL || shape->slot_bytes == 0 ||
+    work = work ? work : &no_work;
+    if (!is_sound(gpu, work, out_plan) || shape == NULL || shape->slot_bytes == 0 ||
         shape->slot_bytes > INT32_MAX || shape->in_unit - 1u >= UNIT_MAX ||
-        shape->out_unit - 1u >= UNIT_MAX) {
+        shape->out_unit > UNIT_MAX) {
         return -EINVAL;
     }
     const struct row *row = find_row(gpu, shape->slot_bytes);
@@ -113,13 +152,11 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
         units = granule;
     }
     struct wic_chunk_plan plan = {
-        .transport = gpu->compute >= 90 ? WIC_PULL_BULK : WIC_PULL_LOADS,
-        .in_unit = shape->in_unit,
-        .out_unit = shape->out_unit,
-        .results = row->results,
-        .depth = row->depth,
-        .warps = row->warps,
-    };
+        .transport = pull_of(gpu), .in_unit = shape->in_unit, .out_unit = shape->out_unit};
+    set_work(&plan, row, work);
+    if (shape->out_unit == 0) {
+        plan.results = WIC_PUSH_STORES;
+    }
     set_piece(&plan, units < longest ? units : longest, tile_units);
     int rc = fit(&plan, gpu, row, granule, tile_units);
     if (rc == 0) {
@@ -128,21 +165,52 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
     return rc;
 }
 
+int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                         const struct wic_work *work, struct wic_chunk_plan *out_plan)
+{
+    work = work ? work : &no_work;
+    if (!is_sound(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
+        return -EINVAL;
+    }
+    const struct row *row = find_row(gpu, 0);
+    if (row == NULL) {
+        return -ENODEV;
+    }
+    struct wic_chunk_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
+    set_work(&plan, row, work);
+    plan.results = WIC_PUSH_STORES;
+    if (!fits(&plan, gpu, 1)) {
+        return -E2BIG;
+    }
+    set_blocks(&plan, gpu, 1, UINT32_MAX);
+    *out_plan = plan;
+    return 0;
+}
+
 uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan)
 {
-    return WIC_STAGES_OFFSET +
-           plan->depth * (plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0));
+    uint32_t piece = plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0);
+    return WIC_STAGES_OFFSET + plan->depth * piece + plan->work_bytes;
 }
 
 const char *wic_transport_name(enum wic_transport transport)
 {
-    return transport == WIC_PULL_BULK ? "bulk copy" : "loads";
+    static const char *const names[] = {"pull by bulk copy",   "pull by cp.async",
+                                        "pull by loads",       "copy engine to device slots",
+                                        "managed, prefetched", "in place"};
+    return names[transport];
 }
 
 int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes)
 {
-    return snprintf(text, bytes,
-                    "pull by %s, pieces of %u bytes, %u deep, %u blocks of %u + %u warps",
-                    wic_transport_name(plan->transport), plan->in_piece, plan->depth, plan->blocks,
-                    plan->warps, WIC_SERVICE_WARPS);
+    char pieces[64];
+    if (plan->in_piece > 0) {
+        (void)snprintf(pieces, sizeof(pieces), "pieces of %u bytes, %u deep", plan->in_piece,
+                       plan->depth);
+    } else {
+        (void)snprintf(pieces, sizeof(pieces), "%u pieces a tile", plan->pieces);
+    }
+    return snprintf(text, bytes, "%s, %s, %u blocks of %u + %u warps",
+                    wic_transport_name(plan->transport), pieces, plan->blocks, plan->warps,
+                    WIC_SERVICE_WARPS);
 }

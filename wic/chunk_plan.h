@@ -12,13 +12,21 @@
 extern "C" {
 #endif
 
-#define WIC_PLAN_DEPTH_MAX 5u   /* three gates a stage, 15 named barriers a block */
-#define WIC_STAGES_OFFSET  512u /* of a block's shared memory: gates and what the stages hold */
+#define WIC_PLAN_DEPTH_MAX 5u    /* three gates a stage, 15 named barriers a block */
+#define WIC_PLAN_USER_MAX  128u  /* bytes of a tile that travel beside its payload */
+#define WIC_STAGES_OFFSET  1152u /* of a block's shared memory: gates and what the stages hold */
 #define WIC_SERVICE_WARPS  3u /* of a block: Activator, Publisher, Monitor (idle in all but one) */
 
+/* The road of a tile. The first three pull pieces from the host's slot into shared memory, the
+ * others leave the tile where the whole device can read it. */
 enum wic_transport {
     WIC_PULL_BULK,  /* bulk asynchronous copies from pinned memory; sm_90 and later */
+    WIC_PULL_ASYNC, /* cp.async by the service warp; sm_80 and later */
     WIC_PULL_LOADS, /* loads by the service warp */
+    WIC_COPY,       /* a copy engine brings the slot to device memory and posts to the board */
+    WIC_PREFETCH,   /* managed slots: prefetched to the device, posted to the board, and brought
+                       back */
+    WIC_IN_PLACE,   /* slots that both sides reach at full speed (integrated GPUs) */
 };
 
 enum wic_results {
@@ -37,35 +45,52 @@ struct wic_gpu {
     uint32_t shared_block_bytes; /* of a block, at most */
 };
 
-/* What flows: a unit is what one step of the work takes and makes, a pixel with all its bands. */
+/* What flows: a unit is what one step of the work takes and makes, a pixel with all its bands or a
+ * line of them. */
 struct wic_tile_shape {
-    size_t slot_bytes;          /* of a full tile's input */
-    uint32_t in_unit, out_unit; /* bytes */
+    size_t slot_bytes; /* of a full tile's input */
+    uint32_t in_unit;  /* bytes, 1 to 256 KiB */
+    uint32_t out_unit; /* bytes; 0: results of a piece do not lie together, the work finds their
+                          places itself */
+};
+
+/* What the work needs of a block, beside the pieces. */
+struct wic_work {
+    uint32_t warps;        /* 0: as many as the table says */
+    uint32_t shared_bytes; /* of its own */
+    uint32_t user_bytes;   /* of the tile's user bytes, up to WIC_PLAN_USER_MAX; multiple of 16 */
 };
 
 struct wic_chunk_plan {
     enum wic_transport transport;
     enum wic_results results;
-    uint32_t in_unit, out_unit;
-    uint32_t in_piece, out_piece; /* bytes of a full piece, multiples of 16 */
+    uint32_t in_unit, out_unit;   /* bytes; 0: not pulled, or not together */
+    uint32_t piece_units;         /* of a full piece */
+    uint32_t in_piece, out_piece; /* its bytes, multiples of 16 */
     uint32_t pieces;              /* of a full tile */
     uint32_t depth;               /* pieces that a block has under way */
     uint32_t blocks;
     uint32_t pulls; /* pieces that cross the link at a time, of all blocks; 1 .. blocks */
     uint32_t warps; /* of a block that work, beside WIC_SERVICE_WARPS */
+    uint32_t work_bytes, user_bytes;
 };
 
-/* For work whose units stand alone (no halo). -EINVAL: the shape is empty or over 2 GiB, a unit is
- * not 1 to 4096 bytes; -ENODEV: the GPU is older than sm_75; -E2BIG: not even the smallest piece
- * fits into its shared memory. */
+/* For work whose units stand alone (no halo): a plan that pulls. work may be NULL. -EINVAL: the
+ * shape is empty or over 2 GiB, or out of the bounds above; -ENODEV: the GPU is older than sm_75;
+ * -E2BIG: not even the smallest piece fits into its shared memory. */
 int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
-                          struct wic_chunk_plan *out_plan);
+                          const struct wic_work *work, struct wic_chunk_plan *out_plan);
+
+/* For work that sees whole tiles, in device memory or a managed slot, `units` in a full one: each
+ * unit is a piece. transport: one of those that do not pull. Errors as above. */
+int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                         const struct wic_work *work, struct wic_chunk_plan *out_plan);
 
 /* Shared memory that a block of this plan takes. */
 uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan);
 
-/* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 16 under way, 132 blocks of 16 + 3 warps": for
- * people. */
+/* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 132 blocks of 16 + 3 warps": for people.
+ * Returns what snprintf would. */
 int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes);
 const char *wic_transport_name(enum wic_transport transport);
 

@@ -18,6 +18,11 @@
 #else
 #define WIC_MBARRIER 0
 #endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
+#define WIC_CP_ASYNC 1
+#else
+#define WIC_CP_ASYNC 0
+#endif
 
 #define WIC_SUSPEND_NS 20000u      // hint of how long a wait for bytes is suspended at a time
 #define WIC_STUCK_NS   5000000000u // bytes that did not come for so long never will
@@ -157,34 +162,63 @@ __device__ __forceinline__ void wic_bytes_init(uint64_t *barrier)
 #endif
 }
 
-// Starts the transfer of a piece to shared memory. bytes: a multiple of 16.
-__device__ __forceinline__ void wic_pull(uint64_t *barrier, void *shared, const void *pinned,
-                                         uint32_t bytes)
+// Something to be pulled. bytes: a multiple of 16, 0 is nothing.
+struct wic_parcel {
+    void *shared;
+    const void *pinned;
+    uint32_t bytes;
+};
+
+#if WIC_MBARRIER
+__device__ __forceinline__ void wic_bulk_copy(uint32_t barrier, const wic_parcel &parcel)
+{
+    if (parcel.bytes > 0) {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], %2, [%3];" ::"r"(wic_shared_address(parcel.shared)),
+                     "l"(parcel.pinned), "r"(parcel.bytes), "r"(barrier)
+                     : "memory");
+    }
+}
+#else
+__device__ __forceinline__ void wic_warp_copy(const wic_parcel &parcel)
+{
+    const uint4 *from = static_cast<const uint4 *>(parcel.pinned);
+    uint4 *to = static_cast<uint4 *>(parcel.shared);
+    for (uint32_t i = wic_lane(); i < parcel.bytes / 16; i += 32) {
+#if WIC_CP_ASYNC
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(wic_shared_address(to + i)),
+                     "l"(from + i)
+                     : "memory");
+#else
+        to[i] = __ldcv(from + i);
+#endif
+    }
+}
+#endif
+
+// Starts the transfer of a piece to shared memory, and of what travels beside it.
+__device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_parcel &piece,
+                                         const wic_parcel &beside)
 {
 #if WIC_MBARRIER
     __syncwarp();
     if (wic_lane() == 0) {
-        const uint32_t word = wic_shared_address(barrier);
+        const uint32_t word = wic_shared_address(barrier), bytes = piece.bytes + beside.bytes;
         asm volatile(
             "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(word),
             "r"(bytes)
             : "memory");
         if (bytes > 0) {
             // The board's word was acquired by ordinary loads, the stage's last readers by a
-            // barrier; the copy is made in the async proxy.
+            // barrier; the copies are made in the async proxy.
             asm volatile("fence.proxy.async;" ::: "memory");
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                         "[%0], [%1], %2, [%3];" ::"r"(wic_shared_address(shared)),
-                         "l"(pinned), "r"(bytes), "r"(word)
-                         : "memory");
+            wic_bulk_copy(word, piece);
+            wic_bulk_copy(word, beside);
         }
     }
 #else
-    const uint4 *from = static_cast<const uint4 *>(pinned);
-    uint4 *to = static_cast<uint4 *>(shared);
-    for (uint32_t i = wic_lane(); i < bytes / 16; i += 32) {
-        to[i] = __ldcv(from + i);
-    }
+    wic_warp_copy(piece);
+    wic_warp_copy(beside);
 #endif
 }
 
@@ -201,6 +235,9 @@ __device__ __forceinline__ void wic_pulled(uint64_t *barrier, uint32_t round)
             __trap();
         }
     }
+#elif WIC_CP_ASYNC
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
 #endif
 }
 

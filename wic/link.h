@@ -5,27 +5,32 @@
 /* A link: what the host and one resident kernel share. Below the channels (wic_device.h couples
  * those to it); used directly where one thread owns all the slots, as the benchmark does.
  *
- *   host                                     |  device
- *   door[t % ring] = t + 1 | units  --PCIe-->|  Monitor (one warp) -> board[t % ring], device
- * memory input slots, pinned             ========>|  Activator of each block: piece -> shared
- * memory output slots, pinned            <========|  Publisher of each block: results done[t %
- * ring] = t + 1          <--------|  by the block that finished the tile's last piece control: end,
- * abort, beat       --PCIe-->|  Monitor
+ *   host                                       device
+ *   door[t] = t + 1 | units       ==PCIe==>    Monitor (one warp): board[t], in device memory
+ *   input slots, pinned           ==PCIe==>    Activator of each block: piece -> shared memory
+ *   output slots, pinned          <==PCIe==    working warps, or Publisher of each block
+ *   done[t] = t + 1               <==PCIe==    the block that finished the tile's last piece
+ *   control: end, abort, beat     ==PCIe==>    Monitor
  *
- * Tile t lies in input slot t % in_slots and leaves in output slot t % out_slots. It is cut into
- * pieces of plan.in_piece bytes; piece p of tile t belongs to block (t * pieces + p) % blocks, so
- * neighbouring blocks pull neighbouring pieces, and no block has to ask another one. What a block
- * needs at one time must lie together: put all bands of a piece side by side in the slot.
+ * Words are indexed by t modulo the ring. Tile t lies in input slot (in_first + t) % in_slots and
+ * leaves in output slot (out_first + t) % out_slots. It is cut into pieces of plan.piece_units;
+ * piece p of tile t belongs to block (t * pieces + p) % blocks, so neighbouring blocks pull
+ * neighbouring pieces, and no block has to ask another one. What is pulled must lie together: put
+ * all bands of a piece side by side in the slot.
  *
  * The flag travels in the word that carries the size, so the first load that sees a tile has all
  * there is to know of it. Host atomics over PCIe do not exist on most machines: the host's words
  * are written by one side only.
  *
- * Everything is allocated and loaded in create; between start and stop nothing here calls a
- * function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
+ * plan.transport says by which road a tile comes (wic/chunk_plan.h). Where a copy engine brings it
+ * (WIC_COPY, WIC_PREFETCH), no door is needed: the same stream posts the ticket to the board behind
+ * the bytes, and the Monitor only watches the control.
+ *
+ * Everything is allocated and loaded in create; between start and the end of join nothing here
+ * calls a function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
  * cudaFree, stream creation, default-stream work or first launch of a lazily loaded kernel in
  * between. All functions return 0 or a negative errno. Thread: one at a time, unless said
- * otherwise. */
+ * otherwise; its current device must be the one of create, or be set by start. */
 #include "wic/chunk_plan.h"
 
 #include <stdbool.h>
@@ -66,6 +71,7 @@ struct wic_view {
     struct wic_chunk_plan plan;
     const uint64_t *door;
     const struct wic_link_control *control;
+    const unsigned char *user; /* plan.user_bytes for each ring entry */
     uint64_t *done, *started;
     struct wic_link_state *state;
     uint64_t *board;
@@ -75,14 +81,14 @@ struct wic_view {
 };
 
 struct wic_link_options {
-    const void *in; /* pinned memory, borrowed: in_slots slots, in_stride apart */
-    void *out;
+    /* in_slots slots, in_stride apart, and the same for out; borrowed. Pinned or managed memory;
+     * what CUDA does not know is pinned for the link's life. */
+    void *in, *out;
     size_t in_stride, out_stride; /* multiples of 16 that hold a slot rounded up to 16 bytes */
-    uint64_t in_first, out_first;
     uint32_t in_slots, out_slots;
     struct wic_chunk_plan plan;
     /* __global__ void kernel(struct wic_view view, A argument); argument may be NULL if the kernel
-     * takes only a view, is borrowed until start has returned. */
+     * takes only a view, is borrowed until destroy. */
     const void *kernel, *argument;
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
 };
@@ -91,28 +97,40 @@ struct wic_link;
 
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
  * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be on the device at once (they
- * wait for each other, so they must). */
+ * wait for each other, so they must); -EOPNOTSUPP: the driver cannot post to the board from a
+ * stream. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
 /* Of a link that is not running. NULL is fine. */
 void wic_link_destroy(struct wic_link *link);
 
-/* Launches the kernel and waits until every block of it is there. -EBUSY: they were not within 2 s,
+/* Launches the kernel and waits until every block of it is there; makes the link's device the
+ * thread's current one. Tiles are counted from 0 again, tile 0 lies in input slot in_first %
+ * in_slots and in output slot out_first % out_slots. -EBUSY: its blocks were not there within 2 s,
  * for somebody else fills the device; the kernel is gone again. */
-int wic_link_start(struct wic_link *link);
+int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first);
 /* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT;
  * -EIO: the kernel failed, the device is lost to this process. */
 int wic_link_join(struct wic_link *link, int64_t timeout_ns);
 /* Is the kernel still there? 1, 0 or -EIO. */
 int wic_link_running(struct wic_link *link);
 
-/* Tile t's input, `bytes` long (whole units), is in its slot, and its output slot is free. In any
- * order of t, but less than ring entries ahead of the oldest tile that is not done. Thread: any. */
-void wic_link_post(struct wic_link *link, uint64_t tile, uint32_t bytes);
-/* Is tile t's output there? Costs one load. Thread: any. */
-bool wic_link_done(const struct wic_link *link, uint64_t tile);
+/* A tile to be posted. */
+struct wic_link_tile {
+    uint64_t number;
+    uint32_t units;   /* up to what the plan has in a tile */
+    size_t bytes;     /* of its input slot that are filled; for WIC_COPY and WIC_PREFETCH */
+    const void *user; /* plan.user_bytes that its working warps see; copied */
+};
+
+/* The tile's input is in its slot and its output slot is free. In ascending order, less than ring
+ * entries ahead of the oldest tile that is not done. -EIO: the copy engine refused. */
+int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
+/* Is the tile's output there, and its input slot the host's again? In ascending order. Costs one
+ * load. */
+bool wic_link_done(struct wic_link *link, uint64_t tile);
 /* Call it more often than every beat_ns while the link runs. Thread: any one. */
 void wic_link_beat(struct wic_link *link);
-/* There will be `tiles` tiles in all. The kernel leaves when they are done. Thread: any. */
+/* There will be `tiles` tiles in all, and they are posted. The kernel leaves when they are done. */
 void wic_link_close(struct wic_link *link, uint64_t tiles);
 /* The kernel leaves as soon as it can. Thread: any. */
 void wic_link_abort(struct wic_link *link);

@@ -7,18 +7,23 @@
 // board and the state in device memory, where the Activators look.
 #include "wic/stage.cuh"
 
+// Where a copy engine posts to the board itself, only end and beat are looked at.
+//
 // (Two looks on the road at a time, half a round trip apart, were slower: the release of the
 // board's words waits for the look that is under way.)
 __device__ inline void wic_monitor(const wic_view &view)
 {
     const uint32_t lane = wic_lane();
+    const bool engine = wic_by_engine(view);
     const bool door = lane < WIC_DOOR_WORDS;
     const uint64_t *control = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
     uint64_t next = 0, known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
     uint64_t beat_at = wic_now();
     for (uint32_t idle = 0;;) {
         const uint64_t tile = next + lane;
-        const uint64_t value = wic_load_system(door ? &view.door[tile & view.ring_mask] : control);
+        const uint64_t value =
+            door && engine ? 0
+                           : wic_load_system(door ? &view.door[tile & view.ring_mask] : control);
         const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
         const uint32_t seen = __ballot_sync(~0u, door ? here : value != known);
         if ((seen & 1) == 0 && seen >> WIC_DOOR_WORDS == 0) {
@@ -44,7 +49,7 @@ __device__ inline void wic_monitor(const wic_view &view)
             wic_store_device(lane == WIC_DOOR_WORDS ? &view.state->end : &view.state->beat, known);
         }
         const uint64_t end = __shfl_sync(~0u, known, WIC_DOOR_WORDS);
-        if (next >= end || end == WIC_LINK_ABORT) {
+        if (end == WIC_LINK_ABORT || (engine ? end != WIC_LINK_OPEN : next >= end)) {
             return;
         }
     }

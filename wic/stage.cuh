@@ -7,6 +7,7 @@
 #include "wic/link.h"
 
 #define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
+#define WIC_USER_OFFSET   512 // behind that
 #define WIC_LEAVE         UINT64_MAX
 #define WIC_DOOR_WORDS    30u // lanes of the Monitor that look at the door; two look at the control
 #define WIC_ALERT_LOOKS   512u // without news, some 300 us: after that there is a nap between looks
@@ -23,22 +24,39 @@ __device__ __forceinline__ void wic_nap(uint32_t idle)
     }
 }
 
+// Whether a copy engine posts tickets to the board, and not the Monitor.
+__device__ __forceinline__ bool wic_by_engine(const wic_view &view)
+{
+    return view.plan.transport == WIC_COPY || view.plan.transport == WIC_PREFETCH;
+}
+
 // What a stage holds; in shared memory.
 struct wic_stage {
-    uint64_t tile;      // or WIC_LEAVE
-    unsigned char *out; // where the results go, pinned memory
+    uint64_t tile;           // or WIC_LEAVE
+    const unsigned char *in; // whole tile; for roads that do not pull
+    unsigned char *out;      // where the results of the tile go
     uint32_t piece, pieces;
     uint32_t units;
 };
 
 // What a working warp gets. All warps of the block work on it together.
 struct wic_piece {
-    const void *in; // units * in_unit bytes, 16-byte aligned, shared memory
-    void *out;
+    const void *in;   // pulled: units * in_unit bytes in shared memory, 16-byte aligned; else the
+                      // tile where it lies
+    void *out;        // for the results of this piece, one after the other; not if out_unit is 0
+    void *tile_out;   // the tile's output slot; WIC_PUSH_STORES only
+    const void *user; // user_bytes of the tile, in shared memory, 16-byte aligned
+    void *work;       // work_bytes of shared memory, 16-byte aligned, kept from piece to piece
     uint64_t tile;
-    uint32_t piece; // of the tile
+    uint32_t piece, first; // of the tile; its first unit
     uint32_t units;
     uint32_t thread, threads; // of those who work
+
+    // A barrier among those who work.
+    __device__ __forceinline__ void sync() const
+    {
+        asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
+    }
 };
 
 struct wic_block {
@@ -71,6 +89,11 @@ struct wic_block {
     {
         return reinterpret_cast<wic_stage *>(memory + WIC_BARRIER_BYTES) + stage;
     }
+    __device__ unsigned char *user(uint32_t stage) const
+    {
+        return memory + WIC_USER_OFFSET + stage * WIC_PLAN_USER_MAX;
+    }
+    // The buffers of a stage; those of stage `depth` are the work's own.
     __device__ unsigned char *in(uint32_t stage) const
     {
         const uint32_t out = view.plan.results == WIC_PUSH_BULK ? view.plan.out_piece : 0;
@@ -82,7 +105,8 @@ struct wic_block {
     }
 };
 
-static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_STAGES_OFFSET &&
+static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_USER_OFFSET &&
+                  WIC_USER_OFFSET + WIC_PLAN_DEPTH_MAX * WIC_PLAN_USER_MAX <= WIC_STAGES_OFFSET &&
                   WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
               "what the stages hold fits in front of the buffers");
 

@@ -40,12 +40,17 @@ __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn 
 {
     wic_gate_park(block.full(turn.stage), turn.round);
     const volatile wic_stage *stage = block.stage(turn.stage);
-    out_piece->in = block.in(turn.stage);
+    const wic_chunk_plan &plan = block.view.plan;
+    out_piece->in = plan.in_piece > 0 ? block.in(turn.stage) : stage->in;
+    out_piece->user = block.user(turn.stage);
     out_piece->tile = stage->tile;
     out_piece->piece = stage->piece;
+    out_piece->first = out_piece->piece * plan.piece_units;
     out_piece->units = stage->units;
-    out_piece->out =
-        block.view.plan.results == WIC_PUSH_STORES ? stage->out : block.out(turn.stage);
+    out_piece->tile_out = stage->out;
+    out_piece->out = plan.results == WIC_PUSH_STORES
+                         ? stage->out + static_cast<uint64_t>(out_piece->piece) * plan.out_piece
+                         : block.out(turn.stage);
     return out_piece->tile != WIC_LEAVE;
 }
 
@@ -72,8 +77,8 @@ __device__ inline void wic_publisher(const wic_block &block)
         }
         const uint32_t pieces = stage->pieces;
         if (plan.results == WIC_PUSH_BULK) {
-            wic_push(stage->out, block.out(turn.stage),
-                     (stage->units * plan.out_unit + 15) / 16 * 16);
+            wic_push(stage->out + static_cast<uint64_t>(stage->piece) * plan.out_piece,
+                     block.out(turn.stage), (stage->units * plan.out_unit + 15) / 16 * 16);
             wic_push_read();
         }
         wic_gate_arrive(block.empty(turn.stage));
@@ -133,6 +138,7 @@ template <class Work> __device__ __forceinline__ void wic_resident(const wic_vie
         wic_piece piece;
         piece.thread = threadIdx.x - 32 * WIC_SERVICE_WARPS;
         piece.threads = 32 * view.plan.warps;
+        piece.work = block.in(view.plan.depth);
         wic_turn turn;
         for (; wic_wait(block, turn, &piece); turn.next(view.plan.depth)) {
             work(piece);

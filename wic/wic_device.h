@@ -7,16 +7,25 @@
  *   in channel ==> resident kernel ==> out channel
  *
  * The channels stay as they are for everybody else: producers of `in` and consumers of `out` park,
- * see back-pressure and may be any number. One thread, the relay, stands for the device at both: it
- * takes tickets from `in`, posts them to the kernel, and hands results over in the same order.
- * While tiles are under way it watches for their completion, with naps once nothing happened for a
- * while; while there are none it sleeps in wic_wait. It is also the heartbeat: if this process
- * stalls for 5 s the kernel leaves the GPU on its own.
+ * see back-pressure and may be any number. One thread of the caller's, in wic_device_run, stands
+ * for the device at both: it takes tickets from `in`, posts them to the kernel, and hands results
+ * over in the same order. While tiles are under way it watches for their completion, with naps once
+ * nothing happened for a while; while there are none it is parked like any other consumer. It is
+ * also the heartbeat: if the process stalls for 5 s the kernel leaves the GPU on its own, and when
+ * it goes on, the kernel comes back to the tiles that were not done.
  *
- * A ticket of `in` becomes the next ticket of `out`; its user bytes are copied, its bytes must be a
- * multiple of in_unit and become units * out_unit. Nobody else may consume `in` or produce into
- * `out` meanwhile. The kernel stays until `in` is closed and drained, then the relay closes `out`.
- * Either channel aborted: the kernel leaves, both are aborted.
+ * The kernel stays while tiles flow. When there was none for idle_ns, and at the end of `in`, it
+ * leaves the GPU to others; the next tile brings it back.
+ *
+ *   struct wic_device *d;
+ *   if (wic_device_open(&options, &d) == 0) {
+ *       rc = wic_device_run(d);               until `in` is closed and drained; closes `out`
+ *       wic_device_close(d, &stats);
+ *   }
+ *
+ * A ticket of `in` becomes the next ticket of `out`; its user bytes are copied. Nobody else may
+ * consume `in` or produce into `out` meanwhile. Either channel aborted: the kernel leaves, both are
+ * aborted.
  *
  * Pieces: where a unit's bytes do not lie together (bands), they must lie together for each piece:
  * producers lay a tile out in pieces of plan.in_piece bytes, each with all its bands, and take the
@@ -33,31 +42,51 @@ extern "C" {
 
 struct wic_device;
 
-struct wic_device_options {
-    struct wic_channel *in, *out;      /* borrowed until wic_device_close */
-    uint32_t in_unit, out_unit;        /* bytes */
-    const struct wic_chunk_plan *plan; /* NULL: by wic_chunk_plan_choose; copied */
-    const void *kernel, *argument;     /* as in struct wic_link_options */
+/* What becomes of a ticket. */
+struct wic_device_tile {
+    uint32_t units;   /* of input */
+    size_t out_bytes; /* that the kernel makes */
 };
+
+struct wic_device_options {
+    struct wic_channel *in, *out; /* borrowed until wic_device_close */
+    struct wic_chunk_plan plan;
+    const void *kernel, *argument; /* as in struct wic_link_options */
+    /* Says what becomes of a ticket, whose slot of `out` may be described in its user bytes (they
+     * hold a copy of the input's). 0, or a negative errno that ends the run. NULL: its bytes are a
+     * multiple of plan.in_unit and become units * plan.out_unit. Thread: the one in run. */
+    int (*describe)(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                    struct wic_device_tile *out_tile);
+    void *context;
+    int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
+};
+
+#define WIC_DEVICE_IDLE_NS INT64_C(20000000)
 
 struct wic_device_stats {
     uint64_t tiles;
-    uint64_t in_bytes;   /* over the link, towards the device */
-    uint64_t starved_ns; /* how long its blocks had nothing to pull, summed over them */
-    uint64_t leave_ns;   /* from the last result until the kernel had left the GPU */
+    uint64_t in_bytes, out_bytes; /* over the link, towards the device and back */
+    uint64_t starved_ns;          /* how long its blocks had nothing to pull, summed over them */
+    uint64_t parked_ns;           /* how long there was no kernel, for there were no tiles */
+    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, at the end */
+    uint32_t stays;    /* how often the kernel came to the GPU */
+    uint32_t lapses;   /* how often it left for want of a heartbeat */
     uint32_t blocks;
 };
 
-/* Pins the slots of both channels if they are not, creates the link on the current device, starts
- * the kernel and the relay. What wic_link_create and wic_link_start return, or -EAGAIN: no thread.
- * Thread: init. */
+/* Makes the link on the current device, pinning the slots of both channels if they are not; nothing
+ * runs yet. -EINVAL, -ENOMEM, or what wic_link_create returns. Thread: init. */
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
 
-/* Waits for the end of the stream (or an abort), gives the GPU and the pins back. Returns how it
- * ended: 0; -ECANCELED: a channel was aborted; -EIO: the kernel failed or left before its time, the
- * device may be lost to this process; -EINVAL: a ticket was not in whole units or somebody else
- * took it. out_stats may be NULL; written in any case. The device is gone. Thread: one. */
-int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
+/* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
+ * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the
+ * device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a ticket was
+ * not in whole units or somebody else took it; or what describe returned. After an error both
+ * channels are aborted. Thread: one, which may have to be woken by wic_abort. */
+int wic_device_run(struct wic_device *device);
+
+/* Gives everything back. out_stats may be NULL. The device is gone. Thread: init. */
+void wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
 
 #ifdef __cplusplus
 }

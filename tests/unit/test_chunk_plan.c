@@ -47,7 +47,7 @@ START_TEST(every_shape_is_cut_into_pieces_that_cover_it_and_fit)
                 for (size_t o = 0; o < 9; o++) {
                     struct wic_tile_shape shape = {sizes[s], unit_sizes[i], unit_sizes[o]};
                     struct wic_chunk_plan plan;
-                    ck_assert_int_eq(wic_chunk_plan_choose(gpus[g], &shape, &plan), 0);
+                    ck_assert_int_eq(wic_chunk_plan_choose(gpus[g], &shape, NULL, &plan), 0);
                     check_plan(gpus[g], &shape, &plan);
                 }
             }
@@ -60,11 +60,11 @@ START_TEST(newer_gpus_pull_by_bulk_copy_older_ones_by_loads)
 {
     struct wic_tile_shape shape = {1 << 20, 4, 2};
     struct wic_chunk_plan plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
-    ck_assert_int_eq(wic_chunk_plan_choose(&unknown, &shape, &plan), 0);
+    ck_assert_int_eq(wic_chunk_plan_choose(&unknown, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
-    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &shape, &plan), 0);
+    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_LOADS);
 }
 END_TEST
@@ -75,7 +75,7 @@ START_TEST(what_is_under_way_keeps_the_link_busy_whatever_the_piece)
     for (size_t i = 0; i < 3; i++) {
         struct wic_tile_shape shape = {sizes[i], 4, 2};
         struct wic_chunk_plan plan;
-        ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+        ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
         ck_assert_uint_ge(plan.pulls * plan.in_piece, 128 * 1024);
         ck_assert_uint_le(plan.pulls * plan.in_piece, 512 * 1024);
     }
@@ -84,23 +84,74 @@ END_TEST
 
 START_TEST(refuses_what_cannot_be)
 {
-    struct wic_gpu tiny = {"tiny", 75, 1, 600, 600};
+    struct wic_gpu tiny = {"tiny", 75, 1, 1300, 1300};
     struct wic_gpu old = {"old", 70, 80, 98304, 98304};
     struct wic_tile_shape good = {1 << 20, 4, 2};
     struct wic_tile_shape empty = {0, 4, 2};
     struct wic_tile_shape no_unit = {1 << 20, 0, 2};
-    struct wic_tile_shape wide = {1 << 20, 4097, 2};
-    struct wic_tile_shape many = {1 << 20, 255, 255}; /* 16 units of it are more than 600 bytes */
+    struct wic_tile_shape wide = {1 << 20, (256 << 10) + 1, 2};
+    struct wic_tile_shape many = {1 << 20, 255, 255}; /* 16 units of it do not fit there */
     struct wic_chunk_plan plan;
     memset(&plan, 0x5a, sizeof(plan));
     struct wic_chunk_plan before = plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &empty, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &no_unit, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &wide, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(NULL, &good, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&old, &good, &plan), -ENODEV);
-    ck_assert_int_eq(wic_chunk_plan_choose(&tiny, &many, &plan), -E2BIG);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &empty, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &no_unit, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &wide, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(NULL, &good, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&old, &good, NULL, &plan), -ENODEV);
+    ck_assert_int_eq(wic_chunk_plan_choose(&tiny, &many, NULL, &plan), -E2BIG);
     ck_assert_mem_eq(&plan, &before, sizeof(plan));
+}
+END_TEST
+
+static const struct wic_work some_work = {4, 100000, 96};
+
+START_TEST(work_gets_its_part_of_a_block)
+{
+    struct wic_tile_shape lines = {1024 * 8192, 8192, 0};
+    struct wic_work more_warps = {30, 0, 0}, odd = {4, 0, 24};
+    struct wic_chunk_plan plan;
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &some_work, &plan), 0);
+    check_plan(&h200, &lines, &plan);
+    ck_assert_uint_eq(plan.warps, 4);
+    ck_assert_uint_ge(plan.work_bytes, 100000);
+    ck_assert_uint_eq(plan.user_bytes, 96);
+    ck_assert_int_eq(plan.results, WIC_PUSH_STORES);
+    ck_assert_uint_eq(wic_chunk_plan_shared_bytes(&plan),
+                      WIC_STAGES_OFFSET + plan.depth * plan.in_piece + plan.work_bytes);
+    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &lines, &some_work, &plan), -E2BIG);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &more_warps, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &odd, &plan), -EINVAL);
+}
+END_TEST
+
+START_TEST(a_unit_may_be_longer_than_the_piece_of_the_table)
+{
+    struct wic_tile_shape lines = {1024 * 53248, 53248, 0};
+    struct wic_chunk_plan plan;
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, NULL, &plan), 0);
+    check_plan(&h200, &lines, &plan);
+    ck_assert_uint_eq(plan.piece_units, 1);
+    ck_assert_uint_eq(plan.pieces, 1024);
+}
+END_TEST
+
+START_TEST(whole_tiles_are_cut_by_units_and_not_pulled)
+{
+    struct wic_chunk_plan plan;
+    char text[160];
+    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &some_work, &plan), 0);
+    ck_assert_uint_eq(plan.in_piece, 0);
+    ck_assert_uint_eq(plan.piece_units, 1);
+    ck_assert_uint_eq(plan.pieces, 64);
+    ck_assert_uint_eq(plan.pulls, plan.blocks);
+    ck_assert_int_eq(plan.results, WIC_PUSH_STORES);
+    ck_assert_int_gt(wic_chunk_plan_print(&plan, text, sizeof(text)), 0);
+    ck_assert_ptr_nonnull(strstr(text, "copy engine"));
+    ck_assert_ptr_nonnull(strstr(text, "64 pieces"));
+    ck_assert_int_eq(wic_chunk_plan_whole(&t4, WIC_COPY, 64, &some_work, &plan), -E2BIG);
+    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_PULL_BULK, 64, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 0, NULL, &plan), -EINVAL);
 }
 END_TEST
 
@@ -109,7 +160,7 @@ START_TEST(says_what_it_chose)
     struct wic_tile_shape shape = {1 << 20, 4, 2};
     struct wic_chunk_plan plan;
     char text[160];
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, &plan), 0);
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
     int n = wic_chunk_plan_print(&plan, text, sizeof(text));
     ck_assert_int_gt(n, 0);
     ck_assert_int_lt(n, (int)sizeof(text));
@@ -126,6 +177,9 @@ int main(void)
     tcase_add_test(tests, newer_gpus_pull_by_bulk_copy_older_ones_by_loads);
     tcase_add_test(tests, what_is_under_way_keeps_the_link_busy_whatever_the_piece);
     tcase_add_test(tests, refuses_what_cannot_be);
+    tcase_add_test(tests, work_gets_its_part_of_a_block);
+    tcase_add_test(tests, a_unit_may_be_longer_than_the_piece_of_the_table);
+    tcase_add_test(tests, whole_tiles_are_cut_by_units_and_not_pulled);
     tcase_add_test(tests, says_what_it_chose);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -117,6 +117,7 @@ neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t w
     wic_chunk_plan plan = {};
     plan.in_unit = in_unit;
     plan.out_unit = out_unit;
+    plan.piece_units = 4096;
     plan.in_piece = 16384;
     plan.out_piece = 8192;
     plan.pieces = static_cast<uint32_t>((pool.chunk + plan.in_piece - 1) / plan.in_piece);

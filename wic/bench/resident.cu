@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic
         return;
     }
     const uint32_t thread = threadIdx.x - 32 * WIC_SERVICE_WARPS, threads = 32 * plan.warps;
-    const uint32_t piece_units = plan.in_piece / plan.in_unit;
+    const uint32_t piece_units = plan.piece_units;
     for (uint64_t i = blockIdx.x;; i += gridDim.x) {
         const uint64_t tile = i / plan.pieces;
         const uint32_t piece = static_cast<uint32_t>(i % plan.pieces);
@@ -113,7 +113,7 @@ class resident : public strategy
     resident(wic_link *link, const bench_pool &pool)
         : link_(link), slots_(pool.slots), bytes_(static_cast<uint32_t>(pool.chunk))
     {
-        if (wic_link_start(link_) != 0) {
+        if (wic_link_start(link_, 0, 0) != 0) {
             bench_fail("a resident kernel does not start", __LINE__);
         }
     }
@@ -132,8 +132,7 @@ class resident : public strategy
         const double start = bench_seconds();
         while (oldest < end) {
             if (next_ < end && next_ - oldest < slots_) {
-                wic_link_post(link_, next_, bytes_);
-                next_++;
+                post(next_++);
             }
             if (wic_link_done(link_, oldest)) {
                 oldest++;
@@ -151,7 +150,7 @@ class resident : public strategy
     void once() override
     {
         const uint64_t tile = next_++;
-        wic_link_post(link_, tile, bytes_);
+        post(tile);
         for (uint64_t look = 1; !wic_link_done(link_, tile); look++) {
             if (look % (1 << 20) == 0) {
                 check();
@@ -175,6 +174,14 @@ class resident : public strategy
     }
 
   private:
+    void post(uint64_t number)
+    {
+        const wic_link_tile tile = {number, bytes_ / in_unit, bytes_, nullptr};
+        if (wic_link_post(link_, &tile) != 0) {
+            bench_fail("a tile cannot be posted", __LINE__);
+        }
+    }
+
     // In a wait that takes long: alive on both sides?
     void check()
     {

@@ -122,25 +122,26 @@ bool soak(uint64_t tiles)
     wic_device_options options = {};
     options.in = make_channel(tile_units * in_unit, &in_payload);
     options.out = make_channel(tile_units * out_unit, &out_payload);
-    options.in_unit = in_unit;
-    options.out_unit = out_unit;
     options.kernel = resident_kernel(WAIT_PARKED);
     wic_gpu gpu;
     const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
-    wic_chunk_plan plan;
     wic_device *device;
-    if (wic_gpu_read(0, &gpu) != 0 || wic_chunk_plan_choose(&gpu, &shape, &plan) != 0 ||
+    if (wic_gpu_read(0, &gpu) != 0 ||
+        wic_chunk_plan_choose(&gpu, &shape, nullptr, &options.plan) != 0 ||
         wic_device_open(&options, &device) != 0) {
         bench_fail("the device cannot be opened", __LINE__);
     }
     const double start = bench_seconds();
-    std::thread producer([&] { produce(t, options.in, tiles, plan.in_piece / size_t{in_unit}); });
+    int rc = 0;
+    std::thread relay([&] { rc = wic_device_run(device); });
+    std::thread producer([&] { produce(t, options.in, tiles, options.plan.piece_units); });
     uint64_t seen = 0, elements = 0;
     const uint64_t wrong = consume(t, options.out, &seen, &elements);
     producer.join();
+    relay.join();
     const double seconds = bench_seconds() - start;
     wic_device_stats stats;
-    const int rc = wic_device_close(device, &stats);
+    wic_device_close(device, &stats);
     printf("soak: %llu of %llu tiles, %llu elements, %llu wrong, %.1f s, %.2f us a tile, status "
            "%d, left after %.2f ms\n",
            static_cast<unsigned long long>(seen), static_cast<unsigned long long>(tiles),
@@ -168,7 +169,7 @@ void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan)
     options.kernel = resident_kernel(WAIT_PARKED);
     options.beat_ns = static_cast<uint64_t>(1e6 * ms);
     wic_link *link;
-    if (wic_link_create(&options, &link) != 0 || wic_link_start(link) != 0) {
+    if (wic_link_create(&options, &link) != 0 || wic_link_start(link, 0, 0) != 0) {
         bench_fail("the kernel does not start", __LINE__);
     }
     const double start = bench_seconds();

@@ -73,6 +73,7 @@ wic_gpu this_gpu()
 void set_piece(wic_chunk_plan *plan, size_t piece, size_t chunk)
 {
     plan->in_piece = static_cast<uint32_t>(std::min(piece, chunk));
+    plan->piece_units = plan->in_piece / in_unit;
     plan->out_piece = plan->in_piece / in_unit * out_unit;
     plan->pieces = static_cast<uint32_t>((chunk + plan->in_piece - 1) / plan->in_piece);
 }
@@ -85,7 +86,7 @@ wic_chunk_plan plan_for(const options &opt, size_t chunk)
     shape.in_unit = in_unit;
     shape.out_unit = out_unit;
     wic_chunk_plan plan;
-    if (wic_chunk_plan_choose(&gpu, &shape, &plan) != 0) {
+    if (wic_chunk_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
         bench_fail("no chunk plan for this GPU", __LINE__);
     }
     if (opt.piece) {

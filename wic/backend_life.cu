@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a link: the proof that all blocks of its kernel fit on the device together, the
+// launch, the end.
+#include "wic/link_inside.h"
+
+#include <cstdlib>
+#include <ctime>
+
+namespace
+{
+constexpr int64_t start_limit_ns = 2000000000;
+
+int64_t now_ns()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+bool is_multiple(size_t n)
+{
+    return n % 16 == 0;
+}
+
+bool is_plan(const wic_chunk_plan &p)
+{
+    const bool pulled = p.transport < WIC_COPY;
+    return p.piece_units && p.pieces && p.depth - 1u < WIC_PLAN_DEPTH_MAX && p.blocks &&
+           p.pulls - 1u < p.blocks && p.warps - 1u < 32 - WIC_SERVICE_WARPS &&
+           p.user_bytes <= WIC_PLAN_USER_MAX && is_multiple(p.user_bytes) &&
+           is_multiple(p.in_piece) && is_multiple(p.out_piece) && pulled == (p.in_piece > 0) &&
+           p.piece_units * size_t{p.in_unit} == p.in_piece &&
+           p.piece_units * size_t{p.out_unit} == p.out_piece &&
+           (p.out_unit > 0 || p.results == WIC_PUSH_STORES);
+}
+
+bool is_sound(const wic_link_options *o)
+{
+    return o->in && o->out && o->kernel && o->in_slots - 1u < WIC_LINK_RING_MAX &&
+           o->out_slots - 1u < WIC_LINK_RING_MAX && is_multiple(o->in_stride) &&
+           is_multiple(o->out_stride) && is_multiple(reinterpret_cast<uintptr_t>(o->in)) &&
+           is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan);
+}
+
+// All blocks wait for the Monitor, and each tile for several blocks: a block that is not on the
+// device while the others are would be waited for without end.
+int prove_residency(const wic_link *link, unsigned blocks)
+{
+    int processors = 0, each = 0, most = 0;
+    cudaError_t error =
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, link->gpu);
+    if (!error) {
+        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, link->gpu);
+    }
+    if (!error && link->shared_bytes > static_cast<size_t>(most)) {
+        return -E2BIG;
+    }
+    if (!error) {
+        error = cudaFuncSetAttribute(link->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(link->shared_bytes));
+    }
+    if (!error) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &each, link->kernel, static_cast<int>(link->threads), link->shared_bytes);
+    }
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    if (each == 0) {
+        return -E2BIG;
+    }
+    return static_cast<uint64_t>(each) * processors >= blocks ? 0 : -ENOSPC;
+}
+
+void clear_words(wic_link *link)
+{
+    wic_link_store(&link->control->end, WIC_LINK_OPEN);
+    wic_link_store(link->started, 0);
+    for (uint64_t i = 0; i < wic_link_entries(link); i++) {
+        wic_link_store(&link->door[i], 0);
+        wic_link_store(&link->done[i], 0);
+        if (link->returning) {
+            link->returning[i] = 0;
+        }
+    }
+}
+
+cudaError_t launch(wic_link *link)
+{
+    const wic_link_state state = {WIC_LINK_OPEN, 0, 0, 0, 0};
+    cudaError_t error = cudaMemsetAsync(link->device, 0, link->device_bytes, link->stream);
+    if (!error) {
+        error = cudaMemcpyAsync(link->device, &state, sizeof state, cudaMemcpyHostToDevice,
+                                link->stream);
+    }
+    if (!error) {
+        error = cudaStreamSynchronize(link->stream);
+    }
+    void *arguments[] = {&link->view, const_cast<void *>(link->argument)};
+    if (!error) {
+        error = cudaLaunchKernel(link->kernel, dim3(link->view.plan.blocks), dim3(link->threads),
+                                 arguments, link->shared_bytes, link->stream);
+    }
+    return error ? error : cudaEventRecord(link->left, link->stream);
+}
+} // namespace
+
+int wic_link_create(const wic_link_options *options, wic_link **out_link)
+{
+    if (!options || !out_link || !is_sound(options)) {
+        return -EINVAL;
+    }
+    wic_link *link = static_cast<wic_link *>(calloc(1, sizeof *link));
+    if (!link) {
+        return -ENOMEM;
+    }
+    link->kernel = options->kernel;
+    link->argument = options->argument;
+    link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
+    link->shared_bytes = wic_chunk_plan_shared_bytes(&options->plan);
+    int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
+    if (rc == 0) {
+        rc = prove_residency(link, options->plan.blocks);
+    }
+    if (rc == 0) {
+        rc = wic_link_allocate(link, options);
+    }
+    if (rc != 0) {
+        wic_link_destroy(link);
+        return rc;
+    }
+    *out_link = link;
+    return 0;
+}
+
+void wic_link_destroy(wic_link *link)
+{
+    if (link) {
+        wic_link_free(link);
+        free(link);
+    }
+}
+
+int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
+{
+    cudaError_t error = cudaSetDevice(link->gpu);
+    link->view.in_first = in_first;
+    link->view.out_first = out_first;
+    clear_words(link);
+    wic_link_beat(link);
+    if (!error) {
+        // What an earlier kernel was sent and did not wait for must not come to this one's board.
+        error = cudaStreamSynchronize(link->road);
+    }
+    if (!error) {
+        error = launch(link);
+    }
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    const int64_t limit = now_ns() + start_limit_ns;
+    while (wic_link_load(link->started) == 0) {
+        const int running = wic_link_running(link);
+        if (running < 0) {
+            return running;
+        }
+        if (now_ns() > limit) {
+            wic_link_abort(link);
+            const int rc = wic_link_join(link, WIC_LINK_BEAT_NS);
+            return rc == 0 ? -EBUSY : rc;
+        }
+    }
+    return 0;
+}
+
+int wic_link_running(wic_link *link)
+{
+    const cudaError_t error = cudaEventQuery(link->left);
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return 1;
+    }
+    return wic_cuda_errno(error);
+}
+
+int wic_link_join(wic_link *link, int64_t timeout_ns)
+{
+    const int64_t limit = now_ns() + timeout_ns;
+    const timespec nap = {0, 50000};
+    for (;;) {
+        const int running = wic_link_running(link);
+        if (running <= 0) {
+            return running;
+        }
+        if (now_ns() > limit) {
+            return -ETIMEDOUT;
+        }
+        nanosleep(&nap, nullptr);
+    }
+}
+
+int wic_link_report(wic_link *link, wic_link_state *out_state)
+{
+    return wic_cuda_errno(
+        cudaMemcpy(out_state, link->device, sizeof *out_state, cudaMemcpyDeviceToHost));
+}
+
+int wic_gpu_read(int device, wic_gpu *out_gpu)
+{
+    cudaDeviceProp p;
+    const cudaError_t error = cudaGetDeviceProperties(&p, device);
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    wic_gpu gpu = {};
+    for (size_t i = 0; i + 1 < sizeof gpu.name && p.name[i]; i++) {
+        gpu.name[i] = p.name[i];
+    }
+    gpu.compute = p.major * 10 + p.minor;
+    gpu.multiprocessors = static_cast<uint32_t>(p.multiProcessorCount);
+    gpu.shared_bytes = static_cast<uint32_t>(p.sharedMemPerMultiprocessor);
+    gpu.shared_block_bytes = static_cast<uint32_t>(p.sharedMemPerBlockOptin);
+    *out_gpu = gpu;
+    return 0;
+}
