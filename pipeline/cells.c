@@ -58,7 +58,7 @@ struct job {
     struct pb_cells *cells;
     struct pb_raster *raster;
     const struct pb_rect *rect;
-    const struct pb_cells_target *target;
+    const struct pb_pixels *target;
     struct pb_cell_pieces pieces;
     uint64_t *parked_ns;
 };
@@ -94,7 +94,7 @@ static void copy_piece(const struct job *job, const struct cell *cell,
                        const struct pb_cell_piece *piece)
 {
     const struct pb_cells *cells = job->cells;
-    const struct pb_cells_target *to = job->target;
+    const struct pb_pixels *to = job->target;
     struct pb_rect from = pb_cell_rect(&cells->options.shape, cell->col, cell->row);
     size_t px = pb_type_bytes(cells->options.type), n = (size_t)piece->rect.w;
     size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
@@ -112,7 +112,7 @@ static void copy_piece(const struct job *job, const struct cell *cell,
         return;
     const char *mask = base + cells->options.n_bands * cells->plane_bytes;
     for (size_t y = 0; y < (size_t)piece->rect.h; y++)
-        memcpy(to->mask + (to_y + y) * (size_t)job->rect->w + to_x,
+        memcpy(to->mask + (to_y + y) * to->mask_row_bytes + to_x,
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
 
@@ -122,9 +122,13 @@ static int decode(const struct job *job, const struct cell *cell, const struct p
     const struct pb_cells *cells = job->cells;
     const struct pb_cells_options *o = &cells->options;
     char *base = pixels_of(cells, cell);
-    uint8_t *mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL;
-    return o->decode(job->raster, rect, o->bands, o->n_bands, base,
-                     (size_t)rect->w * pb_type_bytes(o->type), cells->plane_bytes, mask, err);
+    const struct pb_pixels to = {
+        .data = base,
+        .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
+        .plane_bytes = cells->plane_bytes,
+        .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL,
+        .mask_row_bytes = (size_t)rect->w};
+    return o->decode(job->raster, rect, o->bands, o->n_bands, &to, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
@@ -277,7 +281,7 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
 }
 
 int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
-                  const struct pb_cells_target *target, uint64_t *parked_ns, struct pb_err *err)
+                  const struct pb_pixels *target, uint64_t *parked_ns, struct pb_err *err)
 {
     struct job job = {
         .cells = cells, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};

@@ -25,15 +25,7 @@ struct pb_cells_options {
     bool has_mask;
     /* How a cell is decoded; NULL = pb_raster_read. */
     int (*decode)(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                  size_t n_bands, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
-                  struct pb_err *err);
-};
-
-/* Where a tile's pixels go: as for pb_raster_read. */
-struct pb_cells_target {
-    void *data;
-    size_t row_bytes, plane_bytes;
-    uint8_t *mask; /* NULL = not wanted */
+                  size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
 };
 
 /* Bytes of one cell, and of a whole cache without what GDAL holds. */
@@ -49,7 +41,7 @@ void pb_cells_destroy(struct pb_cells *cells); /* after the last reader is gone 
  * spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed, on
  * any thread, from then on; -ECANCELED without an error after pb_cells_abort. Thread: reader. */
 int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
-                  const struct pb_cells_target *target, uint64_t *parked_ns, struct pb_err *err);
+                  const struct pb_pixels *target, uint64_t *parked_ns, struct pb_err *err);
 void pb_cells_abort(struct pb_cells *cells); /* NULL is fine. Thread: any */
 /* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread: any
  */

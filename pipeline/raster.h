@@ -58,14 +58,21 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 
-/* Reads a window, in the file's own type, band-sequential: plane i (of band bands[i], 1-based) at
- * data + i * plane_bytes, rows row_bytes apart. mask: NULL, or rect->h rows of rect->w bytes, 0 =
- * invalid by mask or alpha (the nodata value is not looked at). Any GDAL error or failed block
- * fails the read: input.truncated or input.damaged with the window and GDAL's words. rect lies
- * inside the image. */
+/* Where the pixels of a window go: plane i at data + i * plane_bytes, its rows row_bytes apart, so
+ * that bands may lie one behind the other, or line by line beside each other. mask: NULL, or rows
+ * mask_row_bytes apart, a byte a pixel, 0 = invalid by mask or alpha. */
+struct pb_pixels {
+    void *data;
+    size_t row_bytes, plane_bytes;
+    uint8_t *mask;
+    size_t mask_row_bytes;
+};
+
+/* Reads a window, in the file's own type; plane i is band bands[i] (1-based). The nodata value is
+ * not looked at. Any GDAL error or failed block fails the read: input.truncated or input.damaged
+ * with the window and GDAL's words. rect lies inside the image. */
 int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                   size_t n_bands, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
-                   struct pb_err *err);
+                   size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
 
 /* -EAGAIN with input.changed when the file at the path is no longer the one that was opened (inode,
  * size, mtime). */

@@ -458,8 +458,7 @@ int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
 struct read {
     struct pb_raster *raster;
     const struct pb_rect *rect;
-    char *data;
-    size_t row_bytes, plane_bytes;
+    const struct pb_pixels *to;
     struct words words;
     int band;              /* the one that failed; 0 = the mask */
     struct pb_rect failed; /* the part of rect that failed */
@@ -469,12 +468,12 @@ struct read {
 static bool read_part(struct read *read, const struct pb_rect *part, int band, size_t plane)
 {
     enum pb_type type = read->raster->info.type;
-    char *to = read->data + plane * read->plane_bytes +
-               (size_t)(part->y - read->rect->y) * read->row_bytes +
+    char *to = (char *)read->to->data + plane * read->to->plane_bytes +
+               (size_t)(part->y - read->rect->y) * read->to->row_bytes +
                (size_t)(part->x - read->rect->x) * (size_t)types[type].bytes;
     CPLErr rc = GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read, part->x,
                                part->y, part->w, part->h, to, part->w, part->h, types[type].gdal,
-                               types[type].bytes, (GSpacing)read->row_bytes, NULL);
+                               types[type].bytes, (GSpacing)read->to->row_bytes, NULL);
     if (rc == CE_None && read->words.n == 0)
         return true;
     read->band = band;
@@ -515,20 +514,21 @@ static bool read_by_band(struct read *read, const int32_t *bands, size_t n_bands
 }
 
 /* An alpha of another type is clamped to bytes: below one half counts as 0. */
-static bool read_mask(struct read *read, uint8_t *mask)
+static bool read_mask(struct read *read)
 {
     const struct pb_raster *raster = read->raster;
     const struct pb_rect *rect = read->rect;
-    size_t n = (size_t)rect->w * (size_t)rect->h;
+    const struct pb_pixels *to = read->to;
     if (!raster->info.has_mask) {
-        memset(mask, 255, n);
+        for (size_t y = 0; y < (size_t)rect->h; y++)
+            memset(to->mask + y * to->mask_row_bytes, 255, (size_t)rect->w);
         return true;
     }
     GDALRasterBandH band = raster->dataset_mask
                                ? GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1))
                                : GDALGetRasterBand(raster->dataset, raster->alpha_band);
-    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, mask, rect->w,
-                               rect->h, GDT_Byte, 1, rect->w, NULL);
+    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, to->mask,
+                               rect->w, rect->h, GDT_Byte, 1, (GSpacing)to->mask_row_bytes, NULL);
     read->band = 0;
     read->failed = *rect;
     return rc == CE_None && read->words.n == 0;
@@ -556,22 +556,17 @@ static int read_failed(const struct read *read, struct pb_err *err)
 }
 
 int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                   size_t n_bands, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
-                   struct pb_err *err)
+                   size_t n_bands, const struct pb_pixels *to, struct pb_err *err)
 {
     const struct pb_raster_info *info = &raster->info;
-    struct read read = {.raster = raster,
-                        .rect = rect,
-                        .data = data,
-                        .row_bytes = row_bytes,
-                        .plane_bytes = plane_bytes};
+    struct read read = {.raster = raster, .rect = rect, .to = to};
     if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
         rect->w > info->width - rect->x || rect->h > info->height - rect->y)
         return pb_fail_at(err, PB_E_SYSTEM, raster->path, 0, 0,
                           "a window outside the image was asked for (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
     /* The caller planned with the file as it was when somebody else opened it. */
-    if (row_bytes < (size_t)rect->w * (size_t)types[info->type].bytes)
+    if (to->row_bytes < (size_t)rect->w * (size_t)types[info->type].bytes)
         return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
                           "its pixels are %s now; the file was replaced by another one",
                           pb_type_name(info->type));
@@ -584,8 +579,8 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
     listen(&read.words, raster);
     bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
                                         : read_by_band(&read, bands, n_bands);
-    if (fine && mask != NULL)
-        fine = read_mask(&read, mask);
+    if (fine && to->mask != NULL)
+        fine = read_mask(&read);
     unlisten();
     return fine ? 0 : read_failed(&read, err);
 }

@@ -35,8 +35,7 @@ static uint8_t mask_at(int32_t x, int32_t y)
 }
 
 static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *numbers,
-                   size_t n, void *data, size_t row_bytes, size_t plane_bytes, uint8_t *mask,
-                   struct pb_err *err)
+                   size_t n, const struct pb_pixels *to, struct pb_err *err)
 {
     ck_assert_ptr_nonnull(raster); /* the reader's own */
     atomic_int *mine = &busy[rect->y][rect->x];
@@ -49,14 +48,14 @@ static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const i
         usleep(atomic_load(&nap_us));
     for (size_t b = 0; b < n; b++)
         for (int32_t y = 0; y < rect->h; y++) {
-            uint16_t *row = (uint16_t *)((char *)data + b * plane_bytes + (size_t)y * row_bytes);
+            uint16_t *row = (uint16_t *)((char *)to->data + b * to->plane_bytes + (size_t)y * to->row_bytes);
             for (int32_t x = 0; x < rect->w; x++)
                 row[x] = value_at(numbers[b], rect->x + x, rect->y + y);
         }
-    if (mask != NULL)
+    if (to->mask != NULL)
         for (int32_t y = 0; y < rect->h; y++)
             for (int32_t x = 0; x < rect->w; x++)
-                mask[y * rect->w + x] = mask_at(rect->x + x, rect->y + y);
+                to->mask[y * rect->w + x] = mask_at(rect->x + x, rect->y + y);
     atomic_fetch_sub(mine, 1);
     int row = atomic_load(&broken_row);
     if (row >= rect->y && row < rect->y + rect->h)
@@ -144,7 +143,8 @@ static void read_once(struct reader *me, const struct pb_rect *r)
     uint16_t *data = malloc(plane_px * BANDS * sizeof *data);
     uint8_t *mask = me->mask ? malloc((size_t)r->w * (size_t)r->h) : NULL;
     memset(data, 0xAB, plane_px * BANDS * sizeof *data);
-    struct pb_cells_target to = {data, row_px * sizeof *data, plane_px * sizeof *data, mask};
+    struct pb_pixels to = {data, row_px * sizeof *data, plane_px * sizeof *data, mask,
+                           (size_t)r->w};
     int rc = pb_cells_read(me->cells, (struct pb_raster *)me, r, &to, &me->parked_ns, &me->err);
     if (rc == 0)
         me->wrong += wrong_places(r, data, row_px, plane_px, mask);
@@ -401,10 +401,10 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         size_t px = (size_t)r.w * (size_t)r.h, row = (size_t)r.w * pb_type_bytes(info->type);
         size_t plane = row * (size_t)r.h, all = 2 * plane + px;
         char *a = malloc(all), *b = malloc(all);
-        struct pb_cells_target to = {a, row, plane, (uint8_t *)a + 2 * plane};
+        struct pb_pixels to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w};
         ck_assert_int_eq(pb_cells_read(cells, mine, &r, &to, &parked, &err), 0);
         ck_assert_int_eq(
-            pb_raster_read(direct, &r, two, 2, b, row, plane, (uint8_t *)b + 2 * plane, &err), 0);
+            pb_raster_read(direct, &r, two, 2, &(struct pb_pixels){b, row, plane, (uint8_t *)b + 2 * plane, (size_t)r.w}, &err), 0);
         ck_assert_mem_eq(a, b, all);
         free(a);
         free(b);

@@ -373,11 +373,10 @@ struct trip {
 };
 
 static int decode_nothing(struct pb_raster *raster, const struct pb_rect *rect,
-                          const int32_t *bands, size_t n_bands, void *data, size_t row_bytes,
-                          size_t plane_bytes, uint8_t *mask, struct pb_err *err)
+                          const int32_t *bands, size_t n_bands,
+                          const struct pb_pixels *to, struct pb_err *err)
 {
-    (void)raster, (void)bands, (void)n_bands, (void)data, (void)row_bytes, (void)plane_bytes;
-    (void)mask, (void)err;
+    (void)raster, (void)bands, (void)n_bands, (void)to, (void)err;
     usleep((useconds_t)(rect->x + rect->y) * 7 % 90);
     return 0;
 }
@@ -397,7 +396,7 @@ static void *read_units(void *arg)
             struct pb_rect core = pb_grid_core(g, tiles[i]);
             struct pb_rect read = pb_rect_grow(&core, plan->halo, g->image_w, g->image_h);
             struct pb_slot_layout layout = pb_plan_layout(plan, &read);
-            struct pb_cells_target to = {slot, layout.row_bytes, layout.plane_bytes, NULL};
+            struct pb_pixels to = {slot, layout.row_bytes, layout.plane_bytes, NULL, 0};
             uint64_t parked = 0;
             ck_assert_int_eq(pb_cells_read(trip->cells, NULL, &read, &to, &parked, NULL), 0);
             pb_window_done(trip->window, u);
