@@ -61,6 +61,8 @@ int pb_chain_check(const struct pb_chain *chain, const struct pb_tile_in *in,
     const struct pb_rect needed = pb_rect_grow(&in->core, chain->halo, in->image_w, in->image_h);
     if (!inside(&needed, &in->read) || out->plane_px < (size_t)in->core.w * (size_t)in->core.h)
         return -EINVAL;
+    if (in->mask && in->mask_row_bytes < (size_t)in->read.w)
+        return -EINVAL;
     for (size_t i = 0; i < chain->n_used; i++) {
         const size_t bytes = pb_type_bytes((enum pb_type)chain->inputs[i].type);
         const size_t strides = (uintptr_t)in->data | in->row_bytes | in->plane_bytes;
@@ -76,20 +78,21 @@ void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_
 {
     const struct pb_stage *const s = &chain->stages[stage];
     const bool last = stage + 1 == chain->n_stages;
+    const struct pb_rect rect = pb_rect_grow(&in->core, s->margin, in->image_w, in->image_h);
     struct pb_chain_layout layout;
 
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
-    *out_sweep =
-        (struct pb_sweep){.code = s->code,
-                          .n_code = s->n_code,
-                          .n_registers = s->n_registers,
-                          .inputs = chain->inputs,
-                          .in = *in,
-                          .rect = pb_rect_grow(&in->core, s->margin, in->image_w, in->image_h),
-                          .out = last ? out->data : scratch,
-                          .out_px = last ? out->plane_px : layout.plane_px,
-                          .planes = scratch,
-                          .plane_px = layout.plane_px};
+    *out_sweep = (struct pb_sweep){.code = s->code,
+                                   .n_code = s->n_code,
+                                   .n_registers = s->n_registers,
+                                   .inputs = chain->inputs,
+                                   .in = *in,
+                                   .rect = rect,
+                                   .out = last ? out->data : scratch,
+                                   .out_px = last ? out->plane_px : layout.plane_px,
+                                   .out_row = (size_t)rect.w,
+                                   .planes = scratch,
+                                   .plane_px = layout.plane_px};
 }
 
 void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_stencil *stencil,

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chain on a GPU: one block of device memory holds the descriptions of the inputs, the code of
-// all stages and the scratch planes, in this order. Launching is the loop of chain_cpu.c with other
-// functions at its ends.
+// A chain on a GPU: its tables (chain_device.h) and a block of device memory for the scratch
+// planes. Launching is the loop of chain_cpu.c with other functions at its ends.
 #include "kernels/chain_cuda.h"
+#include "kernels/chain_device.h"
 #include "kernels/chain_stage.h"
 #include "kernels/launch.cuh"
 
@@ -13,59 +13,16 @@
 struct pb_chain_cuda {
     const pb_chain *chain;
     int32_t core_w, core_h;
-    unsigned char *memory;
-    pb_program_input *inputs;
-    pb_instr *code; // of all stages, one behind the other
+    pb_chain_device device;
     float *planes, *temp;
 };
 
 namespace
 {
-struct offsets {
-    size_t code, planes, temp, end;
-};
-
-size_t aligned(size_t bytes)
+// Bytes of scratch; never nothing.
+size_t scratch_bytes(const pb_chain_layout &layout)
 {
-    return (bytes + 255) / 256 * 256;
-}
-
-size_t code_count(const pb_chain *chain)
-{
-    size_t n = 0;
-    for (size_t k = 0; k < chain->n_stages; k++) {
-        n += chain->stages[k].n_code;
-    }
-    return n;
-}
-
-offsets find_offsets(const pb_chain *chain, int32_t core_w, int32_t core_h)
-{
-    pb_chain_layout layout;
-    offsets at;
-    pb_chain_measure(chain, core_w, core_h, &layout);
-    at.code = aligned(chain->n_used * sizeof(pb_program_input));
-    at.planes = at.code + aligned(code_count(chain) * sizeof(pb_instr));
-    at.temp = at.planes + aligned(layout.planes_px * sizeof(float));
-    at.end = at.temp + aligned(layout.temp_px * sizeof(float));
-    return at;
-}
-
-cudaError_t upload(const pb_chain_cuda *gpu)
-{
-    const pb_chain *const chain = gpu->chain;
-    pb_instr *code = gpu->code;
-    cudaError_t error = cudaMemcpy(gpu->inputs, chain->inputs,
-                                   chain->n_used * sizeof *chain->inputs, cudaMemcpyHostToDevice);
-    for (size_t k = 0; k < chain->n_stages && error == cudaSuccess; k++) {
-        const pb_stage &stage = chain->stages[k];
-        if (stage.n_code) {
-            error =
-                cudaMemcpy(code, stage.code, stage.n_code * sizeof *code, cudaMemcpyHostToDevice);
-        }
-        code += stage.n_code;
-    }
-    return error;
+    return (layout.planes_px + layout.temp_px + 64) * sizeof(float);
 }
 
 int run_stencils(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in *in,
@@ -84,33 +41,37 @@ int run_stencils(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_
 
 size_t pb_chain_cuda_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h)
 {
-    return find_offsets(chain, core_w, core_h).end;
+    pb_chain_layout layout;
+    pb_chain_measure(chain, core_w, core_h, &layout);
+    return pb_chain_device_bytes(chain) + scratch_bytes(layout);
 }
 
 int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
                          struct pb_chain_cuda **out_gpu)
 {
-    const offsets at = find_offsets(chain, core_w, core_h);
     auto *const gpu = static_cast<pb_chain_cuda *>(calloc(1, sizeof(pb_chain_cuda)));
+    pb_chain_layout layout;
     if (!gpu) {
         return -ENOMEM;
     }
     gpu->chain = chain;
     gpu->core_w = core_w;
     gpu->core_h = core_h;
-    cudaError_t error = cudaMalloc(reinterpret_cast<void **>(&gpu->memory), at.end);
-    if (error == cudaSuccess) {
-        gpu->inputs = reinterpret_cast<pb_program_input *>(gpu->memory);
-        gpu->code = reinterpret_cast<pb_instr *>(gpu->memory + at.code);
-        gpu->planes = reinterpret_cast<float *>(gpu->memory + at.planes);
-        gpu->temp = reinterpret_cast<float *>(gpu->memory + at.temp);
-        error = upload(gpu);
+    pb_chain_measure(chain, core_w, core_h, &layout);
+    int rc = pb_chain_device_create(chain, &gpu->device);
+    if (rc == 0) {
+        const cudaError_t error =
+            cudaMalloc(reinterpret_cast<void **>(&gpu->planes), scratch_bytes(layout));
+        if (error != cudaSuccess) {
+            (void)cudaGetLastError(); // it is reported here and must not show up elsewhere
+        }
+        rc = wic_cuda_errno(error);
     }
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError(); // it is reported here and must not show up elsewhere
+    if (rc < 0) {
         pb_chain_cuda_destroy(gpu);
-        return wic_cuda_errno(error);
+        return rc;
     }
+    gpu->temp = gpu->planes + layout.planes_px;
     *out_gpu = gpu;
     return 0;
 }
@@ -119,7 +80,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
                          const struct pb_tile_out *out, void *stream)
 {
     const pb_chain *const chain = gpu->chain;
-    const pb_instr *code = gpu->code;
+    const pb_instr *code = gpu->device.code;
     int rc = pb_chain_check(chain, in, out);
 
     if (rc == 0 && (in->core.w > gpu->core_w || in->core.h > gpu->core_h)) {
@@ -129,7 +90,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
         pb_sweep sweep;
         pb_chain_sweep(chain, k, in, out, gpu->planes, &sweep);
         sweep.code = code;
-        sweep.inputs = gpu->inputs;
+        sweep.inputs = gpu->device.inputs;
         if (sweep.n_code) {
             rc = pb_program_run_cuda(&sweep, stream);
         }
@@ -144,7 +105,8 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
 void pb_chain_cuda_destroy(struct pb_chain_cuda *gpu)
 {
     if (gpu) {
-        (void)cudaFree(gpu->memory);
+        (void)cudaFree(gpu->planes);
+        pb_chain_device_destroy(&gpu->device);
         free(gpu);
     }
 }

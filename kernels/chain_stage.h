@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHAIN_STAGE_H
 #define PB_CHAIN_STAGE_H
-/* What is inside a chain: for chain*.c and chain_cuda.cu. Everything is sized by the core of a
+/* What is inside a chain: for chain*.c and chain*.cu. Everything is sized by the core of a
  * tile: a plane with margin m covers the core grown by m, clipped to the image. C11 and C++17. */
 #include "kernels/chain.h"
 #include "kernels/program.h"

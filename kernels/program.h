@@ -63,8 +63,8 @@ struct pb_sweep {
     const struct pb_program_input *inputs; /* as many as `in` has planes */
     struct pb_tile_in in;
     struct pb_rect rect; /* pixels to make: the core, perhaps grown */
-    float *out;          /* plane p at out + p * out_px, rows rect.w apart */
-    size_t out_px;
+    float *out;          /* plane p at out + p * out_px, rows out_row floats apart */
+    size_t out_px, out_row;
     const float *planes; /* scratch plane p at planes + p * plane_px */
     size_t plane_px;
 };

@@ -51,13 +51,13 @@ static void run_input(const struct strip *s, const struct pb_instr *instr)
 
     pb_vm_loads[input->type](input, px, reg(s, instr->dst), s->n);
     if (in->mask)
-        pb_vm_mask(in->mask + row * (size_t)in->read.w + col, reg(s, instr->dst), s->n);
+        pb_vm_mask(in->mask + row * in->mask_row_bytes + col, reg(s, instr->dst), s->n);
 }
 
-/* Address of the strip in a tightly packed plane that covers `rect`. */
-static size_t plane_offset(const struct strip *s, const struct pb_rect *rect)
+/* Address of the strip in a plane whose first pixel is the corner of `rect`. */
+static size_t plane_offset(const struct strip *s, const struct pb_rect *rect, size_t row)
 {
-    return (size_t)(s->y - rect->y) * (size_t)rect->w + (size_t)(s->x - rect->x);
+    return (size_t)(s->y - rect->y) * row + (size_t)(s->x - rect->x);
 }
 
 static void run_plane(const struct strip *s, const struct pb_instr *instr)
@@ -67,14 +67,15 @@ static void run_plane(const struct strip *s, const struct pb_instr *instr)
         pb_rect_grow(&sweep->in.core, instr->margin, sweep->in.image_w, sweep->in.image_h);
 
     memcpy(reg(s, instr->dst),
-           sweep->planes + instr->index * sweep->plane_px + plane_offset(s, &rect),
+           sweep->planes + instr->index * sweep->plane_px + plane_offset(s, &rect, (size_t)rect.w),
            s->n * sizeof(float));
 }
 
 static void run_store(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_sweep *const sweep = s->sweep;
-    float *const out = sweep->out + instr->index * sweep->out_px + plane_offset(s, &sweep->rect);
+    float *const out =
+        sweep->out + instr->index * sweep->out_px + plane_offset(s, &sweep->rect, sweep->out_row);
 
     if (instr->imm_mask)
         pb_vm_fill(pb_pixel_result(instr->imm[0]), out, s->n);

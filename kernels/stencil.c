@@ -275,3 +275,15 @@ void pb_stencil_run_cpu(const struct pb_stencil *stencil, const struct pb_plane 
         }
     }
 }
+
+size_t pb_stencil_patch_bytes(const struct pb_stencil *stencil)
+{
+    const int32_t side = PB_STENCIL_PATCH + 2 * stencil->radius;
+    const int32_t bands = stencil->kind == PB_STENCIL_FULL       ? 0
+                          : stencil->kind == PB_STENCIL_GRADIENT ? 2
+                                                                 : 1;
+
+    if (stencil->radius < 1 || 2 * stencil->radius + 1 > PB_STENCIL_SIDE_MAX)
+        return 0;
+    return (size_t)(side * (side + bands * PB_STENCIL_PATCH)) * sizeof(float);
+}

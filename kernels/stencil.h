@@ -13,6 +13,8 @@ extern "C" {
 #endif
 
 #define PB_STENCIL_SIDE_MAX 15
+/* On a GPU the threads of a block make patches of so many pixels a side, one after the other. */
+#define PB_STENCIL_PATCH 32
 
 /* REFLECT does not repeat the edge pixel: -1 is pixel 1 (an image of one pixel: that pixel). */
 enum pb_edge { PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA };
@@ -43,6 +45,8 @@ struct pb_plane {
 size_t pb_stencil_temp_px(const struct pb_stencil *stencil, const struct pb_rect *out_rect);
 void pb_stencil_run_cpu(const struct pb_stencil *stencil, const struct pb_plane *in,
                         const struct pb_plane *out, int32_t image_w, int32_t image_h, float *temp);
+/* Shared memory that a block on a GPU needs for one patch; 0 for a radius out of range. */
+size_t pb_stencil_patch_bytes(const struct pb_stencil *stencil);
 /* CUDA builds only. Queues on stream (cudaStream_t); 0, -EIO, or -EINVAL for a radius out of range.
  * Allocates nothing; temp is not used and may be NULL. */
 int pb_stencil_run_cuda(const struct pb_stencil *stencil, const struct pb_plane *in,

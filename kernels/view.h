@@ -43,6 +43,7 @@ struct pb_tile_in {
     size_t row_bytes;
     size_t plane_bytes;
     const uint8_t *mask; /* NULL = none; else read.h rows of read.w bytes, 0 = invalid pixel */
+    size_t mask_row_bytes; /* from row to row of the mask; at least read.w where there is one */
     struct pb_rect read; /* pixels that are there */
     struct pb_rect core; /* pixels that are wanted; inside read */
     int32_t image_w, image_h;

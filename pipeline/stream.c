@@ -39,6 +39,7 @@ struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_
         .row_bytes = layout->row_bytes,
         .plane_bytes = layout->plane_bytes,
         .mask = layout->mask_offset ? (const uint8_t *)base + layout->mask_offset : NULL,
+        .mask_row_bytes = (size_t)tile->read.w,
         .read = tile->read,
         .core = tile->core,
         .image_w = plan->grid.image_w,

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RANDOM_TILE_H
 #define PB_RANDOM_TILE_H
-/* Tiles of awkward shape for tests: any type, odd sizes, rows and planes that are padded, a mask,
+/* Tiles of awkward shape for tests: any type, odd sizes, rows and planes that are padded, a mask
+ * whose rows are padded too,
  * samples equal to nodata, NaN and infinities in floats. The samples of a tile follow from its seed
  * and the pixel's place in the image, so two tiles of one image agree where they overlap. */
 #include "kernels/view.h"
@@ -26,6 +27,7 @@ struct random_tile {
     unsigned char *data; /* in.data */
     size_t bytes;
     uint8_t *mask; /* in.mask, or NULL */
+    size_t mask_bytes;
 };
 
 static inline uint32_t tile_hash(uint32_t seed, uint32_t plane, int32_t x, int32_t y)
@@ -123,14 +125,16 @@ static inline bool random_tile_make(const struct random_image *image, const stru
     const struct pb_rect read = {x0, y0, (x1 < image->w ? x1 : image->w) - x0,
                                  (y1 < image->h ? y1 : image->h) - y0};
     const size_t row_bytes = ((size_t)read.w + pad_px) * sample;
+    const size_t mask_row_bytes = (size_t)read.w + pad_px;
     const size_t plane_bytes = row_bytes * (size_t)read.h + pad_px * sample;
     /* No byte more than the last sample: whoever reads on is caught by a sanitizer. */
     const size_t bytes =
         plane_bytes * (n_bands - 1) + row_bytes * (size_t)(read.h - 1) + (size_t)read.w * sample;
 
-    *out = (struct random_tile){.bytes = bytes};
+    *out = (struct random_tile){
+        .bytes = bytes, .mask_bytes = mask_row_bytes * (size_t)(read.h - 1) + (size_t)read.w};
     out->data = malloc(bytes);
-    out->mask = image->masked ? malloc((size_t)read.w * (size_t)read.h) : NULL;
+    out->mask = image->masked ? calloc(out->mask_bytes, 1) : NULL;
     if (!out->data || (image->masked && !out->mask))
         return false;
     memset(out->data, 0xff, bytes);
@@ -140,13 +144,14 @@ static inline bool random_tile_make(const struct random_image *image, const stru
                 tile_put(out->data + p * plane_bytes + (size_t)y * row_bytes + (size_t)x * sample,
                          image->type, tile_sample(image, bands[p], read.x + x, read.y + y));
                 if (out->mask)
-                    out->mask[(size_t)y * (size_t)read.w + (size_t)x] =
+                    out->mask[(size_t)y * mask_row_bytes + (size_t)x] =
                         tile_valid(image, read.x + x, read.y + y) ? 255 : 0;
             }
     out->in = (struct pb_tile_in){.data = out->data,
                                   .row_bytes = row_bytes,
                                   .plane_bytes = plane_bytes,
                                   .mask = out->mask,
+                                  .mask_row_bytes = mask_row_bytes,
                                   .read = read,
                                   .core = *core,
                                   .image_w = image->w,

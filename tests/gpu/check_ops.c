@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Chains on a GPU against the same chains on the CPU: every operator of the registry and random
- * expressions, all sample types, masks, nodata, odd sizes, padded rows, programs of up to 255
- * registers, guard bytes around the output. Then the speed of each case on device memory.
+ * Chains on a GPU against the same chains on the CPU, in both ways that a GPU runs them: a kernel a
+ * stage over the whole tile, and the whole chain part by part inside a block. Every operator of the
+ * registry, chains of stencils, random expressions, all sample types, masks, nodata, odd sizes,
+ * padded rows, programs of up to 255 registers, guard bytes around the output. Then the speed of
+ * each case on device memory.
  *
  *   check_ops [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA
  *
@@ -17,7 +19,9 @@ int main(void)
     return 77;
 }
 #else
+#include "kernels/chain_block.h"
 #include "kernels/chain_cuda.h"
+#include "kernels/chain_device.h"
 #include "tests/op_cases.h"
 #include "tests/random_tile.h"
 
@@ -71,8 +75,6 @@ struct device_tile {
 static bool device_tile_make(const struct random_tile *tile, size_t out_px,
                              struct device_tile *device)
 {
-    const size_t mask_bytes = (size_t)tile->in.read.w * (size_t)tile->in.read.h;
-
     *device = (struct device_tile){.out_bytes = (out_px + 2 * GUARD_PX) * sizeof(float)};
     bool good =
         cuda_ok(cudaMalloc((void **)&device->data, tile->bytes), "tile") &&
@@ -80,9 +82,10 @@ static bool device_tile_make(const struct random_tile *tile, size_t out_px,
         cuda_ok(cudaMemset(device->out, GUARD, device->out_bytes), "guards") &&
         cuda_ok(cudaMemcpy(device->data, tile->data, tile->bytes, cudaMemcpyHostToDevice), "copy");
     if (good && tile->mask)
-        good = cuda_ok(cudaMalloc((void **)&device->mask, mask_bytes), "mask") &&
-               cuda_ok(cudaMemcpy(device->mask, tile->mask, mask_bytes, cudaMemcpyHostToDevice),
-                       "copy of the mask");
+        good =
+            cuda_ok(cudaMalloc((void **)&device->mask, tile->mask_bytes), "mask") &&
+            cuda_ok(cudaMemcpy(device->mask, tile->mask, tile->mask_bytes, cudaMemcpyHostToDevice),
+                    "copy of the mask");
     return good;
 }
 
@@ -93,34 +96,88 @@ static void device_tile_free(struct device_tile *device)
     (void)cudaFree(device->out);
 }
 
+/* A way to run a tile whose addresses are the device's; waits until it is done. */
+typedef bool run_tile(const struct pb_chain *chain, const struct pb_tile_in *in,
+                      const struct pb_tile_out *out, cudaStream_t stream);
+
+static bool run_by_stages(const struct pb_chain *chain, const struct pb_tile_in *in,
+                          const struct pb_tile_out *out, cudaStream_t stream)
+{
+    struct pb_chain_cuda *gpu = NULL;
+    const bool good = pb_chain_cuda_create(chain, in->core.w, in->core.h, &gpu) == 0 &&
+                      pb_chain_cuda_launch(gpu, in, out, stream) == 0 &&
+                      cuda_ok(cudaStreamSynchronize(stream), "run by stages");
+
+    pb_chain_cuda_destroy(gpu);
+    return good;
+}
+
+/* Any part size and crew that the chain's registers allow; fewer blocks than parts, so that scratch
+ * and shared memory are used again. */
+static struct pb_chain_block_shape random_shape(const struct pb_chain *chain,
+                                                struct pb_chain_block_needs *needs)
+{
+    struct pb_chain_block_shape shape = {64, 48, 32 * (1 + random_below(16)), 1 + random_below(5)};
+
+    if (random_below(2)) {
+        shape.part_w = 1 + (int32_t)random_below(150);
+        shape.part_h = 1 + (int32_t)random_below(60);
+    }
+    while (shape.threads > 32 &&
+           pb_chain_block_measure(chain, shape.part_w, shape.part_h, shape.threads,
+                                  PB_CHAIN_BLOCK_SHARED, needs) < 0)
+        shape.threads -= 32;
+    return shape;
+}
+
+static bool run_by_parts(const struct pb_chain *chain, const struct pb_tile_in *in,
+                         const struct pb_tile_out *out, cudaStream_t stream)
+{
+    struct pb_chain_block_needs needs = {0};
+    struct pb_chain_device device = {0};
+    const struct pb_chain_block_shape shape = random_shape(chain, &needs);
+    void *scratch = NULL;
+    const size_t bytes = needs.scratch_bytes * shape.blocks;
+    const bool good =
+        pb_chain_device_create(chain, &device) == 0 &&
+        cuda_ok(cudaMalloc(&scratch, bytes + 1), "scratch") &&
+        cuda_ok(cudaMemset(scratch, GUARD, bytes + 1), "scratch") &&
+        cuda_ok(cudaDeviceSynchronize(), "before") &&
+        pb_chain_block_launch(chain, &device, &shape, in, out, scratch, stream) == 0 &&
+        cuda_ok(cudaStreamSynchronize(stream), "run by parts");
+
+    if (!good)
+        (void)fprintf(stderr, "parts of %d x %d, %u blocks of %u threads, %d pixels a thread\n",
+                      shape.part_w, shape.part_h, shape.blocks, shape.threads, needs.px);
+    (void)cudaFree(scratch);
+    pb_chain_device_destroy(&device);
+    return good;
+}
+
 /* The output with its guards, on the host. */
 static unsigned char *run_on_gpu(const struct pb_chain *chain, const struct random_tile *tile,
-                                 size_t plane_px)
+                                 size_t plane_px, run_tile *run)
 {
     struct device_tile device;
-    struct pb_chain_cuda *gpu = NULL;
     struct pb_tile_in in = tile->in;
     unsigned char *host = NULL;
     cudaStream_t stream = NULL;
 
     if (device_tile_make(tile, pb_chain_output_count(chain) * plane_px, &device) &&
-        cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream") &&
-        pb_chain_cuda_create(chain, in.core.w, in.core.h, &gpu) == 0) {
+        cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream")) {
         const struct pb_tile_out out = {(float *)(void *)device.out + GUARD_PX, plane_px};
 
         in.data = device.data;
         in.mask = device.mask;
         host = malloc(device.out_bytes);
         if (!host || !cuda_ok(cudaDeviceSynchronize(), "before") ||
-            pb_chain_cuda_launch(gpu, &in, &out, stream) < 0 ||
-            !cuda_ok(cudaStreamSynchronize(stream), "run") ||
+            !run(chain, &in, &out, stream) ||
             !cuda_ok(cudaMemcpy(host, device.out, device.out_bytes, cudaMemcpyDeviceToHost),
                      "result")) {
             free(host);
             host = NULL;
         }
     }
-    pb_chain_cuda_destroy(gpu);
     if (stream)
         (void)cudaStreamDestroy(stream);
     device_tile_free(&device);
@@ -179,6 +236,10 @@ static bool compare(const struct pb_chain *chain, const struct pb_rect *core, si
 static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exact,
                        const char *label)
 {
+    static const struct {
+        const char *name;
+        run_tile *run;
+    } ways[] = {{"stage by stage", run_by_stages}, {"part by part", run_by_parts}};
     const struct random_image image = {.seed = random_below(1u << 20),
                                        .type = type,
                                        .w = 1 + (int32_t)random_below(300),
@@ -197,13 +258,19 @@ static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exa
     if (random_tile_make(&image, &core, pb_chain_halo(chain) + (int32_t)random_below(3), used,
                          n_used, random_below(4), &tile)) {
         float *const cpu = run_on_cpu(chain, &tile.in, plane_px);
-        unsigned char *const gpu = run_on_gpu(chain, &tile, plane_px);
 
-        good = cpu && gpu && compare(chain, &core, plane_px, cpu, gpu, exact, label);
-        if (!cpu || !gpu)
-            (void)fprintf(stderr, "%s: did not run on the %s\n", label, cpu ? "GPU" : "CPU");
+        good = cpu != NULL;
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0] && good; i++) {
+            unsigned char *const gpu = run_on_gpu(chain, &tile, plane_px, ways[i].run);
+
+            good = gpu && compare(chain, &core, plane_px, cpu, gpu, exact, label);
+            if (!good)
+                (void)fprintf(stderr, "%s: not right on the GPU %s\n", label, ways[i].name);
+            free(gpu);
+        }
+        if (!cpu)
+            (void)fprintf(stderr, "%s: did not run on the CPU\n", label);
         free(cpu);
-        free(gpu);
     }
     random_tile_free(&tile);
     return good;
@@ -344,7 +411,7 @@ static void time_case(const struct op_case *c)
         cuda_ok(cudaMemset(in_px, 17, n * plane * 2), "fill") &&
         pb_chain_cuda_create(chain, SIDE, SIDE, &gpu) == 0 &&
         cuda_ok(cudaEventCreate(&start), "event") && cuda_ok(cudaEventCreate(&stop), "event")) {
-        const struct pb_tile_in in = {in_px, SIDE * 2, plane * 2, NULL, all, all, SIDE, SIDE};
+        const struct pb_tile_in in = {in_px, SIDE * 2, plane * 2, NULL, 0, all, all, SIDE, SIDE};
         const struct pb_tile_out out = {out_px, plane};
 
         for (int i = 0; i <= RUNS; i++) {

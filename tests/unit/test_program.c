@@ -110,7 +110,7 @@ static float copied(enum pb_type type, const void *sample, bool has_nodata, doub
     const char *const output = "a";
     const struct pb_chain_spec spec = {&input, 1, NULL, 0, &output, 1};
     const struct pb_rect px = {0, 0, 1, 1};
-    const struct pb_tile_in in = {sample, 8, 8, NULL, px, px, 1, 1};
+    const struct pb_tile_in in = {sample, 8, 8, NULL, 0, px, px, 1, 1};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
     float x = -1.0f;
@@ -403,7 +403,7 @@ END_TEST
 START_TEST(tiles_that_lack_pixels_are_refused)
 {
     static float px[64], out[64];
-    const struct pb_tile_in good = {px, 32, 256, NULL, {0, 0, 8, 8}, {2, 2, 4, 4}, 8, 8};
+    const struct pb_tile_in good = {px, 32, 256, NULL, 0, {0, 0, 8, 8}, {2, 2, 4, 4}, 8, 8};
     const struct pb_tile_out to = {out, 16};
     const struct op_case c = {
         "convolve", "", "a", true, {{"kernel", {{.text = "box"}}}, {"size", {{"", "5", 5, 0, 0}}}}};
