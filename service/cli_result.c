@@ -57,7 +57,7 @@ static void print_link(const struct pb_run_report *report)
     print_crossed("to it", link->to_device_bytes, link->to_device_rate, seconds);
     printf(", ");
     print_crossed("from it", link->from_device_bytes, link->from_device_rate, seconds);
-    printf(", starved %.1f s\n", (double)link->starved_ns / 1e9);
+    printf(", idle %.1f s\n", (double)link->starved_ns / 1e9);
 }
 
 void cli_result_text(const char *input, const struct pb_run_result *r)
