@@ -7,8 +7,10 @@
 
 #include <cuda_runtime_api.h>
 
-/* 0 for cudaSuccess; else fills *err (memory, device.missing or device.failed, with CUDA's own
- * words and `what` was being done) and returns its negative errno. */
+/* 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or device.failed, with
+ * CUDA's own words and `what` was being done) and returns its negative errno. device.lost: the CUDA
+ * context is unusable, nothing on a GPU works in this process any more; device.failed: this did not
+ * work, the context is whole. */
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
 /* The same for a negative errno out of kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);

@@ -15,6 +15,28 @@ static enum pb_code code_of(cudaError_t rc)
     case cudaErrorInsufficientDriver:
     case cudaErrorInitializationError:
         return PB_E_DEVICE_MISSING;
+    /* After these every further call of this process gives the same error (driver_types.h: "the
+     * process must be terminated and relaunched"). */
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    /* Hardware that broke while it ran, a context that somebody reset, and what the driver says of
+     * a GPU that left the bus. */
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorUnknown:
+        return PB_E_DEVICE_LOST;
     default:
         return PB_E_DEVICE_FAILED;
     }

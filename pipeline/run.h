@@ -15,6 +15,7 @@
 #include "config/err.h"
 #include "pipeline/product.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pb_run;
@@ -46,6 +47,18 @@ struct pb_stage_report {
     uint64_t tiles, bytes;
 };
 
+/* What crossed the link to the device, and how long the device waited for it. */
+struct pb_link_report {
+    bool used; /* the rest counts only then */
+    uint64_t to_device_bytes, from_device_bytes;
+    double to_device_rate, from_device_rate; /* bytes/s, as measured at the start of the run; 0 =
+                                                not measured */
+    uint64_t starved_ns; /* how long the device's blocks had nothing to do, mean over blocks */
+    uint64_t leave_ns;   /* from the last result until the kernel had left */
+    uint32_t blocks, launches;
+    char plan[200]; /* the chunk plan in words, "" = none */
+};
+
 struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];
@@ -53,6 +66,7 @@ struct pb_run_report {
     uint64_t memory_bytes; /* planned */
     int32_t tile_px;
     struct pb_stage_report stage[3];
+    struct pb_link_report link;
     int64_t elapsed_ms;
     int64_t publish_ms;
 };

@@ -4,6 +4,7 @@
 #include "pipeline/stream.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
@@ -24,11 +25,12 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
 void pb_writer_run(struct pb_stream *s, uint32_t worker)
 {
     struct wic_slot slot;
-    while (wic_wait(s->out, WIC_FOREVER, &slot) == 0) {
-        struct pb_err err = {0};
+    struct pb_err err = {0};
+    int rc;
+    while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0) {
         uint32_t unit = ((const struct pb_slot_tile *)slot.user)->unit;
         uint64_t start = pb_now_ns();
-        int rc = write_tile(s, &slot, worker, &err);
+        rc = write_tile(s, &slot, worker, &err);
         atomic_fetch_add(&s->write.busy_ns, pb_now_ns() - start);
         if (rc < 0) {
             (void)pb_fail(&err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
@@ -37,7 +39,14 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
         }
         atomic_fetch_add(&s->write.bytes, slot.bytes);
         atomic_fetch_add(&s->write.tiles, 1);
-        (void)wic_release(s->out, &slot);
+        rc = wic_release(s->out, &slot);
+        if (rc < 0)
+            break;
         pb_window_done(s->window, unit);
     }
+    if (rc == -EPIPE || rc == -ECANCELED) /* that was all, or somebody gave up */
+        return;
+    /* Without this the stages before it would wait for its slots for ever. */
+    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
+    pb_stream_fail(s, &err);
 }

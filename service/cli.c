@@ -18,6 +18,7 @@ static const struct cli_command commands[] = {
      "      --dry-run          say what would be done, touch nothing\n"
      "      --json             one JSON object per input, a line each, with timings\n"
      "      --quiet            only errors\n"
+     "\nWhen a GPU fails, the input is tried again in a fresh process, then on the CPU.\n"
      "\nExample:\n"
      "  pushbroom run -c samples/vegetation.yaml -o out scene.tif\n",
      cli_run},
@@ -59,7 +60,9 @@ static const struct cli_command commands[] = {
      "      --json             as JSON\n",
      cli_indices},
     {"devices", "[--json]", "what there is to compute on",
-     "Measures the link to each GPU; takes a moment.\n", cli_devices},
+     "Measures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
+     "would reach it.\n",
+     cli_devices},
     {"metrics", "[options]", "the service's counters in Prometheus text format",
      "      --socket PATH      where the service listens\n"
      "      --json             the same text in a JSON object\n",

@@ -22,6 +22,8 @@ struct options {
 
 static int split_bands(struct options *o, const char *list)
 {
+    free(o->bands_text); /* the last --bands counts */
+    o->n_bands = 0;
     o->bands_text = strdup(list);
     if (o->bands_text == NULL)
         return CLI_USAGE;

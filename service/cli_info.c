@@ -6,6 +6,7 @@
 #include "config/json_writer.h"
 #include "kernels/nearest.h"
 #include "pipeline/device.h"
+#include "pipeline/device_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,30 @@ int cli_operators(int argc, char **argv)
 /* --- devices
  * ------------------------------------------------------------------------------------------ */
 
+static void json_plans(struct pb_json *json, const struct pb_device *d)
+{
+    struct pb_device_plan plans[PB_DEVICE_PLANS];
+    int n = d->usable ? pb_device_plans(d->index, plans) : 0;
+    pb_json_array(json, "plans");
+    for (int i = 0; i < n; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "tile", plans[i].tile);
+        pb_json_string(json, "plan", plans[i].plan);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+static void print_plans(const struct pb_device *d)
+{
+    struct pb_device_plan plans[PB_DEVICE_PLANS];
+    int n = pb_device_plans(d->index, plans);
+    for (int i = 0; i < n; i++) {
+        printf("        %-7s %s:\n                ", i == 0 ? "plans" : "", plans[i].tile);
+        cli_wrap(stdout, 16, 80, plans[i].plan);
+    }
+}
+
 static void json_device(struct pb_json *json, const struct pb_device *d, double to, double from)
 {
     char id[24];
@@ -236,6 +261,7 @@ static void json_device(struct pb_json *json, const struct pb_device *d, double 
     pb_json_number(json, "from_device_bytes_per_s", from);
     pb_json_bool(json, "usable", d->usable);
     pb_json_string(json, "why", d->usable ? NULL : d->why);
+    json_plans(json, d);
     pb_json_end(json);
 }
 
@@ -257,6 +283,7 @@ static void print_device(const struct pb_device *d, double to, double from)
            cli_bytes(to, in, sizeof in), cli_bytes(from, out, sizeof out));
     printf("        buffers pinned%s\n",
            d->managed ? ", managed" : "; managed ones do not work beside a running host");
+    print_plans(d);
 }
 
 int cli_devices(int argc, char **argv)

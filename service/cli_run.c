@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: each input through its pipeline in this process, one after the other. */
 #include "service/cli.h"
-#include "service/result_json.h"
+#include "service/cli_again.h"
+#include "service/cli_result.h"
 
-#include "config/json_writer.h"
 #include "pipeline/run.h"
 #include "pipeline/thread.h"
 
@@ -22,6 +22,7 @@ enum { STEP_MS = 100 }; /* between two looks at the progress */
 struct options {
     const char *config, *pipeline, *output, *device;
     bool json, quiet, dry_run;
+    const char *device_why; /* of the current input; "" = no device failed */
 };
 
 static atomic_bool interrupted;
@@ -57,37 +58,6 @@ static int set_device(struct pb_config *config, const char *word)
     } else
         return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", word);
     return CLI_DONE;
-}
-
-static void print_object(struct pb_json *json)
-{
-    const char *text = pb_json_text(json, NULL);
-    puts(text ? text : "null");
-    fflush(stdout);
-    pb_json_destroy(json);
-}
-
-/* Each line of the plan is a word and what it says. */
-static void print_plan_json(const char *input, const char *pipeline, char *text)
-{
-    struct pb_json *json = pb_json_create(false);
-    char *save = NULL;
-    pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
-    pb_json_string(json, "pipeline", pipeline);
-    pb_json_string(json, "status", "planned");
-    pb_json_object(json, "plan");
-    for (char *line = strtok_r(text, "\n", &save); line != NULL;
-         line = strtok_r(NULL, "\n", &save)) {
-        size_t word = strcspn(line, " "), gap = strspn(line + word, " ");
-        const char *rest = line + word + gap;
-        line[word] = '\0';
-        pb_json_string(json, line, rest);
-    }
-    pb_json_end(json);
-    pb_json_null(json, "error");
-    pb_json_end(json);
-    print_object(json);
 }
 
 static void show_progress(struct pb_run *run, struct cli_bar *bar)
@@ -195,42 +165,13 @@ static int compute_and_publish(struct pb_run *run, const char *input, bool bar_w
     return rc;
 }
 
-static void print_result(const char *input, const struct pb_run_result *r)
-{
-    char size[16];
-    double seconds = (double)(r->report.elapsed_ms + r->report.publish_ms) / 1000.0;
-    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
-           cli_color(stdout, CLI_PLAIN), r->directory, seconds, r->report.device);
-    for (size_t i = 0; i < r->n_products; i++)
-        printf("  %-10s %8s  %s\n", pb_product_kind_name(r->products[i].kind),
-               cli_bytes((double)r->products[i].bytes, size, sizeof size), r->products[i].file);
-}
-
-static void print_json(const char *input, const char *pipeline, const struct pb_err *err,
-                       const struct pb_run_result *r)
-{
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
-    pb_json_string(json, "pipeline", pipeline);
-    pb_json_string(json, "status", r ? "successful" : "failed");
-    if (r != NULL) {
-        pb_result_print(json, r);
-        pb_json_null(json, "error");
-    } else {
-        pb_result_print_err(json, "error", err);
-    }
-    pb_json_end(json);
-    print_object(json);
-}
-
 static int dry_run(const struct options *o, const char *input, const char *pipeline,
                    struct pb_run *run)
 {
     char text[2048];
     (void)pb_run_explain(run, text, sizeof text);
     if (o->json)
-        print_plan_json(input, pipeline, text);
+        cli_result_plan(input, pipeline, text);
     else
         fputs(text, stdout);
     return 0;
@@ -253,38 +194,86 @@ static int process(const struct options *o, const struct pb_config *config,
     if (rc == 0)
         rc = compute_and_publish(run, input, bar_wanted, err, &result);
     if (rc == 0 && o->json)
-        print_json(input, pipeline->name, NULL, &result);
+        cli_result_json(input, pipeline->name, o->device_why, NULL, &result);
     else if (rc == 0 && !o->quiet)
-        print_result(input, &result);
+        cli_result_text(input, &result);
 out:
     pb_run_destroy(run);
     return rc;
 }
 
-static int process_one(const struct options *o, const struct pb_config *config, const char *input)
+/* The device failed, so this process is no good any more. Returns only when a fresh one cannot be
+ * had. */
+static void go_on_in_fresh_process(const struct options *o, const struct pb_config *config,
+                                   char **inputs, enum pb_device_try next, bool failed,
+                                   const struct pb_err *err)
 {
-    struct pb_err err = {0};
+    struct cli_again again = {.device_try = next, .failed = failed};
+    const char *options[] = {"-c", o->config, "-o", o->output, NULL, NULL,
+                             NULL, NULL,      NULL, NULL,      NULL};
+    size_t n = 4;
+    if (o->pipeline != NULL) {
+        options[n++] = "-p";
+        options[n++] = o->pipeline;
+    }
+    if (o->device != NULL) {
+        options[n++] = "--device";
+        options[n++] = o->device;
+    }
+    if (o->json)
+        options[n++] = "--json";
+    if (o->quiet)
+        options[n++] = "--quiet";
+    pb_device_try_why(next, config->compute.device == PB_DEVICE_CUDA, pb_code_id(err->code),
+                      err->msg, again.why, sizeof again.why);
+    fprintf(stderr, "pushbroom: %s: runs %s\n", inputs[0], again.why);
+    int rc = cli_again_exec(options, inputs, &again);
+    fprintf(stderr, "pushbroom: cannot start a fresh process: %s\n", strerror(-rc));
+}
+
+/* Fills *err on failure, and *out_pipeline when there is one. */
+static int try_one(const struct options *o, const struct pb_config *config, const char *input,
+                   struct pb_err *err, const struct pb_pipeline_config **out_pipeline)
+{
+    struct stat st;
     const struct pb_pipeline_config *pipeline =
         o->pipeline ? pb_config_pipeline(config, o->pipeline) : pb_config_match(config, input);
-    int rc;
-    struct stat st;
+    *out_pipeline = pipeline;
     if (stat(input, &st) != 0)
-        rc = pb_fail(&err, PB_E_INPUT_MISSING, "cannot open the file: %s", strerror(errno));
-    else if (S_ISDIR(st.st_mode))
-        rc = pb_fail(&err, PB_E_INPUT_NOT_TIFF, "this is a directory; name the files in it");
-    else if (pipeline == NULL)
-        rc = pb_fail(&err, PB_E_INPUT_NO_PIPELINE, "no pipeline of %s takes this file's name",
-                     o->config);
-    else
-        rc = process(o, config, pipeline, input, &err);
+        return pb_fail(err, PB_E_INPUT_MISSING, "cannot open the file: %s", strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return pb_fail(err, PB_E_INPUT_NOT_TIFF, "this is a directory; name the files in it");
+    if (pipeline == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline of %s takes this file's name",
+                       o->config);
+    int rc = process(o, config, pipeline, input, err);
+    if (rc != 0 && err->code == PB_OK)
+        (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
+    return rc;
+}
+
+/* The first of `inputs`; the others are for a process that may have to take over. */
+static int process_one(struct options *o, struct pb_config *config, char **inputs,
+                       const struct cli_again *again)
+{
+    struct pb_err err = {0};
+    const struct pb_pipeline_config *pipeline = NULL;
+    const char *input = inputs[0];
+    enum pb_device_kind configured = config->compute.device;
+    o->device_why = again->why;
+    if (again->device_try == PB_DEVICE_TRY_CPU)
+        config->compute.device = PB_DEVICE_CPU;
+    int rc = try_one(o, config, input, &err, &pipeline);
+    config->compute.device = configured;
     if (rc == 0)
         return CLI_DONE;
-    if (err.code == PB_OK)
-        (void)pb_fail(&err, PB_E_SYSTEM, "%s", strerror(-rc));
+    enum pb_device_try next = pb_device_try_next(again->device_try, pb_code_id(err.code));
+    if (next != PB_DEVICE_TRY_OVER && !interrupted)
+        go_on_in_fresh_process(o, config, inputs, next, again->failed, &err);
     if (!err.file[0])
         (void)snprintf(err.file, sizeof err.file, "%s", input);
     if (o->json)
-        print_json(input, pipeline ? pipeline->name : NULL, &err, NULL);
+        cli_result_json(input, pipeline ? pipeline->name : NULL, again->why, &err, NULL);
     else
         cli_print_err(&err);
     return CLI_JOB_FAILED;
@@ -343,7 +332,9 @@ static void say_device(const struct pb_config *config)
 
 int cli_run(int argc, char **argv)
 {
-    struct options o = {.output = "."};
+    struct options o = {.output = ".", .device_why = ""};
+    struct cli_again again;
+    cli_again_take(&again);
     int rc = parse(argc, argv, &o);
     if (rc != CLI_DONE)
         return rc;
@@ -358,13 +349,19 @@ int cli_run(int argc, char **argv)
         struct sigaction action = {.sa_handler = on_signal};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
-        if (!o.quiet && config->compute.device == PB_DEVICE_AUTO)
+        if (!o.quiet && config->compute.device == PB_DEVICE_AUTO &&
+            again.device_try == PB_DEVICE_TRY_FIRST)
             say_device(config);
     }
     int i = optind;
-    for (; i < argc && rc != CLI_USAGE && !interrupted; i++)
-        if (process_one(&o, config, argv[i]) != CLI_DONE)
-            rc = CLI_JOB_FAILED;
+    bool usable = rc == CLI_DONE;
+    for (; i < argc && usable && !interrupted; i++) {
+        if (process_one(&o, config, argv + i, &again) != CLI_DONE)
+            again.failed = true;
+        again = (struct cli_again){.failed = again.failed};
+    }
+    if (usable && again.failed)
+        rc = CLI_JOB_FAILED;
     if (interrupted && (rc == CLI_JOB_FAILED || i < argc)) {
         fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
         rc = CLI_JOB_FAILED;

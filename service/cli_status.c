@@ -101,6 +101,10 @@ static void print_job(const struct pb_json_value *job)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (cli_job_text(job, keys[i])[0])
             printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
+    if (cli_job_text(job, "device_why")[0]) {
+        printf("  retried    ");
+        cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(job, "device_why"));
+    }
     printf("  %-10s %d%%, %lld of %lld tiles\n", "progress", (int)cli_job_number(job, "progress"),
            (long long)cli_job_number(job, "tiles_done"),
            (long long)cli_job_number(job, "tiles_total"));

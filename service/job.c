@@ -98,7 +98,7 @@ bool pb_job_may(enum pb_job_status from, enum pb_job_status to)
 static void clear_run(struct pb_job *job)
 {
     job->progress = 0;
-    job->stage[0] = job->device[0] = '\0';
+    job->stage[0] = job->device[0] = job->device_why[0] = '\0';
     job->tiles_done = job->tiles_total = 0;
     job->bytes_read = job->bytes_written = job->elapsed_ms = 0;
     job->started_ms = job->finished_ms = 0;
@@ -130,6 +130,17 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     job->status = to;
     job->updated_ms = wall_ms;
     return 0;
+}
+
+void pb_job_restart(struct pb_job *job, int64_t wall_ms)
+{
+    char why[sizeof job->device_why];
+    int64_t started_ms = job->started_ms;
+    (void)memcpy(why, job->device_why, sizeof why);
+    clear_run(job);
+    (void)memcpy(job->device_why, why, sizeof why);
+    job->started_ms = started_ms;
+    job->updated_ms = wall_ms;
 }
 
 const char *pb_job_status_name(enum pb_job_status status)
@@ -211,6 +222,7 @@ void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *jo
     pb_json_int(json, "elapsed_ms", job->elapsed_ms);
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "device", or_null(job->device));
+    pb_json_string(json, "device_why", or_null(job->device_why));
     print_time(json, "created", job->created_ms);
     print_time(json, "started", job->started_ms);
     print_time(json, "updated", job->updated_ms);

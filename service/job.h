@@ -50,6 +50,7 @@ struct pb_job {
     int progress; /* 0 .. 100 */
     char stage[16];
     char device[64];
+    char device_why[512]; /* after a device failed: what is done about it and why; "" = none did */
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
     char *directory; /* of the products, NULL = none */
     char *products;  /* JSON array, NULL = none */
@@ -74,6 +75,9 @@ bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status with everything that goes with it (times, attempts, progress). 0, or -EPERM
  * and the job as it was. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
+/* A running job starts over within its attempt: all it had of its run is gone, but for
+ * device_why. */
+void pb_job_restart(struct pb_job *job, int64_t wall_ms);
 
 const char *pb_job_status_name(enum pb_job_status status);
 bool pb_job_status_find(const char *name, enum pb_job_status *out_status);

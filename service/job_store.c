@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2 /* 2: device_why */
 
 struct pb_job_store {
     sqlite3 *db;
@@ -32,9 +32,13 @@ static const char schema[] =
     " device TEXT NOT NULL, tiles_done INTEGER NOT NULL, tiles_total INTEGER NOT NULL,"
     " bytes_read INTEGER NOT NULL, bytes_written INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL,"
     " directory TEXT, products TEXT, report TEXT, error_code TEXT NOT NULL,"
-    " error_message TEXT NOT NULL, error_hint TEXT NOT NULL);"
+    " error_message TEXT NOT NULL, error_hint TEXT NOT NULL, device_why TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX jobs_by_status ON jobs (status, seq);"
-    "PRAGMA user_version = 1;";
+    "PRAGMA user_version = 2;";
+
+static const char schema_1_to_2[] =
+    "ALTER TABLE jobs ADD COLUMN device_why TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 2;";
 
 enum field_kind { FIELD_INT64, FIELD_INT, FIELD_BOOL, FIELD_STATUS, FIELD_TEXT, FIELD_STRING };
 
@@ -75,6 +79,7 @@ static const struct field fields[] = {
     FIELD(TEXT, error.code),
     FIELD(TEXT, error.message),
     FIELD(TEXT, error.hint),
+    FIELD(TEXT, device_why),
 };
 #define FIXED         3
 #define COUNT_SET     ((int)(sizeof fields / sizeof fields[0]) - FIXED)
@@ -82,9 +87,9 @@ static const struct field fields[] = {
 #define COLUMNS_SET                                                                                \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
-    " directory, products, report, error_code, error_message, error_hint"
+    " directory, products, report, error_code, error_message, error_hint, device_why"
 #define COLUMNS_ALL  "seq, " COLUMNS_FIXED COLUMNS_SET
-#define COLUMNS_HOLD "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define COLUMNS_HOLD "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 
 static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
 {
@@ -125,6 +130,9 @@ static int check_database(sqlite3 *db, struct pb_err *err)
                            text, SCHEMA_VERSION);
         if (strcmp(text, "0") == 0)
             ok = execute(db, "BEGIN IMMEDIATE") && execute(db, schema) && execute(db, "COMMIT");
+        if (strcmp(text, "1") == 0)
+            ok = execute(db, "BEGIN IMMEDIATE") && execute(db, schema_1_to_2) &&
+                 execute(db, "COMMIT");
         ok = ok && execute(db, "SELECT " COLUMNS_ALL " FROM jobs LIMIT 1");
     }
     int error = sqlite3_errcode(db);
@@ -437,7 +445,8 @@ int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_
 {
     return change(store,
                   "UPDATE jobs SET status = 0, updated_ms = ?1, started_ms = 0, progress = 0,"
-                  " stage = '', device = '', tiles_done = 0, tiles_total = 0 WHERE status = 1",
+                  " stage = '', device = '', device_why = '', tiles_done = 0, tiles_total = 0 "
+                  "WHERE status = 1",
                   wall_ms, err);
 }
 

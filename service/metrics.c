@@ -167,6 +167,11 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     counter(out, "worker_starts_total", "Worker processes started.", metrics->worker_starts);
     counter(out, "worker_deaths_total", "Worker processes that died in a job.",
             metrics->worker_deaths);
+    head(out, "device_retries_total", "counter", "Runs started again because a device failed.");
+    (void)fprintf(out,
+                  "pushbroom_device_retries_total{on=\"fresh\"} %" PRIu64
+                  "\npushbroom_device_retries_total{on=\"cpu\"} %" PRIu64 "\n",
+                  metrics->device_retries_fresh, metrics->device_retries_cpu);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);

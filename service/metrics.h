@@ -19,6 +19,7 @@ struct pb_metrics {
     double duration_sum_s;
     uint64_t tiles, bytes_read, bytes_written;
     uint64_t worker_starts, worker_deaths;
+    uint64_t device_retries_fresh, device_retries_cpu;
     struct {
         char code[48];
         uint64_t n;

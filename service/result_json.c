@@ -21,15 +21,45 @@ static void print_product(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-static void print_stage(struct pb_json *json, const struct pb_stage_report *stage)
+/* part / whole, or null when that says nothing. */
+static void print_share(struct pb_json *json, const char *key, double part, double whole)
 {
+    if (whole > 0)
+        pb_json_number(json, key, part / whole);
+    else
+        pb_json_null(json, key);
+}
+
+static void print_stage(struct pb_json *json, const struct pb_stage_report *stage,
+                        int64_t elapsed_ms)
+{
+    double thread_ns = (double)elapsed_ms * 1e6 * stage->threads;
     pb_json_object(json, NULL);
     pb_json_string(json, "name", stage->name);
     pb_json_int(json, "threads", stage->threads);
     pb_json_int(json, "busy_ms", (int64_t)(stage->busy_ns / 1000000));
     pb_json_int(json, "parked_ms", (int64_t)(stage->parked_ns / 1000000));
+    print_share(json, "parked_share", (double)stage->parked_ns, thread_ns);
     pb_json_int(json, "tiles", (int64_t)stage->tiles);
     pb_json_int(json, "bytes", (int64_t)stage->bytes);
+    pb_json_end(json);
+}
+
+static void print_link(struct pb_json *json, const struct pb_link_report *link, int64_t elapsed_ms)
+{
+    double seconds = (double)elapsed_ms / 1e3;
+    pb_json_object(json, "link");
+    pb_json_int(json, "to_device_bytes", (int64_t)link->to_device_bytes);
+    pb_json_int(json, "from_device_bytes", (int64_t)link->from_device_bytes);
+    print_share(json, "to_device_share", (double)link->to_device_bytes,
+                seconds * link->to_device_rate);
+    print_share(json, "from_device_share", (double)link->from_device_bytes,
+                seconds * link->from_device_rate);
+    pb_json_number(json, "starved_ms", (double)link->starved_ns / 1e6);
+    pb_json_number(json, "leave_ms", (double)link->leave_ns / 1e6);
+    pb_json_int(json, "blocks", link->blocks);
+    pb_json_int(json, "launches", link->launches);
+    pb_json_string(json, "plan", link->plan[0] ? link->plan : NULL);
     pb_json_end(json);
 }
 
@@ -52,9 +82,11 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         if (report->stage[i].name != NULL)
-            print_stage(json, &report->stage[i]);
+            print_stage(json, &report->stage[i], report->elapsed_ms);
     }
     pb_json_end(json);
+    if (report->link.used)
+        print_link(json, &report->link, report->elapsed_ms);
     pb_json_end(json);
 }
 

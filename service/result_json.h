@@ -9,7 +9,7 @@
 #include "pipeline/run.h"
 
 /* Members "directory", "products" [{type, name, path, bytes, checksum, media_type}] and "report" of
- * the object that is open. */
+ * the object that is open. README.md beside this says what is in a report. */
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result);
 /* {"code", "message", "hint"} as a member `key`. */
 void pb_result_print_err(struct pb_json *json, const char *key, const struct pb_err *err);

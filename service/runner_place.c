@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/runner_place.h"
 
+#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/json.h"
 #include "service/log.h"
@@ -22,7 +23,8 @@ static struct pb_job release(struct pb_place *place)
 {
     struct pb_job job = place->job;
     memset(&place->job, 0, sizeof place->job);
-    place->busy = place->changed = false;
+    place->busy = place->changed = place->again = false;
+    place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
     return job;
@@ -119,16 +121,57 @@ static void take_done(struct pb_place *place, const struct pb_json_value *line)
     finish(place, PB_JOB_SUCCESSFUL);
 }
 
+/* The worker is ended before the next job can come to it. */
+static void abandon_worker(struct pb_place *place)
+{
+    place->leaving = true;
+    pb_worker_proc_kill(place->proc);
+}
+
+static void count_retry(struct pb_metrics *metrics, enum pb_device_try which)
+{
+    if (which == PB_DEVICE_TRY_CPU)
+        metrics->device_retries_cpu++;
+    else
+        metrics->device_retries_fresh++;
+}
+
+/* The job stays as it is in the store, running: a restart of the service in between runs it from
+ * the beginning. What a device did is no attempt of the job's. */
+static void try_again(struct pb_place *place, enum pb_device_try next, const char *code,
+                      const char *message)
+{
+    struct pb_runner *runner = place->runner;
+    struct pb_job *job = &place->job;
+    bool demanded = runner->config->compute.device == PB_DEVICE_CUDA;
+    place->again = true;
+    place->device_try = next;
+    place->ending = PB_ENDING_NONE;
+    place->kill_at_ms = 0;
+    pb_device_try_why(next, demanded, code, message, job->device_why, sizeof job->device_why);
+    pb_job_restart(job, pb_clock_wall_ms());
+    count_retry(runner->options.metrics, next);
+    pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
+    abandon_worker(place);
+    notify(place);
+}
+
 static void take_failed(struct pb_place *place, const struct pb_json_value *line)
 {
     const struct pb_json_value *error = pb_json_get(line, "error", NULL);
+    const char *code = pb_json_get_text(error, "code");
+    enum pb_device_try next = pb_device_try_next(place->device_try, code);
+    if (pb_device_is_lost(code))
+        abandon_worker(place);
     if (place->ending == PB_ENDING_CANCEL) {
         dismiss(place);
     } else if (place->ending == PB_ENDING_PUT_BACK) {
         put_back(place, false);
+    } else if (next != PB_DEVICE_TRY_OVER) {
+        try_again(place, next, code, pb_json_get_text(error, "message"));
     } else {
-        pb_job_fail_words(&place->job, pb_json_get_text(error, "code"),
-                          pb_json_get_text(error, "message"), pb_json_get_text(error, "hint"));
+        pb_job_fail_words(&place->job, code, pb_json_get_text(error, "message"),
+                          pb_json_get_text(error, "hint"));
         finish(place, PB_JOB_FAILED);
     }
 }
@@ -152,6 +195,8 @@ static void on_line(void *user, const char *text, size_t bytes)
     struct pb_place *place = user;
     struct pb_json_value *line = NULL;
     const char *event = NULL;
+    if (place->again)
+        return; /* the job is not this worker's any more */
     if (pb_json_parse(text, bytes, PB_WORKER_LINE_MAX, &line) == 0)
         event = pb_json_get_text(line, "event");
     if (event != NULL && strcmp(event, "device") == 0) {
@@ -201,6 +246,36 @@ static void stalled(struct pb_place *place, const char *then)
     finish(place, PB_JOB_FAILED);
 }
 
+static void on_line(void *user, const char *text, size_t bytes);
+static void on_end(void *user, const char *how);
+
+int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
+{
+    struct pb_worker_proc_handlers handlers = {on_line, on_end, place};
+    int rc = pb_worker_proc_start(place->runner->options.loop, place->runner->options.worker,
+                                  &handlers, err, &place->proc);
+    if (rc == 0)
+        place->runner->options.metrics->worker_starts++;
+    return rc;
+}
+
+/* The worker whose device failed is gone. */
+static void run_again(struct pb_place *place)
+{
+    struct pb_err err = {0};
+    place->again = false;
+    (void)pb_publish_sweep(place->runner->options.dirs->products);
+    if (pb_place_start_worker(place, &err) == 0) {
+        pb_log(PB_LOG_NOTICE, "job %s: worker %d has it now", place->job.id,
+               pb_worker_proc_pid(place->proc));
+        pb_place_send_run(place);
+        notify(place);
+        return;
+    }
+    pb_log(PB_LOG_ERROR, "job %s waits: %s", place->job.id, err.msg);
+    put_back(place, false);
+}
+
 static void on_end(void *user, const char *how)
 {
     struct pb_place *place = user;
@@ -218,7 +293,10 @@ static void on_end(void *user, const char *how)
     }
     switch (place->ending) {
     case PB_ENDING_NONE:
-        crashed(place, how);
+        if (place->again)
+            run_again(place);
+        else
+            crashed(place, how);
         break;
     case PB_ENDING_CANCEL:
         dismiss(place);
@@ -257,68 +335,35 @@ void pb_place_give_up(struct pb_place *place)
         dismiss(place);
     else if (place->ending == PB_ENDING_PUT_BACK)
         put_back(place, false);
+    else if (place->again)
+        run_again(place);
     else
         stalled(place, "the worker hangs and cannot be ended");
-}
-
-int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
-{
-    struct pb_worker_proc_handlers handlers = {on_line, on_end, place};
-    int rc = pb_worker_proc_start(place->runner->options.loop, place->runner->options.worker,
-                                  &handlers, err, &place->proc);
-    if (rc == 0)
-        place->runner->options.metrics->worker_starts++;
-    return rc;
-}
-
-static void send_line(struct pb_place *place, struct pb_json *json)
-{
-    size_t bytes = 0;
-    const char *text = pb_json_text(json, &bytes);
-    /* A worker that was not told its work is ended, and its end says the rest. */
-    if (text == NULL || pb_worker_proc_send(place->proc, text, bytes) != 0)
-        pb_worker_proc_kill(place->proc);
-    pb_json_destroy(json);
-}
-
-static struct pb_json *command(struct pb_place *place, const char *name)
-{
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "cmd", name);
-    pb_json_string(json, "config", place->runner->config->text);
-    pb_json_string(json, "config_name", place->runner->config->path);
-    return json;
-}
-
-void pb_place_ask_device(struct pb_place *place)
-{
-    struct pb_json *json = command(place, "probe");
-    pb_json_end(json);
-    send_line(place, json);
 }
 
 void pb_place_run(struct pb_place *place, const struct pb_job *job)
 {
     place->job = *job;
     place->busy = true;
+    place->again = false;
+    place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
-    place->moved_ms = pb_clock_mono_ms();
-    struct pb_json *json = command(place, "run");
-    pb_json_string(json, "job", job->id);
-    pb_json_string(json, "pipeline", job->pipeline);
-    pb_json_string(json, "input", job->input);
-    pb_json_string(json, "products", place->runner->options.dirs->products);
-    pb_json_string(json, "scene", job->scene);
-    pb_json_end(json);
-    send_line(place, json);
+    pb_place_send_run(place);
     notify(place);
 }
 
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms)
 {
     static const char cancel[] = "{\"cmd\":\"cancel\"}";
+    if (place->again && ending == PB_ENDING_CANCEL) { /* no worker has the job */
+        dismiss(place);
+        return;
+    }
+    if (place->again) {
+        put_back(place, false);
+        return;
+    }
     if (place->ending == PB_ENDING_NONE) {
         if (grace_ms > 0)
             (void)pb_worker_proc_send(place->proc, cancel, sizeof cancel - 1);
@@ -346,7 +391,8 @@ void pb_place_tick(struct pb_place *place, int64_t mono_ms)
         return;
     if (place->changed && mono_ms - place->notified_ms >= PB_PLACE_NOTIFY_MS)
         notify(place);
-    if (place->ending == PB_ENDING_NONE && stall_ms > 0 && mono_ms - place->moved_ms >= stall_ms) {
+    bool timed = place->ending == PB_ENDING_NONE && !place->again && stall_ms > 0;
+    if (timed && mono_ms - place->moved_ms >= stall_ms) {
         pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,
                (long long)(stall_ms / 1000));
         pb_place_end(place, PB_ENDING_STALL, 0);

@@ -5,6 +5,7 @@
 /* Inside the runner: a place is one worker process and the job it runs. runner.c decides which job
  * runs where; runner_place.c follows a job from the first line to the worker to its final state.
  * Nobody else includes this. Thread: loop. */
+#include "service/device_retry.h"
 #include "service/runner.h"
 #include "service/worker_proc.h"
 
@@ -21,6 +22,10 @@ struct pb_place {
     bool busy;                   /* `job` runs here */
     bool leaving;                /* its stdin is closed */
     bool changed;                /* there is news that on_change has not told */
+    /* Its device failed: the worker is being ended, and the job goes on as device_try in the next
+     * one, without leaving this place. */
+    bool again;
+    enum pb_device_try device_try;
     enum pb_ending ending;
     int64_t moved_ms;    /* monotonic time of the last progress */
     int64_t notified_ms; /* of the last on_change */
@@ -57,7 +62,11 @@ struct pb_runner {
 int pb_place_start_worker(struct pb_place *place, struct pb_err *err);
 /* Hands the job (taken, already running and stored) to the place's worker. */
 void pb_place_run(struct pb_place *place, const struct pb_job *job);
+/* --- runner_send.c --- */
+/* Tells the worker to run the place's job. */
+void pb_place_send_run(struct pb_place *place);
 void pb_place_ask_device(struct pb_place *place);
+/* --- runner_place.c --- */
 /* Cancels the running job for the given reason; its end comes through the worker. */
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
 /* Goes on without the place's worker, which SIGKILL did not end; its job ends as its end was meant,

@@ -37,8 +37,9 @@ struct worker {
     int out, woken; /* the real stdout; eventfd written when the job thread is through */
     char *line;
     size_t n_line, room;
-    struct pb_config *config;
-    struct pb_json_value *command; /* of the running job; its strings are used by the thread */
+    struct pb_config *config;       /* its compute.device is the running job's */
+    enum pb_device_kind configured; /* what the text says */
+    struct pb_json_value *command;  /* of the running job; its strings are used by the thread */
     bool busy;
     pthread_t thread;
     int64_t said_ms;
@@ -99,8 +100,10 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     const char *name = pb_json_get_text(command, "config_name");
     if (text == NULL)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
-    if (worker->config != NULL && strcmp(worker->config->text, text) == 0)
+    if (worker->config != NULL && strcmp(worker->config->text, text) == 0) {
+        worker->config->compute.device = worker->configured;
         return 0;
+    }
     pb_config_destroy(worker->config);
     worker->config = NULL;
     struct pb_err_list *errors = calloc(1, sizeof *errors);
@@ -109,8 +112,19 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     int rc = pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
     if (rc != 0)
         *err = errors->err[0];
+    else
+        worker->configured = worker->config->compute.device;
     free(errors);
     return rc;
+}
+
+/* "cpu": this job alone is computed there. */
+static void use_device(struct worker *worker, const char *device)
+{
+    if (device == NULL || strcmp(device, "cpu") != 0)
+        return;
+    worker->config->compute.device = PB_DEVICE_CPU;
+    worker->device[0] = '\0';
 }
 
 static void set_run(struct worker *worker, struct pb_run *run)
@@ -190,6 +204,8 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
+    if (rc == 0)
+        use_device(worker, pb_json_get_text(command, "device"));
     if (rc == 0 && worker->device[0] == '\0')
         rc = pb_run_device(&worker->config->compute, worker->device, why, &err);
     if (rc == 0 && pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
@@ -307,6 +323,8 @@ static void end_run(struct worker *worker)
 {
     (void)pthread_join(worker->thread, NULL);
     worker->busy = false;
+    if (worker->config->compute.device != worker->configured)
+        worker->device[0] = '\0'; /* was this job's alone */
     if (worker->done != NULL)
         say(worker, worker->done);
     else

@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
 come when a test wants them. What it does with a job is the first word of the input file:
-ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | quiet_exit"""
+ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | quiet_exit |
+lost_on_cancel
+device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
+it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE beside products/."""
 import fcntl
 import json
 import os
@@ -27,9 +30,22 @@ def progress(done, total, **more):
         bytes_written=done * 100, elapsed_ms=done * 10, device="cpu", **more)
 
 
+def device(job, words):
+    """What this run of the scene does: ["device", code], or the words after the codes."""
+    path = os.path.join(os.path.dirname(job["products"]), "tries-" + job["scene"])
+    with open(path, "a+") as file:
+        file.seek(0)
+        run_before = len(file.readlines())
+        file.write("%d %s\n" % (os.getpid(), job.get("device", "config")))
+    codes = [word for word in words if word.startswith("device.")]
+    return ["device", codes[run_before]] if run_before < len(codes) else words[len(codes):] or ["ok"]
+
+
 def run(job):
     with open(job["input"], "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
+    if words[0] == "device":
+        words = device(job, words[1:])
     what = words[0]
     leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
     os.makedirs(leftover, exist_ok=True)
@@ -57,6 +73,16 @@ def run(job):
             time.sleep(0.05)
             if what == "stall" and cancelled.is_set():
                 break
+    if what == "device":
+        progress(7, 10)
+        say(event="failed", error={"code": words[1], "message": "the GPU failed while computing: unspecified launch failure",
+                                   "hint": "dmesg"})
+        return
+    if what == "lost_on_cancel":
+        progress(1, 10)
+        cancelled.wait()
+        say(event="failed", error={"code": "device.lost", "message": "the kernel did not leave", "hint": "dmesg"})
+        return
     if what == "fail":
         os.close(lock)
         say(event="failed", error={"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})

@@ -148,6 +148,8 @@ def test_json_everywhere_parses(scratch):
     assert planned["status"] == "planned" and "600 x 500" in planned["plan"]["scene"], planned
     assert "MiB" in planned["plan"]["memory"] and not (scratch / "out").exists(), planned
     good, bad = pbtest.run_json("pushbroom", "run", "--json", "-c", CONFIG, "-o", scratch / "out", image, scratch / "no.tif", code=1)
+    shares = [s["parked_share"] for s in good["report"]["stages"]]
+    assert len(shares) == 3 and all(0 <= share <= 1.1 for share in shares), shares
     assert (good["status"], bad["status"], bad["error"]["code"]) == ("successful", "failed", "input.missing")
     with service() as d:
         d.drop("a.tif", "fail")

@@ -28,6 +28,19 @@ class Service(unittest.TestCase):
     def temporary(self, daemon):
         return [f for f in daemon.files("products") if f.startswith(".") and "/" not in f]
 
+    def hold(self, pid):
+        """Traces the process and never waits for it, so that its end stays hidden from its parent: to the service it
+        looks like one that hangs in the kernel. Returns the tracer."""
+        code = ("import ctypes, sys, time\nrc = ctypes.CDLL(None, use_errno=True).ptrace(0x4206, %d, None, None)\n"
+                "print(rc, flush=True)\ntime.sleep(120)" % pid)  # PTRACE_SEIZE
+        tracer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.stdout.close)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        if tracer.stdout.readline().strip() != "0":
+            self.skipTest("this system lets no process trace another")
+        return tracer
+
 
 class Intake(Service):
     def test_a_file_dropped_before_and_after_the_start_becomes_products(self):
@@ -199,19 +212,6 @@ class Failure(Service):
         self.assertIn("tile 5 of 10", job["error"]["message"])
         d.wait_job("next.tif", "successful")
 
-    def hold(self, pid):
-        """Traces the process and never waits for it, so that its end stays hidden from its parent: to the service it
-        looks like one that hangs in the kernel. Returns the tracer."""
-        code = ("import ctypes, sys, time\nrc = ctypes.CDLL(None, use_errno=True).ptrace(0x4206, %d, None, None)\n"
-                "print(rc, flush=True)\ntime.sleep(120)" % pid)  # PTRACE_SEIZE
-        tracer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(tracer.stdout.close)
-        self.addCleanup(tracer.wait)
-        self.addCleanup(tracer.kill)
-        if tracer.stdout.readline().strip() != "0":
-            self.skipTest("this system lets no process trace another")
-        return tracer
-
     def test_a_worker_that_outlives_sigkill_is_given_up(self):
         d = self.daemon(stall="1s")
         d.drop("hung.tif", "deaf")
@@ -285,6 +285,157 @@ class Failure(Service):
         wait_for(lambda: len(d.jobs(status="successful")) == 2)
 
 
+class LostDevice(Service):
+    """A device that fails costs the job a fresh worker, then the GPU; never its input."""
+
+    def tries(self, d, name):
+        path = d.root / ("tries-" + name)
+        lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        return [pid for pid, _ in lines], [device for _, device in lines]
+
+    def counted(self, d, on):
+        line = 'pushbroom_device_retries_total{on="%s"} ' % on
+        return int(d.call("service.metrics")["text"].split(line)[1].split()[0])
+
+    def test_lost_once_runs_again_in_a_fresh_worker(self):
+        d = self.daemon()
+        d.drop("warm.tif")
+        d.wait_job("warm.tif", "successful")
+        warm, = d.workers()
+        d.drop("x.tif", "device device.lost")
+        job = d.wait_job("x.tif", "successful")
+        pids, devices = self.tries(d, "x")
+        self.assertEqual(int(pids[0]), warm)
+        self.assertNotEqual(pids[0], pids[1])
+        self.assertEqual(devices, ["config", "config"])
+        self.assertEqual((job["attempts"], job["progress"], job["tiles_done"]), (1, 100, 20))
+        self.assertTrue(job["device_why"].startswith("once more in a fresh process after device.lost: the GPU failed"), job)
+        self.assertIsNone(job["error"])
+        self.assertEqual(d.files("quarantine"), [])
+        self.assertIn("job %s: runs once more in a fresh process" % job["id"], d.log_text())
+        self.assertEqual((self.counted(d, "fresh"), self.counted(d, "cpu")), (1, 0))
+        self.assertFalse(os.path.exists("/proc/%d" % warm))
+        self.assertEqual(self.temporary(d), [])
+        d.drop("y.tif")
+        job = d.wait_job("y.tif", "successful")
+        self.assertIsNone(job["device_why"])
+        self.assertEqual([str(pid) for pid in d.workers()], pids[1:], "the fresh worker stays")
+
+    def test_lost_twice_runs_on_the_cpu_and_only_that_job(self):
+        for second in ("device.lost", "device.failed", "device.missing"):
+            d = self.daemon()
+            d.drop("x.tif", "device device.lost " + second)
+            job = d.wait_job("x.tif", "successful")
+            pids, devices = self.tries(d, "x")
+            self.assertEqual(devices, ["config", "config", "cpu"])
+            self.assertEqual(len(set(pids)), 3)
+            self.assertTrue(job["device_why"].startswith("on the CPU after %s: " % second), job)
+            self.assertEqual((job["attempts"], job["device"]), (1, "cpu"))
+            self.assertEqual((self.counted(d, "fresh"), self.counted(d, "cpu")), (1, 1))
+            d.drop("y.tif", "device")
+            d.wait_job("y.tif", "successful")
+            self.assertEqual(self.tries(d, "y"), (pids[2:], ["config"]))
+
+    def test_a_cuda_that_is_demanded_gives_way_to_the_cpu_and_that_is_said(self):
+        d = self.daemon(start=False)
+        d.config.write_text("compute: {device: cuda}\n" + d.config.read_text())
+        d.start()
+        d.drop("x.tif", "device device.lost device.lost")
+        job = d.wait_job("x.tif", "successful")
+        self.assertIn("although the configuration demands a GPU", job["device_why"])
+        self.assertIn(job["device_why"], d.log_text())
+
+    def test_lost_for_ever_fails_with_words(self):
+        d = self.daemon()
+        d.drop("x.tif", "device" + 9 * " device.lost")
+        job = d.wait_job("x.tif", "failed")
+        self.assertEqual(len(self.tries(d, "x")[0]), 3)
+        self.assertEqual((job["error"]["code"], job["attempts"]), ("device.lost", 1))
+        self.assertIn("on the CPU", job["device_why"])
+        self.assertEqual(d.files("quarantine"), ["x.tif", "x.tif.error.json"])
+        d.drop("y.tif")
+        d.wait_job("y.tif", "successful")
+
+    def test_an_error_of_the_input_after_a_lost_device_stands(self):
+        d = self.daemon()
+        d.drop("x.tif", "device device.lost fail")
+        job = d.wait_job("x.tif", "failed")
+        self.assertEqual(job["error"]["code"], "input.truncated")
+        self.assertEqual(len(self.tries(d, "x")[0]), 2)
+
+    def test_a_device_that_is_not_there_from_the_start_is_an_error(self):
+        d = self.daemon()
+        d.drop("x.tif", "device device.missing")
+        self.assertEqual(d.wait_job("x.tif", "failed")["error"]["code"], "device.missing")
+        self.assertEqual(len(self.tries(d, "x")[0]), 1)
+
+    def test_progress_starts_over_and_a_cancel_wins(self):
+        d = self.daemon(stall="60s")
+        d.drop("x.tif", "device device.lost slow 30")
+        job = wait_for(lambda: [j for j in d.jobs() if j["device_why"] and j["tiles_total"] == 20])[0]
+        self.assertLess(job["tiles_done"], 7)
+        self.assertEqual(job["status"], "running")
+        d.call("job.cancel", id=job["id"])
+        job = d.wait_job("x.tif", "dismissed", 3)
+        self.assertEqual(job["error"]["code"], "job.dismissed")
+        self.assertEqual(len(self.tries(d, "x")[0]), 2)
+        job = d.call("job.retry", id=job["id"])
+        self.assertIsNone(job["device_why"])
+
+    def lost_and_held(self, d):
+        """A job whose worker said device.lost and does not end, though killed."""
+        d.drop("warm.tif")
+        d.wait_job("warm.tif", "successful")
+        self.hold(d.workers()[0])
+        d.drop("x.tif", "device device.lost")
+        return wait_for(lambda: [j for j in d.jobs() if j["device_why"]])[0]
+
+    def test_a_cancel_between_two_tries_wins_at_once(self):
+        d = self.daemon(stall="1s")
+        job = self.lost_and_held(d)
+        d.call("job.cancel", id=job["id"])
+        self.assertEqual(d.wait_job("x.tif", "dismissed", 2)["attempts"], 1)
+        d.drop("y.tif")
+        d.wait_job("y.tif", "successful", 5)
+        self.assertEqual(len(self.tries(d, "x")[0]), 1)
+
+    def test_a_lost_worker_that_outlives_sigkill_is_given_up_and_the_job_goes_on(self):
+        d = self.daemon(stall="1s")
+        self.lost_and_held(d)
+        job = d.wait_job("x.tif", "successful", 45)
+        self.assertEqual(len(self.tries(d, "x")[0]), 2)
+        self.assertEqual(job["attempts"], 1)
+
+    def test_a_shutdown_between_two_tries_puts_the_job_back(self):
+        d = self.daemon(stall="60s")
+        job = self.lost_and_held(d)
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 10)
+        d.start()
+        self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
+
+    def test_kill_9_between_two_tries_runs_the_job_again(self):
+        d = self.daemon(stall="60s")
+        job = self.lost_and_held(d)
+        d.stop(signal.SIGKILL)
+        d.start()
+        again = d.wait_job("x.tif", "successful")
+        self.assertEqual((again["id"], again["device_why"]), (job["id"], None))
+        self.assertEqual(len(d.jobs()), 2)
+
+    def test_a_cancelled_job_leaves_no_broken_worker_behind(self):
+        d = self.daemon(stall="60s")
+        d.drop("x.tif", "lost_on_cancel")
+        job = d.wait_job("x.tif", "running")
+        worker, = d.workers()
+        d.call("job.cancel", id=job["id"])
+        d.wait_job("x.tif", "dismissed", 4)
+        d.drop("y.tif")
+        d.wait_job("y.tif", "successful")
+        self.assertNotIn(worker, d.workers())
+
+
 class Restart(Service):
     def test_after_kill_9_old_jobs_are_there_and_running_ones_run_again(self):
         d = self.daemon(parallel=2)
@@ -346,6 +497,20 @@ class Restart(Service):
         d.start()
         self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
         self.assertEqual(d.files("work"), ["done", "done/x.tif"])
+
+    def test_a_store_of_an_older_service_is_taken_over(self):
+        d = self.daemon()
+        d.drop("x.tif")
+        before = d.wait_job("x.tif", "successful")
+        self.assertEqual(d.stop()[0], 0)
+        db = sqlite3.connect(d.root / "state/jobs.db")
+        db.executescript("ALTER TABLE jobs DROP COLUMN device_why; PRAGMA user_version = 1;")
+        db.close()
+        for _ in range(2):
+            d.start()
+            self.assertEqual(d.jobs(), [before])
+            self.assertEqual(d.stop()[0], 0)
+        self.assertEqual([f for f in d.files("state") if "damaged" in f], [])
 
     def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
         d = self.daemon()

@@ -125,6 +125,28 @@ class Worker(unittest.TestCase):
         d.stop(signal.SIGKILL)
         wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers), 5)
 
+    def test_a_job_can_be_told_to_run_on_the_cpu_and_the_next_is_not(self):
+        d = self.daemon()  # for its directory
+        text = "compute: {device: 'cuda:99'}\n" + PIPELINES
+        scene(d.root / "s.tif", 300, 200)
+        worker = subprocess.Popen([BIN / "pushbroomd", "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(worker.wait)
+        self.addCleanup(worker.stdout.close)
+        self.addCleanup(worker.stdin.close)
+
+        def end(**more):
+            command = dict(cmd="run", job="20261121-082850-abcd", config=text, config_name="c.yaml", pipeline="red",
+                           input=str(d.root / "s.tif"), products=str(d.root), scene="out", **more)
+            worker.stdin.write(json.dumps(command) + "\n")
+            worker.stdin.flush()
+            return next(e for e in map(json.loads, worker.stdout) if e["event"] != "progress")
+
+        self.assertEqual(end()["error"]["code"], "device.missing")
+        for _ in range(2):
+            done = end(device="cpu")
+            self.assertEqual((done["event"], done.get("report", {}).get("device")), ("done", "cpu"), done)
+            self.assertEqual(end()["error"]["code"], "device.missing")
+
     @unittest.skipUnless((DATA / "hostile").is_dir(), "PB_SHARED_DATA with hostile/ is not there")
     def test_every_hostile_file_ends_in_success_or_an_error_with_words(self):
         d = self.daemon(stall="20s", parallel=2).start()

@@ -59,6 +59,34 @@ START_TEST(a_run_sets_times_and_attempts_and_a_retry_clears_them)
 }
 END_TEST
 
+START_TEST(a_restart_keeps_identity_attempt_and_reason_and_nothing_of_the_run)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-abcd");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 100), 0);
+    (void)snprintf(job.device_why, sizeof job.device_why, "why");
+    (void)snprintf(job.stage, sizeof job.stage, "compute");
+    (void)snprintf(job.device, sizeof job.device, "cuda:0");
+    job.progress = 70;
+    job.tiles_done = 7;
+    job.tiles_total = 10;
+    job.elapsed_ms = 5;
+    pb_job_restart(&job, 200);
+    ck_assert_int_eq(job.status, PB_JOB_RUNNING);
+    ck_assert_str_eq(job.id, "20261121-082850-abcd");
+    ck_assert_str_eq(job.device_why, "why");
+    ck_assert_int_eq(job.attempts, 1);
+    ck_assert_int_eq(job.started_ms, 100);
+    ck_assert_int_eq(job.updated_ms, 200);
+    ck_assert_int_eq(job.progress, 0);
+    ck_assert_int_eq(job.tiles_done + job.tiles_total + job.elapsed_ms, 0);
+    ck_assert_str_eq(job.stage, "");
+    ck_assert_str_eq(job.device, "");
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(success_means_100_percent)
 {
     struct pb_job job;
@@ -106,10 +134,10 @@ END_TEST
 
 START_TEST(a_job_on_the_wire_has_every_member_of_the_design)
 {
-    static const char *const keys[] = {"id",       "input",    "pipeline",   "status",
-                                       "progress", "stage",    "tiles_done", "tiles_total",
-                                       "attempts", "device",   "created",    "started",
-                                       "updated",  "finished", "products",   "error"};
+    static const char *const keys[] = {
+        "id",         "input",       "pipeline", "status", "progress",  "stage",
+        "tiles_done", "tiles_total", "attempts", "device", "created",   "started",
+        "updated",    "finished",    "products", "error",  "device_why"};
     struct pb_job job;
     pb_job_init(&job);
     job.created_ms = 1795249730123;
@@ -154,6 +182,7 @@ int main(void)
     TCase *tests = tcase_create("job");
     tcase_add_test(tests, every_change_of_state_is_legal_or_refused_as_designed);
     tcase_add_test(tests, a_run_sets_times_and_attempts_and_a_retry_clears_them);
+    tcase_add_test(tests, a_restart_keeps_identity_attempt_and_reason_and_nothing_of_the_run);
     tcase_add_test(tests, success_means_100_percent);
     tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
     tcase_add_test(tests, scene_names_are_safe_directories);

@@ -88,6 +88,7 @@ START_TEST(every_member_comes_back_after_reopening)
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 2), 0);
     (void)snprintf(job.stage, sizeof job.stage, "compute");
     (void)snprintf(job.device, sizeof job.device, "cuda:0");
+    (void)snprintf(job.device_why, sizeof job.device_why, "on the CPU after device.lost: x");
     (void)snprintf(job.pipeline, sizeof job.pipeline, "p");
     job.progress = 42;
     job.tiles_done = 1;

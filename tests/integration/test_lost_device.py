@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""`pushbroom run` when its device fails: a fresh process, then the CPU, with one result an input and the words for it.
+tests/tools/lossy_run.c is the program with a device that fails on demand; no GPU is needed."""
+import json
+
+import pbtest
+from pbtest import SOURCE, run
+
+LOST, FAILED, MISSING, GOOD = "device.lost", "device.failed", "device.missing", "-"
+
+
+def scenes(scratch, *names):
+    for name in names:
+        run("make_scene", "--size", "300x200", "--compress", "NONE", scratch / name)
+    return [scratch / name for name in names]
+
+
+def lossy(scratch, codes, *words, config=SOURCE / "samples/vegetation.yaml", **more):
+    """Returns the CompletedProcess and the runs as (pid, its number in this process image, device asked for, input)."""
+    log = scratch / "log"
+    log.write_text("")
+    env = {"LOSSY_LOG": str(log), "LOSSY_CODES": ",".join(codes)}
+    done = run("lossy_run", "run", "-c", config, "-o", scratch / "out", *words, env=env, **more)
+    return done, [line.split(" ", 3) for line in log.read_text().splitlines()]
+
+
+def devices(runs):
+    return [device for _, _, device, _ in runs]
+
+
+def results(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def checksums(result):
+    return {p["type"]: p["checksum"] for p in result["products"] if p["type"] != "stac"}
+
+
+def test_lost_once_runs_again_in_a_fresh_process(scratch):
+    image, = scenes(scratch, "a.tif")
+    done, runs = lossy(scratch, [LOST], "--json", image)
+    assert devices(runs) == ["auto", "auto"], runs
+    assert [n for _, n, _, _ in runs] == ["1", "1"], "the second run is the first of a fresh program"
+    result, = results(done)
+    assert result["status"] == "successful" and result["error"] is None, result
+    assert result["device_why"].startswith("once more in a fresh process after device.lost: the GPU failed"), result
+    assert "a.tif: runs once more in a fresh process after device.lost" in done.stderr, done.stderr
+
+
+def test_lost_twice_runs_on_the_cpu_with_the_same_products(scratch):
+    image, = scenes(scratch, "a.tif")
+    done, runs = lossy(scratch, [], "--json", image)
+    plain, = results(done)
+    assert plain["device_why"] is None and len(runs) == 1
+    for second in (LOST, FAILED, MISSING):
+        done, runs = lossy(scratch, [LOST, second], "--json", image)
+        assert devices(runs) == ["auto", "auto", "cpu"], runs
+        result, = results(done)
+        assert result["device_why"].startswith(f"on the CPU after {second}: "), result
+        assert checksums(result) == checksums(plain)
+        assert sorted(p.name for p in (scratch / "out").iterdir()) == ["a"]
+
+
+def test_lost_for_ever_is_one_failure(scratch):
+    image, = scenes(scratch, "a.tif")
+    done, runs = lossy(scratch, [LOST] * 9, "--json", image, code=1)
+    assert devices(runs) == ["auto", "auto", "cpu"], runs
+    result, = results(done)
+    assert (result["status"], result["error"]["code"]) == ("failed", LOST), result
+    assert list((scratch / "out").iterdir()) == []
+    done, runs = lossy(scratch, [LOST] * 9, image, code=1)
+    assert done.stderr.count("[device.lost]") == 1 and not done.stdout, done
+
+
+def test_other_errors_and_devices_that_never_were_stand(scratch):
+    image, = scenes(scratch, "a.tif")
+    for codes in ([MISSING], ["input.damaged"], [LOST, "input.damaged"]):
+        done, runs = lossy(scratch, codes, "--json", image, code=1)
+        assert len(runs) == len(codes), runs
+        assert results(done)[0]["error"]["code"] == codes[-1]
+
+
+def test_only_the_input_whose_device_failed_goes_to_the_cpu(scratch):
+    images = scenes(scratch, "a.tif", "b.tif", "c.tif", "d.tif")
+    done, runs = lossy(scratch, [GOOD, LOST, LOST, GOOD, GOOD, LOST, GOOD], "--json", *images)
+    assert [(n, device, name) for _, n, device, name in runs] == [
+        ("1", "auto", "a.tif"), ("2", "auto", "b.tif"), ("1", "auto", "b.tif"), ("1", "cpu", "b.tif"),
+        ("2", "auto", "c.tif"), ("3", "auto", "d.tif"), ("1", "auto", "d.tif")], runs
+    made = results(done)
+    assert [r["input"] for r in made] == [str(image) for image in images]
+    assert [(r["device_why"] or "").split(" after")[0] for r in made] == ["", "on the CPU", "", "once more in a fresh process"]
+    assert len({run[0] for run in runs}) == 1, "the caller's process is the one it started"
+
+
+def test_an_earlier_failure_and_all_options_survive_the_change_of_process(scratch):
+    scenes(scratch, "-b c.tif")
+    config = scratch / "c.yaml"
+    config.write_text((SOURCE / "samples/vegetation.yaml").read_text())
+    done, runs = lossy(scratch, [LOST], "--json", "-p", "vegetation", "--device", "cuda:3", "--", "no.tif", "-b c.tif",
+                       config="c.yaml", cwd=scratch, code=1)
+    assert devices(runs) == ["cuda", "cuda"] and runs[1][3] == "-b c.tif", runs
+    bad, good = results(done)
+    assert (bad["status"], good["status"], good["pipeline"]) == ("failed", "successful", "vegetation")
+    assert "interrupted" not in done.stderr
+
+
+def test_a_gpu_that_was_demanded_gives_way_and_that_is_said_even_when_quiet(scratch):
+    image, = scenes(scratch, "a.tif")
+    done, runs = lossy(scratch, [LOST, LOST], "--quiet", "--device", "cuda", image)
+    assert devices(runs) == ["cuda", "cuda", "cpu"], runs
+    assert "on the CPU, although the configuration demands a GPU, after device.lost" in done.stderr, done.stderr
+    assert not done.stdout
+
+
+def test_what_was_printed_before_is_printed_once(scratch):
+    images = scenes(scratch, "a.tif", "b.tif")
+    done, _ = lossy(scratch, [GOOD, LOST, LOST], *images)
+    assert [line.split(" -> ")[0] for line in done.stdout.splitlines() if " -> " in line] == [str(i) for i in images], done.stdout
+
+
+def test_a_variable_of_its_own_that_somebody_else_set_is_ignored(scratch):
+    image, = scenes(scratch, "a.tif")
+    for value in ("", "cpu", "cpu:2:x", "later:0:x", "cpu:0"):
+        done = run("pushbroom", "run", "--json", "-c", SOURCE / "samples/vegetation.yaml", "-o", scratch / "out", image,
+                   env={"PUSHBROOM_AGAIN": value})
+        assert json.loads(done.stdout)["device_why"] is None and "ignored" in done.stderr, (value, done)
+
+
+pbtest.main(globals())
