@@ -12,6 +12,8 @@
  * context is unusable, nothing on a GPU works in this process any more; device.failed: this did not
  * work, the context is whole. */
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
+/* device.missing when the device cannot share managed memory with a running host. */
+int pb_cuda_check_managed(int device, struct pb_err *err);
 /* The same for a negative errno out of kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
 #endif

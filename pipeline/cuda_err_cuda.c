@@ -60,3 +60,17 @@ int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
     return pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
                    "the GPU failed while %s: %s", what, strerror(-rc));
 }
+
+int pb_cuda_check_managed(int device, struct pb_err *err)
+{
+    int concurrent = 0;
+    int rc = pb_cuda_err(
+        err, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+        "asking the device");
+    if (rc == 0 && !concurrent)
+        rc = pb_fail(err, PB_E_DEVICE_MISSING,
+                     "compute.buffers is managed, but CUDA device %d cannot share managed memory "
+                     "with a running host; use pinned",
+                     device);
+    return rc;
+}

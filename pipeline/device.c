@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +20,16 @@ void pb_device_describe(int32_t index, struct pb_device *device)
     device->index = index;
 }
 
-void pb_device_link(int32_t index, double *to_device, double *from_device)
+void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device)
 {
-    (void)index;
+    (void)index, (void)bytes;
     *to_device = *from_device = 0;
+}
+
+int pb_device_gpu(int32_t index, struct wic_gpu *out_gpu, bool *out_integrated)
+{
+    (void)index, (void)out_gpu, (void)out_integrated;
+    return -ENODEV;
 }
 #endif
 

@@ -7,6 +7,8 @@
 #include "config/config.h"
 #include "config/err.h"
 
+#include "wic/chunk_plan.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +32,12 @@ void pb_device_describe(int32_t index, struct pb_device *device);
 /* All of them; at most max are written. *why (200 bytes) says why there are none ("" otherwise).
  * Returns how many. */
 int pb_device_list(struct pb_device *devices, int max, char why[200]);
-/* Measured copy rates between pinned memory and the device, bytes per second; 0 where it failed.
- * Takes some 50 ms. */
-void pb_device_link(int32_t index, double *to_device, double *from_device);
+/* Copy rates between pinned memory and the device, measured by moving `bytes` each way, in bytes
+ * per second; 0 where it failed. */
+void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
+/* What a chunk plan needs to know, and whether it shares memory with the CPU. 0 or negative
+ * errno. */
+int pb_device_gpu(int32_t index, struct wic_gpu *out_gpu, bool *out_integrated);
 /* Which device a config means now: *out_index = CUDA device or -1 for the CPU; why (200 bytes): ""
  * or the reason auto took the CPU. -ENODEV with *err when a device is demanded that is not there.
  * The calling thread's current device is the one chosen: what it allocates belongs there. */

@@ -2,7 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device.h"
 
+#include "wic/link.h"
+
 #include <cuda_runtime_api.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +65,15 @@ int pb_device_count(char why[200])
     return n;
 }
 
+int pb_device_gpu(int32_t index, struct wic_gpu *out_gpu, bool *out_integrated)
+{
+    int integrated = 0;
+    if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess)
+        return -EIO;
+    *out_integrated = integrated != 0;
+    return wic_gpu_read(index, out_gpu);
+}
+
 static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                    cudaEvent_t a, cudaEvent_t b)
 {
@@ -76,9 +88,8 @@ static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind
     return (double)bytes / ((double)ms / 1e3);
 }
 
-void pb_device_link(int32_t index, double *to_device, double *from_device)
+void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device)
 {
-    const size_t bytes = 64u << 20;
     void *host = NULL, *device = NULL;
     cudaEvent_t a = NULL, b = NULL;
     *to_device = *from_device = 0;

@@ -29,7 +29,7 @@ static void describe(const struct wic_gpu *gpu, uint32_t bands, struct pb_device
                                    .in_unit = in_unit,
                                    .out_unit = sizeof(float)};
     struct wic_chunk_plan plan;
-    int rc = wic_chunk_plan_choose(gpu, &shape, &plan);
+    int rc = wic_chunk_plan_choose(gpu, &shape, NULL, &plan);
     (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %u bands of uint16", SIDE_PX, SIDE_PX,
                    bands);
     if (rc == 0)

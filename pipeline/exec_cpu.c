@@ -53,10 +53,10 @@ static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct w
                         void *scratch)
 {
     const struct pb_slot_tile *tile = in->user;
-    size_t bytes = pb_stream_tile_out(s->plan, tile, out->user);
+    size_t bytes = pb_stream_out_bytes(s->plan, tile);
+    *(struct pb_slot_tile *)out->user = *tile;
     struct pb_tile_in source = pb_stream_tile_in(s->plan, tile, in->data);
-    struct pb_tile_out target = {.data = out->data,
-                                 .plane_px = ((struct pb_slot_tile *)out->user)->plane_px};
+    struct pb_tile_out target = {.data = out->data, .plane_px = tile->place.out_px};
     uint64_t start = pb_now_ns();
     int rc = pb_chain_run_cpu(s->plan->chain, &source, &target, scratch);
     atomic_fetch_add(&s->compute.busy_ns, pb_now_ns() - start);
@@ -97,4 +97,5 @@ static void exec_run(void *exec, uint32_t thread)
     pb_stream_fail(e->stream, &err);
 }
 
-const struct pb_exec_type pb_exec_cpu = {"cpu", exec_create, exec_run, exec_threads, exec_destroy};
+const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create,  exec_run,
+                                         exec_threads, exec_destroy, NULL};

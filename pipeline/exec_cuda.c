@@ -1,82 +1,37 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA executor, streams and events: a feeder thread queues copy in, kernels and copy out of a
- * tile on the next stream; a finisher thread, parked on the oldest tile's events, gives the input
- * slot back as soon as it is copied and publishes the output. The two are joined by a channel of
- * their own, one slot per stream: acquiring a slot of it is what waits for a free stream. With
- * managed buffers the kernels work in the slots, which are prefetched to the device and back
- * instead of copied. */
+/* The CUDA executor: the chain runs in a kernel that stays on the GPU while tiles flow, its warps
+ * parked on their arrival. wic stands between it and the channels (wic/wic_device.h); this makes
+ * the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
 #include "pipeline/cuda_err.h"
+#include "pipeline/plan_resident.h"
 #include "pipeline/stream.h"
 
-#include "kernels/chain_cuda.h"
+#include "kernels/chain_resident.h"
+#include "wic/wic_device.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(err, call, what)                                                                     \
-    do {                                                                                           \
-        int check_rc = pb_cuda_err((err), (call), what);                                           \
-        if (check_rc < 0)                                                                          \
-            return check_rc;                                                                       \
-    } while (0)
-
-/* One tile between feeder and finisher; travels in the flight channel's user bytes. */
-struct flight {
-    struct wic_slot in, out;
-};
-_Static_assert(sizeof(struct flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
-
-struct lane {
-    cudaStream_t stream;
-    cudaEvent_t copied, finished;
-    struct pb_chain_cuda *chain;
-    void *in, *out; /* device memory; NULL with managed slots */
-};
-
 struct exec_cuda {
     struct pb_stream *stream;
-    int device;
-    bool managed;
-    uint32_t n_lanes;
-    struct lane *lanes;
-    struct wic_channel *flights;
-    void *flights_memory;
+    struct pb_chain_resident *chain;
+    struct wic_device *device;
+    struct wic_device_stats stats; /* of the run, once it has ended */
 };
 
-static void lane_fini(struct lane *lane)
+/* What becomes of a tile. */
+static int describe(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                    struct wic_device_tile *out_tile)
 {
-    if (lane->stream)
-        (void)cudaStreamSynchronize(lane->stream);
-    pb_chain_cuda_destroy(lane->chain);
-    if (lane->in)
-        (void)cudaFree(lane->in);
-    if (lane->out)
-        (void)cudaFree(lane->out);
-    if (lane->copied)
-        (void)cudaEventDestroy(lane->copied);
-    if (lane->finished)
-        (void)cudaEventDestroy(lane->finished);
-    if (lane->stream)
-        (void)cudaStreamDestroy(lane->stream);
-}
-
-static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed,
-                     struct pb_err *err)
-{
-    const unsigned flags = cudaEventBlockingSync | cudaEventDisableTiming;
-    CHECK(err, cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking),
-          "creating a stream");
-    CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
-    CHECK(err, cudaEventCreateWithFlags(&lane->finished, flags), "creating an event");
-    if (!managed) {
-        CHECK(err, cudaMalloc(&lane->in, plan->in_slot_bytes), "allocating device buffers");
-        CHECK(err, cudaMalloc(&lane->out, plan->out_slot_bytes), "allocating device buffers");
-    }
-    int rc =
-        pb_chain_cuda_create(plan->chain, plan->grid.side_px, plan->grid.side_px, &lane->chain);
-    return pb_cuda_rc(err, rc, "uploading the chain");
+    const struct exec_cuda *e = context;
+    const struct pb_plan *plan = e->stream->plan;
+    const struct pb_slot_tile *tile = in->user;
+    (void)out;
+    out_tile->units = pb_plan_parts(plan, &tile->place.core);
+    out_tile->out_bytes = pb_stream_out_bytes(plan, tile);
+    return 0;
 }
 
 static void exec_destroy(void *exec)
@@ -84,58 +39,70 @@ static void exec_destroy(void *exec)
     struct exec_cuda *e = exec;
     if (e == NULL)
         return;
-    (void)cudaSetDevice(e->device);
-    for (uint32_t i = 0; i < e->n_lanes; i++)
-        lane_fini(&e->lanes[i]);
-    wic_channel_fini(e->flights);
-    free(e->flights_memory);
-    free(e->lanes);
+    (void)cudaSetDevice(e->stream->plan->device_index);
+    if (e->device != NULL)
+        wic_device_close(e->device, NULL);
+    pb_chain_resident_destroy(e->chain);
     free(e);
 }
 
-static int check_managed(int device, struct pb_err *err)
+static int make_chain(struct exec_cuda *e, struct pb_err *err)
 {
-    int concurrent = 0;
-    CHECK(err, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
-          "asking the device");
-    if (!concurrent)
-        return pb_fail(err, PB_E_DEVICE_MISSING,
-                       "compute.buffers is managed, but CUDA device %d cannot share managed memory "
-                       "with a running host; "
-                       "use pinned",
-                       device);
-    return 0;
+    const struct pb_plan *plan = e->stream->plan;
+    const struct pb_plan_resident *r = &plan->resident;
+    struct pb_chain_resident_shape shape = {
+        .px = r->px,
+        .scratch_bytes = r->scratch_bytes,
+        .blocks = r->chunks.blocks,
+        .by_line = r->by_line,
+        .part_w = r->part_w,
+        .part_h = r->part_h,
+        .image_w = plan->grid.image_w,
+        .image_h = plan->grid.image_h,
+    };
+    int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
+    return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
-static int init_flights(struct exec_cuda *e, struct pb_err *err)
+/* Also makes the kernel's code ready: the first launch of a kernel may not come beside another that
+ * stays. */
+static int make_device(struct exec_cuda *e, struct pb_err *err)
 {
-    struct wic_options options = {.slots = e->n_lanes, .slot_bytes = 64};
-    size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
-    e->flights_memory = aligned_alloc(64, bytes);
-    if (e->flights_memory == NULL || wic_channel_init(e->flights_memory, &options, &e->flights) < 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    return 0;
+    const struct pb_stream *s = e->stream;
+    struct wic_device_options options = {
+        .in = s->in,
+        .out = s->out,
+        .plan = s->plan->resident.chunks,
+        .kernel = pb_chain_resident_kernel(e->chain),
+        .argument = pb_chain_resident_argument(e->chain),
+        .describe = describe,
+        .context = e,
+    };
+    int rc = wic_device_open(&options, &e->device);
+    if (rc == -E2BIG || rc == -ENOSPC)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the kernel's %u blocks do not fit on the GPU together, as they must; set "
+                       "compute.sync to stream",
+                       s->plan->resident.chunks.blocks);
+    if (rc == -EOPNOTSUPP)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the NVIDIA driver cannot post from a stream; set compute.sync to stream");
+    return pb_cuda_rc(err, rc, "making the link to the GPU");
 }
 
 static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
 {
     struct exec_cuda *e = calloc(1, sizeof *e);
-    const struct pb_plan *plan = stream->plan;
-    if (e == NULL || (e->lanes = calloc(plan->workers, sizeof *e->lanes)) == NULL) {
-        free(e);
+    if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    }
     e->stream = stream;
-    e->device = plan->device_index;
-    e->managed = plan->mem == PB_MEM_MANAGED;
-    e->n_lanes = plan->workers;
-    int rc = pb_cuda_err(err, cudaSetDevice(e->device), "selecting the device");
-    if (rc == 0 && e->managed)
-        rc = check_managed(e->device, err);
-    for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
-        rc = lane_init(&e->lanes[i], plan, e->managed, err);
+    int rc = pb_cuda_err(err, cudaSetDevice(stream->plan->device_index), "selecting the device");
+    if (rc == 0 && stream->plan->mem == PB_MEM_MANAGED)
+        rc = pb_cuda_check_managed(stream->plan->device_index, err);
     if (rc == 0)
-        rc = init_flights(e, err);
+        rc = make_chain(e, err);
+    if (rc == 0)
+        rc = make_device(e, err);
     if (rc < 0) {
         exec_destroy(e);
         return rc;
@@ -147,114 +114,67 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
 static uint32_t exec_threads(const void *exec)
 {
     (void)exec;
-    return 2;
+    return 1;
 }
 
-/* Queues everything of one tile; the lane is ours until its flight is released. */
-static int launch(struct exec_cuda *e, struct lane *lane, struct flight *f, struct pb_err *err)
+static void count(struct exec_cuda *e)
 {
-    const struct pb_plan *plan = e->stream->plan;
-    const struct pb_slot_tile *tile = f->in.user;
-    size_t in_bytes = tile->layout.bytes;
-    size_t out_bytes = pb_stream_tile_out(plan, tile, f->out.user);
-    f->out.bytes = out_bytes;
-    void *in = e->managed ? f->in.data : lane->in;
-    void *out = e->managed ? f->out.data : lane->out;
-    struct cudaMemLocation device = {cudaMemLocationTypeDevice, e->device};
-    struct cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-    if (e->managed) {
-        CHECK(err, cudaMemPrefetchAsync(in, in_bytes, device, 0, lane->stream),
-              "prefetching a tile");
-        CHECK(err, cudaMemPrefetchAsync(out, out_bytes, device, 0, lane->stream),
-              "prefetching a tile");
-    } else {
-        CHECK(err, cudaMemcpyAsync(in, f->in.data, in_bytes, cudaMemcpyHostToDevice, lane->stream),
-              "copying a tile in");
-        CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    }
-    struct pb_tile_in source = pb_stream_tile_in(plan, tile, in);
-    struct pb_tile_out target = {.data = out,
-                                 .plane_px = ((struct pb_slot_tile *)f->out.user)->plane_px};
-    int rc = pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream);
-    if (rc < 0)
-        return pb_cuda_rc(err, rc, "starting the kernels of a tile");
-    if (e->managed) {
-        CHECK(err, cudaMemPrefetchAsync(out, out_bytes, host, 0, lane->stream),
-              "prefetching a result");
-        CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    } else {
-        CHECK(err,
-              cudaMemcpyAsync(f->out.data, out, out_bytes, cudaMemcpyDeviceToHost, lane->stream),
-              "copying a tile out");
-    }
-    CHECK(err, cudaEventRecord(lane->finished, lane->stream), "recording an event");
-    return 0;
+    struct pb_stage_counter *c = &e->stream->compute;
+    uint64_t starved = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
+    uint64_t stayed = e->stats.stayed_ns;
+    atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
+    atomic_fetch_add(&c->tiles, e->stats.tiles);
+    atomic_fetch_add(&c->bytes, e->stats.out_bytes);
 }
 
-static int feed(struct exec_cuda *e, struct pb_err *err)
+/* Whatever CUDA says of it: a kernel that failed takes its context along. */
+static void lost(const struct exec_cuda *e, struct pb_err *err)
 {
-    struct pb_stream *s = e->stream;
-    struct wic_slot slot;
-    struct flight f;
-    int rc;
-    while ((rc = wic_wait(s->in, WIC_FOREVER, &f.in)) == 0 &&
-           (rc = wic_acquire(s->out, WIC_FOREVER, &f.out)) == 0 &&
-           (rc = wic_acquire(e->flights, WIC_FOREVER, &slot)) == 0) {
-        uint64_t start = pb_now_ns();
-        rc = launch(e, &e->lanes[slot.index], &f, err);
-        if (rc < 0)
-            return rc;
-        *(struct flight *)slot.user = f;
-        atomic_fetch_add(&s->compute.busy_ns, pb_now_ns() - start);
-        rc = wic_publish(e->flights, &slot, 0);
-        if (rc < 0)
-            break;
-    }
-    return rc;
-}
-
-static int finish(struct exec_cuda *e, struct pb_err *err)
-{
-    struct pb_stream *s = e->stream;
-    struct wic_slot slot;
-    int rc;
-    while ((rc = wic_wait(e->flights, WIC_FOREVER, &slot)) == 0) {
-        struct flight f = *(struct flight *)slot.user;
-        struct lane *lane = &e->lanes[slot.index];
-        CHECK(err, cudaEventSynchronize(lane->copied), "copying a tile in");
-        rc = wic_release(s->in, &f.in);
-        if (rc < 0)
-            break;
-        CHECK(err, cudaEventSynchronize(lane->finished), "computing a tile");
-        atomic_fetch_add(&s->compute.tiles, 1);
-        atomic_fetch_add(&s->compute.bytes, f.out.bytes);
-        rc = wic_publish(s->out, &f.out, f.out.bytes);
-        if (rc == 0)
-            rc = wic_release(e->flights, &slot);
-        if (rc < 0)
-            break;
-    }
-    return rc;
+    cudaError_t last = cudaGetLastError();
+    (void)pb_fail(err, PB_E_DEVICE_LOST,
+                  "the kernel that computes tiles on CUDA device %d ended before its time: %s",
+                  e->stream->plan->device_index,
+                  last != cudaSuccess ? cudaGetErrorString(last) : "nobody says why");
 }
 
 static void exec_run(void *exec, uint32_t thread)
 {
     struct exec_cuda *e = exec;
     struct pb_err err = {0};
-    int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
-    if (rc == 0)
-        rc = thread == 0 ? feed(e, &err) : finish(e, &err);
-    if (rc == -EPIPE) { /* drained: the finisher goes on with what is in flight */
-        wic_close(e->flights);
+    (void)thread;
+    int rc = wic_device_run(e->device);
+    wic_device_close(e->device, &e->stats);
+    e->device = NULL;
+    count(e);
+    if (rc == 0 || rc == -ECANCELED)
         return;
-    }
-    if (rc != -ECANCELED)
+    if (rc == -EBUSY)
+        (void)pb_fail(&err, PB_E_DEVICE_FAILED,
+                      "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
+                      "it within 10 s",
+                      e->stream->plan->device_index, e->stream->plan->resident.chunks.blocks);
+    else if (rc == -EIO)
+        lost(e, &err);
+    else
         (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s",
                       strerror(-rc));
-    if (err.code != PB_OK)
-        pb_stream_fail(e->stream, &err);
-    wic_abort(e->flights); /* wakes the other thread of the two */
+    pb_stream_fail(e->stream, &err);
 }
 
-const struct pb_exec_type pb_exec_cuda = {"cuda", exec_create, exec_run, exec_threads,
-                                          exec_destroy};
+static void exec_link(const void *exec, struct pb_link_report *out)
+{
+    const struct exec_cuda *e = exec;
+    *out = (struct pb_link_report){
+        .used = true,
+        .to_device_bytes = e->stats.in_bytes,
+        .from_device_bytes = e->stats.out_bytes,
+        .starved_ns = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0,
+        .leave_ns = e->stats.leave_ns,
+        .blocks = e->stats.blocks,
+        .launches = e->stats.stays,
+    };
+    (void)wic_chunk_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
+}
+
+const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create,  exec_run,
+                                          exec_threads, exec_destroy, exec_link};

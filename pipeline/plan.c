@@ -16,12 +16,14 @@
 #include "pipeline/plan.h"
 #include "pipeline/plan_bands.h"
 #include "pipeline/plan_fit.h"
+#include "pipeline/plan_resident.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { PB_LINE_ALIGN = 16 }; /* of bands in a line: what a bulk copy moves */
 enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
 
 static size_t align_up(size_t n, size_t to)
@@ -34,7 +36,7 @@ static bool is_power_of_two(int32_t n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read)
+static struct pb_slot_layout by_plane(const struct pb_plan *plan, const struct pb_rect *read)
 {
     struct pb_slot_layout layout = {0};
     size_t w = (size_t)read->w, h = (size_t)read->h;
@@ -43,9 +45,33 @@ struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb
     layout.bytes = layout.plane_bytes * plan->n_bands;
     if (plan->has_mask) {
         layout.mask_offset = layout.bytes;
+        layout.mask_row_bytes = w;
         layout.bytes += align_up(w * h, PB_PLANE_ALIGN);
     }
     return layout;
+}
+
+/* Lines are as long in every tile, also in the narrower ones at the right edge: they are the units
+ * in which the GPU pulls. */
+static struct pb_slot_layout by_line(const struct pb_plan *plan, const struct pb_rect *read)
+{
+    const struct pb_grid *g = &plan->grid;
+    size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
+    struct pb_slot_layout layout = {0};
+    layout.plane_bytes = align_up(w * pb_type_bytes(plan->type), PB_LINE_ALIGN);
+    layout.row_bytes = layout.plane_bytes * plan->n_bands;
+    if (plan->has_mask) {
+        layout.mask_offset = layout.row_bytes;
+        layout.row_bytes += align_up(w, PB_LINE_ALIGN);
+        layout.mask_row_bytes = layout.row_bytes;
+    }
+    layout.bytes = layout.row_bytes * (size_t)read->h;
+    return layout;
+}
+
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read)
+{
+    return plan->resident.by_line ? by_line(plan, read) : by_plane(plan, read);
 }
 
 /* Largest block of the pipeline's COGs: tiles are a multiple of it. */
@@ -106,6 +132,7 @@ static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
                        r->info->width, r->info->height);
     plan->order = choose_order(plan, r->info);
+    pb_plan_resident(plan, r);
     return pb_plan_fit(plan, r, err);
 }
 
@@ -196,25 +223,41 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
                     plan->cell.h, cols, plan->grid.cols);
 }
 
+static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char chunks[200];
+    text[0] = '\0';
+    if (!plan->cuda)
+        return;
+    if (plan->resident.used)
+        (void)wic_chunk_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
+    (void)snprintf(text, bytes, "kernel     %s: %s\n",
+                   plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
+                   plan->resident.used ? chunks : plan->resident.why_not);
+}
+
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char decoding[200];
+    char decoding[200], device[300];
     (void)describe_cells(plan, decoding, sizeof decoding);
+    describe_device(plan, device, sizeof device);
     return snprintf(
         text, bytes,
         "tiles      %u of %d x %d px, halo %d, visited %s\n"
         "%s"
         "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
         "threads    %u reading, %u %s, %u writing\n"
+        "%s"
         "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
         "files %.0f, products %.0f\n",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
         plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->n_bands,
         plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers, plan->workers,
-        plan->cuda ? "CUDA streams" : "computing", plan->writers, (double)plan->total_bytes / mib,
-        plan->in_slots, (double)plan->in_slot_bytes / mib, plan->out_slots,
-        (double)plan->out_slot_bytes / mib, mem[plan->mem], (double)plan->cells_bytes / mib,
-        (double)(plan->cache_bytes + plan->reader_bytes) / mib, (double)plan->product_bytes / mib);
+        plan->cuda ? "on the GPU at a time" : "computing", plan->writers, device,
+        (double)plan->total_bytes / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
+        plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
+        (double)plan->cells_bytes / mib, (double)(plan->cache_bytes + plan->reader_bytes) / mib,
+        (double)plan->product_bytes / mib);
 }

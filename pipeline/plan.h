@@ -14,8 +14,22 @@
 #include "pipeline/raster.h"
 #include "pipeline/tile.h"
 
+#include "wic/chunk_plan.h"
+
 enum { PB_PLANE_ALIGN = 256 }; /* of planes in slots */
 enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
+
+/* How a kernel that stays on the GPU works on the tiles (plan_resident.c). */
+struct pb_plan_resident {
+    bool used;
+    const char *why_not; /* for people, when it is not */
+    bool by_line; /* slots hold all bands of a line side by side, and a piece is whole lines; else
+                     bands one behind the other, and a piece is a part of the tile's core */
+    int px;       /* pixels that a thread makes at a time */
+    int32_t part_w, part_h;
+    size_t scratch_bytes; /* of device memory, a block */
+    struct wic_chunk_plan chunks;
+};
 
 struct pb_plan {
     struct pb_chain *chain;
@@ -33,6 +47,7 @@ struct pb_plan {
 
     bool cuda;
     int32_t device_index;
+    struct pb_plan_resident resident;
     enum pb_mem_kind mem;
     uint32_t readers, workers, writers; /* threads of the three stages */
     uint32_t in_slots, out_slots;
@@ -54,6 +69,7 @@ struct pb_plan {
 struct pb_slot_layout {
     size_t row_bytes, plane_bytes;
     size_t mask_offset; /* 0 = no mask */
+    size_t mask_row_bytes;
     size_t bytes;
 };
 
@@ -63,6 +79,8 @@ struct pb_plan_request {
     const struct pb_raster_info *info;
     bool cuda;
     int32_t device_index;
+    const struct wic_gpu *gpu; /* NULL: no kernel stays there */
+    bool integrated;           /* it shares memory with the CPU */
 };
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,

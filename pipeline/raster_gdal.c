@@ -527,8 +527,8 @@ static bool read_mask(struct read *read)
     GDALRasterBandH band = raster->dataset_mask
                                ? GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1))
                                : GDALGetRasterBand(raster->dataset, raster->alpha_band);
-    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, to->mask,
-                               rect->w, rect->h, GDT_Byte, 1, (GSpacing)to->mask_row_bytes, NULL);
+    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, to->mask, rect->w,
+                               rect->h, GDT_Byte, 1, (GSpacing)to->mask_row_bytes, NULL);
     read->band = 0;
     read->failed = *rect;
     return rc == CE_None && read->words.n == 0;

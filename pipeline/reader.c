@@ -19,27 +19,27 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
         return rc;
     uint64_t start = pb_now_ns();
     struct pb_slot_tile *t = slot.user;
-    t->tile = tile;
-    t->unit = unit;
-    t->core = pb_grid_core(&plan->grid, tile);
-    t->read = pb_rect_grow(&t->core, plan->halo, plan->grid.image_w, plan->grid.image_h);
-    t->layout = pb_plan_layout(plan, &t->read);
-    struct pb_cells_target to = {slot.data, t->layout.row_bytes, t->layout.plane_bytes, NULL};
-    if (t->layout.mask_offset != 0)
-        to.mask = (uint8_t *)slot.data + t->layout.mask_offset;
+    *t = pb_stream_tile(plan, tile, unit);
+    const struct pb_tile_place *place = &t->place;
+    const struct pb_pixels to = {
+        .data = slot.data,
+        .row_bytes = place->row_bytes,
+        .plane_bytes = place->plane_bytes,
+        .mask = place->mask_offset ? (uint8_t *)slot.data + place->mask_offset : NULL,
+        .mask_row_bytes = place->mask_row_bytes};
+    size_t bytes = pb_plan_layout(plan, &place->read).bytes;
     uint64_t parked = 0;
     if (s->cells != NULL)
-        rc = pb_cells_read(s->cells, raster, &t->read, &to, &parked, err);
+        rc = pb_cells_read(s->cells, raster, &place->read, &to, &parked, err);
     else
-        rc = pb_raster_read(raster, &t->read, plan->bands, plan->n_bands, to.data, to.row_bytes,
-                            to.plane_bytes, to.mask, err);
+        rc = pb_raster_read(raster, &place->read, plan->bands, plan->n_bands, &to, err);
     atomic_fetch_add(&s->read.busy_ns, pb_now_ns() - start - parked);
     atomic_fetch_add(&s->read.parked_ns, parked);
     if (rc < 0)
         return rc;
     atomic_fetch_add(&s->read.tiles, 1);
-    atomic_fetch_add(&s->read.bytes, t->layout.bytes);
-    return wic_publish(s->in, &slot, t->layout.bytes);
+    atomic_fetch_add(&s->read.bytes, bytes);
+    return wic_publish(s->in, &slot, bytes);
 }
 
 static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_err *err)

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RATE_BYTES = 4 << 20 }; /* moved each way to measure the link: 0.1 ms */
+
 /* Which calls have been made. */
 enum state { MADE, STARTED, COMPUTED, PUBLISHED };
 
@@ -37,6 +39,7 @@ struct pb_run {
     void *in_channel, *out_channel; /* the channels themselves */
     const struct pb_exec_type *exec_type;
     void *exec;
+    double to_device_rate, from_device_rate; /* of the link, bytes/s; 0 = not known */
     struct pb_run_threads threads;
 
     enum state state;              /* of the calls; the caller's thread only */
@@ -59,6 +62,16 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     return rc;
 }
 
+static const struct pb_exec_type *choose_exec(const struct pb_plan *plan)
+{
+#ifdef PB_HAVE_CUDA
+    if (plan->cuda)
+        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
+#endif
+    (void)plan;
+    return &pb_exec_cpu;
+}
+
 static int make_plan(struct pb_run *run, struct pb_err *err)
 {
     int32_t device = -1;
@@ -66,16 +79,18 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     int rc = choose_device(&run->options.config->compute, &device, run->device, why, err);
     if (rc < 0)
         return rc;
-#ifdef PB_HAVE_CUDA
-    run->exec_type = device >= 0 ? &pb_exec_cuda : &pb_exec_cpu;
-#else
-    run->exec_type = &pb_exec_cpu;
-#endif
-    struct pb_plan_request request = {run->options.config, run->options.pipeline,
-                                      pb_raster_info(run->raster), device >= 0, device};
+    struct wic_gpu gpu;
+    struct pb_plan_request request = {.config = run->options.config,
+                                      .pipeline = run->options.pipeline,
+                                      .info = pb_raster_info(run->raster),
+                                      .cuda = device >= 0,
+                                      .device_index = device};
+    if (device >= 0 && pb_device_gpu(device, &gpu, &request.integrated) == 0)
+        request.gpu = &gpu;
     rc = pb_plan_create(&request, err, &run->plan);
     if (rc < 0)
         return rc;
+    run->exec_type = choose_exec(run->plan);
     pb_plan_product_env(run->plan, &request, &run->env);
     run->env.raster = run->raster;
     run->env.scene = run->scene;
@@ -150,6 +165,9 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     struct pb_cells_options cells = pb_plan_cells_options(plan);
     if (cells.count > 0 && (rc = pb_cells_create(&cells, err, &s->cells)) < 0)
         return rc;
+    if (plan->cuda) /* before a kernel may be there */
+        pb_device_link(plan->device_index, RATE_BYTES, &run->to_device_rate,
+                       &run->from_device_rate);
     return run->exec_type->create(s, err, &run->exec);
 }
 
@@ -255,7 +273,12 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     wic_stats_get(s->out, &to);
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
     (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
-    (void)snprintf(out->sync, sizeof out->sync, "%s", run->plan->cuda ? "stream" : "wic");
+    (void)snprintf(out->sync, sizeof out->sync, "%s", run->exec_type->sync);
+    if (run->exec_type->link != NULL) {
+        run->exec_type->link(run->exec, &out->link);
+        out->link.to_device_rate = run->to_device_rate;
+        out->link.from_device_rate = run->from_device_rate;
+    }
     out->memory_bytes = run->plan->total_bytes;
     out->tile_px = run->plan->grid.side_px;
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};

@@ -30,29 +30,44 @@ void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)
     pb_stream_abort(stream);
 }
 
+struct pb_slot_tile pb_stream_tile(const struct pb_plan *plan, uint32_t tile, uint32_t unit)
+{
+    enum { ALIGN_PX = 64 };
+    struct pb_rect core = pb_grid_core(&plan->grid, tile);
+    struct pb_rect read = pb_rect_grow(&core, plan->halo, plan->grid.image_w, plan->grid.image_h);
+    struct pb_slot_layout layout = pb_plan_layout(plan, &read);
+    size_t px = (size_t)core.w * (size_t)core.h;
+    return (struct pb_slot_tile){
+        .place = {.read = read,
+                  .core = core,
+                  .row_bytes = layout.row_bytes,
+                  .plane_bytes = layout.plane_bytes,
+                  .mask_offset = layout.mask_offset,
+                  .mask_row_bytes = layout.mask_row_bytes,
+                  .out_px = (px + ALIGN_PX - 1) / ALIGN_PX * ALIGN_PX},
+        .tile = tile,
+        .unit = unit,
+    };
+}
+
 struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
                                     const void *base)
 {
-    const struct pb_slot_layout *layout = &tile->layout;
+    const struct pb_tile_place *place = &tile->place;
     return (struct pb_tile_in){
         .data = base,
-        .row_bytes = layout->row_bytes,
-        .plane_bytes = layout->plane_bytes,
-        .mask = layout->mask_offset ? (const uint8_t *)base + layout->mask_offset : NULL,
-        .mask_row_bytes = (size_t)tile->read.w,
-        .read = tile->read,
-        .core = tile->core,
+        .row_bytes = place->row_bytes,
+        .plane_bytes = place->plane_bytes,
+        .mask = place->mask_offset ? (const uint8_t *)base + place->mask_offset : NULL,
+        .mask_row_bytes = place->mask_row_bytes,
+        .read = place->read,
+        .core = place->core,
         .image_w = plan->grid.image_w,
         .image_h = plan->grid.image_h,
     };
 }
 
-size_t pb_stream_tile_out(const struct pb_plan *plan, const struct pb_slot_tile *in,
-                          struct pb_slot_tile *out)
+size_t pb_stream_out_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile)
 {
-    enum { ALIGN_PX = 64 };
-    *out = *in;
-    size_t px = (size_t)in->core.w * (size_t)in->core.h;
-    out->plane_px = (px + ALIGN_PX - 1) / ALIGN_PX * ALIGN_PX;
-    return out->plane_px * sizeof(float) * plan->n_outputs;
+    return tile->place.out_px * sizeof(float) * plan->n_outputs;
 }

@@ -8,6 +8,7 @@
 #include "pipeline/cells.h"
 #include "pipeline/plan.h"
 #include "pipeline/product.h"
+#include "pipeline/run.h"
 #include "pipeline/window.h"
 
 #include "wic/wic.h"
@@ -17,10 +18,8 @@
 
 /* Travels in the user bytes of a slot. */
 struct pb_slot_tile {
+    struct pb_tile_place place; /* first: it is all that a GPU sees of this */
     uint32_t tile, unit;
-    struct pb_rect core, read;
-    struct pb_slot_layout layout; /* input slots */
-    size_t plane_px;              /* output slots */
 };
 _Static_assert(sizeof(struct pb_slot_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
@@ -59,7 +58,7 @@ void pb_writer_run(struct pb_stream *stream, uint32_t worker);
 
 /* An executor turns input slots into output slots. Every kind has the same shape. */
 struct pb_exec_type {
-    const char *name;
+    const char *sync; /* how its work waits for tiles: "wic" or "stream" */
     /* Makes contexts and buffers; before the first tile. */
     int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
     /* Body of executor thread `thread` < threads(); returns when the input is drained or the stream
@@ -67,15 +66,19 @@ struct pb_exec_type {
     void (*run)(void *exec, uint32_t thread);
     uint32_t (*threads)(const void *exec);
     void (*destroy)(void *exec);
+    /* After the run: what went over the link to a device; rates are left alone. NULL = no link. */
+    void (*link)(const void *exec, struct pb_link_report *out);
 };
 extern const struct pb_exec_type pb_exec_cpu;
-extern const struct pb_exec_type pb_exec_cuda; /* CUDA builds only */
+/* CUDA builds only: a kernel that stays while tiles flow, parked on their arrival; and its
+ * fallback and yardstick, a kernel a tile in streams joined by events. Both make the same bits. */
+extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
 
 /* The chain's view of a tile that lies at `base` in the layout of its slot. */
 struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
                                     const void *base);
-/* Fills the output slot's description for the tile of an input slot; returns the bytes that will be
- * published. */
-size_t pb_stream_tile_out(const struct pb_plan *plan, const struct pb_slot_tile *in,
-                          struct pb_slot_tile *out);
+/* Bytes that a tile's results take in an output slot. */
+size_t pb_stream_out_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
+/* Describes a tile for its slot. */
+struct pb_slot_tile pb_stream_tile(const struct pb_plan *plan, uint32_t tile, uint32_t unit);
 #endif

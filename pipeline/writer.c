@@ -11,7 +11,7 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
 {
     const struct pb_slot_tile *t = slot->user;
     struct pb_tile_done done = {
-        .index = t->tile, .core = t->core, .data = slot->data, .plane_px = t->plane_px};
+        .index = t->tile, .core = t->place.core, .data = slot->data, .plane_px = t->place.out_px};
     for (size_t i = 0; i < s->n_products; i++) {
         if (s->types[i]->tile == NULL)
             continue;

@@ -313,7 +313,7 @@ int cli_devices(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         double to = 0, from = 0;
         if (devices[i].usable)
-            pb_device_link(devices[i].index, &to, &from);
+            pb_device_link(devices[i].index, 64u << 20, &to, &from);
         if (as_json)
             json_device(json, &devices[i], to, from);
         else

@@ -39,6 +39,7 @@ struct wic_device {
     bool ended;                      /* `in` has no more */
     bool holds;                      /* an input whose output slot is not there yet */
     uint32_t lapses;                 /* in a row */
+    int64_t came_ns;                 /* when the kernel came */
     int64_t event_ns;                /* when something happened last */
     int64_t beat_ns;
     struct wic_device_stats stats;
@@ -151,7 +152,7 @@ static int arrive(struct wic_device *device)
     }
     device->resident = true;
     device->stats.stays++;
-    device->beat_ns = device->event_ns = wic_now_ns();
+    device->beat_ns = device->event_ns = device->came_ns = wic_now_ns();
     for (uint64_t tile = device->finished; tile < device->posted && rc == 0; tile++) {
         rc = post(device, tile);
     }
@@ -165,7 +166,9 @@ static int leave(struct wic_device *device)
     struct wic_link_state state;
     device->resident = false;
     int rc = wic_link_join(device->link, LEAVE_NS);
-    device->stats.leave_ns = (uint64_t)(wic_now_ns() - since);
+    int64_t now = wic_now_ns();
+    device->stats.leave_ns = (uint64_t)(now - since);
+    device->stats.stayed_ns += (uint64_t)(now - device->came_ns);
     if (rc == 0) {
         rc = wic_link_report(device->link, &state);
     }

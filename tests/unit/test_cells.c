@@ -48,7 +48,8 @@ static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const i
         usleep(atomic_load(&nap_us));
     for (size_t b = 0; b < n; b++)
         for (int32_t y = 0; y < rect->h; y++) {
-            uint16_t *row = (uint16_t *)((char *)to->data + b * to->plane_bytes + (size_t)y * to->row_bytes);
+            uint16_t *row =
+                (uint16_t *)((char *)to->data + b * to->plane_bytes + (size_t)y * to->row_bytes);
             for (int32_t x = 0; x < rect->w; x++)
                 row[x] = value_at(numbers[b], rect->x + x, rect->y + y);
         }
@@ -403,8 +404,11 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         char *a = malloc(all), *b = malloc(all);
         struct pb_pixels to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w};
         ck_assert_int_eq(pb_cells_read(cells, mine, &r, &to, &parked, &err), 0);
-        ck_assert_int_eq(
-            pb_raster_read(direct, &r, two, 2, &(struct pb_pixels){b, row, plane, (uint8_t *)b + 2 * plane, (size_t)r.w}, &err), 0);
+        ck_assert_int_eq(pb_raster_read(direct, &r, two, 2,
+                                        &(struct pb_pixels){b, row, plane, (uint8_t *)b + 2 * plane,
+                                                            (size_t)r.w},
+                                        &err),
+                         0);
         ck_assert_mem_eq(a, b, all);
         free(a);
         free(b);

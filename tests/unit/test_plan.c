@@ -373,8 +373,8 @@ struct trip {
 };
 
 static int decode_nothing(struct pb_raster *raster, const struct pb_rect *rect,
-                          const int32_t *bands, size_t n_bands,
-                          const struct pb_pixels *to, struct pb_err *err)
+                          const int32_t *bands, size_t n_bands, const struct pb_pixels *to,
+                          struct pb_err *err)
 {
     (void)raster, (void)bands, (void)n_bands, (void)to, (void)err;
     usleep((useconds_t)(rect->x + rect->y) * 7 % 90);

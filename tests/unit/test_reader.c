@@ -37,8 +37,10 @@ static void setup(void)
     run_setup();
     pb_raster_init();
     ck_assert_int_eq(pb_raster_open(input, &config->limits, &err, &raster), 0);
-    struct pb_plan_request request = {config, pb_config_pipeline(config, "p"),
-                                      pb_raster_info(raster), false, -1};
+    struct pb_plan_request request = {.config = config,
+                                      .pipeline = pb_config_pipeline(config, "p"),
+                                      .info = pb_raster_info(raster),
+                                      .device_index = -1};
     ck_assert_int_eq(pb_plan_create(&request, &err, &plan), 0);
 }
 
