@@ -1,0 +1,218 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * By which road tiles come to a GPU, planned for devices that are not here. */
+#include "pipeline/plan_resident.h"
+#include "pipeline/stream.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
+static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
+
+struct question {
+    const char *compute, *steps;
+    const struct wic_gpu *gpu;
+    bool integrated, mask;
+    int32_t w, h;
+    enum pb_type type;
+};
+
+static struct pb_config *config;
+static struct pb_plan *plan;
+
+static const struct pb_plan_resident *ask(const struct question *q)
+{
+    char text[1000];
+    struct pb_err_list errors;
+    struct pb_err err = {0};
+    struct pb_raster_info info = {.width = q->w,
+                                  .height = q->h,
+                                  .n_bands = 4,
+                                  .type = q->type,
+                                  .has_mask = q->mask,
+                                  .block_w = 512,
+                                  .block_h = 512,
+                                  .stored_block_bytes = 512 * 512 * 8};
+    (void)snprintf(text, sizeof text,
+                   "compute: {threads: 2, memory: 32GiB%s}\n"
+                   "pipelines:\n"
+                   "  p:\n"
+                   "    input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}}\n"
+                   "    steps:\n%s"
+                   "    products:\n"
+                   "      - cog: {bands: [OUT]}\n",
+                   q->compute, q->steps);
+    ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config) == 0, "%s",
+                  errors.err[0].msg);
+    struct pb_plan_request request = {.config = config,
+                                      .pipeline = &config->pipelines[0],
+                                      .info = &info,
+                                      .cuda = true,
+                                      .gpu = q->gpu,
+                                      .integrated = q->integrated};
+    ck_assert_msg(pb_plan_create(&request, &err, &plan) == 0, "%s", err.msg);
+    return &plan->resident;
+}
+
+static void forget(void)
+{
+    pb_plan_destroy(plan);
+    pb_config_destroy(config);
+    plan = NULL;
+    config = NULL;
+}
+
+START_TEST(a_chain_without_halo_pulls_lines_with_all_their_bands)
+{
+    const struct question q = {
+        "",    "      - index: {names: [NDVI]}\n      - math: {bands: {OUT: \"NDVI\"}}\n",
+        &h200, false,
+        true,  5000,
+        3000,  PB_U16};
+    const struct pb_plan_resident *r = ask(&q);
+    ck_assert(r->used && r->by_line);
+    ck_assert_int_eq(r->chunks.transport, WIC_PULL_BULK);
+    int32_t side = plan->grid.side_px;
+    /* two bands and a mask of a line */
+    ck_assert_uint_eq(r->chunks.in_unit, (size_t)side * (2 + 2 + 1));
+    ck_assert_uint_ge(r->chunks.user_bytes, sizeof(struct pb_tile_place));
+    ck_assert_uint_eq(r->chunks.pieces,
+                      ((uint32_t)side + r->chunks.piece_units - 1) / r->chunks.piece_units);
+    forget();
+}
+END_TEST
+
+START_TEST(lines_are_as_long_in_the_narrow_tiles_at_the_edge)
+{
+    const struct question q = {
+        "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, true, 3001, 2003, PB_U8};
+    ck_assert(ask(&q)->by_line);
+    uint32_t last = pb_grid_count(&plan->grid) - 1;
+    struct pb_slot_tile first = pb_stream_tile(plan, 0, 0), corner = pb_stream_tile(plan, last, 0);
+    ck_assert_int_lt(corner.place.core.w, first.place.core.w);
+    ck_assert_uint_eq(corner.place.row_bytes, first.place.row_bytes);
+    ck_assert_uint_eq(corner.place.row_bytes, plan->resident.chunks.in_unit);
+    ck_assert_uint_eq(corner.place.plane_bytes % 16, 0);
+    ck_assert_uint_eq(corner.place.mask_offset, 2 * corner.place.plane_bytes);
+    ck_assert_uint_ge(corner.place.row_bytes,
+                      corner.place.mask_offset + (size_t)plan->grid.side_px);
+    struct pb_slot_layout layout = pb_plan_layout(plan, &corner.place.read);
+    ck_assert_uint_eq(layout.bytes, layout.row_bytes * (size_t)corner.place.core.h);
+    ck_assert_uint_le(layout.bytes, plan->in_slot_bytes);
+    ck_assert_uint_eq(pb_plan_parts(plan, &corner.place.core), (uint32_t)corner.place.core.h);
+    forget();
+}
+END_TEST
+
+START_TEST(a_chain_with_a_halo_takes_parts_from_device_slots)
+{
+    const struct question q = {
+        "",    "      - convolve: {kernel: gaussian, size: 15, bands: {OUT: N}}\n",
+        &h200, false,
+        false, 5000,
+        3000,  PB_U16};
+    const struct pb_plan_resident *r = ask(&q);
+    ck_assert(r->used && !r->by_line);
+    ck_assert_int_eq(r->chunks.transport, WIC_COPY);
+    ck_assert_int_ge(r->part_w, 4 * plan->halo);
+    ck_assert_uint_gt(r->scratch_bytes, 0);
+    struct pb_rect odd = {0, 0, r->part_w + 1, 3 * r->part_h};
+    ck_assert_uint_eq(pb_plan_parts(plan, &odd), 6);
+    forget();
+}
+END_TEST
+
+START_TEST(memory_decides_the_road)
+{
+    struct question q = {", buffers: managed",
+                         "      - math: {bands: {OUT: \"R + N\"}}\n",
+                         &h200,
+                         false,
+                         false,
+                         5000,
+                         3000,
+                         PB_U16};
+    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_PREFETCH);
+    forget();
+    q.integrated = true;
+    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_IN_PLACE);
+    forget();
+    q.compute = "";
+    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_IN_PLACE);
+    forget();
+    q.integrated = false;
+    q.gpu = &t4;
+    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_PULL_LOADS);
+    forget();
+}
+END_TEST
+
+START_TEST(says_why_no_kernel_stays)
+{
+    struct question q = {", sync: stream",
+                         "      - math: {bands: {OUT: \"R + N\"}}\n",
+                         &h200,
+                         false,
+                         false,
+                         5000,
+                         3000,
+                         PB_U16};
+    char text[2000];
+    const struct pb_plan_resident *r = ask(&q);
+    ck_assert(!r->used && !r->by_line);
+    ck_assert_ptr_nonnull(strstr(r->why_not, "compute.sync"));
+    ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "compute.sync is stream"));
+    forget();
+    q.compute = ", buffers: host";
+    r = ask(&q);
+    ck_assert(!r->used);
+    ck_assert_ptr_nonnull(strstr(r->why_not, "compute.buffers"));
+    forget();
+    q.compute = "";
+    q.gpu = NULL;
+    ck_assert(!ask(&q)->used);
+    forget();
+}
+END_TEST
+
+START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
+{
+    struct question q = {", tile: 8192", "      - math: {bands: {OUT: \"B + G + R + N\"}}\n",
+                         &h200,          false,
+                         false,          20000,
+                         9000,           PB_F64};
+    const struct pb_plan_resident *r = ask(&q);
+    ck_assert(r->used);
+    ck_assert_int_eq(r->chunks.transport, WIC_COPY); /* 256 KiB a line */
+    ck_assert(!r->by_line);
+    forget();
+    q.type = PB_U8;
+    r = ask(&q);
+    ck_assert(r->by_line); /* 32 KiB */
+    ck_assert_uint_eq(r->chunks.piece_units, 1);
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan_resident");
+    TCase *tests = tcase_create("roads");
+    tcase_add_test(tests, a_chain_without_halo_pulls_lines_with_all_their_bands);
+    tcase_add_test(tests, lines_are_as_long_in_the_narrow_tiles_at_the_edge);
+    tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);
+    tcase_add_test(tests, memory_decides_the_road);
+    tcase_add_test(tests, says_why_no_kernel_stays);
+    tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
