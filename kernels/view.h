@@ -42,10 +42,10 @@ struct pb_tile_in {
         *data; /* plane p of the chain's inputs at data + p * plane_bytes, rows row_bytes apart */
     size_t row_bytes;
     size_t plane_bytes;
-    const uint8_t *mask; /* NULL = none; else read.h rows of read.w bytes, 0 = invalid pixel */
+    const uint8_t *mask;   /* NULL = none; else read.h rows of read.w bytes, 0 = invalid pixel */
     size_t mask_row_bytes; /* from row to row of the mask; at least read.w where there is one */
-    struct pb_rect read; /* pixels that are there */
-    struct pb_rect core; /* pixels that are wanted; inside read */
+    struct pb_rect read;   /* pixels that are there */
+    struct pb_rect core;   /* pixels that are wanted; inside read */
     int32_t image_w, image_h;
 };
 
