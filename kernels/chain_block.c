@@ -27,6 +27,7 @@ int pb_chain_block_measure(const struct pb_chain *chain, int32_t part_w, int32_t
 {
     const size_t registers = chain->n_registers ? chain->n_registers : 1;
     const size_t patch = patch_bytes(chain);
+    static const int choices[] = {4, 1};
     struct pb_chain_layout layout;
 
     if (part_w < 1 || part_h < 1 || threads < 32 || threads > 1024 || threads % 32 != 0)
@@ -34,8 +35,8 @@ int pb_chain_block_measure(const struct pb_chain *chain, int32_t part_w, int32_t
     if ((int64_t)part_w * part_h > INT32_MAX)
         return -EINVAL;
     pb_chain_measure(chain, part_w, part_h, &layout);
-    for (int px = 4; px >= 1; px -= 3) {
-        const size_t program = registers * threads * (size_t)px * sizeof(float);
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        const size_t program = registers * threads * (size_t)choices[i] * sizeof(float);
         const size_t bytes = program > patch ? program : patch;
 
         if (bytes > shared_limit)
@@ -43,7 +44,7 @@ int pb_chain_block_measure(const struct pb_chain *chain, int32_t part_w, int32_t
         *out_needs =
             (struct pb_chain_block_needs){.shared_bytes = (uint32_t)((bytes + 15) / 16 * 16),
                                           .scratch_bytes = layout.planes_px * sizeof(float),
-                                          .px = px};
+                                          .px = choices[i]};
         return 0;
     }
     return -E2BIG;

@@ -20,7 +20,7 @@ struct task {
 };
 
 template <int PX>
-__global__ void __launch_bounds__(THREADS_MAX) run_parts(const __grid_constant__ task task)
+__global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constant__ task task)
 {
     extern __shared__ float4 shared[];
     const pb_rect core = task.in.core;

@@ -23,16 +23,41 @@ inline __device__ size_t plane_px(const pb_rect &part, int32_t halo)
     return (px + 15) / 16 * 16;
 }
 
+// The sweep over one part. What the caller keeps in memory stays there: a copy would take a third
+// of a thread's registers.
+struct part_sweep {
+    const pb_tile_in &in;
+    pb_rect core; // the part
+    const pb_program_input *inputs;
+    const pb_instr *code;
+    uint32_t n_code;
+    pb_rect rect;
+    float *out;
+    size_t out_px;
+    int32_t out_row;
+    float *planes;
+    size_t plane_px;
+};
+
+inline __device__ const pb_rect &core_of(const part_sweep &sweep)
+{
+    return sweep.core;
+}
+
+inline __device__ pb_rect grown(const part_sweep &sweep, int32_t margin)
+{
+    return grown(sweep.core, margin, sweep.in.image_w, sweep.in.image_h);
+}
+
 template <class Crew>
 __device__ void run_stencils(const pb_chain_device &chain, const pb_device_stage &stage,
-                             const pb_tile_in &in, float *scratch, size_t scratch_px, float *shared,
-                             const Crew &crew)
+                             const part_sweep &sweep, float *shared, const Crew &crew)
 {
     for (uint32_t i = 0; i < stage.n_stencils; i++) {
         const pb_stage_stencil &s = chain.stencils[stage.stencils + i];
-        const pb_plane from = {scratch + s.from * scratch_px, grown(in, s.from_margin)};
-        const pb_plane to = {scratch + s.to * scratch_px, grown(in, s.to_margin)};
-        run_stencil(s.stencil, from, to, in.image_w, in.image_h, shared, crew);
+        const pb_plane from = {sweep.planes + s.from * sweep.plane_px, grown(sweep, s.from_margin)};
+        const pb_plane to = {sweep.planes + s.to * sweep.plane_px, grown(sweep, s.to_margin)};
+        run_stencil(s.stencil, from, to, sweep.in.image_w, sweep.in.image_h, shared, crew);
         crew.sync();
     }
 }
@@ -43,46 +68,39 @@ __device__ void run_stencils(const pb_chain_device &chain, const pb_device_stage
 // in.core's corner. in.data and in.mask are any device-readable addresses, shared memory too;
 // in.read holds part grown by the chain's halo, clipped to the image. shared and scratch (any
 // memory; NULL when its size is 0) as measured for PX and the crew; out and scratch belong to
-// nobody else. Every thread of the crew calls it with the same arguments. A chain of one stage (no
-// planes) never syncs; others sync before the first use of scratch and shared, so that the crew may
-// call it again at once. Nobody syncs after the last store.
+// nobody else. Every thread of the crew calls it with the same arguments, which stay as they are
+// until all have returned, and may call it again at once for the next part. A chain of one stage
+// (no planes) never syncs. Nobody syncs after the last store.
 template <int PX, class Crew>
 __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_in &in,
                                    const pb_rect &part, float *out, size_t out_px, void *shared,
                                    float *scratch, const Crew &crew)
 {
     const pb_device::member me = {crew.thread, crew.threads};
-    const size_t out_row = static_cast<size_t>(in.core.w);
-    float *const corner = out + static_cast<size_t>(part.y - in.core.y) * out_row +
-                          static_cast<size_t>(part.x - in.core.x);
     const size_t scratch_px = pb_device::plane_px(part, chain.halo);
-    pb_sweep sweep;
+    float *const corner = out + static_cast<size_t>(part.y - in.core.y) * in.core.w +
+                          static_cast<size_t>(part.x - in.core.x);
+    pb_device::part_sweep sweep = {in, part, chain.inputs, nullptr,   0, {}, nullptr,
+                                   0,  0,    scratch,      scratch_px};
 
-    sweep.inputs = chain.inputs;
-    sweep.in = in;
-    sweep.in.core = part;
-    sweep.planes = scratch;
-    sweep.plane_px = scratch_px;
+    if (chain.n_stages > 1) {
+        crew.sync(); // nobody reads the last part's planes any more
+    }
     for (uint32_t k = 0; k < chain.n_stages; k++) {
         const pb_device_stage &stage = chain.stages[k];
         const bool last = k + 1 == chain.n_stages;
-        if (!last) {
-            crew.sync(); // who read the planes and patches that come next has done so
-        }
         sweep.code = chain.code + stage.code;
         sweep.n_code = stage.n_code;
-        sweep.n_registers = stage.n_registers;
-        sweep.rect = pb_device::grown(sweep.in, stage.margin);
+        sweep.rect = pb_device::grown(sweep, stage.margin);
         sweep.out = last ? corner : scratch;
         sweep.out_px = last ? out_px : scratch_px;
-        sweep.out_row = last ? out_row : static_cast<size_t>(sweep.rect.w);
+        sweep.out_row = last ? in.core.w : sweep.rect.w;
         if (stage.n_code) {
             pb_device::run_program<PX>(sweep, me, 0, crew.threads * PX, shared);
         }
         if (!last) {
             crew.sync();
-            pb_device::run_stencils(chain, stage, sweep.in, scratch, scratch_px,
-                                    static_cast<float *>(shared), crew);
+            pb_device::run_stencils(chain, stage, sweep, static_cast<float *>(shared), crew);
         }
     }
 }

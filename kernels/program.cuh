@@ -22,6 +22,13 @@ template <int PX> struct alignas(PX * sizeof(float)) pixels {
     float v[PX];
 };
 
+// What is swept: a pb_sweep, or a type with the same members that keeps them elsewhere, and the
+// rectangle that its scratch planes grow from.
+inline __device__ const pb_rect &core_of(const pb_sweep &sweep)
+{
+    return sweep.in.core;
+}
+
 // Which thread of how many.
 struct member {
     uint32_t thread, threads;
@@ -34,8 +41,8 @@ template <int PX> struct place {
     bool inside[PX]; // false: beyond the rectangle; the coordinates are those of its last pixel
 };
 
-template <int PX>
-__device__ place<PX> find_place(const pb_sweep &sweep, const member &me, uint32_t first)
+template <int PX, class Sweep>
+__device__ place<PX> find_place(const Sweep &sweep, const member &me, uint32_t first)
 {
     const uint32_t width = static_cast<uint32_t>(sweep.rect.w);
     const uint32_t total = width * static_cast<uint32_t>(sweep.rect.h);
@@ -54,8 +61,8 @@ __device__ place<PX> find_place(const pb_sweep &sweep, const member &me, uint32_
     return at;
 }
 
-template <typename T, int PX>
-__device__ void load_samples(const pb_sweep &sweep, const pb_instr &instr, const place<PX> &at,
+template <typename T, int PX, class Sweep>
+__device__ void load_samples(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
                              T (&out)[PX])
 {
     const unsigned char *const plane =
@@ -67,8 +74,8 @@ __device__ void load_samples(const pb_sweep &sweep, const pb_instr &instr, const
     }
 }
 
-template <int PX>
-__device__ pixels<PX> load_input(const pb_sweep &sweep, const pb_instr &instr, const place<PX> &at)
+template <int PX, class Sweep>
+__device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
 {
     const pb_program_input &input = sweep.inputs[instr.index];
     const bool has_nodata = input.has_nodata;
@@ -107,19 +114,20 @@ __device__ pixels<PX> load_input(const pb_sweep &sweep, const pb_instr &instr, c
     return out;
 }
 
-// The rectangle of a scratch plane; pb_rect_grow of the CPU, here for the device.
-inline __device__ pb_rect grown(const pb_tile_in &in, int32_t margin)
+// pb_rect_grow of the CPU, here for the device.
+inline __device__ pb_rect grown(const pb_rect &core, int32_t margin, int32_t image_w,
+                                int32_t image_h)
 {
-    const int32_t left = max(in.core.x - margin, 0), top = max(in.core.y - margin, 0);
-    const int32_t right = min(in.core.x + in.core.w + margin, in.image_w);
-    const int32_t bottom = min(in.core.y + in.core.h + margin, in.image_h);
+    const int32_t left = max(core.x - margin, 0), top = max(core.y - margin, 0);
+    const int32_t right = min(core.x + core.w + margin, image_w);
+    const int32_t bottom = min(core.y + core.h + margin, image_h);
     return {left, top, right - left, bottom - top};
 }
 
-template <int PX>
-__device__ pixels<PX> load_plane(const pb_sweep &sweep, const pb_instr &instr, const place<PX> &at)
+template <int PX, class Sweep>
+__device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
 {
-    const pb_rect rect = grown(sweep.in, instr.margin);
+    const pb_rect rect = grown(core_of(sweep), instr.margin, sweep.in.image_w, sweep.in.image_h);
     const float *const plane = sweep.planes + instr.index * sweep.plane_px;
     pixels<PX> out;
 #pragma unroll
@@ -129,8 +137,8 @@ __device__ pixels<PX> load_plane(const pb_sweep &sweep, const pb_instr &instr, c
     return out;
 }
 
-template <int PX>
-__device__ void store_pixels(const pb_sweep &sweep, const pb_instr &instr, const place<PX> &at,
+template <int PX, class Sweep>
+__device__ void store_pixels(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
                              const pixels<PX> &value)
 {
     float *const plane = sweep.out + instr.index * sweep.out_px;
@@ -187,9 +195,9 @@ __device__ void apply(const register_file<PX> &registers, const pb_instr &instr,
     registers[instr.dst] = out;
 }
 
-template <int PX>
-__device__ void execute(const pb_sweep &sweep, const register_file<PX> &registers,
-                        const place<PX> &at, const pb_instr &instr)
+template <int PX, class Sweep>
+__device__ void execute(const Sweep &sweep, const register_file<PX> &registers, const place<PX> &at,
+                        const pb_instr &instr)
 {
 #define ARGS_1 (x)
 #define ARGS_2 (x, y)
@@ -230,9 +238,9 @@ static_assert(sizeof(pb_instr) == sizeof(uint4), "an instruction is one 16-byte 
 // The sweep's pixels from `first` on, for one of me.threads threads: PX * me.threads pixels, then
 // again `stride` further on. `shared`: n_registers * me.threads of pixels<PX>, aligned to
 // 16 bytes.
-template <int PX>
-__device__ void run_program(const pb_sweep &sweep, const member &me, uint32_t first,
-                            uint32_t stride, void *shared)
+template <int PX, class Sweep>
+__device__ void run_program(const Sweep &sweep, const member &me, uint32_t first, uint32_t stride,
+                            void *shared)
 {
     const register_file<PX> registers(shared, me);
     const uint4 *const code = reinterpret_cast<const uint4 *>(sweep.code);

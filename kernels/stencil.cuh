@@ -154,17 +154,24 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
     }
 }
 
-// All patches of a plane.
+// All patches of a plane. The weights along x and y are read once: for all that the compiler knows
+// every pixel stored might change them.
 template <int R, class Crew>
 __device__ void run_patches(const pb_stencil &stencil, patch_task task, float *shared,
                             const Crew &crew)
 {
+    float weight_x[2 * R + 1], weight_y[2 * R + 1];
+#pragma unroll
+    for (int k = 0; k <= 2 * R; k++) {
+        weight_x[k] = stencil.weight_x[k];
+        weight_y[k] = stencil.weight_y[k];
+    }
     for (task.y = 0; task.y < task.out.rect.h; task.y += PATCH) {
         for (task.x = 0; task.x < task.out.rect.w; task.x += PATCH) {
             if (stencil.kind == PB_STENCIL_SEPARABLE) {
-                separable_patch<R>(stencil.weight_x, stencil.weight_y, task, shared, crew);
+                separable_patch<R>(weight_x, weight_y, task, shared, crew);
             } else if (stencil.kind == PB_STENCIL_GRADIENT) {
-                gradient_patch<R>(stencil.weight_x, stencil.weight_y, task, shared, crew);
+                gradient_patch<R>(weight_x, weight_y, task, shared, crew);
             } else {
                 full_patch<R>(stencil.weight, task, shared, crew, true);
             }
