@@ -189,7 +189,7 @@ int cli_submit(int argc, char **argv)
         rc = cli_usage("submit", "no FILE given");
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
-    if (rc != CLI_DONE)
+    if (rc != CLI_DONE || o.n_words == 0)
         return rc;
     char(*ids)[CLI_ID_BYTES] = calloc((size_t)o.n_words, sizeof *ids);
     size_t n = 0;

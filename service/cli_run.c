@@ -212,6 +212,12 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
     const char *options[] = {"-c", o->config, "-o", o->output, NULL, NULL,
                              NULL, NULL,      NULL, NULL,      NULL};
     size_t n = 4;
+    struct stat st;
+    if (stat(config->path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        fprintf(stderr, "pushbroom: %s is no file that a fresh process could read again\n",
+                config->path);
+        return;
+    }
     if (o->pipeline != NULL) {
         options[n++] = "-p";
         options[n++] = o->pipeline;

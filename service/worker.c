@@ -112,7 +112,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     int rc = pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
     if (rc != 0)
         *err = errors->err[0];
-    else
+    else if (worker->config != NULL)
         worker->configured = worker->config->compute.device;
     free(errors);
     return rc;
@@ -121,7 +121,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
 /* "cpu": this job alone is computed there. */
 static void use_device(struct worker *worker, const char *device)
 {
-    if (device == NULL || strcmp(device, "cpu") != 0)
+    if (worker->config == NULL || device == NULL || strcmp(device, "cpu") != 0)
         return;
     worker->config->compute.device = PB_DEVICE_CPU;
     worker->device[0] = '\0';

@@ -4,6 +4,8 @@
 """`pushbroom run` when its device fails: a fresh process, then the CPU, with one result an input and the words for it.
 tests/tools/lossy_run.c is the program with a device that fails on demand; no GPU is needed."""
 import json
+import os
+import threading
 
 import pbtest
 from pbtest import SOURCE, run
@@ -118,6 +120,17 @@ def test_what_was_printed_before_is_printed_once(scratch):
     images = scenes(scratch, "a.tif", "b.tif")
     done, _ = lossy(scratch, [GOOD, LOST, LOST], *images)
     assert [line.split(" -> ")[0] for line in done.stdout.splitlines() if " -> " in line] == [str(i) for i in images], done.stdout
+
+
+def test_a_config_that_cannot_be_read_again_lets_the_failure_stand(scratch):
+    image, = scenes(scratch, "a.tif")
+    fifo = scratch / "c.yaml"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=[(SOURCE / "samples/vegetation.yaml").read_bytes()])
+    writer.start()
+    done, runs = lossy(scratch, [LOST], "--json", image, config=fifo, code=1)
+    writer.join()
+    assert len(runs) == 1 and results(done)[0]["error"]["code"] == LOST and "read again" in done.stderr, done
 
 
 def test_a_variable_of_its_own_that_somebody_else_set_is_ignored(scratch):

@@ -393,6 +393,7 @@ class LostDevice(Service):
     def test_a_cancel_between_two_tries_wins_at_once(self):
         d = self.daemon(stall="1s")
         job = self.lost_and_held(d)
+        self.assertEqual((job["status"], job["progress"], job["tiles_done"], job["stage"]), ("running", 0, 0, None))
         d.call("job.cancel", id=job["id"])
         self.assertEqual(d.wait_job("x.tif", "dismissed", 2)["attempts"], 1)
         d.drop("y.tif")
