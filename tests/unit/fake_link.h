@@ -151,6 +151,7 @@ static inline void *fake_kernel(void *argument)
             break;
         }
         fake_work(link, entry);
+        /* After each tile: what is done is handed over at once, and its entry filled anew. */
         while (atomic_load(&fake_entry_of(link, finished)->done) == finished + 1) {
             finished++;
         }
