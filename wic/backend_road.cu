@@ -17,8 +17,12 @@ cudaError_t copy_slot(wic_link *link, size_t at, size_t bytes)
                            link->road);
 }
 
+// Of an empty tile there is nothing to prefetch; that the call takes no bytes is nowhere promised.
 cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes, bool to_device)
 {
+    if (bytes == 0) {
+        return cudaSuccess;
+    }
     const cudaMemLocation device = {cudaMemLocationTypeDevice, link->gpu};
     const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
     return cudaMemPrefetchAsync(link->in + at, bytes, to_device ? device : host, 0, link->road);

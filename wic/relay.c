@@ -15,9 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
-#define ALERT_NS   200000             /* so long without an event the relay spins, then it naps */
-#define NAP_NS     20000
+#define BEAT_NS  INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
+#define ALERT_NS 200000             /* so long without an event the relay spins, then it naps */
+#define NAP_NS   20000
+#define GLANCE_NS                                                                                  \
+    50000000 /* parked at one channel, it looks so often whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
 #define LAPSES_MAX 3 /* in a row, without a tile done in between */
 #define BUSY_MAX   5 /* tries of 2 s to get all blocks onto the device */
@@ -53,6 +55,12 @@ static void beat(struct wic_device *device, int64_t now)
         device->beat_ns = now;
         wic_link_beat(device->link);
     }
+}
+
+/* An abort of the channel that the relay does not wait for wakes nobody here. */
+static bool aborted(const struct wic_device *device)
+{
+    return atomic_load(&device->options.in->aborted) || atomic_load(&device->options.out->aborted);
 }
 
 static struct passage *passage_of(struct wic_device *device, uint64_t tile)
@@ -144,8 +152,9 @@ static int arrive(struct wic_device *device)
     int rc = -EBUSY;
     device->stay = device->finished;
     for (int i = 0; i < BUSY_MAX && rc == -EBUSY; i++) {
-        rc = wic_link_start(device->link, device->in_first + device->stay,
-                            device->out_first + device->stay);
+        rc = aborted(device) ? -ECANCELED
+                             : wic_link_start(device->link, device->in_first + device->stay,
+                                              device->out_first + device->stay);
     }
     if (rc != 0) {
         return rc;
@@ -241,7 +250,7 @@ static int serve(struct wic_device *device)
 static int rest(struct wic_device *device)
 {
     int64_t since = wic_now_ns();
-    int rc = take_tile(device, WIC_FOREVER);
+    int rc = take_tile(device, GLANCE_NS);
     device->stats.parked_ns += (uint64_t)(wic_now_ns() - since);
     if (rc <= 0) {
         return rc;
@@ -254,7 +263,7 @@ int wic_device_run(struct wic_device *device)
 {
     int rc = 0;
     while (rc == 0 && (device->resident || !device->ended)) {
-        rc = device->resident ? serve(device) : rest(device);
+        rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
     }
     if (device->resident) {
         wic_link_abort(device->link);

@@ -1,25 +1,88 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way, for long: a producer thread, a channel, the resident kernel, a channel, a consumer
-// thread. Tiles of random sizes (also empty ones, and ones that are no multiple of anything) from
-// random places of a table; every element of every result is checked, and that the user bytes
-// travel along.
-#include "wic/bench/bench.cuh"
-#include "wic/wic_device.h"
+// The whole way, for long, by each road that the machine has: a producer thread, a channel, the
+// resident kernel, a channel, a consumer thread. Tiles of random sizes (also empty ones, and ones
+// that are no multiple of anything) from random places of a table. Every element of every result
+// is checked, that the user bytes travel along, and on the device that they are those of the tile:
+// roads that do not pull know the number of pixels from nowhere else. Now and then the producer
+// rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from outside makes the
+// kernel lapse; nothing must be lost or come twice then, either.)
+#include "wic/bench/channel.cuh"
+#include "wic/bench/ndvi.cuh"
+#include "wic/wic_device.cuh"
 
+#include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <thread>
 #include <vector>
 
 namespace
 {
-constexpr uint32_t slots = 64;
+constexpr uint32_t slots = 64, whole_piece = 4096; // pixels
 constexpr size_t table_units = 1 << 20, tile_units = 16384;
+constexpr uint64_t first_rest = 1000, rest_every = 50000; // tiles
+constexpr long rest_ns = 60000000;
 
 struct letter { // user bytes
     uint64_t number, place, units;
 };
+constexpr uint32_t letter_bytes = (sizeof(letter) + 15) / 16 * 16;
+
+struct argument {
+    unsigned long long *mismatches; // pieces whose letter says something else than the board
+};
+
+// The letter of the piece's tile; `pieces` units of the plan make `units` pixels.
+__device__ letter read_letter(const wic_view &view, const wic_piece &piece, uint32_t unit_pixels,
+                              const argument &a)
+{
+    const letter l = *static_cast<const letter *>(piece.user);
+    const uint64_t units = (l.units + unit_pixels - 1) / unit_pixels;
+    const uint64_t behind = units > piece.first ? units - piece.first : 0;
+    const uint64_t expected = min(behind, static_cast<uint64_t>(view.plan.piece_units));
+    const bool good = l.number == view.in_first + piece.tile && expected == piece.units;
+    if (piece.thread == 0 && !good) {
+        atomicAdd(a.mismatches, 1ull);
+    }
+    return l;
+}
+
+__global__ void __launch_bounds__(1024)
+    soak_pulled(const __grid_constant__ wic_view view, const argument a)
+{
+    wic_resident(view, [&](const wic_piece &piece) {
+        read_letter(view, piece, 1, a);
+        ndvi_piece(piece.in, piece.out, piece.units, piece.thread, piece.threads);
+    });
+}
+
+// A unit of the plan is up to whole_piece pixels; how many, the letter says.
+__global__ void __launch_bounds__(1024)
+    soak_whole(const __grid_constant__ wic_view view, const argument a)
+{
+    wic_resident(view, [&](const wic_piece &piece) {
+        const letter l = read_letter(view, piece, whole_piece, a);
+        const uint32_t first = piece.first * whole_piece;
+        if (l.units > first) {
+            const uint64_t left = l.units - first;
+            const uint32_t n = left < whole_piece ? static_cast<uint32_t>(left) : whole_piece;
+            ndvi_piece(static_cast<const unsigned char *>(piece.in) + first * in_unit,
+                       static_cast<unsigned char *>(piece.tile_out) + first * out_unit, n,
+                       piece.thread, piece.threads);
+        }
+    });
+}
+
+int describe_whole(void *, const wic_slot *in, const wic_slot *, wic_device_tile *out_tile)
+{
+    letter l;
+    memcpy(&l, in->user, sizeof l);
+    out_tile->units = static_cast<uint32_t>((l.units + whole_piece - 1) / whole_piece);
+    out_tile->out_bytes = l.units * out_unit;
+    return l.units * in_unit == in->bytes ? 0 : -EINVAL;
+}
 
 struct table {
     std::vector<uint16_t> red, nir;
@@ -47,26 +110,19 @@ table make_table()
     return t;
 }
 
-wic_channel *make_channel(size_t slot_bytes, void **out_payload)
+bool rests(uint64_t tile)
 {
-    wic_options options = {};
-    options.slots = slots;
-    options.slot_bytes = slot_bytes;
-    CUDA_MUST(cudaHostAlloc(out_payload, slots * wic_slot_stride(slot_bytes),
-                            cudaHostAllocPortable | cudaHostAllocMapped));
-    options.payload = *out_payload;
-    wic_channel *channel;
-    void *memory = aligned_alloc(4096, (wic_channel_bytes(&options) + 4095) / 4096 * 4096);
-    if (!memory || wic_channel_init(memory, &options, &channel) != 0) {
-        bench_fail("a channel cannot be made", __LINE__);
-    }
-    return channel;
+    return tile == first_rest || (tile > 0 && tile % rest_every == 0);
 }
 
 void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units)
 {
     uint64_t random = 88172645463325252u;
     for (uint64_t i = 0; i < tiles; i++) {
+        if (rests(i)) {
+            const timespec rest = {0, rest_ns};
+            nanosleep(&rest, nullptr);
+        }
         wic_slot slot;
         if (wic_acquire(in, WIC_FOREVER, &slot) != 0) {
             return; // aborted; the consumer says so
@@ -113,46 +169,123 @@ uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *el
     }
     return wrong;
 }
-} // namespace
+const struct {
+    const char *name;
+    wic_transport transport;
+} roads[] = {{"pull", WIC_PULL_BULK}, // or what else this GPU has
+             {"copy", WIC_COPY},
+             {"prefetch", WIC_PREFETCH},
+             {"place", WIC_IN_PLACE}};
 
-bool soak(uint64_t tiles)
+int make_plan(wic_transport transport, wic_device_options *options)
 {
-    const table t = make_table();
-    void *in_payload, *out_payload;
-    wic_device_options options = {};
-    options.in = make_channel(tile_units * in_unit, &in_payload);
-    options.out = make_channel(tile_units * out_unit, &out_payload);
-    options.kernel = resident_kernel(WAIT_PARKED);
     wic_gpu gpu;
-    const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
-    wic_device *device;
-    if (wic_gpu_read(0, &gpu) != 0 ||
-        wic_chunk_plan_choose(&gpu, &shape, nullptr, &options.plan) != 0 ||
-        wic_device_open(&options, &device) != 0) {
-        bench_fail("the device cannot be opened", __LINE__);
+    int rc = wic_gpu_read(0, &gpu);
+    wic_work work = {};
+    work.user_bytes = letter_bytes;
+    if (rc == 0 && transport >= WIC_COPY) {
+        options->kernel = reinterpret_cast<const void *>(soak_whole);
+        options->describe = describe_whole;
+        return wic_chunk_plan_whole(&gpu, transport, tile_units / whole_piece, &work,
+                                    &options->plan);
     }
+    const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
+    options->kernel = reinterpret_cast<const void *>(soak_pulled);
+    return rc ? rc : wic_chunk_plan_choose(&gpu, &shape, &work, &options->plan);
+}
+
+bool can_prefetch()
+{
+    int can = 0;
+    CUDA_MUST(cudaDeviceGetAttribute(&can, cudaDevAttrConcurrentManagedAccess, 0));
+    return can != 0;
+}
+
+struct outcome {
+    int rc;
+    uint64_t tiles, elements, wrong;
+    unsigned long long mismatches;
+    double seconds;
+    wic_device_stats stats;
+};
+
+outcome flow(const table &t, wic_device *device, const wic_device_options &options, uint64_t tiles)
+{
+    outcome o = {};
+    const size_t piece = options.plan.in_piece > 0 ? options.plan.piece_units : whole_piece;
     const double start = bench_seconds();
-    int rc = 0;
-    std::thread relay([&] { rc = wic_device_run(device); });
-    std::thread producer([&] { produce(t, options.in, tiles, options.plan.piece_units); });
-    uint64_t seen = 0, elements = 0;
-    const uint64_t wrong = consume(t, options.out, &seen, &elements);
+    std::thread relay([&] { o.rc = wic_device_run(device); });
+    std::thread producer([&] { produce(t, options.in, tiles, piece); });
+    o.wrong = consume(t, options.out, &o.tiles, &o.elements);
     producer.join();
     relay.join();
-    const double seconds = bench_seconds() - start;
-    wic_device_stats stats;
-    wic_device_close(device, &stats);
-    printf("soak: %llu of %llu tiles, %llu elements, %llu wrong, %.1f s, %.2f us a tile, status "
-           "%d, left after %.2f ms\n",
-           static_cast<unsigned long long>(seen), static_cast<unsigned long long>(tiles),
-           static_cast<unsigned long long>(elements), static_cast<unsigned long long>(wrong),
-           seconds, 1e6 * seconds / static_cast<double>(tiles), rc,
-           1e-6 * static_cast<double>(stats.leave_ns));
-    cudaFreeHost(in_payload);
-    cudaFreeHost(out_payload);
-    free(options.in);
-    free(options.out);
-    return rc == 0 && wrong == 0 && seen == tiles;
+    o.seconds = bench_seconds() - start;
+    wic_device_close(device, &o.stats);
+    return o;
+}
+
+void print(const char *name, uint64_t tiles, const outcome &o, bool good)
+{
+    const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
+    printf("soak %-8s %s: %llu of %llu tiles, %llu elements, %llu wrong, %llu letters wrong, "
+           "%.1f s, %.2f us a tile, status %d, %u stays, %u lapses, left after %.2f ms\n",
+           name, good ? "ok" : "FAIL", number(o.tiles), number(tiles), number(o.elements),
+           number(o.wrong), o.mismatches, o.seconds, 1e6 * o.seconds / static_cast<double>(tiles),
+           o.rc, o.stats.stays, o.stats.lapses, 1e-6 * static_cast<double>(o.stats.leave_ns));
+    fflush(stdout);
+}
+
+bool soak_road(const table &t, const char *name, wic_transport transport, uint64_t tiles)
+{
+    const bench_memory memory = transport == WIC_PREFETCH ? BENCH_MANAGED : BENCH_PINNED;
+    if (memory == BENCH_MANAGED && !can_prefetch()) {
+        printf("soak %-8s skipped: no managed memory that both sides use at a time\n", name);
+        return true;
+    }
+    bench_channel in(slots, tile_units * in_unit, memory);
+    bench_channel out(slots, tile_units * out_unit, memory);
+    argument a;
+    CUDA_MUST(cudaMalloc(&a.mismatches, sizeof *a.mismatches));
+    CUDA_MUST(cudaMemset(a.mismatches, 0, sizeof *a.mismatches));
+    CUDA_MUST(cudaDeviceSynchronize());
+    wic_device_options options = {};
+    options.in = in.get();
+    options.out = out.get();
+    options.argument = &a;
+    wic_device *device;
+    int rc = make_plan(transport, &options);
+    rc = rc ? rc : wic_device_open(&options, &device);
+    bool good = rc == -EOPNOTSUPP;
+    if (rc != 0) {
+        printf("soak %-8s %s: the device cannot be opened: %d\n", name, good ? "skipped" : "FAIL",
+               rc);
+    } else {
+        outcome o = flow(t, device, options, tiles);
+        const cudaError_t error =
+            cudaMemcpy(&o.mismatches, a.mismatches, sizeof o.mismatches, cudaMemcpyDeviceToHost);
+        good = !error && o.rc == 0 && o.wrong == 0 && o.mismatches == 0 && o.tiles == tiles &&
+               (tiles <= first_rest || o.stats.stays > 1);
+        print(name, tiles, o, good);
+    }
+    cudaFree(a.mismatches);
+    return good;
+}
+} // namespace
+
+bool soak(uint64_t tiles, const std::string &transport)
+{
+    const table t = make_table();
+    bool good = true, known = false;
+    for (const auto &road : roads) {
+        if (transport.empty() || transport == road.name) {
+            known = true;
+            good = soak_road(t, road.name, road.transport, tiles) && good;
+        }
+    }
+    if (!known) {
+        bench_fail("--transport is pull, copy, prefetch or place", __LINE__);
+    }
+    return good;
 }
 
 // A kernel that nobody posts to, and whose host is silent: leaves after `ms`. To be counted under a

@@ -8,7 +8,9 @@
 //   neighbours   what waiting warps cost compute warps on the same multiprocessors
 // Usage: wic-bench [--json FILE] [--seconds S] [--sizes KIB,..] [--strategies NAME,..]
 //                  [--sweep] [--no-neighbours] [--piece BYTES --depth N --blocks N --warps N]
-// Exit: 0, or 1 when an element was wrong.
+//        wic-bench --soak TILES [--transport pull|copy|prefetch|place]
+//        wic-bench --ways-out
+// Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
 #include "wic/bench/bench.cuh"
 
 #include <algorithm>
@@ -25,7 +27,9 @@ struct options {
     bool sweep = false, neighbours = true;
     uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
     int results = -1;
-    uint64_t soak = 0; // tiles
+    uint64_t soak = 0;     // tiles
+    std::string transport; // of the soak; empty: all
+    bool ways_out = false;
     double park_ms = 0;
     size_t window = 256; // MiB of input slots
     bool huge = false;
@@ -268,6 +272,10 @@ bool parse(int argc, char **argv, options *opt)
             opt->neighbours = false;
         } else if (arg == "--soak") {
             opt->soak = number();
+        } else if (arg == "--transport") {
+            opt->transport = value();
+        } else if (arg == "--ways-out") {
+            opt->ways_out = true;
         } else if (arg == "--park") {
             opt->park_ms = atof(value());
         } else if (arg == "--window") {
@@ -346,7 +354,10 @@ int main(int argc, char **argv)
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
     if (opt.soak) {
-        return soak(opt.soak) ? 0 : 1;
+        return soak(opt.soak, opt.transport) ? 0 : 1;
+    }
+    if (opt.ways_out) {
+        return ways_out() ? 0 : 1;
     }
     bench_pool pool(opt.window << 20, opt.huge);
     if (opt.park_ms > 0) {

@@ -1,0 +1,348 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The relay between two channels and a device (wic/relay.c), with a thread in the place of the
+ * device (fake_link.h). All tests run in this process, so that sanitizers and a debugger see every
+ * thread. One that hangs is ended by SIGALRM, and with it the program. */
+#include "relay_stream.h"
+
+/* --- the good way --- */
+
+static const struct {
+    int producers, consumers;
+    uint32_t in_slots, out_slots;
+    uint64_t in_first, out_first;
+} SHAPES[] = {{1, 1, 8, 8, 0, 0},
+              {1, 1, 1, 1, 1000003, 77},
+              {3, 2, 4, 7, UINT32_MAX - 100, 5},
+              {2, 4, 32, 2, 3, UINT32_MAX - 300},
+              {4, 4, 5, 3, 13, 11}};
+
+START_TEST(every_tile_goes_through_once_in_order_with_its_user_bytes)
+{
+    fake.script.stalls = true;
+    struct stream s = {.tiles = 1500,
+                       .producers = SHAPES[_i].producers,
+                       .consumers = SHAPES[_i].consumers,
+                       .in_slots = SHAPES[_i].in_slots,
+                       .out_slots = SHAPES[_i].out_slots,
+                       .in_first = SHAPES[_i].in_first,
+                       .out_first = SHAPES[_i].out_first};
+    stream_run(&s);
+    uint64_t bytes = 0;
+    for (uint64_t tile = 0; tile < s.tiles; tile++) {
+        bytes += bytes_of(tile);
+    }
+    ck_assert_uint_eq(s.stats.in_bytes, bytes);
+    ck_assert_uint_eq(s.stats.out_bytes, bytes);
+    ck_assert_uint_eq(s.stats.lapses, 0);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
+START_TEST(no_tiles_is_a_good_end_without_a_kernel)
+{
+    struct stream s = {.tiles = 0};
+    stream_run(&s);
+    ck_assert_uint_eq(s.stats.stays, 0);
+    ck_assert_uint_eq(fake.starts, 0);
+}
+END_TEST
+
+/* Half a unit's bytes come out, and the consumer's part of the user bytes is made here. */
+static int halve(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                 struct wic_device_tile *out_tile)
+{
+    uint64_t fail_at = *(const uint64_t *)context, tile;
+    memcpy(&tile, out->user, sizeof(tile));
+    *out_tile = (struct wic_device_tile){(uint32_t)in->bytes / 2, in->bytes / 2};
+    return tile == fail_at ? -ERANGE : 0;
+}
+
+START_TEST(describe_says_what_becomes_of_a_ticket)
+{
+    uint64_t never = UINT64_MAX;
+    struct stream s = {.tiles = 300, .options = {.describe = halve, .context = &never}};
+    stream_run(&s);
+}
+END_TEST
+
+START_TEST(error_of_describe_ends_the_run)
+{
+    uint64_t fail_at = 100;
+    struct stream s = {.tiles = 300, .options = {.describe = halve, .context = &fail_at}};
+    stream_fails(&s, -ERANGE);
+    ck_assert_uint_le(s.stats.tiles, 100);
+}
+END_TEST
+
+/* --- tickets that are not as they must be --- */
+
+START_TEST(ticket_taken_by_somebody_else_ends_the_run)
+{
+    struct stream s = {.tiles = 3};
+    stream_open(&s);
+    if (_i == 0) {
+        atomic_store(&s.to_start, 1);
+        (void)producer_main(&s);
+        release_next(s.in, 0);
+    } else {
+        publish_next(s.out);
+    }
+    start_relay(&s);
+    atomic_store(&s.to_start, 1);
+    (void)producer_main(&s);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, -EINVAL);
+    ck_assert_uint_eq(fake.starts, 0);
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_whole_units_end_the_run)
+{
+    struct stream s = {.tiles = 100, .options = {.plan = {.in_unit = 8, .out_unit = 8}}};
+    stream_fails(&s, -EINVAL);
+    ck_assert_uint_eq(s.stats.tiles, 0); /* no tile before tile 1, whose 148 bytes are not */
+}
+END_TEST
+
+START_TEST(open_refuses_what_cannot_work)
+{
+    struct wic_channel *channel = channel_new(2, 16);
+    struct wic_device_options good = {
+        .in = channel, .out = channel, .kernel = channel, .plan = {.in_unit = 1, .out_unit = 1}};
+    struct wic_device *device = NULL;
+    ck_assert_int_eq(wic_device_open(NULL, &device), -EINVAL);
+    ck_assert_int_eq(wic_device_open(&good, NULL), -EINVAL);
+    struct wic_device_options bad = good;
+    bad.in = NULL;
+    ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
+    bad = good;
+    bad.out = NULL;
+    ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
+    bad = good;
+    bad.plan.in_unit = 0; /* and nobody to describe tickets */
+    ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
+    bad = good;
+    bad.idle_ns = (int64_t)WIC_LINK_BEAT_NS; /* the kernel would take its host for dead */
+    ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
+    bad.idle_ns = -1;
+    ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
+    fake.script.create_rc = -ENOSPC;
+    ck_assert_int_eq(wic_device_open(&good, &device), -ENOSPC);
+    ck_assert_ptr_null(device);
+    channel_free(channel);
+}
+END_TEST
+
+/* --- the kernel's stays --- */
+
+static void until_kernel_left(uint64_t worked)
+{
+    while (atomic_load(&fake.worked) < worked || atomic_load(&fake.link.running) == 1) {
+        sleep_ns(MS);
+    }
+}
+
+START_TEST(kernel_leaves_when_idle_and_comes_back)
+{
+    struct stream s = {.tiles = 60, .options = {.idle_ns = 2 * MS}};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, 0);
+    join_producers(&s);
+    for (uint64_t sent = 6; sent <= s.tiles; sent += 6) {
+        atomic_store(&s.to_start, 6);
+        (void)producer_main(&s);
+        until_kernel_left(sent);
+    }
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_uint_ge(s.stats.stays, 10);
+    ck_assert_uint_eq(s.stats.starved_ns, s.stats.stays);
+    ck_assert_uint_eq(s.stats.lapses, 0);
+    ck_assert_uint_gt(s.stats.parked_ns, 0);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
+START_TEST(kernel_leaves_while_the_results_have_no_slot)
+{
+    struct stream s = {.tiles = 40, .out_slots = 2, .hold = true, .options = {.idle_ns = 2 * MS}};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, s.tiles);
+    until_kernel_left(2);
+    ck_assert_uint_eq(fake.worked, 2);
+    s.hold = false;
+    join_producers(&s);
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_uint_ge(s.stats.stays, 2);
+}
+END_TEST
+
+START_TEST(lapsed_kernel_comes_back_to_what_it_left_undone)
+{
+    fake.script.lapse_at = (uint64_t)_i;
+    fake.script.stalls = true;
+    struct stream s = {.tiles = 200, .producers = 2, .consumers = 2};
+    stream_run(&s);
+    ck_assert_uint_gt(s.stats.lapses, 3); /* but never so many without a tile in between */
+    ck_assert_uint_gt(s.stats.stays, s.stats.lapses);
+    /* Some were done out of order, and once more; not if each stay does one. */
+    ck_assert(fake.worked > s.tiles || _i == 1);
+}
+END_TEST
+
+START_TEST(kernel_that_only_lapses_is_given_up)
+{
+    fake.script.lapse_at_once = true;
+    struct stream s = {.tiles = 100};
+    stream_fails(&s, -EIO);
+    ck_assert_uint_eq(s.stats.lapses, 4);
+    ck_assert_uint_eq(fake.starts, 4);
+    ck_assert_uint_eq(s.stats.tiles, 0);
+}
+END_TEST
+
+START_TEST(kernel_that_fails_ends_the_run)
+{
+    fake.script.die_at = 50;
+    struct stream s = {.tiles = 100};
+    stream_fails(&s, -EIO);
+    ck_assert_uint_le(s.stats.tiles, 50);
+}
+END_TEST
+
+START_TEST(report_that_cannot_be_had_ends_the_run)
+{
+    fake.script.report_rc = -EIO;
+    struct stream s = {.tiles = 20};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, s.tiles);
+    join_producers(&s);
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, -EIO);
+}
+END_TEST
+
+START_TEST(device_that_is_full_for_a_while_is_waited_for)
+{
+    fake.script.busy = 4;
+    struct stream s = {.tiles = 50};
+    stream_run(&s);
+    ck_assert_uint_ge(fake.starts, 5);
+}
+END_TEST
+
+START_TEST(device_that_stays_full_ends_the_run)
+{
+    fake.script.busy = 5;
+    struct stream s = {.tiles = 50};
+    stream_fails(&s, -EBUSY);
+    ck_assert_uint_eq(fake.starts, 5);
+    ck_assert_uint_eq(s.stats.stays, 0);
+}
+END_TEST
+
+START_TEST(heart_beats_while_a_tile_takes_long)
+{
+    atomic_store(&fake.script.stuck, true);
+    struct stream s = {.tiles = 5};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, s.tiles);
+    sleep_ns(600 * MS);
+    ck_assert_uint_ge(fake.beats, 2);
+    atomic_store(&fake.script.stuck, false);
+    join_producers(&s);
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+}
+END_TEST
+
+/* --- abort --- */
+
+enum { NOTHING_CAME, KERNEL_STUCK, WINDOW_FULL, RESULTS_HAVE_NO_SLOT, STREAMING, SITUATIONS };
+
+/* Gets the stream there; the relay and the producers run. */
+static void bring_about(struct stream *s, int situation)
+{
+    static const uint64_t tiles[SITUATIONS] = {0, 3, 100, 100, 100000};
+    atomic_store(&fake.script.stuck, situation == KERNEL_STUCK || situation == WINDOW_FULL);
+    s->hold = situation == RESULTS_HAVE_NO_SLOT;
+    start_relay(s);
+    start_threads(s, tiles[situation]);
+    if (situation == RESULTS_HAVE_NO_SLOT) {
+        until_kernel_left(s->out_slots);
+    }
+    sleep_ns(40 * MS);
+}
+
+START_TEST(abort_of_either_channel_ends_the_run_at_once)
+{
+    struct stream s = {.tiles = 100000, .options = {.idle_ns = 5 * MS}};
+    stream_open(&s);
+    bring_about(&s, _i / 2);
+    int64_t before = clock_ns(CLOCK_MONOTONIC);
+    wic_abort(_i % 2 == 0 ? s.in : s.out);
+    join_relay(&s);
+    ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, 500 * MS);
+    ck_assert_int_eq(s.rc, -ECANCELED);
+    ck_assert_aborted(&s);
+    s.hold = false;
+    join_producers(&s);
+    stream_close(&s);
+}
+END_TEST
+
+/* --- all of it --- */
+
+static void set_up(void)
+{
+    fake_reset();
+    alarm(60);
+}
+
+static void tear_down(void)
+{
+    alarm(0);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("relay");
+    TCase *t = tcase_create("relay");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_loop_test(t, every_tile_goes_through_once_in_order_with_its_user_bytes, 0,
+                        sizeof(SHAPES) / sizeof(SHAPES[0]));
+    tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
+    tcase_add_test(t, describe_says_what_becomes_of_a_ticket);
+    tcase_add_test(t, error_of_describe_ends_the_run);
+    tcase_add_loop_test(t, ticket_taken_by_somebody_else_ends_the_run, 0, 2);
+    tcase_add_test(t, bytes_that_are_no_whole_units_end_the_run);
+    tcase_add_test(t, open_refuses_what_cannot_work);
+    tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
+    tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
+    tcase_add_loop_test(t, lapsed_kernel_comes_back_to_what_it_left_undone, 1, 5);
+    tcase_add_test(t, kernel_that_only_lapses_is_given_up);
+    tcase_add_test(t, kernel_that_fails_ends_the_run);
+    tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
+    tcase_add_test(t, device_that_is_full_for_a_while_is_waited_for);
+    tcase_add_test(t, device_that_stays_full_ends_the_run);
+    tcase_add_test(t, heart_beats_while_a_tile_takes_long);
+    tcase_add_loop_test(t, abort_of_either_channel_ends_the_run_at_once, 0, 2 * SITUATIONS);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
