@@ -1,31 +1,30 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The device side of the channel: how a published tile reaches the parked warps of a resident kernel, and its result the
- * host. Host threads wait by plain guards here: how they park is channel.pml's matter. Two of each block's warps take
- * part, the service warp and the one that computes; what copies bytes by itself is a process of its own.
+ * The device side of the channel: the relay (wic/relay_cuda.c), the link (wic/link.h) and the resident kernel below it,
+ * which comes and goes. How host threads park is channel.pml's matter: here they wait by plain guards.
  *
- *   producers   fill an input slot and publish it: its turn becomes 2t + 1
- *   monitor     the one warp that reads host memory: mirrors the published sequence, the free output slots, close and
- *               abort to the board in device memory; takes a host without heartbeat for an abort
- *   service[b]  of each block: waits for the ticket on the board, for a free output slot and for a free stage in shared
- *               memory; arms the stage's `full` barrier and starts the copy of the block's piece
- *   copy[b]     hardware: its last byte completes the barrier
- *   worker[b]   parked on `full`; computes, stores its piece of the output slot, frees the stage (`empty`), and counts;
- *               the last piece of a tile publishes the output ticket and gives the input slot back
- *   watcher     the host's thread for this GPU: polls the output tickets while something is in flight, else sleeps
- *   consumer    reads output slots and releases them
+ *   producer, consumer   at the other ends of the relay's two channels
+ *   relay      takes tickets, posts them to the link as tiles, hands results over in their order; sends an idle kernel
+ *              away, starts another for the next ticket; finds out that one has left by itself, starts another and posts
+ *              again what was not handed over. Tiles count from 0 in each run of a kernel: tile n is ticket base + n
+ *   monitor    watches the link's words: door -> board, end and abort; a host that is silent (a lapse) is an abort
+ *   stream     COPY_ENGINE: does what the relay has queued, in order: copies of slots, and stores to the board behind them
+ *   fetcher    MANAGED: brings results home in the order asked for
+ *   block[b]   has piece b of every tile: waits for the tile on the board, reads, writes, counts; the last piece of a
+ *              tile makes it done
+ *   WARPS      the same block as it is made: activator -full-> worker -done-> publisher -empty-> activator, with DEPTH
+ *              stages; the way out is a stage filled with LEAVE
  *
- * Barriers are mbarriers: a phase bit, a wait for parity p ends when phase != p. The wait of a parked warp has a time
- * limit in hardware, after which it looks at the block's `stop`: that is the second guard of each wait.
- * Tickets count modulo MOD and wrap in every run.
+ *   N, SLOTS       tickets; slots of both channels            BLOCKS, DEPTH   of the kernel; stages of a block
+ *   IDLES          so often the relay may send the kernel away with nothing under way
+ *   LAPSES         so often the host is silent for too long: at any moment, for it is stopped at any
+ *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
+ *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other roads of the bytes
  *
- *   SLOTS, N, NP   slots of both rings; tiles; producers           DEPTH    stages of a block
- *   ABORT          the host aborts at any moment                   BLOCKS   each has one piece of every tile
- *   HOST_DIES      the host stops at any moment, for ever          HOST_STALLS   the monitor may take it for dead
- *
- * What is proved: everybody ends in every run; no slot or stage is written before it is free or read before it is full of
- * its ticket; tiles come out in order, each once, with all pieces; a block does not leave with a copy on its way. */
+ * What is proved: everybody ends in every run, the kernel too; no slot or stage is read before it is full of its ticket
+ * or written before it is free; every ticket comes out once, in order, with all its pieces, at home; a slot is handed on
+ * only when no block, copy or fetch can touch it any more; a kernel is started again for a reason only. */
 
 #ifndef SLOTS
 #define SLOTS 2
@@ -33,384 +32,673 @@
 #ifndef N
 #define N 3
 #endif
-#ifndef NP
-#define NP 1
+#ifndef BLOCKS
+#define BLOCKS 2
 #endif
 #ifndef DEPTH
 #define DEPTH 1
 #endif
-#ifndef BLOCKS
-#define BLOCKS 2
+#ifndef IDLES
+#define IDLES 0
+#endif
+#ifndef LAPSES
+#define LAPSES 0
 #endif
 
-#define MOD       8
-#define FIRST     6
-#define LAST      ((FIRST + N) % MOD) /* the first ticket that does not exist */
-#define TURN_MASK (2 * MOD - 1)
+#define MOD       4 /* of the marks on door and board: they wrap; more than there are ring entries */
+#define RING      SLOTS
 #define SLOT(t)   ((t) % SLOTS)
-#define NEXT(t)   (((t) + 1) % MOD)
-#define FREE_FOR(t)   ((2 * (t)) & TURN_MASK)
-#define FULL_OF(t)    ((2 * (t) + 1) & TURN_MASK)
-#define PAST(seq, t)  (((seq) - (t)) % MOD != 0) /* seq never is behind t, nor MOD ahead */
+#define ENTRY(n)  ((n) % RING)
+#define MARK(n)   (((n) + 1) % MOD)
+#define OPEN      254
+#define ABORTED   255
+#define ALL       ((1 << BLOCKS) - 1)
 
-/* --- host memory --- */
-byte in_turn[SLOTS];
-byte out_turn[SLOTS];
-bool closed;     /* all N are published */
-bool abort_host;
-bool host_dead;  /* the heartbeat has stopped */
-byte next_in = FIRST;
-byte in_flight;  /* published, and not yet seen by the watcher as done */
-bool watcher_asleep;
-byte seen_out = FIRST; /* the watcher's: tickets before it have come out */
+#ifdef HOST_DIES /* between any two steps of a host thread */
+#define ALIVE     {
+#define TILL_DEAD } unless { dead }
+#else
+#define ALIVE
+#define TILL_DEAD
+#endif
+
+/* --- the channels --- */
+byte in_published, in_released, out_published, out_released;
+bool in_closed, out_closed, aborted;
+
+/* --- the link: pinned words --- */
+byte control_end = OPEN;
+byte done[RING]; /* tile + 1 */
+#ifndef COPY_ENGINE
+byte door[RING];
+#endif
 
 /* --- device memory --- */
-byte board_in = FIRST;  /* tickets before it are published */
-byte board_out = FIRST; /* tickets before it have an output slot */
-bool board_closed;
-bool board_abort;
-byte pieces[SLOTS];     /* done of the tile in this output slot */
-bool monitor_left;
-byte blocks_left;
+byte state_end = OPEN;
+byte board[RING];
+byte arrived[RING];
+byte first; /* part of what a kernel is started with: the ticket of tile 0 */
 
-/* --- a block's shared memory --- */
+/* --- the kernel: its parts that are there --- */
+#ifdef WARPS
+#define PARTS (1 + 3 * BLOCKS)
+#else
+#define PARTS (1 + BLOCKS)
+#endif
+#define EVERYBODY ((1 << PARTS) - 1)
+byte here = EVERYBODY;
+#define IS_HERE(part) (here & (1 << (part)))
+#define LEAVE_AS(part) here = here & ~(1 << (part))
+#define MONITOR 0
+
+#ifdef WARPS /* --- a block's shared memory --- */
 #define STAGE(b, k) ((b) * DEPTH + (k))
-bool full_phase[BLOCKS * DEPTH];
-bool empty_phase[BLOCKS * DEPTH];
-#define GO      0
-#define STOPPED 1
-#define ABORTED 2
-byte stop[BLOCKS];
-byte job[BLOCKS * DEPTH]; /* ticket + 1 of the copy on its way */
+#define LEAVE 255
+/* Gates: who arrives adds, who is parked takes all; nobody may arrive twice in a round. */
+bool full_at[BLOCKS * DEPTH], done_at[BLOCKS * DEPTH];
+byte empty_at[BLOCKS * DEPTH];
+byte stage_tile[BLOCKS * DEPTH];
+byte stage_in[BLOCKS * DEPTH], stage_out[BLOCKS * DEPTH]; /* ticket + 1 of what is there */
+#endif
 
 /* --- ghosts --- */
-#define FREE    0
-#define WRITING 1
-#define FULL    2
-#define READING 3
-byte in_gs[SLOTS], in_content[SLOTS], in_readers[SLOTS];
-byte out_gs[SLOTS], out_content[SLOTS], out_written[SLOTS];
-byte stage_gs[BLOCKS * DEPTH], stage_content[BLOCKS * DEPTH];
-bool block_gone[BLOCKS];
-byte published;
+byte in_of[SLOTS], out_of[SLOTS]; /* ticket + 1 that the slot is full of, acquired for; 0: free */
+byte pieces[SLOTS];               /* bits: which of the ticket are in the output slot */
+byte lapses, lost;                /* how often the host was silent, a kernel was found gone */
+#ifdef HOST_DIES
+bool dead;
+#endif
+#ifdef COPY_ENGINE
+#define COPY  0
+#define WRITE 64
+chan queue = [2 * SLOTS + 2] of { byte, byte }; /* copy: ticket; write: tile */
+byte device_of[SLOTS];
+#define QUEUE_EMPTY empty(queue)
+#define CAN_READ(t) (device_of[SLOT(t)] == (t) + 1)
+#else
+#define QUEUE_EMPTY 1
+#define CAN_READ(t) (in_of[SLOT(t)] == (t) + 1)
+#endif
+#ifdef MANAGED
+byte asked, home; /* tickets before them are asked for, are at home */
+byte is_home[SLOTS];
+#endif
+bool relay_gone; /* slots may be unpinned */
 #ifdef ENDS
-byte finished;
-#define FINISH finished++
+byte finished_parts;
+#define FINISH finished_parts++
 #else
 #define FINISH skip
 #endif
 
-#if defined(ABORT) || defined(HOST_DIES) || defined(HOST_STALLS)
-#define MAY_FAIL 1
-#else
-#define MAY_FAIL 0
-#endif
-
-#define HOST_GONE (abort_host || host_dead)
-
 proctype producer()
 {
-    byte t;
+    ALIVE
     do
-    :: atomic {
-           if
-           :: HOST_GONE -> break
-           :: !HOST_GONE && next_in == LAST -> break
-           :: !HOST_GONE && next_in != LAST && in_turn[SLOT(next_in)] == FREE_FOR(next_in) ->
-              t = next_in; next_in = NEXT(next_in);
-              assert(in_gs[SLOT(t)] == FREE && in_readers[SLOT(t)] == 0);
-              in_gs[SLOT(t)] = WRITING
-           fi
+    :: atomic { aborted -> break }
+    :: d_step {
+           !aborted && in_published < N && in_published - in_released < SLOTS ->
+           assert(in_of[SLOT(in_published)] == 0);
+           in_of[SLOT(in_published)] = in_published + 1;
+           in_published++
        }
-#ifdef BROKEN_PUBLISHES_BEFORE_DATA
-       in_turn[SLOT(t)] = FULL_OF(t);
-       d_step { in_gs[SLOT(t)] = FULL; in_content[SLOT(t)] = t; }
-#else
-       atomic {
-           if
-           :: HOST_GONE -> break
-           :: else -> skip
-           fi;
-           in_gs[SLOT(t)] = FULL; in_content[SLOT(t)] = t;
-           in_turn[SLOT(t)] = FULL_OF(t)
-       }
-#endif
-       in_flight++;
-       d_step { watcher_asleep = 0; t = 0; }
-       d_step {
-           published++;
-           if
-           :: published == N -> closed = 1
-           :: else -> skip
-           fi
-       }
-       d_step { watcher_asleep = 0; } /* close wakes it, too */
-    od;
-    atomic { t = 0; FINISH; }
-}
-
-proctype monitor()
-{
-    byte seen = 0;
-    do
-#ifdef BROKEN_BOARD_COUNTS /* how many are published, whichever */
-    :: board_in != (FIRST + published) % MOD -> board_in = NEXT(board_in)
-#else
-    :: in_turn[SLOT(board_in)] == FULL_OF(board_in) -> board_in = NEXT(board_in)
-#endif
-    :: out_turn[SLOT(board_out)] == FREE_FOR(board_out) && board_out != LAST -> board_out = NEXT(board_out)
-    :: closed && board_in == LAST && !board_closed -> board_closed = 1
-    :: abort_host -> board_abort = 1; break
-#ifndef BROKEN_NO_HEARTBEAT
-    :: host_dead -> board_abort = 1; break
-#endif
-#ifdef HOST_STALLS
-    :: board_abort = 1; break
-#endif
-    :: blocks_left == BLOCKS -> break
-    od;
-    atomic { monitor_left = 1; FINISH; }
-}
-
-#ifdef BROKEN_NO_OUTPUT_CREDIT
-#define HAS_OUTPUT(t) 1
-#else
-#define HAS_OUTPUT(t) PAST(board_out, t)
-#endif
-#ifdef BROKEN_SERVICE_DEAF
-#define SERVICE_HEARS 0
-#else
-#define SERVICE_HEARS board_abort
-#endif
-
-proctype service(byte b)
-{
-    byte t = FIRST; byte k = 0; bool lap = 0;
-    do
-    :: atomic {
-           if
-           :: SERVICE_HEARS -> stop[b] = ABORTED; break
-           :: board_closed && t == LAST -> stop[b] = STOPPED; break
-           :: t != LAST && PAST(board_in, t) && HAS_OUTPUT(t) -> skip
-           fi
-       }
-       atomic { /* the first lap's wait is for parity 1, which a new barrier has behind it */
-           if
-#ifdef BROKEN_NO_WAIT_FOR_EMPTY
-           :: true -> skip
-#else
-           :: empty_phase[STAGE(b, k)] == lap -> skip
-#endif
-           :: board_abort -> stop[b] = ABORTED; break
-           fi;
-           assert(stage_gs[STAGE(b, k)] == FREE);
-           stage_gs[STAGE(b, k)] = WRITING;
-           job[STAGE(b, k)] = t + 1;
-#ifdef BROKEN_WAKES_WHEN_COPY_STARTS
-           full_phase[STAGE(b, k)] = !full_phase[STAGE(b, k)];
-#endif
-           t = NEXT(t);
-           k++;
-           if
-           :: k == DEPTH -> k = 0; lap = !lap
-           :: else -> skip
-           fi
-       }
-    od;
-#ifndef BROKEN_LEAVES_WITH_COPY_ON_ITS_WAY
-    /* Bytes must not arrive in shared memory that is somebody else's by then. */
-    atomic {
-        job[STAGE(b, 0)] == 0 && job[STAGE(b, DEPTH - 1)] == 0 -> t = 0; k = 0; lap = 0
-    }
-#endif
-    atomic { block_gone[b] = 1; FINISH; }
-}
-
-proctype copy(byte b; byte k)
-{
-end:
-    do
-    :: atomic {
-           job[STAGE(b, k)] != 0 ->
-           assert(in_gs[SLOT(job[STAGE(b, k)] - 1)] == FULL && in_content[SLOT(job[STAGE(b, k)] - 1)] == job[STAGE(b, k)] - 1);
-           in_readers[SLOT(job[STAGE(b, k)] - 1)]++
-       }
-       d_step {
-           assert(!block_gone[b]);
-           in_readers[SLOT(job[STAGE(b, k)] - 1)]--;
-           stage_gs[STAGE(b, k)] = FULL;
-           stage_content[STAGE(b, k)] = job[STAGE(b, k)] - 1;
-           job[STAGE(b, k)] = 0;
-#ifndef BROKEN_WAKES_WHEN_COPY_STARTS
-           full_phase[STAGE(b, k)] = !full_phase[STAGE(b, k)];
-#endif
-       }
+    :: atomic { !aborted && in_published == N -> in_closed = 1; break }
     od
-}
-
-inline store_done(t)
-{
-    d_step { out_written[SLOT(t)]++; }
-}
-
-proctype worker(byte b)
-{
-    byte t = FIRST; byte k = 0; bool parity = 0; bool is_last = 0;
-    do
-    :: atomic { /* parked */
-           if
-           :: full_phase[STAGE(b, k)] != parity -> skip
-#ifndef BROKEN_PARKED_DEAF
-           :: stop[b] == ABORTED -> break
-#endif
-           :: stop[b] == STOPPED && t == LAST -> break
-           fi;
-           assert(stage_gs[STAGE(b, k)] == FULL && stage_content[STAGE(b, k)] == t);
-           stage_gs[STAGE(b, k)] = READING
-       }
-       /* The store has read the stage: it may be filled again. */
-       d_step {
-           assert(out_gs[SLOT(t)] == FREE || (out_gs[SLOT(t)] == WRITING && out_content[SLOT(t)] == t));
-           out_gs[SLOT(t)] = WRITING; out_content[SLOT(t)] = t;
-           stage_gs[STAGE(b, k)] = FREE;
-           empty_phase[STAGE(b, k)] = !empty_phase[STAGE(b, k)]
-       }
-#ifndef BROKEN_COUNTS_BEFORE_STORE_IS_DONE
-       store_done(t);
-#endif
-       d_step { /* atomic add in device memory */
-           pieces[SLOT(t)]++;
-           is_last = (pieces[SLOT(t)] == BLOCKS);
-#ifdef BROKEN_FIRST_PIECE_PUBLISHES
-           is_last = (pieces[SLOT(t)] == 1);
-#endif
-           if
-           :: pieces[SLOT(t)] == BLOCKS -> pieces[SLOT(t)] = 0
-           :: else -> skip
-           fi
-       }
-       if
-       :: is_last ->
-          d_step { out_gs[SLOT(t)] = FULL; out_turn[SLOT(t)] = FULL_OF(t); }
-          d_step { in_gs[SLOT(t)] = FREE; in_turn[SLOT(t)] = FREE_FOR(t + SLOTS); }
-       :: else -> skip
-       fi;
-#ifdef BROKEN_COUNTS_BEFORE_STORE_IS_DONE
-       store_done(t);
-#endif
-       d_step {
-           is_last = 0;
-           t = NEXT(t);
-           k++;
-           if
-#ifdef BROKEN_FORGETS_PARITY
-           :: k == DEPTH -> k = 0
-#else
-           :: k == DEPTH -> k = 0; parity = !parity
-#endif
-           :: else -> skip
-           fi
-       }
-    od;
-    atomic { t = 0; k = 0; parity = 0; blocks_left++; FINISH; }
-}
-
-#define DEVICE_LEFT (monitor_left && blocks_left == BLOCKS)
-
-proctype watcher()
-{
-    bool kernel_left = 0;
-    do
-    :: atomic {
-           if
-           :: HOST_GONE -> break
-           :: !HOST_GONE && closed && seen_out == LAST -> break
-           :: !HOST_GONE && !(closed && seen_out == LAST) && in_flight > 0 -> skip
-           :: !HOST_GONE && !(closed && seen_out == LAST) && in_flight == 0 ->
-#ifdef BROKEN_WATCHER_CHECKS_THEN_SLEEPS
-              goto sleep
-#else
-              watcher_asleep = 1; goto slept /* the futex compares and queues in one step */
-#endif
-           fi
-       }
-       /* Is there a kernel? Asked before the look at the ticket, for its last act may be to publish it. */
-#ifdef BROKEN_WATCHER_ASKS_AFTERWARDS
-       if
-       :: out_turn[SLOT(seen_out)] != FULL_OF(seen_out) -> kernel_left = DEVICE_LEFT; goto judge
-       :: out_turn[SLOT(seen_out)] == FULL_OF(seen_out) -> skip
-       fi;
-#else
-       kernel_left = DEVICE_LEFT;
-#endif
-       atomic {
-           if
-           :: out_turn[SLOT(seen_out)] == FULL_OF(seen_out) -> seen_out = NEXT(seen_out); in_flight--; goto again
-           :: else -> skip
-           fi
-       }
-judge:
-       atomic {
-           if
-#ifndef BROKEN_WATCHER_TRUSTS_DEVICE
-           :: kernel_left -> abort_host = 1; break
-#endif
-           :: HOST_GONE -> break
-           :: !kernel_left && (DEVICE_LEFT || out_turn[SLOT(seen_out)] == FULL_OF(seen_out)) -> skip /* polls again */
-           fi
-       }
-       goto again;
-#ifdef BROKEN_WATCHER_CHECKS_THEN_SLEEPS
-sleep:
-       watcher_asleep = 1;
-#endif
-slept:
-       !watcher_asleep || DEVICE_LEFT; /* the end of the kernel wakes it */
-       atomic {
-           if
-           :: DEVICE_LEFT && in_flight == 0 && !closed -> abort_host = 1; break
-           :: else -> skip
-           fi
-       }
-again:
-       kernel_left = 0
-    od;
-    atomic { kernel_left = 0; FINISH; }
+    TILL_DEAD;
+    FINISH
 }
 
 proctype consumer()
 {
-    byte t = FIRST;
+    ALIVE
     do
+    :: atomic { aborted -> break }
+    :: d_step { /* reads all the while; this is where it ends */
+           !aborted && out_released < out_published ->
+           assert(out_of[SLOT(out_released)] == out_released + 1 && pieces[SLOT(out_released)] == ALL);
+#ifdef MANAGED
+           assert(is_home[SLOT(out_released)]);
+           is_home[SLOT(out_released)] = 0;
+#endif
+           out_of[SLOT(out_released)] = 0; pieces[SLOT(out_released)] = 0;
+           out_released++
+       }
+    :: atomic { !aborted && out_closed && out_released == out_published -> assert(out_released == N); break }
+    od
+    TILL_DEAD;
+    FINISH
+}
+
+/* --- the relay --- */
+
+byte posted, finished; /* tickets before them are posted, handed over */
+byte base;             /* the ticket of tile 0, as the relay counts */
+#define TILE(t)    ((t) - base)
+#define IS_DONE(t) (done[ENTRY(TILE(t))] == TILE(t) + 1)
+#define RUNNING    (here != 0)
+
+inline post(t)
+{
+    /* What was in the slot from an earlier try does not count. */
+    d_step { pieces[SLOT(t)] = 0; }
+#ifdef COPY_ENGINE
+#ifdef BROKEN_WRITES_BEFORE_COPY
+    queue!WRITE, TILE(t);
+    queue!COPY, t;
+#else
+    queue!COPY, t;
+    queue!WRITE, TILE(t);
+#endif
+#else
+    door[ENTRY(TILE(t))] = MARK(TILE(t))
+#endif
+}
+
+inline close_link()
+{
+    d_step {
+        if
+        :: control_end == OPEN ->
+#ifdef BROKEN_CLOSES_AT_TICKET
+           control_end = posted
+#else
+           control_end = posted - base
+#endif
+        :: else -> skip
+        fi
+    }
+}
+
+inline clear_host_words()
+{
+    d_step {
+#ifndef BROKEN_END_LEFT_CLOSED
+        control_end = OPEN;
+#endif
+        i = 0;
+        do
+        :: i < RING ->
+#if !defined(COPY_ENGINE) && !defined(BROKEN_DOOR_NOT_CLEARED)
+           door[i] = 0;
+#endif
+#ifndef BROKEN_DONE_NOT_CLEARED
+           done[i] = 0;
+#endif
+           i++
+        :: else -> break
+        od;
+        i = 0
+    }
+}
+
+/* In the stream of the old kernel, so behind it whatever the relay does; shared memory is as it was never used. */
+inline launch()
+{
+    d_step {
+        !RUNNING ->
+        state_end = OPEN;
+        i = 0;
+        do
+        :: i < RING ->
+#ifndef BROKEN_BOARD_NOT_CLEARED
+           board[i] = 0;
+#endif
+#ifndef BROKEN_ARRIVED_NOT_CLEARED
+           arrived[i] = 0;
+#endif
+           i++
+        :: else -> break
+        od;
+        i = 0;
+#ifdef WARPS
+        do
+        :: i < BLOCKS * DEPTH -> full_at[i] = 0; done_at[i] = 0; empty_at[i] = 0; stage_in[i] = 0; stage_out[i] = 0; i++
+        :: else -> break
+        od;
+        i = 0;
+#endif
+#ifndef BROKEN_OFFSETS_STAY
+        first = base;
+#endif
+        here = EVERYBODY
+    }
+}
+
+/* Tickets from `finished` on are posted again. Nothing of the old kernel or what was queued for it may be left. */
+inline restart()
+{
+#ifdef BROKEN_RESTARTS_BEFORE_IT_LEFT
+    clear_host_words();
+    !RUNNING;
+#else
+    !RUNNING;
+    clear_host_words();
+#endif
+#ifndef BROKEN_RESTARTS_WITH_COPIES_QUEUED
+    QUEUE_EMPTY;
+#endif
+    d_step {
+        base = finished;
+#ifdef BROKEN_REPOSTS_FROM_POSTED
+        t = posted
+#else
+        t = finished
+#endif
+    }
+    launch();
+    sent_away = 0;
+    do
+    :: t < posted ->
+       post(t);
+       t++
+    :: else -> t = 0; break
+    od;
+#ifndef BROKEN_NOT_CLOSED_AGAIN
+    if
+    :: ended -> close_link()
+    :: else -> skip
+    fi
+#endif
+}
+
+#ifdef MANAGED
+#ifdef BROKEN_PUBLISHES_BEFORE_FETCHED
+#define READY (finished < asked)
+#else
+#define READY (finished < home)
+#endif
+#else
+#define READY (finished < posted && IS_DONE(finished))
+#endif
+
+#ifdef BROKEN_RESTARTS_THOUGH_DONE /* and leaves fetches under way */
+#define IS_LOST (!sent_away && !RUNNING && finished < posted && lapses > lost)
+#elif defined(BROKEN_RESTARTS_BEFORE_IT_LEFT) /* it should be gone by now */
+#define IS_LOST (!sent_away && lapses > lost && finished < posted && !IS_DONE(finished))
+#else
+#define IS_LOST (!sent_away && !RUNNING && finished < posted && !IS_DONE(finished))
+#endif
+
+#define CALLS (!ended && posted - finished < SLOTS) /* into the channels for one more ticket */
+
+proctype relay()
+{
+    byte t = 0, i = 0, idles = 0;
+    bool ended = 0, holds = 0, sent_away = 0;
+    ALIVE
+    do
+    /* Hand over. */
+#ifdef MANAGED
+    :: d_step { asked < posted && IS_DONE(asked) -> asked++ }
+#endif
     :: atomic {
+           READY ->
            if
-           :: HOST_GONE -> break
-           :: !HOST_GONE && t == LAST -> break
-           :: !HOST_GONE && t != LAST && PAST(seen_out, t) ->
-              assert(out_gs[SLOT(t)] == FULL && out_content[SLOT(t)] == t && out_written[SLOT(t)] == BLOCKS);
-              out_gs[SLOT(t)] = READING
+           :: aborted -> goto failed
+           :: else ->
+              assert(out_of[SLOT(finished)] == finished + 1 && out_published == finished);
+              out_published++
            fi
        }
+#ifndef BROKEN_RELEASES_WHEN_COPIED
        d_step {
-           assert(out_gs[SLOT(t)] == READING && out_written[SLOT(t)] == BLOCKS);
-           out_gs[SLOT(t)] = FREE; out_written[SLOT(t)] = 0;
-           out_turn[SLOT(t)] = FREE_FOR(t + SLOTS);
-           t = NEXT(t)
+           assert(in_of[SLOT(finished)] == finished + 1);
+           in_of[SLOT(finished)] = 0;
+           in_released++;
        }
+#endif
+       d_step { finished++; }
+#ifdef BROKEN_RELEASES_WHEN_COPIED
+    :: d_step { in_released < posted && CAN_READ(in_released) -> in_of[SLOT(in_released)] = 0; in_released++ }
+#endif
+    /* One more. */
+    :: atomic { CALLS && aborted -> goto failed }
+    :: atomic { CALLS && !aborted && !holds && posted < in_published -> holds = 1 }
+    :: atomic { CALLS && !aborted && !holds && in_closed && posted == in_published -> ended = 1 }
+       if
+       :: !sent_away -> close_link()
+       :: else -> skip
+       fi
+    :: atomic {
+#ifdef BROKEN_NO_OUTPUT_SLOT
+           CALLS && !aborted && holds -> holds = 0
+#else
+           CALLS && !aborted && holds && posted - out_released < SLOTS ->
+           assert(out_of[SLOT(posted)] == 0);
+           out_of[SLOT(posted)] = posted + 1;
+           holds = 0
+#endif
+       }
+       if
+#ifndef BROKEN_POSTS_TO_WHO_IS_LEAVING
+       :: sent_away ->
+#ifdef ABORT
+          if
+          :: true -> skip
+          :: true -> goto failed /* somebody else fills the device */
+          fi;
+#endif
+          restart()
+#endif
+       :: else -> skip
+       fi;
+       post(posted);
+       d_step { posted++; }
+    /* Nothing under way for a while. */
+    :: atomic { idles < IDLES && !sent_away && !ended && posted == finished -> idles++; sent_away = 1 }
+       close_link()
+    /* It has left by itself: with nothing under way it is as if sent away, if seen at all. */
+    :: d_step { LAPSES > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1 }
+    /* With tiles under way it is lost. The look at the oldest tile comes behind, for its last act may be that. */
+#ifdef BROKEN_LOOKS_AND_THEN_ASKS
+    :: finished < posted && !sent_away && !IS_DONE(finished) ->
+       atomic { !RUNNING || IS_DONE(finished) ->
+           if
+           :: !RUNNING -> assert(lapses > lost)
+           :: else -> skip
+           fi
+       }
+#endif
+    :: atomic { IS_LOST -> assert(lapses > lost); lost = lapses }
+       restart()
+    :: atomic { ended && finished == posted -> break }
     od;
-    assert(t == LAST || MAY_FAIL);
-    atomic { t = 0; FINISH; }
+    out_closed = 1;
+    goto leaves;
+failed:
+    control_end = ABORTED;
+leaves:
+    !RUNNING;
+#ifndef BROKEN_LEAVES_WITH_COPIES_QUEUED
+    QUEUE_EMPTY;
+#endif
+#ifdef MANAGED
+    home == asked;
+#endif
+    d_step {
+        relay_gone = 1;
+        if
+        :: !out_closed -> aborted = 1
+        :: else -> skip
+        fi
+    }
+    TILL_DEAD;
+    d_step { t = 0; i = 0; idles = 0; ended = 0; holds = 0; sent_away = 0; FINISH; }
 }
+
+/* --- hardware --- */
+
+#ifdef COPY_ENGINE
+proctype stream()
+{
+    byte x;
+end:
+    do
+    :: queue?<COPY, x> ->
+       d_step {
+           assert(!relay_gone && in_of[SLOT(x)] == x + 1);
+           device_of[SLOT(x)] = 0
+       }
+       d_step {
+           assert(!relay_gone && in_of[SLOT(x)] == x + 1);
+           device_of[SLOT(x)] = x + 1;
+           queue?COPY, x;
+           x = 0
+       }
+    :: d_step { queue?WRITE, x -> board[ENTRY(x)] = MARK(x); x = 0 }
+    od
+}
+#endif
+
+#ifdef MANAGED
+proctype fetcher()
+{
+end:
+    do
+    :: d_step {
+           home < asked ->
+           assert(!relay_gone && pieces[SLOT(home)] == ALL);
+           is_home[SLOT(home)] = 1;
+           home++
+       }
+    od
+}
+#endif
+
+/* --- the kernel --- */
+
+#ifdef HOST_DIES
+#define SILENT dead
+#else
+#define SILENT (lapses < LAPSES)
+#endif
+
+proctype monitor()
+{
+    byte next = 0;
+end:
+    do
+    :: IS_HERE(MONITOR) ->
+       do
+#ifndef COPY_ENGINE
+       :: d_step { door[ENTRY(next)] == MARK(next) -> board[ENTRY(next)] = MARK(next); next++ }
+#endif
+       :: d_step { control_end != state_end -> state_end = control_end }
+       :: atomic { state_end == ABORTED -> break }
+#ifdef COPY_ENGINE
+       :: atomic { state_end < OPEN -> break } /* at any time from then on */
+#else
+       :: atomic { next >= state_end -> break }
+#endif
+#ifndef BROKEN_NO_HEARTBEAT
+       :: atomic { SILENT -> lapses++; state_end = ABORTED; break }
+#endif
+       od;
+       atomic { next = 0; LEAVE_AS(MONITOR) }
+    od
+}
+
+#define IS_OVER(n) ((n) >= state_end) /* OPEN and ABORTED are more than any */
+#ifdef BROKEN_ACTIVATOR_DEAF
+#define HEARS_ABORT 0
+#else
+#define HEARS_ABORT (state_end == ABORTED)
+#endif
+#define ON_BOARD(n) (board[ENTRY(n)] == MARK(n))
+#define TICKET(n)  (first + (n))
+
+/* The Monitor has left, all is known but not all is copied: the Activator takes its silence for the host's. */
+#ifdef COPY_ENGINE
+#define TIRED (lapses < LAPSES && !IS_HERE(MONITOR) && !IS_OVER(n) && !ON_BOARD(n))
+#else
+#define TIRED 0
+#endif
+
+inline read_piece(n)
+{
+    assert(CAN_READ(TICKET(n)))
+}
+
+inline write_piece(n, b)
+{
+    assert(out_of[SLOT(TICKET(n))] == TICKET(n) + 1 && out_published <= TICKET(n));
+    pieces[SLOT(TICKET(n))] = pieces[SLOT(TICKET(n))] | (1 << b)
+}
+
+inline count_piece(n)
+{
+    arrived[ENTRY(n)]++;
+    if
+#ifdef BROKEN_FIRST_PIECE_PUBLISHES
+    :: arrived[ENTRY(n)] == 1 -> done[ENTRY(n)] = n + 1
+    :: arrived[ENTRY(n)] == BLOCKS -> arrived[ENTRY(n)] = 0
+#else
+    :: arrived[ENTRY(n)] == BLOCKS -> arrived[ENTRY(n)] = 0; done[ENTRY(n)] = n + 1
+#endif
+    :: else -> skip
+    fi
+}
+
+#ifndef WARPS
+proctype block(byte b)
+{
+    byte n = 0;
+end:
+    do
+    :: IS_HERE(1 + b) ->
+       do
+       :: atomic { HEARS_ABORT || IS_OVER(n) -> break }
+       :: atomic { TIRED -> lapses++; break }
+       :: !IS_OVER(n) && ON_BOARD(n) ->
+          d_step { read_piece(n); }
+          d_step { write_piece(n, b); }
+          d_step { count_piece(n); n++; }
+       od;
+       atomic { n = 0; LEAVE_AS(1 + b) }
+    od
+}
+#else
+inline next_stage()
+{
+    k++;
+    if
+    :: k == DEPTH -> k = 0
+    :: else -> skip
+    fi
+}
+
+proctype activator(byte b)
+{
+    byte n = 0, k = 0;
+end:
+    do
+    :: IS_HERE(1 + 3 * b) ->
+       do
+       :: atomic { /* the first round needs nobody's leave */
+              if
+#ifdef BROKEN_NO_WAIT_FOR_EMPTY
+              :: true -> empty_at[STAGE(b, k)] = 0
+#else
+              :: n < DEPTH -> skip
+              :: n >= DEPTH && empty_at[STAGE(b, k)] == 2 -> empty_at[STAGE(b, k)] = 0
+#endif
+              fi
+          }
+          atomic {
+              if
+              :: HEARS_ABORT || IS_OVER(n) -> break
+              :: !IS_OVER(n) && ON_BOARD(n) -> skip
+              fi;
+              stage_tile[STAGE(b, k)] = n
+#ifdef BROKEN_OPENS_WHEN_PULL_STARTS
+              ; full_at[STAGE(b, k)] = 1
+#endif
+          }
+          d_step {
+              read_piece(n);
+#ifndef BROKEN_OPENS_WHEN_PULL_STARTS
+              assert(stage_in[STAGE(b, k)] == 0);
+#endif
+              stage_in[STAGE(b, k)] = TICKET(n) + 1;
+#ifndef BROKEN_OPENS_WHEN_PULL_STARTS
+              assert(!full_at[STAGE(b, k)]);
+              full_at[STAGE(b, k)] = 1;
+#endif
+              n++;
+              next_stage()
+          }
+       od;
+       atomic {
+           stage_tile[STAGE(b, k)] = LEAVE;
+           full_at[STAGE(b, k)] = 1;
+           n = 0; k = 0;
+           LEAVE_AS(1 + 3 * b)
+       }
+    od
+}
+
+proctype worker(byte b)
+{
+    byte k = 0;
+end:
+    do
+    :: IS_HERE(2 + 3 * b) ->
+       do
+       :: atomic { /* parked */
+              full_at[STAGE(b, k)] -> full_at[STAGE(b, k)] = 0;
+              if
+              :: stage_tile[STAGE(b, k)] == LEAVE -> break
+              :: else -> skip
+              fi
+          }
+          d_step {
+              assert(stage_in[STAGE(b, k)] == TICKET(stage_tile[STAGE(b, k)]) + 1);
+              assert(stage_out[STAGE(b, k)] == 0 && !done_at[STAGE(b, k)] && empty_at[STAGE(b, k)] < 2);
+              stage_in[STAGE(b, k)] = 0;
+              stage_out[STAGE(b, k)] = TICKET(stage_tile[STAGE(b, k)]) + 1;
+              done_at[STAGE(b, k)] = 1;
+              empty_at[STAGE(b, k)]++;
+              next_stage()
+          }
+       od;
+       atomic {
+#ifndef BROKEN_LEAVE_NOT_PASSED_ON
+           done_at[STAGE(b, k)] = 1;
+#endif
+           k = 0;
+           LEAVE_AS(2 + 3 * b)
+       }
+    od
+}
+
+proctype publisher(byte b)
+{
+    byte n = 0, k = 0;
+end:
+    do
+    :: IS_HERE(3 + 3 * b) ->
+       do
+       :: atomic { /* parked */
+              done_at[STAGE(b, k)] -> done_at[STAGE(b, k)] = 0;
+              n = stage_tile[STAGE(b, k)];
+              if
+              :: n == LEAVE -> break
+              :: else -> skip
+              fi
+          }
+#ifdef BROKEN_EMPTY_BEFORE_RESULTS_ARE_READ
+          d_step { empty_at[STAGE(b, k)]++; }
+          d_step { assert(stage_out[STAGE(b, k)] == TICKET(n) + 1); stage_out[STAGE(b, k)] = 0; }
+#else
+          d_step {
+              assert(stage_out[STAGE(b, k)] == TICKET(n) + 1 && empty_at[STAGE(b, k)] < 2);
+              stage_out[STAGE(b, k)] = 0;
+              empty_at[STAGE(b, k)]++
+          }
+#endif
+#ifdef BROKEN_COUNTS_BEFORE_WRITTEN
+          d_step { count_piece(n); }
+          d_step { write_piece(n, b); }
+#else
+          d_step { write_piece(n, b); }
+          d_step { count_piece(n); }
+#endif
+          d_step { n = 0; next_stage() }
+       od;
+       atomic { n = 0; k = 0; LEAVE_AS(3 + 3 * b) }
+    od
+}
+#endif
 
 #if defined(ABORT) || defined(HOST_DIES)
 proctype ender()
 {
 #ifdef ABORT
-    abort_host = 1;
+    aborted = 1;
 #else
-    host_dead = 1;
+    dead = 1;
 #endif
-    d_step { watcher_asleep = 0; FINISH; }
+    FINISH
 }
 #define ENDERS 1
 #else
@@ -420,33 +708,28 @@ proctype ender()
 init
 {
     atomic {
-        byte i = 0;
-        do
-        :: i < SLOTS ->
-           in_turn[SLOT(FIRST + i)] = FREE_FOR(FIRST + i);
-           out_turn[SLOT(FIRST + i)] = FREE_FOR(FIRST + i);
-           i++
-        :: else -> break
-        od;
-        i = 0;
+        byte b = 0;
         run producer();
-#if NP == 2
-        run producer();
+        run relay();
+        run consumer();
+#ifdef COPY_ENGINE
+        run stream();
+#endif
+#ifdef MANAGED
+        run fetcher();
 #endif
         run monitor();
         do
-        :: i < BLOCKS ->
-           run service(i);
-           run copy(i, 0);
-#if DEPTH == 2
-           run copy(i, 1);
+        :: b < BLOCKS ->
+#ifdef WARPS
+           run activator(b); run worker(b); run publisher(b);
+#else
+           run block(b);
 #endif
-           run worker(i);
-           i++
+           b++
         :: else -> break
         od;
-        run watcher();
-        run consumer();
+        b = 0;
 #if defined(ABORT) || defined(HOST_DIES)
         run ender();
 #endif
@@ -454,5 +737,5 @@ init
 }
 
 #ifdef ENDS
-ltl ends { <> (finished == NP + 3 + 2 * BLOCKS + ENDERS) }
+ltl ends { <> (finished_parts == 3 + ENDERS && here == 0) }
 #endif
