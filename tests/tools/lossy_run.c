@@ -4,8 +4,8 @@
  * `pushbroom` with a device that fails when a test wants it, for machines without one: the linker
  * puts two functions of the pipeline behind the ones here (--wrap), all else is the product's. The
  * n-th run ends with the n-th error code of $LOSSY_CODES ("-": no error), whatever follows runs
- * through. All is computed on the CPU; what was asked for goes to the file $LOSSY_LOG, a line "pid n
- * device input" a run, the n-th since the program was executed. */
+ * through. All is computed on the CPU; what was asked for goes to the file $LOSSY_LOG, a line "pid
+ * n device input" a run, the n-th since the program was executed. */
 #include "pipeline/run.h"
 
 #include <errno.h>
