@@ -75,8 +75,10 @@ def run(job):
                 break
     if what == "device":
         progress(7, 10)
-        say(event="failed", error={"code": words[1], "message": "the GPU failed while computing: unspecified launch failure",
-                                   "hint": "dmesg"})
+        error = {"code": words[1], "message": "the GPU failed while computing: unspecified launch failure", "hint": "dmesg"}
+        late = {"event": "progress", "stage": "compute", "tiles_done": 9, "tiles_total": 10}
+        with out_lock:  # a line too many in one write: it is read with the line that ends the run
+            os.write(1, "".join(json.dumps(e) + "\n" for e in ({"event": "failed", "error": error}, late)).encode())
         return
     if what == "lost_on_cancel":
         progress(1, 10)
