@@ -25,7 +25,7 @@
  *
  * A ticket of `in` becomes the next ticket of `out`; its user bytes are copied. Nobody else may
  * consume `in` or produce into `out` meanwhile. Either channel aborted: the kernel leaves, both are
- * aborted.
+ * aborted; where nothing is under way, within 50 ms.
  *
  * Pieces: where a unit's bytes do not lie together (bands), they must lie together for each piece:
  * producers lay a tile out in pieces of plan.in_piece bytes, each with all its bands, and take the

@@ -22,6 +22,7 @@
 struct fake_script {
     int create_rc, report_rc;
     int busy;           /* how many starts find the device full */
+    long busy_ns;       /* and how long each takes to find out */
     uint64_t die_at;    /* tiles done, in all stays, after which the kernel fails; 0: never */
     uint64_t lapse_at;  /* tiles after which each stay ends for want of a beat; 0: none */
     bool lapse_at_once; /* no stay does anything */
@@ -187,6 +188,7 @@ int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first)
     fake_expect(!link->joinable && atomic_load(&link->running) == 0);
     if (fake.script.busy > 0) {
         fake.script.busy--;
+        nanosleep(&(struct timespec){.tv_nsec = fake.script.busy_ns}, NULL);
         return -EBUSY;
     }
     for (unsigned i = 0; i < FAKE_RING; i++) {

@@ -3,8 +3,12 @@
 #ifndef TEST_RELAY_STREAM_H
 #define TEST_RELAY_STREAM_H
 /* For the test of the relay: producers, the relay on a thread of its own, consumers that check
- * every tile. Threads count what is wrong, for Check takes assertions from the main thread only. */
+ * every tile. Threads count what is wrong, for Check takes assertions from the main thread only.
+ * The channels are compiled in once more, so that they stall, too, when the script says so. */
 #include "fake_link.h"
+#define WIC_STALL() fake_stall()
+#include "wic/channel.c"
+
 #include "test_wic_crew.h"
 #include "wic/wic_device.h"
 

@@ -250,6 +250,23 @@ START_TEST(device_that_stays_full_ends_the_run)
 }
 END_TEST
 
+START_TEST(abort_while_the_device_is_full_ends_the_run)
+{
+    fake.script.busy = 5;
+    fake.script.busy_ns = 50 * MS;
+    struct stream s = {.tiles = 5};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, s.tiles);
+    sleep_ns(60 * MS);
+    wic_abort(s.out);
+    join_producers(&s);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, -ECANCELED);
+    ck_assert_uint_lt(fake.starts, 5);
+}
+END_TEST
+
 START_TEST(heart_beats_while_a_tile_takes_long)
 {
     atomic_store(&fake.script.stuck, true);
@@ -336,6 +353,7 @@ int main(void)
     tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
     tcase_add_test(t, device_that_is_full_for_a_while_is_waited_for);
     tcase_add_test(t, device_that_stays_full_ends_the_run);
+    tcase_add_test(t, abort_while_the_device_is_full_ends_the_run);
     tcase_add_test(t, heart_beats_while_a_tile_takes_long);
     tcase_add_loop_test(t, abort_of_either_channel_ends_the_run_at_once, 0, 2 * SITUATIONS);
     suite_add_tcase(suite, t);
