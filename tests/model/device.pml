@@ -17,6 +17,7 @@
  *              stages; the way out is a stage filled with LEAVE
  *
  *   N, SLOTS       tickets; slots of both channels            BLOCKS, DEPTH   of the kernel; stages of a block
+ *   PULLS          pieces under way at most: the turnstile between the blocks; BLOCKS, the default: there is none
  *   IDLES          so often the relay may send the kernel away with nothing under way
  *   LAPSES         so often the host is silent for too long: at any moment, for it is stopped at any
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
@@ -37,6 +38,9 @@
 #endif
 #ifndef DEPTH
 #define DEPTH 1
+#endif
+#ifndef PULLS
+#define PULLS BLOCKS
 #endif
 #ifndef IDLES
 #define IDLES 0
@@ -77,6 +81,9 @@ byte door[RING];
 byte state_end = OPEN;
 byte board[RING];
 byte arrived[RING];
+#if PULLS < BLOCKS
+byte passed[BLOCKS]; /* pieces that the block has pulled */
+#endif
 byte first; /* part of what a kernel is started with: the ticket of tile 0 */
 
 /* --- the kernel: its parts that are there --- */
@@ -250,6 +257,13 @@ inline launch()
         :: else -> break
         od;
         i = 0;
+#if PULLS < BLOCKS
+        do
+        :: i < BLOCKS -> passed[i] = 0; i++
+        :: else -> break
+        od;
+        i = 0;
+#endif
 #ifdef WARPS
         do
         :: i < BLOCKS * DEPTH -> full_at[i] = 0; done_at[i] = 0; empty_at[i] = 0; stage_in[i] = 0; stage_out[i] = 0; i++
@@ -507,16 +521,37 @@ end:
 #define ON_BOARD(n) (board[ENTRY(n)] == MARK(n))
 #define TICKET(n)  (first + (n))
 
-/* The Monitor has left, all is known but not all is copied: the Activator takes its silence for the host's. */
-#ifdef COPY_ENGINE
-#define TIRED (lapses < LAPSES && !IS_HERE(MONITOR) && !IS_OVER(n) && !ON_BOARD(n))
+/* Piece g is pulled when g - PULLS is. */
+#if PULLS < BLOCKS
+#define AHEAD(b) (((b) + BLOCKS - PULLS) % BLOCKS)
+#ifdef BROKEN_FIRST_WAITS_TOO
+#define LETS_PASS(n, b) (passed[AHEAD(b)] > (n))
 #else
-#define TIRED 0
+#define LETS_PASS(n, b) (passed[AHEAD(b)] > (n) || ((b) < PULLS && passed[AHEAD(b)] == (n)))
+#endif
+#else
+#define AHEAD(b) (b)
+#define LETS_PASS(n, b) 1
+#endif
+#define CAN_PULL(n, b) (!IS_OVER(n) && ON_BOARD(n) && LETS_PASS(n, b))
+
+/* The Monitor has left, all is known but not all is copied: the Activator takes its silence for the host's. So does one
+ * that waits for a block that did. */
+#if defined(COPY_ENGINE) && LAPSES > 0
+#define IS_TIRED(n, b) (!IS_HERE(MONITOR) && !IS_OVER(n) && !CAN_PULL(n, b))
+#define TIRES(n, b)    (lapses < LAPSES && IS_TIRED(n, b))
+#define TIRES_TOO(n, b) (!IS_HERE(1 + AHEAD(b)) && IS_TIRED(n, b))
+#else
+#define TIRES(n, b)    0
+#define TIRES_TOO(n, b) 0
 #endif
 
-inline read_piece(n)
+inline read_piece(n, b)
 {
-    assert(CAN_READ(TICKET(n)))
+    assert(CAN_READ(TICKET(n)));
+#if PULLS < BLOCKS
+    passed[b]++
+#endif
 }
 
 inline write_piece(n, b)
@@ -548,9 +583,10 @@ end:
     :: IS_HERE(1 + b) ->
        do
        :: atomic { HEARS_ABORT || IS_OVER(n) -> break }
-       :: atomic { TIRED -> lapses++; break }
-       :: !IS_OVER(n) && ON_BOARD(n) ->
-          d_step { read_piece(n); }
+       :: atomic { TIRES(n, b) -> lapses++; break }
+       :: atomic { TIRES_TOO(n, b) -> break }
+       :: CAN_PULL(n, b) ->
+          d_step { read_piece(n, b); }
           d_step { write_piece(n, b); }
           d_step { count_piece(n); n++; }
        od;
@@ -587,7 +623,7 @@ end:
           atomic {
               if
               :: HEARS_ABORT || IS_OVER(n) -> break
-              :: !IS_OVER(n) && ON_BOARD(n) -> skip
+              :: CAN_PULL(n, b) -> skip
               fi;
               stage_tile[STAGE(b, k)] = n
 #ifdef BROKEN_OPENS_WHEN_PULL_STARTS
@@ -595,7 +631,7 @@ end:
 #endif
           }
           d_step {
-              read_piece(n);
+              read_piece(n, b);
 #ifndef BROKEN_OPENS_WHEN_PULL_STARTS
               assert(stage_in[STAGE(b, k)] == 0);
 #endif

@@ -28,7 +28,7 @@ HOLDS = {
         ("NP=1 NC=1 N=3 SLOTS=2 CLOSE", False),
         ("NP=1 NC=2 N=3 SLOTS=2", False),
         ("NP=2 NC=1 N=3 SLOTS=2", False),
-        ("NP=1 NC=2 N=3 SLOTS=2 IMPATIENT", False),
+        ("NP=1 NC=2 N=2 SLOTS=1 IMPATIENT", False),
         ("NP=2 NC=1 N=3 SLOTS=1 IMPATIENT", False),
         ("NP=2 NC=1 N=2 SLOTS=1 CLOSE", False),
         ("NP=2 NC=1 N=2 SLOTS=1 ABORT", False),
@@ -42,16 +42,17 @@ HOLDS = {
     ],
     "device": [
         ("N=5 SLOTS=3 BLOCKS=2", False),
+        ("N=3 SLOTS=2 BLOCKS=3 PULLS=2", False),
         ("N=4 SLOTS=2 BLOCKS=2 IDLES=2 LAPSES=1", False),
         ("N=3 SLOTS=1 BLOCKS=2 IDLES=1 LAPSES=2", False),
         ("N=3 SLOTS=2 BLOCKS=2 IDLES=1 LAPSES=1 ABORT", False),
         ("N=3 SLOTS=2 BLOCKS=2 IDLES=1 HOST_DIES", False),
-        ("N=4 SLOTS=2 BLOCKS=2 COPY_ENGINE IDLES=1 LAPSES=1", False),
-        ("N=2 SLOTS=2 BLOCKS=2 COPY_ENGINE IDLES=1 LAPSES=1 ABORT", False),
+        ("N=3 SLOTS=2 BLOCKS=2 PULLS=1 COPY_ENGINE IDLES=1 LAPSES=1", False),
+        ("N=2 SLOTS=2 BLOCKS=2 PULLS=1 COPY_ENGINE IDLES=1 LAPSES=1 ABORT", False),
         ("N=3 SLOTS=2 BLOCKS=2 MANAGED IDLES=1 LAPSES=1", False),
         ("N=2 SLOTS=2 BLOCKS=2 MANAGED LAPSES=1 ABORT", False),
         ("N=3 SLOTS=2 BLOCKS=2 COPY_ENGINE MANAGED IDLES=1 LAPSES=1", False),
-        ("N=3 SLOTS=2 BLOCKS=2 WARPS DEPTH=2", False),
+        ("N=3 SLOTS=2 BLOCKS=2 PULLS=1 WARPS DEPTH=2", False),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS DEPTH=2 IDLES=1 LAPSES=1", False),
         ("N=2 SLOTS=1 BLOCKS=2 WARPS ABORT", False),
         ("N=2 SLOTS=2 BLOCKS=1 IDLES=1 LAPSES=1 ABORT", True),
@@ -69,7 +70,7 @@ BROKEN = {
         ("NP=1 NC=1 N=2 SLOTS=2 BROKEN_STORE_BEFORE_DATA", TOUCHED),
         ("NP=2 NC=2 N=2 SLOTS=2 BROKEN_NO_NUDGE_AFTER_TAKE", STUCK),
         ("NP=1 NC=2 N=3 SLOTS=2 BROKEN_SLEEPS_ON_ODD", STUCK),
-        ("NP=1 NC=2 N=3 SLOTS=2 IMPATIENT BROKEN_GIVES_UP_WITHOUT_LOOKING", STUCK),
+        ("NP=1 NC=2 N=2 SLOTS=2 IMPATIENT BROKEN_GIVES_UP_WITHOUT_LOOKING", STUCK),
         ("NP=1 NC=2 N=2 SLOTS=1 CLOSE BROKEN_NO_WAKE_AT_THE_END", STUCK),
         ("NP=1 NC=1 N=2 SLOTS=2 ABORT BROKEN_ABORT_WITHOUT_WAKE", STUCK),
         ("NP=1 NC=2 N=2 SLOTS=2 ABORT BROKEN_SIGNAL_TOO_SHORT", STUCK),
@@ -103,6 +104,7 @@ BROKEN = {
         ("N=3 SLOTS=2 BLOCKS=2 BROKEN_NO_OUTPUT_SLOT", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=2 BROKEN_RELEASES_WHEN_COPIED", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=2 BROKEN_FIRST_PIECE_PUBLISHES", TOUCHED),
+        ("N=3 SLOTS=2 BLOCKS=2 PULLS=1 BROKEN_FIRST_WAITS_TOO", STUCK),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS BROKEN_NO_WAIT_FOR_EMPTY", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS BROKEN_OPENS_WHEN_PULL_STARTS", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS BROKEN_EMPTY_BEFORE_RESULTS_ARE_READ", TOUCHED),
@@ -127,7 +129,7 @@ def search(model, defines, liveness, optimise):
         if rc != 0 or not (pathlib.Path(folder) / "pan.c").exists() or "Error" in text:
             return f"spin -a failed:\n{text}"
         safety = ["-DNOFAIR"] if liveness else ["-DSAFETY", "-DNOCLAIM"]
-        rc, text = sh(["gcc", optimise, "-w", "-DCOLLAPSE", f"-DMEMLIM={MEGABYTES}", *safety, "-o", "pan",
+        rc, text = sh(["gcc", optimise, "-w", f"-DMEMLIM={MEGABYTES}", *safety, "-o", "pan",
                        "pan.c"], folder)
         if rc != 0:
             return f"the verifier does not compile:\n{text}"
