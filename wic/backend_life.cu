@@ -166,7 +166,8 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
         if (running < 0) {
             return running;
         }
-        if (now_ns() > limit) {
+        // Once more after the limit: it may be this process that was stopped for so long.
+        if (now_ns() > limit && wic_link_load(link->started) == 0) {
             wic_link_abort(link);
             const int rc = wic_link_join(link, WIC_LINK_BEAT_NS);
             return rc == 0 ? -EBUSY : rc;

@@ -222,6 +222,7 @@ void wic_link_free(wic_link *link)
     }
     for (cudaStream_t stream : {link->stream, link->road}) {
         if (stream) {
+            cudaStreamSynchronize(stream); // copies of an aborted run may still be on their way
             cudaStreamDestroy(stream);
         }
     }
