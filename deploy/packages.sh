@@ -3,7 +3,7 @@
 #
 # Sourced by deploy/demo and tests/run: the Debian packages that pushbroom needs, and how to get the missing ones.
 PB_PACKAGES_BUILD="gcc g++ libc6-dev cmake ninja-build pkg-config git ca-certificates libgdal-dev libuv1-dev libyaml-dev libjson-c-dev libsqlite3-dev libpng-dev libdeflate-dev libzstd-dev libsystemd-dev libssl-dev check"
-PB_PACKAGES_TEST="clang clang-format-14 libclang-rt-14-dev python3 python3-gdal python3-numpy gdal-bin systemd spin"
+PB_PACKAGES_TEST="clang clang-format-14 libclang-rt-14-dev python3 python3-gdal python3-numpy gdal-bin systemd procps spin"
 PB_PACKAGES_DEMO="gdal-bin"
 
 # Installs those of its arguments that are missing; says what it does, or what to do without root.
@@ -19,6 +19,8 @@ pb_install_packages() {
     command -v sudo >/dev/null || { echo "these Debian packages are missing and you are not root: ${missing[*]}" >&2; return 1; }
     sudo=sudo
   fi
-  $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  # One update, one installation; mirrors that stumble are asked again, another apt is waited for.
+  local patient="-o Acquire::Retries=3 -o DPkg::Lock::Timeout=120"
+  $sudo apt-get $patient update -qq
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get $patient install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }

@@ -40,8 +40,9 @@ pipelines:
 """
 
 
-def wait_for(what, seconds=10, step=0.02):
-    """The first true value of what(), or an assertion after the time."""
+def wait_for(what, seconds=60, step=0.02):
+    """The first true value of what(), or an assertion after the time. Limits are for what hangs: on a machine with other
+    work everything takes several times as long."""
     end = time.monotonic() + seconds
     while True:
         value = what()
@@ -91,7 +92,7 @@ class RpcError(Exception):
 
 
 class Client:
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         try:
@@ -138,7 +139,7 @@ class Daemon:
     def __init__(self, fake=True, **settings):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.fake = fake
-        self.settings = dict(settle="150ms", rescan="1s", stall="2s", parallel=1, on_success="archive",
+        self.settings = dict(settle="150ms", rescan="1s", stall="20s", parallel=1, on_success="archive",
                              pipeline="plain", root=self.root)
         self.config = self.root / "config.yaml"
         self.log = self.root / "log"
@@ -190,7 +191,7 @@ class Daemon:
             os.utime(temporary, (1e9, 1e9))
         os.rename(temporary, self.root / "inbox" / name)
 
-    def wait_job(self, name, status, seconds=15):
+    def wait_job(self, name, status, seconds=60):
         def found():
             jobs = [j for j in self.jobs() if j["name"] == name and j["status"] == status]
             return jobs and jobs[0]
@@ -217,7 +218,7 @@ class Daemon:
             return 0, 0
         if self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(30)
+        status = self.process.wait(90)
         return status, time.monotonic() - start
 
     def remove(self):

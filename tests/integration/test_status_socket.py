@@ -23,6 +23,7 @@ class Socket(unittest.TestCase):
         watcher = self.d.client()
         self.addCleanup(watcher.close)
         self.assertEqual(watcher.call("job.watch"), {"watching": True, "jobs": []})
+        start = time.monotonic()
         self.d.drop("x.tif", "slow 2")
         events = []
         while not events or events[-1]["status"] != "successful":
@@ -32,10 +33,10 @@ class Socket(unittest.TestCase):
         progress = [e["progress"] for e in running]
         self.assertEqual(progress, sorted(progress))
         self.assertGreaterEqual(len(running), 5)
-        self.assertLessEqual(len(running), 13)
+        self.assertLessEqual(len(running), 5 * (time.monotonic() - start) + 3)
 
     def test_a_watch_of_one_job_hears_of_that_job_only(self):
-        self.d.drop("a.tif", "slow 1")
+        self.d.drop("a.tif", "slow 3")
         job = self.d.wait_job("a.tif", "running")
         watcher = self.d.client()
         self.addCleanup(watcher.close)
@@ -143,7 +144,7 @@ class Socket(unittest.TestCase):
         slow.connect(str(self.d.root / "s.sock"))
         slow.setblocking(False)
         line = b'{"jsonrpc":"2.0","id":1,"method":"service.metrics"}\n'
-        end = time.monotonic() + 20
+        end = time.monotonic() + 90
         dropped = False
         while not dropped and time.monotonic() < end:
             try:

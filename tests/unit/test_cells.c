@@ -248,7 +248,7 @@ END_TEST
 
 static void wait_for(atomic_int *what, int value)
 {
-    for (int i = 0; i < 5000 && atomic_load(what) < value; i++)
+    for (int i = 0; i < 60000 && atomic_load(what) < value; i++)
         usleep(1000);
     ck_assert_int_ge(atomic_load(what), value);
 }
@@ -341,7 +341,7 @@ START_TEST(abort_wakes_readers_that_wait)
     usleep(20000);
     pb_cells_abort(cells);
     int ended = 0; /* all but the one inside its decode */
-    for (int t = 0; t < 5000 && ended < READERS - 1; t++) {
+    for (int t = 0; t < 60000 && ended < READERS - 1; t++) {
         ended = 0;
         for (int i = 0; i < READERS; i++)
             ended += atomic_load(&crew[i].done);

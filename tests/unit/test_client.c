@@ -44,6 +44,7 @@ static void begin(const char *text)
     answer = text;
     (void)snprintf(path, sizeof path, "/tmp/pb-client-%d.sock", (int)getpid());
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)unlink(path); /* of a process of this number that crashed */
     server = socket(AF_UNIX, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(server, (const struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(server, 4), 0);

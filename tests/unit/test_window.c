@@ -64,7 +64,7 @@ START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
     struct taker t = {.window = pb_window_create(&grid, PB_ORDER_ROWS, 3)};
     pthread_t thread;
     pthread_create(&thread, NULL, take_all, &t);
-    for (int i = 0; i < 500 && atomic_load(&t.taken) < 3; i++)
+    for (int i = 0; i < 30000 && atomic_load(&t.taken) < 3; i++)
         nap(2);
     nap(30);
     ck_assert_int_eq(atomic_load(&t.taken), 3);
@@ -74,7 +74,7 @@ START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
     ck_assert_int_eq(atomic_load(&t.taken), 3);
     for (int i = 0; i < 10; i++)
         pb_window_done(t.window, 0);
-    for (int i = 0; i < 500 && atomic_load(&t.taken) < 5; i++)
+    for (int i = 0; i < 30000 && atomic_load(&t.taken) < 5; i++)
         nap(2);
     ck_assert_int_eq(atomic_load(&t.taken), 5);
     pb_window_abort(t.window);

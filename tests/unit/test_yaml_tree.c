@@ -193,11 +193,11 @@ START_TEST(bombs_end_at_once)
     const struct pb_yaml *root = NULL;
     struct timespec start, end;
     size_t n = 0;
-    (void)clock_gettime(CLOCK_MONOTONIC, &start);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
     for (int i = 0; n < PB_CONFIG_BYTES_MAX - 60; i++)
         n += add_line(text + n, (enum bomb)_i, i);
     ck_assert_int_eq(parse_bytes(text, n, &root), -EFBIG);
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     ck_assert_int_lt(end.tv_sec - start.tv_sec, 2);
     ck_assert_int_eq(parse_bytes(text, PB_CONFIG_BYTES_MAX + 1, &root), -EFBIG);
     free(text);
