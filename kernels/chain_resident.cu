@@ -13,7 +13,10 @@
 
 namespace
 {
-constexpr int THREADS_MAX = 32 * (PB_RESIDENT_WARPS_MAX + WIC_SERVICE_WARPS);
+constexpr int threads_max(bool lines)
+{
+    return 32 * ((lines ? PB_RESIDENT_LINE_WARPS : PB_RESIDENT_PART_WARPS) + WIC_SERVICE_WARPS);
+}
 
 struct task {
     pb_chain_device chain;
@@ -55,17 +58,41 @@ __device__ pb_rect take_part(const task &task, const wic_piece &piece, const pb_
     return {in.core.x + x, in.core.y + y, min(w, in.core.w - x), min(h, in.core.h - y)};
 }
 
+// What all working threads need to know of a piece, once for all of them: in registers it would
+// push out what the arithmetic needs. Two, taken in turn: when the crew meets in piece n + 1,
+// nobody looks at that of piece n - 1 any more.
+struct errand {
+    pb_tile_in in;
+    pb_rect part;
+};
+constexpr uint32_t errand_bytes = (2 * sizeof(errand) + 15) / 16 * 16;
+static_assert(errand_bytes <= PB_RESIDENT_OWN_BYTES, "a block has room for two errands");
+
+template <bool LINES>
+__device__ const errand &take_errand(const task &task, const wic_piece &piece, uint32_t turn)
+{
+    errand &errand = static_cast<struct errand *>(piece.work)[turn % 2];
+    if (piece.thread == 0) {
+        const pb_tile_place &place = *static_cast<const pb_tile_place *>(piece.user);
+        errand.in = tile_in(task, place, piece.in);
+        errand.part = LINES ? take_lines(piece, &errand.in) : take_part(task, piece, errand.in);
+    }
+    piece.sync();
+    return errand;
+}
+
 template <int PX, bool LINES>
-__global__ void __launch_bounds__(THREADS_MAX, 1)
+__global__ void __launch_bounds__(threads_max(LINES), LINES ? 1 : 2)
     run_resident(const __grid_constant__ wic_view view, const __grid_constant__ task task)
 {
     float *const scratch = task.scratch + blockIdx.x * (task.shape.scratch_bytes / sizeof(float));
+    uint32_t turn = 0;
     wic_resident(view, [&](const wic_piece &piece) {
-        const pb_tile_place &place = *static_cast<const pb_tile_place *>(piece.user);
-        float *const out = static_cast<float *>(piece.tile_out);
-        pb_tile_in in = tile_in(task, place, piece.in);
-        const pb_rect part = LINES ? take_lines(piece, &in) : take_part(task, piece, in);
-        pb_chain_block_run<PX>(task.chain, in, part, out, place.out_px, piece.work, scratch, piece);
+        const errand &errand = take_errand<LINES>(task, piece, turn++);
+        void *const shared = static_cast<unsigned char *>(piece.work) + PB_RESIDENT_OWN_BYTES;
+        pb_chain_block_run<PX>(
+            task.chain, errand.in, errand.part, static_cast<float *>(piece.tile_out),
+            static_cast<const pb_tile_place *>(piece.user)->out_px, shared, scratch, piece);
     });
 }
 } // namespace

@@ -12,7 +12,12 @@
 extern "C" {
 #endif
 
-#define PB_RESIDENT_WARPS_MAX 16 /* that work */
+/* Warps of a block that work, at most, by lines and by parts; of the latter two blocks fit on a
+ * multiprocessor. */
+#define PB_RESIDENT_LINE_WARPS 16
+#define PB_RESIDENT_PART_WARPS 8
+/* Shared memory of a block that it needs beside what pb_chain_block_measure says. */
+#define PB_RESIDENT_OWN_BYTES 256
 
 struct pb_chain_resident_shape {
     int px;               /* and below: as pb_chain_block_measure said for the parts and warps */
@@ -33,7 +38,7 @@ int pb_chain_resident_create(const struct pb_chain *chain,
                              const struct pb_chain_resident_shape *shape,
                              struct pb_chain_resident **out_resident);
 /* For struct wic_device_options. The kernel's user bytes are a struct pb_tile_place; its work bytes
- * are the shared bytes of pb_chain_block_measure. The argument lives as long as the object. */
+ * are PB_RESIDENT_OWN_BYTES and the shared bytes of pb_chain_block_measure. The argument lives as long as the object. */
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident);
 const void *pb_chain_resident_argument(const struct pb_chain_resident *resident);
 void pb_chain_resident_destroy(struct pb_chain_resident *resident);

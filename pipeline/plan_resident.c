@@ -8,16 +8,20 @@
 #include "pipeline/plan_resident.h"
 
 #include "kernels/chain_block.h"
+#include "kernels/chain_resident.h"
 
 #include <errno.h>
 
-enum { KIB = 1024, WARP = 32, PART_PX = 8192, PART_SIDE = 64, PIECE_LEAST = 8 * KIB };
+enum { KIB = 1024, WARP = 32, PART_PX = 8192, PART_SIDE = 128, PIECE_LEAST = 8 * KIB };
 
 /* The piece's place must travel with it. */
 enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
 _Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile's place travels to the GPU");
 
-static const uint32_t warps_tried[] = {16, 8, 4, 2, 1};
+/* Pulled lines are as good as the link with one block of many warps a multiprocessor; parts wait
+ * for their own barriers, so that a second block fills the gaps. */
+static const uint32_t line_warps[] = {16, 8, 4, 2, 1}, part_warps[] = {8, 4, 2, 1};
+enum { PART_BLOCKS = 2 };
 
 static int32_t least(int32_t a, int32_t b)
 {
@@ -27,7 +31,7 @@ static int32_t least(int32_t a, int32_t b)
 /* Shared memory left for registers, when so much of a block's is taken. */
 static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
 {
-    size_t used = WIC_STAGES_OFFSET + KIB + taken;
+    size_t used = WIC_STAGES_OFFSET + PB_RESIDENT_OWN_BYTES + KIB + taken;
     return used < gpu->shared_block_bytes ? (uint32_t)(gpu->shared_block_bytes - used) : 0;
 }
 
@@ -41,7 +45,7 @@ static bool measure(struct pb_plan *plan, uint32_t warps, uint32_t limit, struct
         return false;
     r->px = needs.px;
     r->scratch_bytes = needs.scratch_bytes;
-    *work = (struct wic_work){warps, needs.shared_bytes, USER_BYTES};
+    *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES, 0};
     return true;
 }
 
@@ -57,8 +61,8 @@ static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
     struct wic_tile_shape shape = {layout.bytes, (uint32_t)layout.row_bytes, 0};
     size_t piece = layout.row_bytes > PIECE_LEAST ? layout.row_bytes : PIECE_LEAST;
     struct wic_work work;
-    for (size_t i = 0; i < sizeof warps_tried / sizeof warps_tried[0]; i++)
-        if (measure(plan, warps_tried[i], left_for_work(gpu, 2 * piece), &work) &&
+    for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
+        if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), &work) &&
             wic_chunk_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
             return true;
     r->by_line = false;
@@ -85,12 +89,14 @@ static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
     const struct pb_grid *g = &plan->grid;
     cut_parts(plan);
     struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
+    uint32_t units = pb_plan_parts(plan, &full);
     struct wic_work work;
-    for (size_t i = 0; i < sizeof warps_tried / sizeof warps_tried[0]; i++)
-        if (measure(plan, warps_tried[i], left_for_work(gpu, 0), &work) &&
-            wic_chunk_plan_whole(gpu, transport, pb_plan_parts(plan, &full), &work, &r->chunks) ==
-                0)
-            return true;
+    for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
+        if (measure(plan, part_warps[i], left_for_work(gpu, 0), &work)) {
+            work.blocks = PART_BLOCKS;
+            if (wic_chunk_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
+                return true;
+        }
     return false;
 }
 

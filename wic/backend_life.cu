@@ -155,6 +155,9 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
         error = cudaStreamSynchronize(link->road);
     }
     if (!error) {
+        error = cudaStreamSynchronize(link->back);
+    }
+    if (!error) {
         error = launch(link);
     }
     if (error) {

@@ -88,6 +88,9 @@ cudaError_t make_queues(wic_link *link)
         error = cudaStreamCreateWithFlags(&link->road, cudaStreamNonBlocking);
     }
     if (!error) {
+        error = cudaStreamCreateWithFlags(&link->back, cudaStreamNonBlocking);
+    }
+    if (!error) {
         error = cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming);
     }
     return error;
@@ -220,7 +223,7 @@ void wic_link_free(wic_link *link)
             cudaEventDestroy(link->returned[i]);
         }
     }
-    for (cudaStream_t stream : {link->stream, link->road}) {
+    for (cudaStream_t stream : {link->stream, link->road, link->back}) {
         if (stream) {
             cudaStreamSynchronize(stream); // copies of an aborted run may still be on their way
             cudaStreamDestroy(stream);

@@ -18,14 +18,22 @@ cudaError_t copy_slot(wic_link *link, size_t at, size_t bytes)
 }
 
 // Of an empty tile there is nothing to prefetch; that the call takes no bytes is nowhere promised.
-cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes, bool to_device)
+cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes)
 {
     if (bytes == 0) {
         return cudaSuccess;
     }
     const cudaMemLocation device = {cudaMemLocationTypeDevice, link->gpu};
-    const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-    return cudaMemPrefetchAsync(link->in + at, bytes, to_device ? device : host, 0, link->road);
+    return cudaMemPrefetchAsync(link->in + at, bytes, device, 0, link->road);
+}
+
+// Back to the host's memory, without what is in it: the next holder of the slot writes it anew.
+cudaError_t return_slot(wic_link *link, size_t at)
+{
+    cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+    void *slot = link->in + at;
+    size_t bytes = link->view.in_stride, first = 0;
+    return cudaMemDiscardAndPrefetchBatchAsync(&slot, &bytes, 1, &host, &first, 1, 0, link->back);
 }
 
 size_t slot_of(const wic_link *link, uint64_t tile)
@@ -50,8 +58,10 @@ bool bring_back(wic_link *link, uint64_t tile)
     const uint64_t entry = tile & link->view.ring_mask;
     if (link->returning[entry] != tile + 1) {
         // Should the road refuse, the pages come back one by one when they are touched.
-        (void)prefetch_slot(link, slot_of(link, tile), link->view.in_stride, false);
-        (void)cudaEventRecord(link->returned[entry], link->road);
+        if (return_slot(link, slot_of(link, tile)) != cudaSuccess) {
+            (void)cudaGetLastError();
+        }
+        (void)cudaEventRecord(link->returned[entry], link->back);
         link->returning[entry] = tile + 1;
     }
     return cudaEventQuery(link->returned[entry]) != cudaErrorNotReady;
@@ -74,7 +84,7 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
         error = copy_slot(link, at, tile->bytes);
         break;
     case WIC_PREFETCH:
-        error = prefetch_slot(link, at, tile->bytes, true);
+        error = prefetch_slot(link, at, tile->bytes);
         break;
     default:
         wic_link_store(&link->door[entry], word);

@@ -83,9 +83,9 @@ static void set_blocks(struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
 /* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
  * multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
 static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
-               size_t granule, size_t tile_units)
+               const struct wic_work *work, size_t granule, size_t tile_units)
 {
-    uint32_t per_processor = row->blocks_per_sm;
+    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
     while (!fits(plan, gpu, per_processor)) {
         size_t units = plan->piece_units;
         bool short_already = plan->in_piece <= row->piece / 8;
@@ -105,7 +105,7 @@ static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const str
     return 0;
 }
 
-static const struct wic_work no_work = {0, 0, 0};
+static const struct wic_work no_work = {0};
 
 static bool is_sound(const struct wic_gpu *gpu, const struct wic_work *work,
                      const struct wic_chunk_plan *out_plan)
@@ -158,7 +158,7 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
         plan.results = WIC_PUSH_STORES;
     }
     set_piece(&plan, units < longest ? units : longest, tile_units);
-    int rc = fit(&plan, gpu, row, granule, tile_units);
+    int rc = fit(&plan, gpu, row, work, granule, tile_units);
     if (rc == 0) {
         *out_plan = plan;
     }
@@ -179,10 +179,14 @@ int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport
     struct wic_chunk_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
     set_work(&plan, row, work);
     plan.results = WIC_PUSH_STORES;
-    if (!fits(&plan, gpu, 1)) {
+    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
+    while (per_processor > 0 && !fits(&plan, gpu, per_processor)) {
+        per_processor--;
+    }
+    if (per_processor == 0) {
         return -E2BIG;
     }
-    set_blocks(&plan, gpu, 1, UINT32_MAX);
+    set_blocks(&plan, gpu, per_processor, UINT32_MAX);
     *out_plan = plan;
     return 0;
 }

@@ -59,6 +59,7 @@ struct wic_work {
     uint32_t warps;        /* 0: as many as the table says */
     uint32_t shared_bytes; /* of its own */
     uint32_t user_bytes;   /* of the tile's user bytes, up to WIC_PLAN_USER_MAX; multiple of 16 */
+    uint32_t blocks;       /* of a multiprocessor, if they fit; 0: as many as the table says */
 };
 
 struct wic_chunk_plan {

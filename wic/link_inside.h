@@ -18,7 +18,7 @@ struct wic_link {
     const void *kernel, *argument;
     unsigned threads;
     size_t shared_bytes;
-    cudaStream_t stream, road; // of the kernel; of what brings tiles to it
+    cudaStream_t stream, road, back; // of the kernel; of what brings tiles to it and back
     cudaEvent_t left;
     wic_link_control *control; // pinned, and the four behind it
     uint64_t *started, *done, *door;

@@ -104,12 +104,12 @@ START_TEST(refuses_what_cannot_be)
 }
 END_TEST
 
-static const struct wic_work some_work = {4, 100000, 96};
+static const struct wic_work some_work = {4, 100000, 96, 0};
 
 START_TEST(work_gets_its_part_of_a_block)
 {
     struct wic_tile_shape lines = {1024 * 8192, 8192, 0};
-    struct wic_work more_warps = {30, 0, 0}, odd = {4, 0, 24};
+    struct wic_work more_warps = {30, 0, 0, 0}, odd = {4, 0, 24, 0};
     struct wic_chunk_plan plan;
     ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &some_work, &plan), 0);
     check_plan(&h200, &lines, &plan);
@@ -150,6 +150,11 @@ START_TEST(whole_tiles_are_cut_by_units_and_not_pulled)
     ck_assert_ptr_nonnull(strstr(text, "copy engine"));
     ck_assert_ptr_nonnull(strstr(text, "64 pieces"));
     ck_assert_int_eq(wic_chunk_plan_whole(&t4, WIC_COPY, 64, &some_work, &plan), -E2BIG);
+    struct wic_work two = {8, 100000, 96, 2}, large = {8, 200000, 96, 2};
+    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &two, &plan), 0);
+    ck_assert_uint_eq(plan.blocks, 2 * h200.multiprocessors);
+    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &large, &plan), 0);
+    ck_assert_uint_eq(plan.blocks, h200.multiprocessors);
     ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_PULL_BULK, 64, NULL, &plan), -EINVAL);
     ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 0, NULL, &plan), -EINVAL);
 }

@@ -22,7 +22,7 @@ namespace
 {
 constexpr uint32_t slots = 64, whole_piece = 4096; // pixels
 constexpr size_t table_units = 1 << 20, tile_units = 16384;
-constexpr uint64_t first_rest = 1000, rest_every = 50000; // tiles
+constexpr uint64_t first_rest = 1000, rest_every = 1000000; // tiles
 constexpr long rest_ns = 60000000;
 
 struct letter { // user bytes
