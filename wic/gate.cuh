@@ -96,8 +96,7 @@ __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
 // --- gates ---
 
 // compute-sanitizer's racecheck does not follow bar.arrive. For a look at who waits for whom with
-// it
-// (-DWIC_RACECHECK, sm_90), the same gates can be made of mbarriers at which every lane arrives.
+// it (-DWIC_RACECHECK, sm_90), the same gates can be made of mbarriers at which every lane arrives.
 
 // By one thread, before the block begins.
 __device__ __forceinline__ void wic_gate_init(const wic_gate &gate, uint32_t arriving_warps)
@@ -200,8 +199,8 @@ __device__ __forceinline__ void wic_warp_copy(const wic_parcel &parcel)
 __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_parcel &piece,
                                          const wic_parcel &beside)
 {
+    __syncwarp(); // one lane acquired the board's word; the reads of all come after that
 #if WIC_MBARRIER
-    __syncwarp();
     if (wic_lane() == 0) {
         const uint32_t word = wic_shared_address(barrier), bytes = piece.bytes + beside.bytes;
         asm volatile(

@@ -6,6 +6,7 @@
  * tests/plugins; tests that play with modes and links do so on copies in a scratch directory. */
 #include "test_wic_crew.h"
 #include "wic/plugin.h"
+#include "wic/replay.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -147,20 +148,21 @@ static void device_receive(struct device *device, uint32_t direction, uint64_t c
     device->wrong += wic_release(device->to[direction], &slot) != 0;
 }
 
+static int device_move(void *context, const struct wic_step *step, uint64_t chunk)
+{
+    struct device *device = context;
+    if (step->direction == device->id) {
+        device_send(device, step->direction, chunk);
+    } else {
+        device_receive(device, step->direction, chunk);
+    }
+    return 0;
+}
+
 static void *device_main(void *argument)
 {
     struct device *device = argument;
-    for (size_t i = 0; i < device->count; i++) {
-        const struct wic_step *step = &device->steps[i];
-        for (uint64_t k = 0; k < step->count; k++) {
-            uint64_t chunk = wic_step_chunk(step, k);
-            if (step->direction == device->id) {
-                device_send(device, step->direction, chunk);
-            } else {
-                device_receive(device, step->direction, chunk);
-            }
-        }
-    }
+    device->wrong += wic_replay_steps(device->steps, device->count, device_move, device) != 0;
     return NULL;
 }
 

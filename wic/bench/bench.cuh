@@ -101,10 +101,15 @@ struct neighbours {
 // Through channels, relay and kernel, by one transport (pull, copy, prefetch, place) or, "", by
 // all; true: every element of every tile was right.
 bool soak(uint64_t tiles, const std::string &transport);
+// The same schedules walked by this thread and by a resident kernel; true: they agreed on each
+// chunk.
+bool replay();
 // Every way that a kernel leaves the GPU, and what happens when it cannot come; true: all as they
 // must be. The last one costs the process its device.
 bool ways_out();
 // An idle kernel that leaves when its host has been silent for `ms`.
 void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan);
-neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps);
+// False: waiters and compute warps do not fit on a multiprocessor together.
+bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps,
+                        neighbours *out);
 #endif

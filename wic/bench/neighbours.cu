@@ -11,7 +11,7 @@
 
 namespace
 {
-constexpr unsigned threads = 768;
+constexpr unsigned threads = 512; // what registers allow beside 30 warps of a waiting kernel
 constexpr int repeats = 9;
 
 __global__ void __launch_bounds__(threads, 2) fma_bound(float *out, int rounds)
@@ -105,13 +105,44 @@ class bystander
     float4 *in_;
     float *out_;
 };
+
+// Registers that a block of so many threads takes of a multiprocessor: a multiple of 8 a thread,
+// from four parts of equal size, among which its warps are dealt out.
+unsigned registers(const void *kernel, unsigned block)
+{
+    cudaFuncAttributes found;
+    CUDA_MUST(cudaFuncGetAttributes(&found, kernel));
+    return (static_cast<unsigned>(found.numRegs) + 7) / 8 * 8 * ((block + 127) / 128 * 128);
+}
+
+int attribute(cudaDeviceAttr which)
+{
+    int device = 0, value = 0;
+    CUDA_MUST(cudaGetDevice(&device));
+    CUDA_MUST(cudaDeviceGetAttribute(&value, which, device));
+    return value;
+}
+
+// One block of each kind on a multiprocessor. Shared memory is the waiters' alone.
+bool fit_together(const void *waiting, unsigned waiting_threads)
+{
+    const unsigned most =
+        std::max(registers(reinterpret_cast<const void *>(fma_bound), threads),
+                 registers(reinterpret_cast<const void *>(memory_bound), threads));
+    const auto limit = [](cudaDeviceAttr which) { return static_cast<unsigned>(attribute(which)); };
+    return waiting_threads + threads <= limit(cudaDevAttrMaxThreadsPerMultiProcessor) &&
+           registers(waiting, waiting_threads) + most <=
+               limit(cudaDevAttrMaxRegistersPerMultiprocessor);
+}
 } // namespace
 
-neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps)
+bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps,
+                        neighbours *out)
 {
-    int device = 0, processors = 0;
-    CUDA_MUST(cudaGetDevice(&device));
-    CUDA_MUST(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    if (!fit_together(resident_kernel(kind), 32 * (waiting_warps + WIC_SERVICE_WARPS))) {
+        return false;
+    }
+    const int processors = attribute(cudaDevAttrMultiProcessorCount);
     bystander other(processors);
     const neighbours alone = other.measure();
     wic_chunk_plan plan = {};
@@ -127,9 +158,10 @@ neighbours measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t w
     plan.warps = waiting_warps;
     std::unique_ptr<strategy> waiting = make_resident(kind, pool, plan);
     if (!waiting) {
-        bench_fail("the waiters do not fit", __LINE__);
+        return false;
     }
     const neighbours beside = other.measure();
     waiting->leave_ms();
-    return {beside.fma / alone.fma, beside.memory / alone.memory};
+    *out = {beside.fma / alone.fma, beside.memory / alone.memory};
+    return true;
 }

@@ -6,35 +6,19 @@
 //   latency      one chunk at a time, 20 us apart, publish to host-visible result, p50 and p99
 //   leave        from the last result until the GPU is free again
 //   neighbours   what waiting warps cost compute warps on the same multiprocessors
-// Usage: wic-bench [--json FILE] [--seconds S] [--sizes KIB,..] [--strategies NAME,..]
-//                  [--sweep] [--no-neighbours] [--piece BYTES --depth N --blocks N --warps N]
-//        wic-bench --soak TILES [--transport pull|copy|prefetch|place]
-//        wic-bench --ways-out
+// Usage: wic-bench --help.
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
 #include "wic/bench/bench.cuh"
+#include "wic/bench/options.cuh"
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 namespace
 {
-struct options {
-    const char *json = nullptr;
-    double seconds = 0.2;                                     // of a throughput measurement
-    std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
-    std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
-    bool sweep = false, neighbours = true;
-    uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
-    int results = -1;
-    uint64_t soak = 0;     // tiles
-    std::string transport; // of the soak; empty: all
-    bool ways_out = false;
-    double park_ms = 0;
-    size_t window = 256; // MiB of input slots
-    bool huge = false;
-    int samples = 2000;
-};
+constexpr double latency_limit_s = 3;
 
 struct result {
     std::string strategy;
@@ -82,7 +66,7 @@ void set_piece(wic_chunk_plan *plan, size_t piece, size_t chunk)
     plan->pieces = static_cast<uint32_t>((chunk + plan->in_piece - 1) / plan->in_piece);
 }
 
-wic_chunk_plan plan_for(const options &opt, size_t chunk)
+wic_chunk_plan plan_for(const bench_options &opt, size_t chunk)
 {
     const wic_gpu gpu = this_gpu();
     wic_tile_shape shape = {};
@@ -108,12 +92,13 @@ wic_chunk_plan plan_for(const options &opt, size_t chunk)
 
 void measure_latency(strategy &way, int samples, result *out)
 {
-    std::vector<double> us(static_cast<size_t>(samples));
-    for (double &one : us) {
+    std::vector<double> us;
+    const double limit = bench_seconds() + latency_limit_s;
+    for (int i = 0; i < samples && (i < 100 || bench_seconds() < limit); i++) {
         const double start = bench_seconds();
         way.once();
         const double end = bench_seconds();
-        one = 1e6 * (end - start);
+        us.push_back(1e6 * (end - start));
         while (bench_seconds() < end + 20e-6) {
         }
     }
@@ -123,7 +108,7 @@ void measure_latency(strategy &way, int samples, result *out)
 }
 
 // False: the plan does not fit on this GPU.
-bool measure(const options &opt, const std::string &name, bench_pool &pool,
+bool measure(const bench_options &opt, const std::string &name, bench_pool &pool,
              const wic_chunk_plan &plan, result *out)
 {
     std::unique_ptr<strategy> way = make(name, pool, plan);
@@ -145,7 +130,7 @@ bool measure(const options &opt, const std::string &name, bench_pool &pool,
 }
 
 // Polling kernels have their own best shape: the best of three, by throughput.
-bool measure_best(const options &opt, const std::string &name, bench_pool &pool,
+bool measure_best(const bench_options &opt, const std::string &name, bench_pool &pool,
                   const wic_chunk_plan &plan, result *out)
 {
     if (name.rfind("poll", 0) != 0 || opt.blocks || opt.warps) {
@@ -177,26 +162,16 @@ void print(const result &r)
     fflush(stdout);
 }
 
-std::vector<std::string> split(const std::string &list)
-{
-    std::vector<std::string> parts;
-    for (size_t at = 0; at <= list.size();) {
-        const size_t comma = std::min(list.find(',', at), list.size());
-        parts.push_back(list.substr(at, comma - at));
-        at = comma + 1;
-    }
-    return parts;
-}
-
 // Every shape of plan for wic: what fills the table of chunk_plan.c.
-void sweep(const options &opt, bench_pool &pool, size_t chunk, std::vector<result> *results)
+void sweep(const bench_options &opt, bench_pool &pool, size_t chunk, std::vector<result> *results)
 {
+    const uint32_t processors = this_gpu().multiprocessors;
     for (size_t piece : {8192, 16384, 32768}) {
         if (piece > chunk) {
             break;
         }
         pool.lay_out(chunk, piece);
-        for (uint32_t blocks : {66, 132, 264}) {
+        for (uint32_t blocks : {processors / 2, processors, 2 * processors}) {
             for (uint32_t pulls : {4, 6, 8, 12, 16, 24, 48}) {
                 wic_chunk_plan plan = plan_for(opt, chunk);
                 set_piece(&plan, piece, chunk);
@@ -212,6 +187,51 @@ void sweep(const options &opt, bench_pool &pool, size_t chunk, std::vector<resul
     }
 }
 
+// "580.95.05", as the kernel module says; "" where it is hidden.
+std::string driver_version()
+{
+    char line[256] = "";
+    if (FILE *file = fopen("/proc/driver/nvidia/version", "r")) {
+        line[fread(line, 1, sizeof line - 1, file)] = 0;
+        fclose(file);
+    }
+    for (const std::string &word : bench_split(line, " \n")) {
+        if (word.find('.') != word.npos && word.find_first_not_of("0123456789.") == word.npos) {
+            return word;
+        }
+    }
+    return "";
+}
+
+std::string utc_now()
+{
+    char text[32];
+    const time_t now = time(nullptr);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    return text;
+}
+
+// The architecture that the kernels were compiled for, 80 for sm_80: older paths also run on newer
+// GPUs, from PTX.
+int code_architecture()
+{
+    cudaFuncAttributes found;
+    CUDA_MUST(cudaFuncGetAttributes(&found, resident_kernel(WAIT_PARKED)));
+    return found.ptxVersion;
+}
+
+void write_head(FILE *file)
+{
+    int cuda = 0;
+    CUDA_MUST(cudaDriverGetVersion(&cuda));
+    const wic_gpu gpu = this_gpu();
+    fprintf(file,
+            "{\"gpu\": \"%s\", \"compute\": %d, \"code\": %d, \"driver\": \"%s\", \"cuda\": "
+            "\"%d.%d\", \"date\": \"%s\",\n\"results\": [",
+            gpu.name, gpu.compute, code_architecture(), driver_version().c_str(), cuda / 1000,
+            cuda % 1000 / 10, utc_now().c_str());
+}
+
 void write_json(const char *path, const std::vector<result> &results,
                 const std::vector<neighbour_result> &beside)
 {
@@ -219,17 +239,17 @@ void write_json(const char *path, const std::vector<result> &results,
     if (!file) {
         bench_fail("the JSON file cannot be written", __LINE__);
     }
-    fprintf(file, "{\"gpu\": \"%s\", \"results\": [", this_gpu().name);
+    write_head(file);
     const char *comma = "";
     for (const result &r : results) {
         fprintf(
             file,
             "%s\n {\"strategy\": \"%s\", \"chunk_bytes\": %zu, \"gbs\": %.3f, \"p50_us\": %.2f, "
-            "\"p99_us\": %.2f, \"leave_ms\": %.3f, \"wrong\": %llu, \"piece_bytes\": %u, "
-            "\"depth\": %u, \"blocks\": %u, \"warps\": %u, \"pulls\": %u}",
+            "\"p99_us\": %.2f, \"leave_ms\": %.3f, \"wrong\": %llu, \"pieces\": %u, "
+            "\"piece_bytes\": %u, \"depth\": %u, \"blocks\": %u, \"warps\": %u, \"pulls\": %u}",
             comma, r.strategy.c_str(), r.chunk, r.gbs, r.p50_us, r.p99_us, r.leave_ms,
-            static_cast<unsigned long long>(r.wrong), r.plan.in_piece, r.plan.depth, r.plan.blocks,
-            r.plan.warps, r.plan.pulls);
+            static_cast<unsigned long long>(r.wrong), r.plan.pieces, r.plan.in_piece, r.plan.depth,
+            r.plan.blocks, r.plan.warps, r.plan.pulls);
         comma = ",";
     }
     fprintf(file, "],\n\"neighbours\": [");
@@ -247,62 +267,7 @@ void write_json(const char *path, const std::vector<result> &results,
     }
 }
 
-bool parse(int argc, char **argv, options *opt)
-{
-    for (int i = 1; i < argc; i++) {
-        const std::string arg = argv[i];
-        const auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
-        const auto number = [&] { return static_cast<uint32_t>(strtoul(value(), nullptr, 10)); };
-        if (arg == "--json") {
-            opt->json = value();
-        } else if (arg == "--seconds") {
-            opt->seconds = atof(value());
-        } else if (arg == "--sizes") {
-            opt->sizes.clear();
-            for (const std::string &size : split(value())) {
-                opt->sizes.push_back(strtoul(size.c_str(), nullptr, 10));
-            }
-        } else if (arg == "--strategies") {
-            opt->strategies = value();
-        } else if (arg == "--samples") {
-            opt->samples = static_cast<int>(std::max(1u, number()));
-        } else if (arg == "--sweep") {
-            opt->sweep = true;
-        } else if (arg == "--no-neighbours") {
-            opt->neighbours = false;
-        } else if (arg == "--soak") {
-            opt->soak = number();
-        } else if (arg == "--transport") {
-            opt->transport = value();
-        } else if (arg == "--ways-out") {
-            opt->ways_out = true;
-        } else if (arg == "--park") {
-            opt->park_ms = atof(value());
-        } else if (arg == "--window") {
-            opt->window = number();
-        } else if (arg == "--huge") {
-            opt->huge = true;
-        } else if (arg == "--results") {
-            opt->results = static_cast<int>(number());
-        } else if (arg == "--piece") {
-            opt->piece = number();
-        } else if (arg == "--depth") {
-            opt->depth = number();
-        } else if (arg == "--blocks") {
-            opt->blocks = number();
-        } else if (arg == "--pulls") {
-            opt->pulls = number();
-        } else if (arg == "--warps") {
-            opt->warps = number();
-        } else {
-            fprintf(stderr, "wic-bench: unknown option %s\n", argv[i]);
-            return false;
-        }
-    }
-    return true;
-}
-
-void measure_all(const options &opt, bench_pool &pool, std::vector<result> *results)
+void measure_all(const bench_options &opt, bench_pool &pool, std::vector<result> *results)
 {
     printf("%-15s %7s %8s %9s %9s %8s %8s  plan\n", "strategy", "KiB", "GB/s", "p50 us", "p99 us",
            "leave ms", "wrong");
@@ -314,7 +279,7 @@ void measure_all(const options &opt, bench_pool &pool, std::vector<result> *resu
         }
         const wic_chunk_plan plan = plan_for(opt, chunk);
         pool.lay_out(chunk, plan.in_piece);
-        for (const std::string &name : split(opt.strategies)) {
+        for (const std::string &name : bench_split(opt.strategies)) {
             result r;
             if (!measure_best(opt, name, pool, plan, &r)) {
                 bench_fail("the plan does not fit on this GPU", __LINE__);
@@ -325,18 +290,24 @@ void measure_all(const options &opt, bench_pool &pool, std::vector<result> *resu
     }
 }
 
-void measure_beside(const options &opt, bench_pool &pool, std::vector<neighbour_result> *beside)
+void measure_beside(const bench_options &opt, bench_pool &pool,
+                    std::vector<neighbour_result> *beside)
 {
     printf("%-15s %7s %8s %8s\n", "waiting", "warps", "FMA", "memory");
     pool.lay_out(16384, 16384);
-    for (const std::string &name : split(opt.strategies)) {
+    for (const std::string &name : bench_split(opt.strategies)) {
         for (int kind = WAIT_PARKED; kind <= WAIT_POLL_NANOSLEEP; kind++) {
             if (name != waiting_names[kind]) {
                 continue;
             }
-            for (uint32_t warps : {10u, 20u}) {
-                const neighbours slow =
-                    measure_neighbours(static_cast<wait_kind>(kind), pool, warps);
+            for (const size_t beside_warps : opt.beside) {
+                const uint32_t warps = static_cast<uint32_t>(beside_warps);
+                neighbours slow;
+                if (!measure_neighbours(static_cast<wait_kind>(kind), pool, warps, &slow)) {
+                    printf("%-15s %7u  no room on a multiprocessor for both\n", name.c_str(),
+                           warps);
+                    continue;
+                }
                 printf("%-15s %7u %8.3f %8.3f\n", name.c_str(), warps, slow.fma, slow.memory);
                 fflush(stdout);
                 beside->push_back({name, warps, slow});
@@ -348,9 +319,13 @@ void measure_beside(const options &opt, bench_pool &pool, std::vector<neighbour_
 
 int main(int argc, char **argv)
 {
-    options opt;
-    if (!parse(argc, argv, &opt)) {
+    bench_options opt;
+    if (!bench_parse(argc, argv, &opt)) {
         return 2;
+    }
+    if (opt.help) {
+        bench_help();
+        return 0;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
     if (opt.soak) {
@@ -358,6 +333,9 @@ int main(int argc, char **argv)
     }
     if (opt.ways_out) {
         return ways_out() ? 0 : 1;
+    }
+    if (opt.replay) {
+        return replay() ? 0 : 1;
     }
     bench_pool pool(opt.window << 20, opt.huge);
     if (opt.park_ms > 0) {
@@ -368,11 +346,11 @@ int main(int argc, char **argv)
     std::vector<result> results;
     std::vector<neighbour_result> beside;
     measure_all(opt, pool, &results);
-    if (opt.neighbours && !opt.sweep) {
+    if (!opt.beside.empty() && !opt.sweep) {
         measure_beside(opt, pool, &beside);
     }
-    if (opt.json) {
-        write_json(opt.json, results, beside);
+    if (!opt.json.empty()) {
+        write_json(opt.json.c_str(), results, beside);
     }
     uint64_t wrong = 0;
     for (const result &r : results) {

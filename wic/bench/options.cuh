@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_BENCH_OPTIONS_CUH
+#define WIC_BENCH_OPTIONS_CUH
+// The command line of wic-bench; what each option means is in the table of options.cu.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct bench_options {
+    bool help = false;
+    std::string json;
+    double seconds = 0.2;                                     // of a throughput measurement
+    int samples = 2000;                                       // of a latency measurement
+    std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
+    std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
+    std::vector<size_t> beside = {15, 27};                           // waiting warps; empty: none
+    uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
+    int results = -1;                                                // -1: by the plan
+    size_t window = 256;                                             // MiB of input slots
+    bool huge = false, sweep = false;
+    uint64_t soak = 0;     // tiles
+    std::string transport; // of the soak; empty: all
+    bool ways_out = false, replay = false;
+    double park_ms = 0;
+};
+
+// False: there is something it does not know, and it said so.
+bool bench_parse(int argc, char **argv, bench_options *out);
+void bench_help();
+std::vector<std::string> bench_split(const std::string &list, const char *ends = ",");
+#endif
