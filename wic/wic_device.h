@@ -44,8 +44,8 @@ struct wic_device;
 
 /* What becomes of a ticket. */
 struct wic_device_tile {
-    uint32_t units;   /* of input */
-    size_t out_bytes; /* that the kernel makes */
+    uint32_t units;   /* of input; no more than the plan has in a tile */
+    size_t out_bytes; /* that the kernel makes; no more than a slot of `out` holds */
 };
 
 struct wic_device_options {
@@ -82,7 +82,8 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
 /* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
  * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the
  * device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a ticket was
- * not in whole units or somebody else took it; or what describe returned. After an error both
+ * not in whole units, has more of them than a tile or a slot, or somebody else took it; or what
+ * describe returned. After an error both
  * channels are aborted. Thread: one, which may have to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
