@@ -69,7 +69,7 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
             *starved += since ? wic_now() - since : 0;
             return seen == 5 ? static_cast<uint32_t>(__shfl_sync(~0u, value, 0)) : UINT64_MAX;
         }
-        const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 3);
+        const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
         since = since ? since : now;
         if (beat_at == 0 || new_beat != beat) {
             beat = new_beat;

@@ -50,6 +50,12 @@ __device__ __forceinline__ uint64_t wic_now()
     return now;
 }
 
+// The time of lane 0, for what the lanes must decide alike.
+__device__ __forceinline__ uint64_t wic_warp_now()
+{
+    return __shfl_sync(~0u, wic_now(), 0);
+}
+
 // --- words that others write ---
 
 __device__ __forceinline__ uint64_t wic_load_system(const uint64_t *p)
@@ -95,9 +101,9 @@ __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
 
 // --- gates ---
 
-// compute-sanitizer's racecheck does not follow bar.arrive. For a look at who waits for whom with
-// it
-// (-DWIC_RACECHECK, sm_90), the same gates can be made of mbarriers at which every lane arrives.
+// compute-sanitizer's racecheck does not follow bar.arrive. For a look with it at who waits for
+// whom (-DWIC_RACECHECK, sm_90) the same gates can be made of mbarriers at which every lane
+// arrives.
 
 // By one thread, before the block begins.
 __device__ __forceinline__ void wic_gate_init(const wic_gate &gate, uint32_t arriving_warps)
@@ -200,8 +206,8 @@ __device__ __forceinline__ void wic_warp_copy(const wic_parcel &parcel)
 __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_parcel &piece,
                                          const wic_parcel &beside)
 {
+    __syncwarp(); // lane 0 saw the ticket: what all lanes load or copy now comes after that
 #if WIC_MBARRIER
-    __syncwarp();
     if (wic_lane() == 0) {
         const uint32_t word = wic_shared_address(barrier), bytes = piece.bytes + beside.bytes;
         asm volatile(
