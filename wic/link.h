@@ -55,7 +55,7 @@ struct wic_link_control {
 /* Device memory, written by the Monitor; the counters by everybody on leaving. */
 struct wic_link_state {
     uint64_t end, beat;  /* copies of the host's */
-    uint64_t starved_ns; /* how long the blocks had nothing to pull, summed over them */
+    uint64_t starved_ns; /* how long the blocks' next tiles were not there, summed over them */
     uint64_t pulled_bytes;
     uint32_t started; /* blocks */
 };

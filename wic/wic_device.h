@@ -66,7 +66,7 @@ struct wic_device_options {
 struct wic_device_stats {
     uint64_t tiles;
     uint64_t in_bytes, out_bytes; /* over the link, towards the device and back */
-    uint64_t starved_ns;          /* how long its blocks had nothing to pull, summed over them */
+    uint64_t starved_ns;          /* how long its blocks' next tiles were not there, summed */
     uint64_t stayed_ns;           /* how long there was a kernel */
     uint64_t parked_ns;           /* how long there was no kernel, for there were no tiles */
     uint64_t leave_ns; /* from the last result until the kernel had left the GPU, at the end */
