@@ -80,11 +80,11 @@ struct wic_device_stats {
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
 
 /* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
- * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the
- * device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a ticket was
- * not in whole units, has more of them than a tile or a slot, or somebody else took it; or what
- * describe returned. After an error both
- * channels are aborted. Thread: one, which may have to be woken by wic_abort. */
+ * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY, -ETIMEDOUT: somebody else
+ * fills the device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a
+ * ticket was not in whole units, has more of them than a tile or a slot, or somebody else took it;
+ * or what describe returned. After an error both channels are aborted. Thread: one, which may have
+ * to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
 /* Gives everything back. out_stats may be NULL. The device is gone. Thread: init. */
