@@ -184,12 +184,11 @@ static int arrive(struct wic_device *device)
 /* The kernel is gone or on its way: waits for that and adds up what it did. */
 static int leave(struct wic_device *device)
 {
-    int64_t since = wic_now_ns();
     struct wic_link_state state;
     device->resident = false;
     int rc = wic_link_join(device->link, LEAVE_NS);
     int64_t now = wic_now_ns();
-    device->stats.leave_ns = (uint64_t)(now - since);
+    device->stats.leave_ns = (uint64_t)(now - device->event_ns);
     device->stats.stayed_ns += (uint64_t)(now - device->came_ns);
     if (rc == 0) {
         rc = wic_link_report(device->link, &state);
@@ -242,6 +241,9 @@ static int serve(struct wic_device *device)
     if (finished < 0) {
         return finished;
     }
+    if (finished > 0) {
+        device->event_ns = now;
+    }
     bool idle = device->posted == device->finished;
     int rc = take_tile(device, idle ? device->options.idle_ns : 0);
     if (rc > 0) {
@@ -252,9 +254,6 @@ static int serve(struct wic_device *device)
     if (rc == 0 && idle) { /* nothing came for long, or nothing will */
         wic_link_close(device->link, device->posted - device->stay);
         return leave(device);
-    }
-    if (finished > 0) {
-        device->event_ns = now;
     }
     return rc == 0 && finished == 0 ? watch(device, now) : rc;
 }

@@ -69,7 +69,7 @@ struct wic_device_stats {
     uint64_t starved_ns;          /* how long its blocks' next tiles were not there, summed */
     uint64_t stayed_ns;           /* how long there was a kernel */
     uint64_t parked_ns;           /* how long there was no kernel, for there were no tiles */
-    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, at the end */
+    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, last time */
     uint32_t stays;    /* how often the kernel came to the GPU */
     uint32_t lapses;   /* how often it left for want of a heartbeat */
     uint32_t blocks;
