@@ -137,12 +137,20 @@ static uint32_t exec_threads(const void *exec)
     return 1;
 }
 
+/* The mean over the blocks. */
+static uint64_t starved_ns(const struct exec_cuda *e)
+{
+    return e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
+}
+
+/* Of the device, not of the thread that stands for it: parked is no kernel, or one with nothing to
+ * do. */
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
-    uint64_t starved = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
-    uint64_t stayed = e->stats.stayed_ns;
+    uint64_t starved = starved_ns(e), stayed = e->stats.stayed_ns;
     atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
+    atomic_fetch_add(&c->parked_ns, e->stats.parked_ns + (starved < stayed ? starved : stayed));
     atomic_fetch_add(&c->tiles, e->stats.tiles);
     atomic_fetch_add(&c->bytes, e->stats.out_bytes);
 }
@@ -188,7 +196,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
         .used = true,
         .to_device_bytes = e->stats.in_bytes,
         .from_device_bytes = e->stats.out_bytes,
-        .starved_ns = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0,
+        .starved_ns = starved_ns(e),
         .leave_ns = e->stats.leave_ns,
         .blocks = e->stats.blocks,
         .launches = e->stats.stays,
@@ -196,5 +204,5 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     (void)wic_chunk_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
 }
 
-const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create,  exec_run,
-                                          exec_threads, exec_destroy, exec_link};
+const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,
+                                          exec_destroy, exec_link,   true};

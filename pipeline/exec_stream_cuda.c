@@ -256,5 +256,5 @@ static void exec_link(const void *exec, struct pb_link_report *out)
                                    .launches = e->launched};
 }
 
-const struct pb_exec_type pb_exec_stream = {"stream",     exec_create,  exec_run,
-                                            exec_threads, exec_destroy, exec_link};
+const struct pb_exec_type pb_exec_stream = {"stream",     exec_create, exec_run, exec_threads,
+                                            exec_destroy, exec_link,   false};
