@@ -1,49 +1,92 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* Nothing is worked out here: usual scenes are planned as a run would plan them, and what the plan
+ * says of the kernel is printed. */
 #include "pipeline/device_plan.h"
+#include "pipeline/plan.h"
 
-#include "wic/chunk_plan.h"
-
-#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { SIDE_PX = 1024 };
+enum { SCENE_PX = 10980, BLOCK_PX = 512 };
 
-static const char *reason(int rc)
+static const struct scene {
+    int32_t bands;
+    const char *bands_text, *chain, *steps;
+} scenes[PB_DEVICE_PLANS] = {
+    {2, "R: 1, N: 2", "index", "- index: {names: [NDVI]}\n      - math: {bands: {OUT: \"NDVI\"}}"},
+    {4, "B: 1, G: 2, R: 3, N: 4", "math", "- math: {bands: {OUT: \"(B + G) / (R + N)\"}}"},
+    {13, "", "math",
+     "- math: {bands: {OUT: \"B1 + B2 + B3 + B4 + B5 + B6 + B7 + B8 + B9 + B10 + B11 + B12 + "
+     "B13\"}}"},
+    {1, "N: 1", "15 x 15 blur", "- convolve: {kernel: gaussian, size: 15, bands: {OUT: N}}"},
+};
+
+static int configure(const struct scene *scene, struct pb_config **out_config)
 {
-    switch (rc) {
-    case -ENODEV:
-        return "none: the GPU is older than sm_75";
-    case -E2BIG:
-        return "none: no piece of such a tile fits into its shared memory";
-    default:
-        return "none: such tiles cannot be cut into pieces";
-    }
+    char text[1000];
+    struct pb_err_list errors;
+    char bands[100] = "";
+    if (scene->bands_text[0] != '\0')
+        (void)snprintf(bands, sizeof bands, ", bands: {%s}", scene->bands_text);
+    (void)snprintf(text, sizeof text,
+                   "compute: {threads: 1, memory: 4GiB}\n"
+                   "pipelines:\n"
+                   "  usual:\n"
+                   "    input: {match: [\"*\"]%s}\n"
+                   "    steps:\n"
+                   "      %s\n"
+                   "    products:\n"
+                   "      - cog: {bands: [OUT]}\n",
+                   bands, scene->steps);
+    return pb_config_parse(text, strlen(text), "usual", &errors, out_config);
 }
 
-/* Pixels of `bands` uint16 values in, one float32 value a pixel out. */
-static void describe(const struct wic_gpu *gpu, uint32_t bands, struct pb_device_plan *out)
+static int plan_scene(const struct scene *scene, const struct pb_config *config,
+                      const struct wic_gpu *gpu, bool integrated, struct pb_plan **out_plan)
 {
-    uint32_t in_unit = bands * (uint32_t)sizeof(uint16_t);
-    struct wic_tile_shape shape = {.slot_bytes = (size_t)SIDE_PX * SIDE_PX * in_unit,
-                                   .in_unit = in_unit,
-                                   .out_unit = sizeof(float)};
-    struct wic_chunk_plan plan;
-    int rc = wic_chunk_plan_choose(gpu, &shape, NULL, &plan);
-    (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %u bands of uint16", SIDE_PX, SIDE_PX,
-                   bands);
+    const struct pb_raster_info info = {.width = SCENE_PX,
+                                        .height = SCENE_PX,
+                                        .n_bands = scene->bands,
+                                        .type = PB_U16,
+                                        .block_w = BLOCK_PX,
+                                        .block_h = BLOCK_PX,
+                                        .stored_block_bytes = BLOCK_PX * BLOCK_PX * 2};
+    const struct pb_plan_request request = {.config = config,
+                                            .pipeline = &config->pipelines[0],
+                                            .info = &info,
+                                            .cuda = true,
+                                            .gpu = gpu,
+                                            .integrated = integrated};
+    struct pb_err err = {0};
+    return pb_plan_create(&request, &err, out_plan);
+}
+
+static void describe(const struct scene *scene, const struct wic_gpu *gpu, bool integrated,
+                     struct pb_device_plan *out)
+{
+    struct pb_config *config = NULL;
+    struct pb_plan *plan = NULL;
+    int rc = configure(scene, &config);
     if (rc == 0)
-        (void)wic_chunk_plan_print(&plan, out->plan, sizeof out->plan);
+        rc = plan_scene(scene, config, gpu, integrated, &plan);
+    int32_t side = rc == 0 ? plan->grid.side_px : 0;
+    (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %d band%s of uint16, %s", side, side,
+                   scene->bands, scene->bands == 1 ? "" : "s", scene->chain);
+    if (rc == 0 && plan->resident.used)
+        (void)wic_chunk_plan_print(&plan->resident.chunks, out->plan, sizeof out->plan);
     else
-        (void)snprintf(out->plan, sizeof out->plan, "%s", reason(rc));
+        (void)snprintf(out->plan, sizeof out->plan, "none: %s",
+                       rc == 0 ? plan->resident.why_not : "out of memory");
+    pb_plan_destroy(plan);
+    pb_config_destroy(config);
 }
 
-void pb_device_plan_list(const struct wic_gpu *gpu, struct pb_device_plan out[PB_DEVICE_PLANS])
+void pb_device_plan_list(const struct wic_gpu *gpu, bool integrated,
+                         struct pb_device_plan out[PB_DEVICE_PLANS])
 {
-    /* An index of two bands, a common image, all bands of Sentinel-2. */
-    static const uint32_t bands[PB_DEVICE_PLANS] = {2, 4, 13};
     for (int i = 0; i < PB_DEVICE_PLANS; i++)
-        describe(gpu, bands[i], &out[i]);
+        describe(&scenes[i], gpu, integrated, &out[i]);
 }
 
 #ifndef PB_HAVE_CUDA

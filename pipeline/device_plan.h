@@ -2,21 +2,23 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_PLAN_H
 #define PB_DEVICE_PLAN_H
-/* The chunk plans that a GPU gets for usual tiles, in words, for `pushbroom devices`. Thread: any,
- * one at a time. */
+/* The chunk plans that runs of usual scenes get on a GPU, in words, for `pushbroom devices`.
+ * Thread: any, one at a time. */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct wic_gpu;
 
-enum { PB_DEVICE_PLANS = 3 };
+enum { PB_DEVICE_PLANS = 4 };
 
 struct pb_device_plan {
-    char tile[64];  /* "1024 x 1024 px, 2 bands of uint16" */
+    char tile[64];  /* "1024 x 1024 px, 2 bands of uint16, index" */
     char plan[200]; /* "pull by bulk copy, ...", or "none: " and why */
 };
 
-/* Pure: for a GPU described in numbers. */
-void pb_device_plan_list(const struct wic_gpu *gpu, struct pb_device_plan out[PB_DEVICE_PLANS]);
+/* For a GPU described in numbers. integrated: it shares memory with the CPU. */
+void pb_device_plan_list(const struct wic_gpu *gpu, bool integrated,
+                         struct pb_device_plan out[PB_DEVICE_PLANS]);
 /* For CUDA device `index`. Returns how many were written: all, or 0 when it does not answer or this
  * build has no CUDA. */
 int pb_device_plans(int32_t index, struct pb_device_plan out[PB_DEVICE_PLANS]);

@@ -97,5 +97,5 @@ static void exec_run(void *exec, uint32_t thread)
     pb_stream_fail(e->stream, &err);
 }
 
-const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create,  exec_run,
-                                         exec_threads, exec_destroy, NULL};
+const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create, exec_run, exec_threads,
+                                         exec_destroy, NULL,        false};

@@ -46,6 +46,21 @@ static void exec_destroy(void *exec)
     free(e);
 }
 
+/* What did not fit: scratch of the blocks, and the slots where a copy engine brings them. */
+static int no_memory(const struct pb_plan *plan, struct pb_err *err)
+{
+    const struct pb_plan_resident *r = &plan->resident;
+    uint64_t scratch = (uint64_t)r->scratch_bytes * r->chunks.blocks;
+    bool copied = r->chunks.transport == WIC_COPY;
+    uint64_t slots = copied ? plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) : 0;
+    return pb_fail(err, PB_E_MEMORY,
+                   "CUDA device %d has not enough free memory: the kernel that stays takes %llu "
+                   "MiB for scratch and %llu MiB for %u slots; lower compute.threads or "
+                   "compute.tile, or set compute.sync to stream",
+                   plan->device_index, (unsigned long long)(scratch >> 20),
+                   (unsigned long long)(slots >> 20), copied ? plan->in_slots : 0);
+}
+
 static int make_chain(struct exec_cuda *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
@@ -61,6 +76,8 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
         .image_h = plan->grid.image_h,
     };
     int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
+    if (rc == -ENOMEM)
+        return no_memory(plan, err);
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
@@ -79,6 +96,8 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .context = e,
     };
     int rc = wic_device_open(&options, &e->device);
+    if (rc == -ENOMEM)
+        return no_memory(s->plan, err);
     if (rc == -E2BIG || rc == -ENOSPC)
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the kernel's %u blocks do not fit on the GPU together, as they must; set "
@@ -86,7 +105,8 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
                        s->plan->resident.chunks.blocks);
     if (rc == -EOPNOTSUPP)
         return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the NVIDIA driver cannot post from a stream; set compute.sync to stream");
+                       "the NVIDIA driver cannot post from a stream, or CUDA_LAUNCH_BLOCKING is "
+                       "set; set compute.sync to stream");
     return pb_cuda_rc(err, rc, "making the link to the GPU");
 }
 
@@ -117,12 +137,20 @@ static uint32_t exec_threads(const void *exec)
     return 1;
 }
 
+/* The mean over the blocks. */
+static uint64_t starved_ns(const struct exec_cuda *e)
+{
+    return e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
+}
+
+/* Of the device, not of the thread that stands for it: parked is no kernel, or one with nothing to
+ * do. */
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
-    uint64_t starved = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
-    uint64_t stayed = e->stats.stayed_ns;
+    uint64_t starved = starved_ns(e), stayed = e->stats.stayed_ns;
     atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
+    atomic_fetch_add(&c->parked_ns, e->stats.parked_ns + (starved < stayed ? starved : stayed));
     atomic_fetch_add(&c->tiles, e->stats.tiles);
     atomic_fetch_add(&c->bytes, e->stats.out_bytes);
 }
@@ -148,10 +176,10 @@ static void exec_run(void *exec, uint32_t thread)
     count(e);
     if (rc == 0 || rc == -ECANCELED)
         return;
-    if (rc == -EBUSY)
+    if (rc == -EBUSY || rc == -ETIMEDOUT)
         (void)pb_fail(&err, PB_E_DEVICE_FAILED,
                       "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
-                      "it within 10 s",
+                      "it within 10 s; wait for them, or set compute.sync to stream",
                       e->stream->plan->device_index, e->stream->plan->resident.chunks.blocks);
     else if (rc == -EIO)
         lost(e, &err);
@@ -168,7 +196,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
         .used = true,
         .to_device_bytes = e->stats.in_bytes,
         .from_device_bytes = e->stats.out_bytes,
-        .starved_ns = e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0,
+        .starved_ns = starved_ns(e),
         .leave_ns = e->stats.leave_ns,
         .blocks = e->stats.blocks,
         .launches = e->stats.stays,
@@ -176,5 +204,5 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     (void)wic_chunk_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
 }
 
-const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create,  exec_run,
-                                          exec_threads, exec_destroy, exec_link};
+const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,
+                                          exec_destroy, exec_link,   true};

@@ -35,7 +35,7 @@ struct lane {
     void *in, *out; /* device memory; NULL with managed slots */
 };
 
-struct exec_cuda {
+struct exec_stream {
     struct pb_stream *stream;
     int device;
     bool managed;
@@ -83,7 +83,7 @@ static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed
 
 static void exec_destroy(void *exec)
 {
-    struct exec_cuda *e = exec;
+    struct exec_stream *e = exec;
     if (e == NULL)
         return;
     (void)cudaSetDevice(e->device);
@@ -95,7 +95,7 @@ static void exec_destroy(void *exec)
     free(e);
 }
 
-static int init_flights(struct exec_cuda *e, struct pb_err *err)
+static int init_flights(struct exec_stream *e, struct pb_err *err)
 {
     struct wic_options options = {.slots = e->n_lanes, .slot_bytes = 64};
     size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
@@ -107,7 +107,7 @@ static int init_flights(struct exec_cuda *e, struct pb_err *err)
 
 static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
 {
-    struct exec_cuda *e = calloc(1, sizeof *e);
+    struct exec_stream *e = calloc(1, sizeof *e);
     const struct pb_plan *plan = stream->plan;
     if (e == NULL || (e->lanes = calloc(plan->workers, sizeof *e->lanes)) == NULL) {
         free(e);
@@ -139,7 +139,7 @@ static uint32_t exec_threads(const void *exec)
 }
 
 /* Queues everything of one tile; the lane is ours until its flight is released. */
-static int launch(struct exec_cuda *e, struct lane *lane, struct flight *f, struct pb_err *err)
+static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
     const struct pb_slot_tile *tile = f->in.user;
@@ -179,7 +179,7 @@ static int launch(struct exec_cuda *e, struct lane *lane, struct flight *f, stru
     return 0;
 }
 
-static int feed(struct exec_cuda *e, struct pb_err *err)
+static int feed(struct exec_stream *e, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
@@ -201,7 +201,7 @@ static int feed(struct exec_cuda *e, struct pb_err *err)
     return rc;
 }
 
-static int finish(struct exec_cuda *e, struct pb_err *err)
+static int finish(struct exec_stream *e, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
@@ -230,7 +230,7 @@ static int finish(struct exec_cuda *e, struct pb_err *err)
 
 static void exec_run(void *exec, uint32_t thread)
 {
-    struct exec_cuda *e = exec;
+    struct exec_stream *e = exec;
     struct pb_err err = {0};
     int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
     if (rc == 0)
@@ -249,12 +249,12 @@ static void exec_run(void *exec, uint32_t thread)
 
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
-    const struct exec_cuda *e = exec;
+    const struct exec_stream *e = exec;
     *out = (struct pb_link_report){.used = true,
                                    .to_device_bytes = e->in_bytes,
                                    .from_device_bytes = e->out_bytes,
                                    .launches = e->launched};
 }
 
-const struct pb_exec_type pb_exec_stream = {"stream",     exec_create,  exec_run,
-                                            exec_threads, exec_destroy, exec_link};
+const struct pb_exec_type pb_exec_stream = {"stream",     exec_create, exec_run, exec_threads,
+                                            exec_destroy, exec_link,   false};

@@ -12,7 +12,14 @@
 
 #include <errno.h>
 
-enum { KIB = 1024, WARP = 32, PART_PX = 8192, PART_SIDE = 128, PIECE_LEAST = 8 * KIB };
+enum {
+    KIB = 1024,
+    WARP = 32,
+    SM_LEAST = 75,
+    PART_PX = 8192,
+    PART_SIDE = 128,
+    PIECE_LEAST = 8 * KIB
+};
 
 /* The piece's place must travel with it. */
 enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
@@ -116,6 +123,8 @@ void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *reques
     *r = (struct pb_plan_resident){0};
     if (!plan->cuda || gpu == NULL)
         r->why_not = "there is no GPU";
+    else if (gpu->compute < SM_LEAST)
+        r->why_not = "the GPU is older than sm_75";
     else if (request->config->compute.sync == PB_SYNC_STREAM)
         r->why_not = "compute.sync is stream";
     else if (plan->mem == PB_MEM_HOST)

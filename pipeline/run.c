@@ -286,7 +286,9 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     const uint32_t threads[3] = {run->plan->readers, run->exec_type->threads(run->exec),
                                  run->plan->writers};
     const uint64_t parked[3] = {in.producer_parked_ns + atomic_load(&s->read.parked_ns),
-                                in.consumer_parked_ns + to.producer_parked_ns,
+                                run->exec_type->counts_parked
+                                    ? atomic_load(&s->compute.parked_ns)
+                                    : in.consumer_parked_ns + to.producer_parked_ns,
                                 to.consumer_parked_ns};
     for (int i = 0; i < 3; i++)
         out->stage[i] = (struct pb_stage_report){names[i],

@@ -53,7 +53,7 @@ struct pb_link_report {
     uint64_t to_device_bytes, from_device_bytes;
     double to_device_rate, from_device_rate; /* bytes/s, as measured at the start of the run; 0 =
                                                 not measured */
-    uint64_t starved_ns; /* how long the device's blocks had nothing to do, mean over blocks */
+    uint64_t starved_ns; /* how long the next tiles of the device's blocks were not there, mean */
     uint64_t leave_ns;   /* from the last result until the kernel had left */
     uint32_t blocks, launches;
     char plan[200]; /* the chunk plan in words, "" = none */

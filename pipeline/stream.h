@@ -68,6 +68,9 @@ struct pb_exec_type {
     void (*destroy)(void *exec);
     /* After the run: what went over the link to a device; rates are left alone. NULL = no link. */
     void (*link)(const void *exec, struct pb_link_report *out);
+    /* It counts compute.parked_ns itself; else that is how long its threads waited at the
+     * channels. */
+    bool counts_parked;
 };
 extern const struct pb_exec_type pb_exec_cpu;
 /* CUDA builds only: a kernel that stays while tiles flow, parked on their arrival; and its

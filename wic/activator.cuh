@@ -40,7 +40,8 @@ struct wic_turnstile {
     }
 };
 
-// Units of the tile once the board has it; UINT64_MAX: leave. *starved: how long that took.
+// Units of the tile once the board has it and the turnstile is open; UINT64_MAX: leave. *starved
+// grows by how long the board did not have it.
 __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                                           const wic_turnstile &turnstile, uint64_t *starved)
 {
@@ -69,8 +70,13 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
             *starved += since ? wic_now() - since : 0;
             return seen == 5 ? static_cast<uint32_t>(__shfl_sync(~0u, value, 0)) : UINT64_MAX;
         }
-        const uint64_t now = wic_now(), new_beat = __shfl_sync(~0u, value, 3);
-        since = since ? since : now;
+        const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
+        if (seen & 1) { // the tile is there and waits for its turn: the link is busy, not idle
+            *starved += since ? now - since : 0;
+            since = 0;
+        } else {
+            since = since ? since : now;
+        }
         if (beat_at == 0 || new_beat != beat) {
             beat = new_beat;
             beat_at = now;

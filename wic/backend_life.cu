@@ -49,17 +49,25 @@ bool is_sound(const wic_link_options *o)
 int prove_residency(const wic_link *link, unsigned blocks)
 {
     int processors = 0, each = 0, most = 0;
+    cudaFuncAttributes kernel = {};
     cudaError_t error =
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, link->gpu);
     if (!error) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, link->gpu);
     }
-    if (!error && link->shared_bytes > static_cast<size_t>(most)) {
+    if (!error) {
+        error = cudaFuncGetAttributes(&kernel, link->kernel);
+    }
+    most -= static_cast<int>(kernel.sharedSizeBytes);
+    if (!error && (most < 0 || link->shared_bytes > static_cast<size_t>(most))) {
         return -E2BIG;
     }
-    if (!error) {
-        error = cudaFuncSetAttribute(link->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(link->shared_bytes));
+    // The limit is the kernel's, not the link's: it is never lowered, for another link of this
+    // kernel may come back to the device after this one was made.
+    const int bytes = static_cast<int>(link->shared_bytes);
+    if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
+        error =
+            cudaFuncSetAttribute(link->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }
     if (!error) {
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -72,6 +80,13 @@ int prove_residency(const wic_link *link, unsigned blocks)
         return -E2BIG;
     }
     return static_cast<uint64_t>(each) * processors >= blocks ? 0 : -ENOSPC;
+}
+
+// A launch that returns when the kernel is over would find nobody to end it.
+bool launches_block()
+{
+    const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
+    return wanted && atoi(wanted) != 0;
 }
 
 void clear_words(wic_link *link)
@@ -111,6 +126,9 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
 {
     if (!options || !out_link || !is_sound(options)) {
         return -EINVAL;
+    }
+    if (launches_block()) {
+        return -EOPNOTSUPP;
     }
     wic_link *link = static_cast<wic_link *>(calloc(1, sizeof *link));
     if (!link) {

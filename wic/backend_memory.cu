@@ -139,10 +139,22 @@ cudaError_t make_events(wic_link *link)
     return error;
 }
 
+// Whether the device takes what posts to the board is known once it has done so.
+int try_write_value(wic_link *link)
+{
+    const CUresult result =
+        link->write_value(link->road, reinterpret_cast<CUdeviceptr>(link->view.board), 0,
+                          CU_STREAM_WRITE_VALUE_DEFAULT);
+    return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
+           : result != CUDA_SUCCESS           ? -EIO
+                                              : wic_cuda_errno(cudaStreamSynchronize(link->road));
+}
+
 // What the roads of a copy engine need.
 int make_road(wic_link *link, const wic_link_options *o)
 {
     int rc = find_write_value(link);
+    rc = rc ? rc : try_write_value(link);
     if (rc == 0 && o->plan.transport == WIC_COPY) {
         void *copies = nullptr;
         rc = wic_cuda_errno(cudaMalloc(&copies, o->in_slots * o->in_stride));

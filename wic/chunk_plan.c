@@ -216,7 +216,7 @@ int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t b
     } else {
         (void)snprintf(pieces, sizeof(pieces), "%u pieces a tile", plan->pieces);
     }
-    return snprintf(text, bytes, "%s, %s, %u blocks of %u + %u warps",
+    return snprintf(text, bytes, "%s, %s, %u blocks of %u + %u warps, %u bytes shared memory each",
                     wic_transport_name(plan->transport), pieces, plan->blocks, plan->warps,
-                    WIC_SERVICE_WARPS);
+                    WIC_SERVICE_WARPS, wic_chunk_plan_shared_bytes(plan));
 }

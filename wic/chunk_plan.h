@@ -90,8 +90,8 @@ int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport
 /* Shared memory that a block of this plan takes. */
 uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan);
 
-/* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 132 blocks of 16 + 3 warps": for people.
- * Returns what snprintf would. */
+/* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 132 blocks of 16 + 3 warps, 33920 bytes shared
+ * memory each": for people. Returns what snprintf would. */
 int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes);
 const char *wic_transport_name(enum wic_transport transport);
 

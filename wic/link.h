@@ -55,7 +55,7 @@ struct wic_link_control {
 /* Device memory, written by the Monitor; the counters by everybody on leaving. */
 struct wic_link_state {
     uint64_t end, beat;  /* copies of the host's */
-    uint64_t starved_ns; /* how long the blocks had nothing to pull, summed over them */
+    uint64_t starved_ns; /* how long the blocks' next tiles were not there, summed over them */
     uint64_t pulled_bytes;
     uint32_t started; /* blocks */
 };
@@ -98,7 +98,7 @@ struct wic_link;
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
  * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be on the device at once (they
  * wait for each other, so they must); -EOPNOTSUPP: the driver cannot post to the board from a
- * stream. */
+ * stream, or launches block (CUDA_LAUNCH_BLOCKING) until the kernel is over. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
 /* Of a link that is not running. NULL is fine. */
 void wic_link_destroy(struct wic_link *link);
@@ -106,7 +106,8 @@ void wic_link_destroy(struct wic_link *link);
 /* Launches the kernel and waits until every block of it is there; makes the link's device the
  * thread's current one. Tiles are counted from 0 again, tile 0 lies in input slot in_first %
  * in_slots and in output slot out_first % out_slots. -EBUSY: its blocks were not there within 2 s,
- * for somebody else fills the device; the kernel is gone again. */
+ * for somebody else fills the device; the kernel is gone again. -ETIMEDOUT: the same, and it could
+ * not be got rid of within 5 s: the link can only be destroyed, which waits for it. */
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first);
 /* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT;
  * -EIO: the kernel failed, the device is lost to this process. */

@@ -18,7 +18,7 @@ __device__ inline void wic_monitor(const wic_view &view)
     const bool door = lane < WIC_DOOR_WORDS;
     const uint64_t *control = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
     uint64_t next = 0, known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
-    uint64_t beat_at = wic_now();
+    uint64_t beat_at = wic_warp_now();
     for (uint32_t idle = 0;;) {
         const uint64_t tile = next + lane;
         const uint64_t value =
@@ -27,7 +27,7 @@ __device__ inline void wic_monitor(const wic_view &view)
         const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
         const uint32_t seen = __ballot_sync(~0u, door ? here : value != known);
         if ((seen & 1) == 0 && seen >> WIC_DOOR_WORDS == 0) {
-            if (++idle % 1024 != 0 || wic_now() - beat_at <= view.beat_ns) {
+            if (++idle % 1024 != 0 || wic_warp_now() - beat_at <= view.beat_ns) {
                 wic_nap(idle);
                 continue;
             }
@@ -43,7 +43,7 @@ __device__ inline void wic_monitor(const wic_view &view)
             known = value;
         }
         if (seen >> WIC_DOOR_WORDS != 0) {
-            beat_at = wic_now();
+            beat_at = wic_warp_now();
         }
         if (!door && (seen >> WIC_DOOR_WORDS != 0 || known == WIC_LINK_ABORT)) {
             wic_store_device(lane == WIC_DOOR_WORDS ? &view.state->end : &view.state->beat, known);

@@ -112,7 +112,17 @@ static int describe(const struct wic_device *device, struct passage *p)
     }
     size_t units = p->in.bytes / o->plan.in_unit;
     p->what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit};
-    return p->in.bytes % o->plan.in_unit == 0 ? 0 : -EINVAL;
+    return p->in.bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
+}
+
+/* The kernel believes what it is told: a tile of more units than the plan has pieces for would lose
+ * them in silence, and results that do not fit would be in the next slot before anybody asks. */
+static bool is_within_slots(const struct wic_device *device, const struct passage *p)
+{
+    const struct wic_chunk_plan *plan = &device->options.plan;
+    return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
+           (uint64_t)p->what.units * plan->in_unit <= device->options.in->stride &&
+           p->what.out_bytes <= device->options.out->slot_bytes;
 }
 
 /* Takes the next ticket and a slot for its results, waiting so long for each. 1: the tile `posted`
@@ -141,7 +151,10 @@ static int take_tile(struct wic_device *device, int64_t patience)
         return -EINVAL;
     }
     rc = describe(device, p);
-    return rc == 0 ? 1 : rc;
+    if (rc != 0) {
+        return rc;
+    }
+    return is_within_slots(device, p) ? 1 : -EINVAL;
 }
 
 /* --- the kernel's stays --------------------------------------------------------------------- */
@@ -171,12 +184,11 @@ static int arrive(struct wic_device *device)
 /* The kernel is gone or on its way: waits for that and adds up what it did. */
 static int leave(struct wic_device *device)
 {
-    int64_t since = wic_now_ns();
     struct wic_link_state state;
     device->resident = false;
     int rc = wic_link_join(device->link, LEAVE_NS);
     int64_t now = wic_now_ns();
-    device->stats.leave_ns = (uint64_t)(now - since);
+    device->stats.leave_ns = (uint64_t)(now - device->event_ns);
     device->stats.stayed_ns += (uint64_t)(now - device->came_ns);
     if (rc == 0) {
         rc = wic_link_report(device->link, &state);
@@ -229,6 +241,9 @@ static int serve(struct wic_device *device)
     if (finished < 0) {
         return finished;
     }
+    if (finished > 0) {
+        device->event_ns = now;
+    }
     bool idle = device->posted == device->finished;
     int rc = take_tile(device, idle ? device->options.idle_ns : 0);
     if (rc > 0) {
@@ -239,9 +254,6 @@ static int serve(struct wic_device *device)
     if (rc == 0 && idle) { /* nothing came for long, or nothing will */
         wic_link_close(device->link, device->posted - device->stay);
         return leave(device);
-    }
-    if (finished > 0) {
-        device->event_ns = now;
     }
     return rc == 0 && finished == 0 ? watch(device, now) : rc;
 }

@@ -44,8 +44,8 @@ struct wic_device;
 
 /* What becomes of a ticket. */
 struct wic_device_tile {
-    uint32_t units;   /* of input */
-    size_t out_bytes; /* that the kernel makes */
+    uint32_t units;   /* of input; no more than the plan has in a tile */
+    size_t out_bytes; /* that the kernel makes; no more than a slot of `out` holds */
 };
 
 struct wic_device_options {
@@ -66,10 +66,10 @@ struct wic_device_options {
 struct wic_device_stats {
     uint64_t tiles;
     uint64_t in_bytes, out_bytes; /* over the link, towards the device and back */
-    uint64_t starved_ns;          /* how long its blocks had nothing to pull, summed over them */
+    uint64_t starved_ns;          /* how long its blocks' next tiles were not there, summed */
     uint64_t stayed_ns;           /* how long there was a kernel */
     uint64_t parked_ns;           /* how long there was no kernel, for there were no tiles */
-    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, at the end */
+    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, last time */
     uint32_t stays;    /* how often the kernel came to the GPU */
     uint32_t lapses;   /* how often it left for want of a heartbeat */
     uint32_t blocks;
@@ -80,10 +80,11 @@ struct wic_device_stats {
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
 
 /* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
- * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the
- * device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a ticket was
- * not in whole units or somebody else took it; or what describe returned. After an error both
- * channels are aborted. Thread: one, which may have to be woken by wic_abort. */
+ * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY, -ETIMEDOUT: somebody else
+ * fills the device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a
+ * ticket was not in whole units, has more of them than a tile or a slot, or somebody else took it;
+ * or what describe returned. After an error both channels are aborted. Thread: one, which may have
+ * to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
 /* Gives everything back. out_stats may be NULL. The device is gone. Thread: init. */

@@ -143,6 +143,10 @@ static inline void stream_open(struct stream *s)
     if (s->options.plan.in_unit == 0) {
         s->options.plan.in_unit = s->options.plan.out_unit = 1;
     }
+    if (s->options.plan.pieces == 0) {
+        s->options.plan.pieces = 1;
+        s->options.plan.piece_units = TILE_BYTES;
+    }
     ck_assert_int_eq(wic_device_open(&s->options, &s->device), 0);
 }
 

@@ -171,6 +171,7 @@ START_TEST(says_what_it_chose)
     ck_assert_int_lt(n, (int)sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "bulk copy"));
     ck_assert_ptr_nonnull(strstr(text, "16384 bytes"));
+    ck_assert_ptr_nonnull(strstr(text, "33920 bytes shared memory"));
 }
 END_TEST
 

@@ -8,19 +8,34 @@
 #include <check.h>
 #include <string.h>
 
-START_TEST(each_usual_tile_has_a_plan_on_a_gpu_that_was_measured)
+static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
+
+START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
 {
-    static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
-    static const char *const tiles[PB_DEVICE_PLANS] = {"1024 x 1024 px, 2 bands of uint16",
-                                                       "1024 x 1024 px, 4 bands of uint16",
-                                                       "1024 x 1024 px, 13 bands of uint16"};
+    static const char *const tiles[PB_DEVICE_PLANS] = {
+        "1024 x 1024 px, 2 bands of uint16, index", "1024 x 1024 px, 4 bands of uint16, math",
+        "1024 x 1024 px, 13 bands of uint16, math",
+        "1024 x 1024 px, 1 band of uint16, 15 x 15 blur"};
+    /* Lines of 1024 px with all bands; 16 KiB are the table's piece. */
+    static const char *const roads[PB_DEVICE_PLANS] = {
+        "pull by bulk copy, pieces of 16384 bytes, ", "pull by bulk copy, pieces of 16384 bytes, ",
+        "pull by bulk copy, pieces of 26624 bytes, ", "copy engine to device slots, 256 pieces"};
     struct pb_device_plan plans[PB_DEVICE_PLANS];
-    pb_device_plan_list(&h200, plans);
+    pb_device_plan_list(&h200, false, plans);
     for (int i = 0; i < PB_DEVICE_PLANS; i++) {
         ck_assert_str_eq(plans[i].tile, tiles[i]);
-        ck_assert_msg(strncmp(plans[i].plan, "pull by bulk copy, ", 19) == 0, "%s", plans[i].plan);
+        ck_assert_msg(strncmp(plans[i].plan, roads[i], strlen(roads[i])) == 0, "%s", plans[i].plan);
         ck_assert_uint_lt(strlen(plans[i].plan), sizeof plans[i].plan - 1);
     }
+}
+END_TEST
+
+START_TEST(on_a_gpu_that_shares_memory_tiles_stay_where_they_are)
+{
+    struct pb_device_plan plans[PB_DEVICE_PLANS];
+    pb_device_plan_list(&h200, true, plans);
+    for (int i = 0; i < PB_DEVICE_PLANS; i++)
+        ck_assert_msg(strncmp(plans[i].plan, "in place, ", 10) == 0, "%s", plans[i].plan);
 }
 END_TEST
 
@@ -29,9 +44,9 @@ START_TEST(where_there_is_none_the_reason_is_said)
     static const struct wic_gpu old = {"old", 70, 80, 98304, 98304},
                                 tiny = {"tiny", 75, 1, 600, 600};
     struct pb_device_plan plans[PB_DEVICE_PLANS];
-    pb_device_plan_list(&old, plans);
+    pb_device_plan_list(&old, false, plans);
     ck_assert_str_eq(plans[2].plan, "none: the GPU is older than sm_75");
-    pb_device_plan_list(&tiny, plans);
+    pb_device_plan_list(&tiny, false, plans);
     ck_assert_ptr_nonnull(strstr(plans[0].plan, "shared memory"));
 }
 END_TEST
@@ -49,7 +64,8 @@ int main(void)
 {
     Suite *suite = suite_create("device_plan");
     TCase *tests = tcase_create("device_plan");
-    tcase_add_test(tests, each_usual_tile_has_a_plan_on_a_gpu_that_was_measured);
+    tcase_add_test(tests, usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured);
+    tcase_add_test(tests, on_a_gpu_that_shares_memory_tiles_stay_where_they_are);
     tcase_add_test(tests, where_there_is_none_the_reason_is_said);
 #ifndef PB_HAVE_CUDA
     tcase_add_test(tests, a_build_without_cuda_has_none);

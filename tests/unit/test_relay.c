@@ -106,6 +106,36 @@ START_TEST(bytes_that_are_no_whole_units_end_the_run)
 }
 END_TEST
 
+/* Results that are longer than a slot, or a tile that is longer than the plan's. */
+static int boast(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                 struct wic_device_tile *out_tile)
+{
+    (void)in;
+    *out_tile = *(const struct wic_device_tile *)context;
+    out_tile->out_bytes += out->bytes;
+    return 0;
+}
+
+START_TEST(more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it)
+{
+    struct wic_device_tile boasts[] = {{1, 1}, {TILE_BYTES + 1, 0}, {UINT32_MAX, 0}};
+    struct stream s = {.tiles = 10, .options = {.describe = boast, .context = &boasts[_i]}};
+    stream_fails(&s, -EINVAL);
+    ck_assert_uint_eq(fake.starts, 0);
+}
+END_TEST
+
+START_TEST(units_longer_than_the_slots_end_the_run)
+{
+    struct wic_device_tile tile = {TILE_BYTES, 0};
+    struct stream s = {
+        .tiles = 10,
+        .options = {.describe = boast, .context = &tile, .plan = {.in_unit = 4096, .out_unit = 1}}};
+    stream_fails(&s, -EINVAL);
+    ck_assert_uint_eq(fake.starts, 0);
+}
+END_TEST
+
 START_TEST(open_refuses_what_cannot_work)
 {
     struct wic_channel *channel = channel_new(2, 16);
@@ -160,6 +190,7 @@ START_TEST(kernel_leaves_when_idle_and_comes_back)
     stream_close(&s);
     ck_assert_int_eq(s.rc, 0);
     ck_assert_uint_ge(s.stats.stays, 10);
+    ck_assert_uint_ge(s.stats.leave_ns, 2 * MS); /* since the last result, so with the idle time */
     ck_assert_uint_eq(s.stats.starved_ns, s.stats.stays);
     ck_assert_uint_eq(s.stats.lapses, 0);
     ck_assert_uint_gt(s.stats.parked_ns, 0);
@@ -344,6 +375,8 @@ int main(void)
     tcase_add_test(t, error_of_describe_ends_the_run);
     tcase_add_loop_test(t, ticket_taken_by_somebody_else_ends_the_run, 0, 2);
     tcase_add_test(t, bytes_that_are_no_whole_units_end_the_run);
+    tcase_add_loop_test(t, more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it, 0, 3);
+    tcase_add_test(t, units_longer_than_the_slots_end_the_run);
     tcase_add_test(t, open_refuses_what_cannot_work);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
