@@ -38,7 +38,8 @@ int pb_chain_resident_create(const struct pb_chain *chain,
                              const struct pb_chain_resident_shape *shape,
                              struct pb_chain_resident **out_resident);
 /* For struct wic_device_options. The kernel's user bytes are a struct pb_tile_place; its work bytes
- * are PB_RESIDENT_OWN_BYTES and the shared bytes of pb_chain_block_measure. The argument lives as long as the object. */
+ * are PB_RESIDENT_OWN_BYTES and the shared bytes of pb_chain_block_measure. The argument lives as
+ * long as the object. */
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident);
 const void *pb_chain_resident_argument(const struct pb_chain_resident *resident);
 void pb_chain_resident_destroy(struct pb_chain_resident *resident);
