@@ -15,11 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#define BEAT_NS  INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
-#define ALERT_NS 200000             /* so long without an event the relay spins, then it naps */
-#define NAP_NS   20000
-#define GLANCE_NS                                                                                  \
-    50000000 /* parked at one channel, it looks so often whether the other is aborted */
+#define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
+#define ALERT_NS   200000             /* so long without an event the relay spins, then it naps */
+#define NAP_NS     20000
+#define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
 #define LAPSES_MAX 3 /* in a row, without a tile done in between */
 #define BUSY_MAX   5 /* tries of 2 s to get all blocks onto the device */
