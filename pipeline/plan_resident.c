@@ -8,7 +8,6 @@
 #include "pipeline/plan_resident.h"
 
 #include "kernels/chain_block.h"
-#include "kernels/chain_resident.h"
 
 #include <errno.h>
 
@@ -25,7 +24,7 @@ enum {
 enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
 _Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile's place travels to the GPU");
 
-static const uint32_t warps_tried[] = {PB_RESIDENT_WARPS_MAX, 8, 4, 2, 1};
+static const uint32_t warps_tried[] = {16, 8, 4, 2, 1};
 
 static int32_t least(int32_t a, int32_t b)
 {
