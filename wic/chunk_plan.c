@@ -148,6 +148,8 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
     size_t tile_units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
     size_t longest = (tile_units + granule - 1) / granule * granule;
     size_t units = row->piece / shape->in_unit / granule * granule;
+    size_t most = INT32_MAX / (shape->out_unit + 1) / granule * granule; /* of results together */
+    units = units < most ? units : most;
     if (units == 0) {
         units = granule;
     }
