@@ -223,7 +223,7 @@ static int watch(struct wic_device *device, int64_t now)
     /* Long tiles, or none: the naps cost them little. Is it still alive? Asked first, for what it
      * did before it left is there then. */
     int running = wic_link_running(device->link);
-    if (running == 0 && !wic_link_done(device->link, device->finished - device->stay)) {
+    if (running == 0 && !wic_link_computed(device->link, device->finished - device->stay)) {
         return lapse(device);
     }
     struct timespec nap = {.tv_nsec = NAP_NS};
