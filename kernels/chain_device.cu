@@ -71,10 +71,7 @@ pb_chain_device describe(const pb_chain *chain, const offsets &at, unsigned char
     device.code = reinterpret_cast<const pb_instr *>(memory + at.code);
     device.stages = reinterpret_cast<const pb_device_stage *>(memory + at.stages);
     device.stencils = reinterpret_cast<const pb_stage_stencil *>(memory + at.stencils);
-    device.n_inputs = static_cast<uint32_t>(chain->n_used);
     device.n_stages = static_cast<uint32_t>(chain->n_stages);
-    device.n_outputs = static_cast<uint32_t>(chain->n_outputs);
-    device.n_planes = static_cast<uint32_t>(chain->n_planes);
     device.halo = chain->halo;
     device.memory = memory;
     return device;

@@ -25,8 +25,7 @@ struct pb_chain_device {
     const struct pb_instr *code; /* of all stages, one behind the other */
     const struct pb_device_stage *stages;
     const struct pb_stage_stencil *stencils; /* of all stages, one behind the other */
-    uint32_t n_inputs, n_stages, n_outputs;
-    uint32_t n_planes; /* scratch planes */
+    uint32_t n_stages;
     int32_t halo;
     void *memory; /* all of the above, in device memory; NULL = none */
 };

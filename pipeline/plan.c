@@ -236,6 +236,13 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                    plan->resident.used ? chunks : plan->resident.why_not);
 }
 
+/* Tiles that compute threads, streams or the kernel that stays have at a time. */
+static uint32_t tiles_computed(const struct pb_plan *plan)
+{
+    uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
+    return plan->resident.used ? least : plan->workers;
+}
+
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
@@ -254,10 +261,10 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         "files %.0f, products %.0f\n",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
         plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->n_bands,
-        plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers, plan->workers,
-        plan->cuda ? "on the GPU at a time" : "computing", plan->writers, device,
-        (double)plan->total_bytes / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
-        plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
-        (double)plan->cells_bytes / mib, (double)(plan->cache_bytes + plan->reader_bytes) / mib,
-        (double)plan->product_bytes / mib);
+        plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers,
+        tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
+        plan->writers, device, (double)plan->total_bytes / mib, plan->in_slots,
+        (double)plan->in_slot_bytes / mib, plan->out_slots, (double)plan->out_slot_bytes / mib,
+        mem[plan->mem], (double)plan->cells_bytes / mib,
+        (double)(plan->cache_bytes + plan->reader_bytes) / mib, (double)plan->product_bytes / mib);
 }

@@ -23,6 +23,10 @@
 
 enum { WAYS_MAX = 1024, STREAMS = 4 };
 
+/* Managed slots, whatever the budget: a GPU that is asked for more of them than it has free can
+ * hang, and nothing but the slots in work has to be there. */
+#define MANAGED_MAX (UINT64_C(1) << 30)
+
 struct way {
     double price;
     uint32_t threads;
@@ -82,6 +86,17 @@ static uint64_t list_bytes(const struct pb_plan *plan)
     return sizeof(uint32_t) * ((plan->readers + (uint64_t)1) * unit + plan->window_units);
 }
 
+static uint64_t slots_bytes(const struct pb_plan *plan)
+{
+    return (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
+           (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+}
+
+static bool is_bounded(const struct pb_plan *plan)
+{
+    return plan->mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
+}
+
 /* All of a way but the products. */
 static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, const struct way *way)
 {
@@ -90,11 +105,9 @@ static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, con
     set_threads(plan, info, way->threads);
     pb_plan_cells(plan, info, way->growth);
     plan->product_bytes = 0;
-    plan->total_bytes = plan->cells_bytes + plan->cache_bytes + plan->reader_bytes +
-                        (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
-                        (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes) +
-                        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes) +
-                        list_bytes(plan);
+    plan->total_bytes =
+        plan->cells_bytes + plan->cache_bytes + plan->reader_bytes + slots_bytes(plan) +
+        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes) + list_bytes(plan);
 }
 
 static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -221,6 +234,13 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
                        "no compute.memory is enough for the products of pipeline %s on this scene "
                        "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
                        r->pipeline->name, r->info->width, r->info->height);
+    if (!is_bounded(plan))
+        return pb_fail(err, PB_E_MEMORY,
+                       "compute.buffers is managed, but the slots for tiles of %d px take %llu MiB "
+                       "and managed ones may take %llu: set compute.buffers to pinned, or a "
+                       "smaller compute.tile",
+                       plan->grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
+                       (unsigned long long)mib(MANAGED_MAX));
     return pb_fail(err, PB_E_PLAN_MEMORY,
                    "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
                    "at least %llu MiB: %llu for decoded blocks, %llu for products, %llu for tiles "
@@ -244,7 +264,7 @@ int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, str
     int rc = -ENOMEM;
     for (size_t i = 0; i < ways->n && rc < 0; i++) {
         set_way(plan, request->info, &ways->way[i]);
-        if (plan->total_bytes > budget)
+        if (plan->total_bytes > budget || !is_bounded(plan))
             continue;
         add_products(plan, request, ways, i);
         if (plan->total_bytes <= budget)

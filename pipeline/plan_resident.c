@@ -27,7 +27,8 @@ _Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile's place travels to the G
 
 /* Pulled lines are as good as the link with one block of many warps a multiprocessor; parts wait
  * for their own barriers, so that a second block fills the gaps. */
-static const uint32_t line_warps[] = {16, 8, 4, 2, 1}, part_warps[] = {8, 4, 2, 1};
+static const uint32_t line_warps[] = {PB_RESIDENT_LINE_WARPS, 8, 4, 2, 1};
+static const uint32_t part_warps[] = {PB_RESIDENT_PART_WARPS, 4, 2, 1};
 enum { PART_BLOCKS = 2 };
 
 static int32_t least(int32_t a, int32_t b)

@@ -40,8 +40,19 @@ struct wic_turnstile {
     }
 };
 
+// How many tiles the one of this word of the board comes after `tile`; < 0: before, or none.
+__device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
+{
+    return static_cast<int32_t>(static_cast<uint32_t>(word >> 32) -
+                                static_cast<uint32_t>(tile + 1));
+}
+
 // Units of the tile once the board has it and the turnstile is open; UINT64_MAX: leave. *starved
 // grows by how long the board did not have it.
+//
+// A tile may be over before this block has looked: it was a short one, with no piece for the block,
+// and the board's word has gone to the tile a ring further on. That one is posted only when this
+// one is done, so none of its units is left for anybody: 0.
 __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                                           const wic_turnstile &turnstile, uint64_t *starved)
 {
@@ -60,7 +71,8 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
             continue;
         }
         last = value;
-        const bool here = static_cast<uint32_t>(value >> 32) == static_cast<uint32_t>(tile + 1);
+        const int32_t ahead = wic_tiles_ahead(value, tile);
+        const bool here = ahead >= 0;
         const bool over = tile >= value || value == WIC_LINK_ABORT;
         const bool open = turnstile.open(view, value);
         const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
@@ -68,7 +80,8 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
                                                              : lane == 2 && open);
         if (seen & 2 || seen == 5) {
             *starved += since ? wic_now() - since : 0;
-            return seen == 5 ? static_cast<uint32_t>(__shfl_sync(~0u, value, 0)) : UINT64_MAX;
+            const uint32_t units = ahead == 0 ? static_cast<uint32_t>(value) : 0;
+            return seen == 5 ? __shfl_sync(~0u, units, 0) : UINT64_MAX;
         }
         const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
         if (seen & 1) { // the tile is there and waits for its turn: the link is busy, not idle

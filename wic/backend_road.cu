@@ -93,9 +93,14 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
     return error ? wic_cuda_errno(error) : post_to_board(link, tile->number, word);
 }
 
+bool wic_link_computed(wic_link *link, uint64_t tile)
+{
+    return wic_link_load(&link->done[tile & link->view.ring_mask]) == tile + 1;
+}
+
 bool wic_link_done(wic_link *link, uint64_t tile)
 {
-    if (wic_link_load(&link->done[tile & link->view.ring_mask]) != tile + 1) {
+    if (!wic_link_computed(link, tile)) {
         return false;
     }
     return link->view.plan.transport != WIC_PREFETCH || bring_back(link, tile);

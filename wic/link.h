@@ -127,8 +127,11 @@ struct wic_link_tile {
  * entries ahead of the oldest tile that is not done. -EIO: the copy engine refused. */
 int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
 /* Is the tile's output there, and its input slot the host's again? In ascending order. Costs one
- * load. */
+ * load. The first answer may begin to give the slot back, what is in it is lost then. */
 bool wic_link_done(struct wic_link *link, uint64_t tile);
+/* Is the tile's output there, also when its input slot is still on its way back? If so it must not
+ * be posted again: wic_link_done says when the slot is back. */
+bool wic_link_computed(struct wic_link *link, uint64_t tile);
 /* Call it more often than every beat_ns while the link runs. Thread: any one. */
 void wic_link_beat(struct wic_link *link);
 /* There will be `tiles` tiles in all, and they are posted. The kernel leaves when they are done. */

@@ -15,11 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#define BEAT_NS  INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
-#define ALERT_NS 200000             /* so long without an event the relay spins, then it naps */
-#define NAP_NS   20000
-#define GLANCE_NS                                                                                  \
-    50000000 /* parked at one channel, it looks so often whether the other is aborted */
+#define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
+#define ALERT_NS   200000             /* so long without an event the relay spins, then it naps */
+#define NAP_NS     20000
+#define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
 #define LAPSES_MAX 3 /* in a row, without a tile done in between */
 #define BUSY_MAX   5 /* tries of 2 s to get all blocks onto the device */
@@ -224,7 +223,7 @@ static int watch(struct wic_device *device, int64_t now)
     /* Long tiles, or none: the naps cost them little. Is it still alive? Asked first, for what it
      * did before it left is there then. */
     int running = wic_link_running(device->link);
-    if (running == 0 && !wic_link_done(device->link, device->finished - device->stay)) {
+    if (running == 0 && !wic_link_computed(device->link, device->finished - device->stay)) {
         return lapse(device);
     }
     struct timespec nap = {.tv_nsec = NAP_NS};

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* What an executor can do when nobody keeps it waiting: a producer that touches each page of a
- * slot, a consumer that gives them back at once. bench_exec [TILES]: every executor of
- * this machine, with every kind of buffer, on chains without and with a halo. GB/s of input and
- * megapixels; the median of three rounds in turn. */
+ * slot, a consumer that gives them back at once. bench_exec [TILES [CHAIN [PULLS]]]: every
+ * executor of this machine, with every kind of buffer, on chains without and with a halo. GB/s of
+ * input and megapixels; the median of three rounds in turn. */
 #include "pipeline/device.h"
 #include "pipeline/mem.h"
 #include "pipeline/stream.h"
@@ -49,6 +49,8 @@ static void must(int rc, const struct pb_err *err, const char *what)
     }
 }
 
+static uint32_t pulls; /* pieces that cross the link at a time, instead of the plan's */
+
 static void make_plan(struct bench *b, const struct way *way, const struct chain *chain)
 {
     char text[1000];
@@ -80,6 +82,8 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
     if (device >= 0 && pb_device_gpu(device, &gpu, &request.integrated) == 0)
         request.gpu = &gpu;
     must(pb_plan_create(&request, &err, &b->plan), &err, "plan");
+    if (pulls > 0)
+        b->plan->resident.chunks.pulls = pulls;
 }
 
 static struct wic_channel *make_channel(struct bench *b, int side, uint32_t slots, size_t bytes)
@@ -212,9 +216,12 @@ int main(int argc, char **argv)
     char why[200];
     size_t n_ways = pb_device_count(why) > 0 ? sizeof ways / sizeof ways[0] : 1;
     uint64_t tiles = argc > 1 ? strtoull(argv[1], NULL, 10) : 1210;
+    pulls = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
     (void)printf("%-18s %-20s %9s %10s\n", "chain", "executor", "GB/s in", "Mpx/s");
     for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++) {
         double gbs[8][ROUNDS], mpx[8][ROUNDS];
+        if (argc > 2 && strcmp(argv[2], chains[c].name) != 0)
+            continue;
         for (int r = 0; r < ROUNDS; r++)
             for (size_t w = 0; w < n_ways; w++)
                 mpx[w][r] = measure(&ways[w], &chains[c], tiles, &gbs[w][r]);

@@ -26,12 +26,14 @@ struct fake_script {
     uint64_t die_at;    /* tiles done, in all stays, after which the kernel fails; 0: never */
     uint64_t lapse_at;  /* tiles after which each stay ends for want of a beat; 0: none */
     bool lapse_at_once; /* no stay does anything */
+    unsigned returning; /* so many looks after a tile is done its input is back, and lost */
     bool stalls;        /* sleeps and yields at random, on both sides */
     atomic_bool stuck;  /* does nothing, but leaves on abort */
 };
 
 struct fake_entry {
     _Atomic uint64_t posted, done; /* tile + 1 */
+    unsigned looks;                /* of the relay, since it is done */
     struct wic_link_tile tile;
     unsigned char user[FAKE_USER];
 };
@@ -232,6 +234,7 @@ int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile)
     fake_expect(tile->number == link->next_post && tile->number - link->next_done < FAKE_RING);
     link->next_post++;
     entry->tile = *tile;
+    entry->looks = 0;
     memcpy(entry->user, tile->user, link->options.plan.user_bytes);
     fake_stall();
     atomic_store(&entry->posted, tile->number + 1);
@@ -243,6 +246,20 @@ bool wic_link_done(struct wic_link *link, uint64_t tile)
     fake_expect(tile < link->next_post && tile >= link->next_done);
     link->next_done = tile;
     fake_stall();
+    struct fake_entry *entry = fake_entry_of(link, tile);
+    if (atomic_load(&entry->done) != tile + 1) {
+        return false;
+    }
+    if (fake.script.returning > 0 && entry->looks == 0) {
+        const struct wic_link_options *o = &link->options;
+        memset((unsigned char *)o->in + (link->in_first + tile) % o->in_slots * o->in_stride, 0x5a,
+               o->in_stride);
+    }
+    return entry->looks++ >= fake.script.returning;
+}
+
+bool wic_link_computed(struct wic_link *link, uint64_t tile)
+{
     return atomic_load(&fake_entry_of(link, tile)->done) == tile + 1;
 }
 

@@ -160,6 +160,17 @@ START_TEST(whole_tiles_are_cut_by_units_and_not_pulled)
 }
 END_TEST
 
+START_TEST(results_that_are_much_longer_than_the_input_keep_their_size)
+{
+    struct wic_tile_shape shape = {1 << 20, 1, 256 * 1024};
+    struct wic_chunk_plan plan;
+    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
+    ck_assert_uint_gt(plan.out_piece, 0);
+    ck_assert_uint_eq(plan.out_piece, (uint64_t)plan.piece_units * plan.out_unit);
+    ck_assert_uint_ge((uint64_t)plan.pieces * plan.piece_units, 1 << 20);
+}
+END_TEST
+
 START_TEST(says_what_it_chose)
 {
     struct wic_tile_shape shape = {1 << 20, 4, 2};
@@ -186,6 +197,7 @@ int main(void)
     tcase_add_test(tests, work_gets_its_part_of_a_block);
     tcase_add_test(tests, a_unit_may_be_longer_than_the_piece_of_the_table);
     tcase_add_test(tests, whole_tiles_are_cut_by_units_and_not_pulled);
+    tcase_add_test(tests, results_that_are_much_longer_than_the_input_keep_their_size);
     tcase_add_test(tests, says_what_it_chose);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

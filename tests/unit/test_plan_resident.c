@@ -6,6 +6,7 @@
 #include "pipeline/stream.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,11 @@ struct question {
 static struct pb_config *config;
 static struct pb_plan *plan;
 
-static const struct pb_plan_resident *ask(const struct question *q)
+/* What pb_plan_create says. */
+static int try_plan(const struct question *q, struct pb_err *err)
 {
     char text[1000];
     struct pb_err_list errors;
-    struct pb_err err = {0};
     struct pb_raster_info info = {.width = q->w,
                                   .height = q->h,
                                   .n_bands = 4,
@@ -54,7 +55,13 @@ static const struct pb_plan_resident *ask(const struct question *q)
                                       .cuda = true,
                                       .gpu = q->gpu,
                                       .integrated = q->integrated};
-    ck_assert_msg(pb_plan_create(&request, &err, &plan) == 0, "%s", err.msg);
+    return pb_plan_create(&request, err, &plan);
+}
+
+static const struct pb_plan_resident *ask(const struct question *q)
+{
+    struct pb_err err = {0};
+    ck_assert_msg(try_plan(q, &err) == 0, "%s", err.msg);
     return &plan->resident;
 }
 
@@ -199,6 +206,34 @@ START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
 }
 END_TEST
 
+START_TEST(managed_slots_are_bounded_whatever_the_budget)
+{
+    struct question q = {", tile: 2048", "      - math: {bands: {OUT: \"B + G + R + N\"}}\n",
+                         &h200,          false,
+                         true,           20000,
+                         9000,           PB_F64};
+    (void)ask(&q);
+    ck_assert_uint_eq(plan->readers, 2); /* as many as there are threads */
+    forget();
+    q.compute = ", tile: 2048, buffers: managed";
+    (void)ask(&q);
+    ck_assert_uint_eq(plan->readers, 1);
+    uint64_t bytes = plan->in_slots * (uint64_t)plan->in_slot_bytes +
+                     plan->out_slots * (uint64_t)plan->out_slot_bytes;
+    ck_assert_uint_le(bytes, UINT64_C(1) << 30);
+    forget();
+    struct pb_err err = {0};
+    q.compute = ", tile: 4096, buffers: managed";
+    ck_assert_int_eq(try_plan(&q, &err), -ENOMEM);
+    ck_assert_ptr_nonnull(strstr(err.msg, "compute.buffers to pinned"));
+    forget();
+    q.compute = ", buffers: managed"; /* a tile that nobody asked for gives way */
+    q.w = q.h = 40000;
+    (void)ask(&q);
+    forget();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_resident");
@@ -209,6 +244,7 @@ int main(void)
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
+    tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

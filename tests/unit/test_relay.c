@@ -228,6 +228,17 @@ START_TEST(lapsed_kernel_comes_back_to_what_it_left_undone)
 }
 END_TEST
 
+/* A tile that is done is not done again: its input is not there any more. */
+START_TEST(lapse_while_an_input_is_on_its_way_back_does_not_repeat_the_tile)
+{
+    fake.script.lapse_at = 3;
+    fake.script.returning = 50;
+    struct stream s = {.tiles = 60};
+    stream_run(&s);
+    ck_assert_uint_gt(s.stats.lapses, 0);
+}
+END_TEST
+
 START_TEST(kernel_that_only_lapses_is_given_up)
 {
     fake.script.lapse_at_once = true;
@@ -381,6 +392,7 @@ int main(void)
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
     tcase_add_loop_test(t, lapsed_kernel_comes_back_to_what_it_left_undone, 1, 5);
+    tcase_add_test(t, lapse_while_an_input_is_on_its_way_back_does_not_repeat_the_tile);
     tcase_add_test(t, kernel_that_only_lapses_is_given_up);
     tcase_add_test(t, kernel_that_fails_ends_the_run);
     tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
