@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // chain_block.cuh as a kernel of its own: as many blocks as there is scratch for, taking the parts
-// of the tile in turn; the crew is the whole block.
+// of the tile in turn; the crew is the whole block. It is for check_ops and built with it alone.
 #include "kernels/chain_block.cuh"
 #include "kernels/launch.cuh"
 
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constan
         const int32_t y = static_cast<int32_t>(i / columns) * task.part_h;
         const pb_rect part = {core.x + x, core.y + y, min(task.part_w, core.w - x),
                               min(task.part_h, core.h - y)};
-        pb_chain_block_run<PX>(task.chain, task.in, part, task.out.data, task.out.plane_px, shared,
-                               scratch, crew);
+        pb_chain_block_run<PX, true>(task.chain, task.in, part, task.out.data, task.out.plane_px,
+                                     shared, scratch, crew);
     }
 }
 } // namespace

@@ -70,8 +70,9 @@ __device__ void run_stencils(const pb_chain_device &chain, const pb_device_stage
 // memory; NULL when its size is 0) as measured for PX and the crew; out and scratch belong to
 // nobody else. Every thread of the crew calls it with the same arguments, which stay as they are
 // until all have returned, and may call it again at once for the next part. A chain of one stage
-// (no planes) never syncs. Nobody syncs after the last store.
-template <int PX, class Crew>
+// (no planes) never syncs. Nobody syncs after the last store. STENCILS: the chain may have some;
+// their code is long.
+template <int PX, bool STENCILS, class Crew>
 __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_in &in,
                                    const pb_rect &part, float *out, size_t out_px, void *shared,
                                    float *scratch, const Crew &crew)
@@ -83,7 +84,7 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
     pb_device::part_sweep sweep = {in, part, chain.inputs, nullptr,   0, {}, nullptr,
                                    0,  0,    scratch,      scratch_px};
 
-    if (chain.n_stages > 1) {
+    if (STENCILS && chain.n_stages > 1) {
         crew.sync(); // nobody reads the last part's planes any more
     }
     for (uint32_t k = 0; k < chain.n_stages; k++) {
@@ -98,9 +99,11 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
         if (stage.n_code) {
             pb_device::run_program<PX>(sweep, me, 0, crew.threads * PX, shared);
         }
-        if (!last) {
-            crew.sync();
-            pb_device::run_stencils(chain, stage, sweep, static_cast<float *>(shared), crew);
+        if constexpr (STENCILS) {
+            if (!last) {
+                crew.sync();
+                pb_device::run_stencils(chain, stage, sweep, static_cast<float *>(shared), crew);
+            }
         }
     }
 }

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads_max(LINES), LINES ? 1 : 2)
     wic_resident(view, [&](const wic_piece &piece) {
         const errand &errand = take_errand<LINES>(task, piece, turn++);
         void *const shared = static_cast<unsigned char *>(piece.work) + PB_RESIDENT_OWN_BYTES;
-        pb_chain_block_run<PX>(
+        pb_chain_block_run<PX, !LINES>(
             task.chain, errand.in, errand.part, static_cast<float *>(piece.tile_out),
             static_cast<const pb_tile_place *>(piece.user)->out_px, shared, scratch, piece);
     });
