@@ -17,6 +17,8 @@ struct cog {
     struct pb_tiff_tags tags;
     uint32_t n_bands;
     uint32_t plane[PB_BANDS_MAX]; /* of the tile, by band of the product */
+    char file[sizeof((struct pb_product_result *)NULL)->file];
+    char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
 
 static struct pb_cog_options options_of(const struct pb_product_env *env,
@@ -86,9 +88,13 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     if (rc >= 0) {
         cog->n_bands = (uint32_t)rc;
         struct pb_cog_options options = options_of(env, config, cog->n_bands);
-        rc = pb_cog_writer_create(&options, err, &cog->writer);
+        pb_product_file(env, config, cog->file, sizeof cog->file);
+        (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
+        options.path = cog->path;
+        options.tags = &cog->tags;
+        rc = make_tags(cog, &options, err);
         if (rc == 0)
-            rc = make_tags(cog, &options, err);
+            rc = pb_cog_writer_create(&options, err, &cog->writer);
     }
     if (rc != 0) {
         cog_destroy(cog);
@@ -121,12 +127,10 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
         .height = cog->env->grid->image_h,
     };
     struct pb_cog_summary summary;
-    char path[4096 + sizeof result.file];
     (void)earlier;
     (void)n_earlier;
-    pb_product_file(cog->env, cog->config, result.file, sizeof result.file);
-    (void)snprintf(path, sizeof path, "%s/%s", cog->env->directory, result.file);
-    int rc = pb_cog_writer_finish(cog->writer, path, &cog->tags, err, &summary);
+    (void)snprintf(result.file, sizeof result.file, "%s", cog->file);
+    int rc = pb_cog_writer_finish(cog->writer, err, &summary);
     if (rc != 0)
         return rc;
     result.bytes = summary.bytes;

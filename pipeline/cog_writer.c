@@ -7,8 +7,8 @@
  * Overviews go down to 512 px even when blocks are larger: it costs next to nothing and is what
  * GDAL's validator asks for.
  *
- * No locks: every block has its own entry in the index and its own place in the spool. Entries are
- * read after the threads that wrote them were joined. */
+ * No locks: every block has its own entry in the index and its own place in the spool or the file.
+ * Entries are read after the threads that wrote them were joined. */
 #include "pipeline/cog_writer.h"
 #include "pipeline/block_encoder.h"
 #include "pipeline/predictor.h"
@@ -26,9 +26,8 @@
 #define GIVEN_TAGS_USUAL 64                  /* for the plan; tags are known at the end only */
 
 struct index {
-    struct pb_tiff_level level; /* level.piece == piece */
     uint32_t cols;
-    struct pb_spool_piece *piece;
+    struct pb_spool_piece *piece; /* what the tiff_level of the same number points at */
 };
 
 struct pb_cog_writer {
@@ -37,8 +36,11 @@ struct pb_cog_writer {
     struct pb_block_format format;
     uint32_t n_levels; /* with the full image */
     struct index index[LEVELS_MAX];
-    struct pb_pyramid *pyramid; /* NULL without overviews */
-    struct pb_spool *spool;
+    struct pb_tiff_level level[LEVELS_MAX];
+    struct pb_pyramid *pyramid;    /* NULL without overviews */
+    struct pb_spool *spool;        /* NULL when blocks have one size and go into the file */
+    struct pb_tiff_layout *layout; /* these two: made when sizes are known */
+    struct pb_file_out *file;
     struct pb_block_encoder **encoder; /* by worker */
 };
 
@@ -151,8 +153,13 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
     int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
     if (rc != 0)
         return rc;
-    return pb_spool_append(writer->spool, data, bytes, err,
-                           &index->piece[(uint64_t)row * index->cols + col]);
+    uint64_t i = (uint64_t)row * index->cols + col;
+    if (writer->spool != NULL)
+        return pb_spool_append(writer->spool, data, bytes, err, &index->piece[i]);
+    rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
+    if (rc == 0)
+        index->piece[i].bytes = bytes;
+    return rc;
 }
 
 static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
@@ -174,7 +181,7 @@ static int create_index(struct pb_cog_writer *writer, uint32_t k)
     index->cols = (uint32_t)blocks(w, side);
     uint64_t n = (uint64_t)index->cols * (uint64_t)blocks(h, side);
     index->piece = calloc(n, sizeof *index->piece);
-    index->level = (struct pb_tiff_level){w, h, n, index->piece};
+    writer->level[k] = (struct pb_tiff_level){w, h, n, index->piece};
     return index->piece != NULL ? 0 : -ENOMEM;
 }
 
@@ -190,6 +197,48 @@ static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
     for (uint32_t i = 0; rc == 0 && i < workers; i++)
         rc = pb_block_encoder_create(&writer->format, err, &writer->encoder[i]);
     return rc;
+}
+
+/* Of every block, where that is known before; else 0. */
+static uint64_t block_bytes(const struct pb_block_format *format)
+{
+    return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
+}
+
+/* Places everything in the file and makes it, in its full length. */
+static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
+{
+    const struct pb_cog_options *o = &writer->options;
+    struct pb_tiff_image image = {
+        .level = writer->level,
+        .n_levels = writer->n_levels,
+        .block_bytes = block_bytes(&writer->format),
+        .block_px = o->block_px,
+        .n_bands = o->n_bands,
+        .type = o->type,
+        .compression = writer->format.codec->tiff_compression,
+        .predictor = (uint16_t)writer->format.predictor,
+        .software = "pushbroom " PB_VERSION,
+        .tags = o->tags,
+        .force_big = o->force_big,
+    };
+    int rc = pb_tiff_layout_create(&image, err, &writer->layout);
+    if (rc == 0)
+        rc = pb_file_out_create(o->path, pb_tiff_layout_total(writer->layout), err, &writer->file);
+    if (rc == 0)
+        pb_file_out_watch(writer->file, o->progress);
+    return rc;
+}
+
+/* The file goes unless it was finished. */
+static void close_files(struct pb_cog_writer *writer)
+{
+    pb_file_out_destroy(writer->file);
+    pb_tiff_layout_destroy(writer->layout);
+    pb_spool_destroy(writer->spool);
+    writer->file = NULL;
+    writer->layout = NULL;
+    writer->spool = NULL;
 }
 
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
@@ -213,7 +262,9 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     rc = create_memory(writer, err);
     if (rc == 0 && pyramid.levels > 0)
         rc = pb_pyramid_create(&pyramid, err, &writer->pyramid);
-    if (rc == 0)
+    if (rc == 0 && block_bytes(&format) != 0)
+        rc = open_file(writer, err);
+    else if (rc == 0)
         rc = pb_spool_create(options->directory, err, &writer->spool);
     if (rc != 0) {
         pb_cog_writer_destroy(writer);
@@ -247,53 +298,29 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
 static int check_complete(const struct pb_cog_writer *writer, struct pb_err *err)
 {
     for (uint32_t k = 0; k < writer->n_levels; k++)
-        for (uint64_t i = 0; i < writer->index[k].level.n_blocks; i++)
+        for (uint64_t i = 0; i < writer->level[k].n_blocks; i++)
             if (writer->index[k].piece[i].bytes == 0)
                 return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
                                (unsigned long long)i, k);
     return 0;
 }
 
-int pb_cog_writer_finish(struct pb_cog_writer *writer, const char *path,
-                         const struct pb_tiff_tags *tags, struct pb_err *err,
+int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary)
 {
-    struct pb_tiff_level level[LEVELS_MAX];
-    struct pb_tiff_layout *layout = NULL;
-    struct pb_file_out *file = NULL;
     struct pb_cog_summary summary;
-    for (uint32_t k = 0; k < writer->n_levels; k++)
-        level[k] = writer->index[k].level;
-    struct pb_tiff_image image = {
-        .level = level,
-        .n_levels = writer->n_levels,
-        .block_px = writer->options.block_px,
-        .n_bands = writer->options.n_bands,
-        .type = writer->options.type,
-        .compression = writer->format.codec->tiff_compression,
-        .predictor = (uint16_t)writer->format.predictor,
-        .software = "pushbroom " PB_VERSION,
-        .tags = tags,
-        .force_big = writer->options.force_big,
-    };
     int rc = check_complete(writer, err);
+    if (rc == 0 && writer->file == NULL)
+        rc = open_file(writer, err);
     if (rc == 0)
-        rc = pb_tiff_layout_create(&image, err, &layout);
-    if (rc != 0)
-        goto out;
-    summary.bytes = pb_tiff_layout_total(layout);
-    rc = pb_file_out_create(path, summary.bytes, err, &file);
+        rc = pb_tiff_write(writer->layout, writer->spool, writer->file, err);
+    if (rc == 0)
+        rc = pb_file_out_finish(writer->file, err, summary.sha256);
     if (rc == 0) {
-        pb_file_out_watch(file, writer->options.progress);
-        rc = pb_tiff_write(layout, writer->spool, file, err);
-    }
-    if (rc == 0)
-        rc = pb_file_out_finish(file, err, summary.sha256);
-    if (rc == 0)
+        summary.bytes = pb_tiff_layout_total(writer->layout);
         *out_summary = summary;
-out:
-    pb_file_out_destroy(file);
-    pb_tiff_layout_destroy(layout);
+    }
+    close_files(writer);
     return rc;
 }
 
@@ -305,7 +332,7 @@ void pb_cog_writer_destroy(struct pb_cog_writer *writer)
         pb_block_encoder_destroy(writer->encoder[i]);
     free(writer->encoder);
     pb_pyramid_destroy(writer->pyramid);
-    pb_spool_destroy(writer->spool);
+    close_files(writer);
     for (uint32_t k = 0; k < writer->n_levels; k++)
         free(writer->index[k].piece);
     free(writer);

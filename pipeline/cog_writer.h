@@ -5,8 +5,9 @@
 /* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads.
  * Each tile is cut into blocks, which are compressed where they arrive and appended to a spool;
  * the pyramid does the same with the overviews. finish() puts them into the one order that the file
- * has, so its bytes depend on pixels and options only. Knows nothing of scenes and products: cog.c
- * does. */
+ * has, so its bytes depend on pixels and options only. Blocks that are not compressed have one
+ * size: they are written where they belong in the file at once. Knows nothing of scenes and
+ * products: cog.c does. */
 #include "config/config.h"
 #include "config/err.h"
 #include "pipeline/raster.h"
@@ -23,6 +24,8 @@ struct pb_cog_options {
     enum pb_order order;
     uint32_t tiles_in_flight, workers; /* see struct pb_product_env */
     const char *directory;             /* of the spool; borrowed until destroy */
+    const char *path;                  /* of the file; borrowed until destroy */
+    const struct pb_tiff_tags *tags;   /* of the first directory; borrowed; NULL = none */
     uint32_t n_bands;
     enum pb_type type;
     enum pb_compress compress;
@@ -45,18 +48,17 @@ struct pb_cog_summary {
 double pb_cog_writer_nodata(const struct pb_cog_options *options);
 /* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
-/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. Thread: init.
- */
+/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. Without
+ * compression the file is made, and its space reserved, here. Thread: init. */
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
                          struct pb_cog_writer **out_writer);
 /* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN. Allocates nothing. Thread: any,
  * worker < workers and each worker on one thread at a time. */
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err);
-/* After the last tile: writes and fsyncs the file. tags go into the first directory; may be NULL.
- */
-int pb_cog_writer_finish(struct pb_cog_writer *writer, const char *path,
-                         const struct pb_tiff_tags *tags, struct pb_err *err,
+/* After the last tile, once: writes and fsyncs the file, and lets go of all other space on disk. */
+int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary);
-void pb_cog_writer_destroy(struct pb_cog_writer *writer); /* NULL is fine */
+/* Removes the file unless it was finished. NULL is fine. */
+void pb_cog_writer_destroy(struct pb_cog_writer *writer);
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/file_out.h"
+#include "pipeline/lane.h"
 #include "pipeline/product.h"
 #include "pipeline/sha256.h"
-#include "pipeline/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,54 +20,36 @@ struct pb_file_out {
     bool regular; /* only such a file is removed after a failure: never a device */
     struct pb_file_progress *progress;
     struct pb_sha256 *sum;
-    char *buffer; /* two halves: one is filled and hashed while the other is written */
+    char *buffer; /* two halves: one is filled while the other is written and hashed */
     unsigned half;
     size_t held; /* in the half being filled */
     uint64_t flushed;
-
-    bool threaded; /* the second thread runs: only files longer than a half need it */
-    pthread_t thread;
-    pthread_mutex_t lock; /* all below */
-    pthread_cond_t changed;
-    const char *pending; /* NULL = the writing side is idle */
-    size_t pending_bytes;
-    int error; /* first errno of the writing side */
-    bool stop;
+    bool placed;                 /* what is held lies in the file already */
+    struct pb_lane store, check; /* only files longer than a half need them */
 };
 
-static int write_all(int fd, const char *from, size_t bytes)
+static int store_part(void *user, const struct pb_lane_part *part)
 {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = write(fd, from + done, bytes - done);
+    const struct pb_file_out *file = user;
+    for (size_t done = 0; !file->placed && done < part->bytes;) {
+        ssize_t n =
+            pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
             return n == 0 ? ENOSPC : errno;
     }
+    /* A hint: the disk works while the rest is hashed, and fsync finds little left to wait for. It
+     * takes no error away from fsync. */
+    (void)sync_file_range(file->fd, (off_t)part->at, (off_t)part->bytes, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
-static void *write_side(void *arg)
+static int check_part(void *user, const struct pb_lane_part *part)
 {
-    struct pb_file_out *file = arg;
-    pthread_mutex_lock(&file->lock);
-    for (;;) {
-        while (file->pending == NULL && !file->stop)
-            pthread_cond_wait(&file->changed, &file->lock);
-        if (file->pending == NULL)
-            break;
-        const char *from = file->pending;
-        size_t bytes = file->pending_bytes;
-        pthread_mutex_unlock(&file->lock);
-        int error = write_all(file->fd, from, bytes);
-        pthread_mutex_lock(&file->lock);
-        if (file->error == 0)
-            file->error = error;
-        file->pending = NULL;
-        pthread_cond_broadcast(&file->changed);
-    }
-    pthread_mutex_unlock(&file->lock);
-    return NULL;
+    const struct pb_file_out *file = user;
+    pb_sha256_add(file->sum, part->data, part->bytes);
+    return 0;
 }
 
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
@@ -79,8 +60,8 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
     file->path = path;
     file->fd = -1;
-    pthread_mutex_init(&file->lock, NULL);
-    pthread_cond_init(&file->changed, NULL);
+    pb_lane_init(&file->store, store_part, file);
+    pb_lane_init(&file->check, check_part, file);
     file->sum = pb_sha256_create();
     file->buffer = malloc(PB_FILE_OUT_BYTES);
     int rc = 0;
@@ -88,7 +69,7 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
         rc = pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
         goto out;
     }
-    file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    file->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (file->fd < 0) {
         rc = pb_product_io_fail(err, errno, "cannot create", path);
         goto out;
@@ -113,82 +94,50 @@ void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progre
     file->progress = progress;
 }
 
-/* The filled half goes into the checksum and the count; fails when nobody wants it any more. */
-static int account(struct pb_file_out *file, struct pb_err *err)
+/* Takes what is held into the count, as a part; nothing is under way afterwards. Fails when nobody
+ * wants the file any more. */
+static int cut_part(struct pb_file_out *file, struct pb_err *err, struct pb_lane_part *out_part)
 {
     struct pb_file_progress *progress = file->progress;
     if (progress != NULL && atomic_load(&progress->stop))
         return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
-    pb_sha256_add(file->sum, file->buffer + file->half * HALF_BYTES, file->held);
+    (void)pb_lane_wait(&file->check);
+    int error = pb_lane_wait(&file->store);
+    if (error != 0)
+        return pb_product_io_fail(err, error, "cannot write", file->path);
+    *out_part =
+        (struct pb_lane_part){file->buffer + file->half * HALF_BYTES, file->held, file->flushed};
     if (progress != NULL)
         atomic_fetch_add(&progress->bytes, file->held);
+    file->flushed += file->held;
+    file->held = 0;
     return 0;
 }
 
-/* Waits until the writing side is idle; its error, 0 = none. */
-static int wait_idle(struct pb_file_out *file)
-{
-    pthread_mutex_lock(&file->lock);
-    while (file->pending != NULL)
-        pthread_cond_wait(&file->changed, &file->lock);
-    int error = file->error;
-    pthread_mutex_unlock(&file->lock);
-    return error;
-}
-
-static void stop_writing(struct pb_file_out *file)
-{
-    if (!file->threaded)
-        return;
-    pthread_mutex_lock(&file->lock);
-    file->stop = true;
-    pthread_cond_broadcast(&file->changed);
-    pthread_mutex_unlock(&file->lock);
-    (void)pthread_join(file->thread, NULL);
-    file->threaded = false;
-}
-
-/* Gives the filled half to the writing side and goes on with the other. Without a second thread
- * (none could be started) it writes here and now. */
+/* Gives the filled half to the threads and goes on with the other. */
 static int hand_over(struct pb_file_out *file, struct pb_err *err)
 {
-    const char *from = file->buffer + file->half * HALF_BYTES;
-    int rc = account(file, err);
+    struct pb_lane_part part;
+    int rc = cut_part(file, err, &part);
     if (rc != 0)
         return rc;
-    if (!file->threaded)
-        file->threaded = pb_thread_start(&file->thread, write_side, file) == 0;
-    int error = file->threaded ? wait_idle(file) : write_all(file->fd, from, file->held);
-    if (error != 0)
-        return pb_product_io_fail(err, error, "cannot write", file->path);
-    if (file->threaded) {
-        pthread_mutex_lock(&file->lock);
-        file->pending = from;
-        file->pending_bytes = file->held;
-        pthread_cond_broadcast(&file->changed);
-        pthread_mutex_unlock(&file->lock);
-    }
+    pb_lane_give(&file->store, &part);
+    pb_lane_give(&file->check, &part);
     file->half ^= 1;
-    file->flushed += file->held;
-    file->held = 0;
     return 0;
 }
 
 /* The last, partly filled half; nothing is under way afterwards. */
 static int flush(struct pb_file_out *file, struct pb_err *err)
 {
-    const char *from = file->buffer + file->half * HALF_BYTES;
-    int rc = account(file, err);
+    struct pb_lane_part part;
+    int rc = cut_part(file, err, &part);
     if (rc != 0)
         return rc;
-    int error = wait_idle(file);
-    if (error == 0)
-        error = write_all(file->fd, from, file->held);
+    int error = store_part(file, &part);
     if (error != 0)
         return pb_product_io_fail(err, error, "cannot write", file->path);
-    file->flushed += file->held;
-    file->held = 0;
-    return 0;
+    return check_part(file, &part);
 }
 
 int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
@@ -227,6 +176,62 @@ int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, st
     return 0;
 }
 
+int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece, int n,
+                      struct pb_err *err)
+{
+    while (n > 0) {
+        ssize_t done = pwritev(file->fd, piece, n, (off_t)at);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return pb_product_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
+        at += (uint64_t)done;
+        for (; n > 0 && (size_t)done >= piece->iov_len; n--)
+            done -= (ssize_t)piece++->iov_len;
+        if (n > 0) {
+            piece->iov_base = (char *)piece->iov_base + done;
+            piece->iov_len -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+static int read_back(const struct pb_file_out *file, uint64_t at, char *to, size_t bytes,
+                     struct pb_err *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_product_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->path);
+    }
+    return 0;
+}
+
+int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
+{
+    int rc = flush(file, err);
+    file->placed = true;
+    while (rc == 0 && bytes > 0) {
+        void *room;
+        size_t n;
+        rc = pb_file_out_room(file, err, &room, &n);
+        if (rc != 0)
+            break;
+        n = bytes < n ? (size_t)bytes : n;
+        rc = read_back(file, pb_file_out_at(file), room, n, err);
+        pb_file_out_commit(file, n);
+        bytes -= n;
+    }
+    if (rc == 0)
+        rc = flush(file, err);
+    if (rc != 0)
+        return rc; /* a thread may still be at it */
+    file->placed = false;
+    return 0;
+}
+
 uint64_t pb_file_out_at(const struct pb_file_out *file)
 {
     return file->flushed + file->held;
@@ -261,13 +266,12 @@ void pb_file_out_destroy(struct pb_file_out *file)
 {
     if (file == NULL)
         return;
-    stop_writing(file);
+    pb_lane_fini(&file->store);
+    pb_lane_fini(&file->check);
     if (file->fd >= 0) {
         close(file->fd);
         discard(file);
     }
-    pthread_cond_destroy(&file->changed);
-    pthread_mutex_destroy(&file->lock);
     pb_sha256_destroy(file->sum);
     free(file->buffer);
     free(file);

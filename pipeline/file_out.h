@@ -2,14 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_OUT_H
 #define PB_FILE_OUT_H
-/* A file written from front to back through one large buffer, its SHA-256 taken on the way; a long
- * file is written by a thread of its own while the next part is filled and hashed. After an error
- * it can only be destroyed. One thread calls. */
+/* A file written from front to back through one large buffer, its SHA-256 taken on the way. A long
+ * file has two threads of its own, one that writes a part and one that hashes it, while the next
+ * part is filled. Parts whose place is known may be placed before that, in any order; they are read
+ * back for the checksum when the front comes to them. After an error it can only be destroyed. One
+ * thread calls, but for place. */
 #include "config/err.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct pb_file_out;
 
@@ -34,6 +37,12 @@ int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, st
 int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
                      size_t *out_bytes);
 void pb_file_out_commit(struct pb_file_out *file, size_t bytes);
+/* Writes n pieces one behind the other at offset `at`, where add() is never to write. Allocates
+ * nothing; piece is used up. Thread: any, while no other call runs. */
+int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece, int n,
+                      struct pb_err *err);
+/* The next bytes have all been placed: they go into the checksum and are not written again. */
+int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_err *err);
 uint64_t pb_file_out_at(const struct pb_file_out *file); /* bytes added so far */
 /* Flushes, fsyncs, closes. */
 int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65]);

@@ -18,8 +18,8 @@
 struct pb_product_env {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    struct pb_raster *raster; /* for metadata; used by create and finish only, never at the same
-                                 time as another */
+    struct pb_raster *raster; /* for metadata; used by create and by the finish of STAC items only,
+                                 never at the same time as another */
     const struct pb_raster_info *info;
     const struct pb_grid *grid; /* tiles; side_px is a multiple of every COG's block size (or the
                                    one tile holds all) */
@@ -79,8 +79,9 @@ struct pb_product_type {
     /* Takes one tile; tile is borrowed for the call. May be NULL (stac). Allocates nothing. */
     int (*tile)(void *product, const struct pb_tile_done *tile, uint32_t worker,
                 struct pb_err *err);
-    /* After the last tile: writes and fsyncs <directory>/<file>. earlier = results of the products
-     * finished before it (stac comes last). One thread. */
+    /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier = results of the
+     * products finished before it; for stac only, which comes last. Others finish at the same time,
+     * each on one thread. */
     int (*finish)(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                   struct pb_err *err, struct pb_product_result *out_result);
     void (*destroy)(void *product); /* NULL is fine; removes nothing from the directory */

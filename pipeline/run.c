@@ -5,6 +5,7 @@
  * reverse. */
 #include "pipeline/run.h"
 #include "pipeline/device.h"
+#include "pipeline/finish.h"
 #include "pipeline/mem.h"
 #include "pipeline/plan_cells.h"
 #include "pipeline/publish.h"
@@ -301,23 +302,6 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
 }
 
-static int finish_products(struct pb_run *run, struct pb_err *err)
-{
-    struct pb_stream *s = &run->stream;
-    int rc = 0;
-    /* STAC items speak of the other products: they come last. */
-    for (int last = 0; last <= 1 && rc == 0; last++)
-        for (size_t i = 0; i < s->n_products && rc == 0; i++) {
-            if ((s->types[i]->kind == PB_PRODUCT_STAC) != (last == 1))
-                continue;
-            rc = s->types[i]->finish(s->products[i], run->results, run->n_results, err,
-                                     &run->results[run->n_results]);
-            if (rc == 0)
-                run->n_results++;
-        }
-    return rc;
-}
-
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
 {
     uint64_t start = pb_now_ns();
@@ -325,7 +309,8 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
         return out_of_order(err, "publish");
     run->state = PUBLISHED; /* once, also when it fails */
     atomic_store(&run->stage, PB_STAGE_PUBLISH);
-    int rc = finish_products(run, err);
+    int rc = pb_finish_products(&run->stream, run->plan->writers, &run->files, err, run->results,
+                                &run->n_results);
     if (rc == 0 && atomic_load(&run->files.stop))
         rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
     if (rc == 0)

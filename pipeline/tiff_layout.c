@@ -152,7 +152,7 @@ static void place(struct pb_tiff_layout *layout)
         const struct pb_tiff_level *level = &layout->image.level[k];
         layout->directory[k].data = at;
         for (uint64_t i = 0; i < level->n_blocks; i++)
-            at += PB_TIFF_LEADER + level->piece[i].bytes + PB_TIFF_TRAILER;
+            at += PB_TIFF_LEADER + pb_tiff_block_bytes(&layout->image, k, i) + PB_TIFF_TRAILER;
     }
     layout->total = at;
 }

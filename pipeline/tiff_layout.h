@@ -38,6 +38,12 @@ struct pb_tiff_layout {
 #define PB_TIFF_LEADER  4 /* bytes before each block: its size */
 #define PB_TIFF_TRAILER 4 /* bytes after it: its last four again */
 
+static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, uint32_t level,
+                                           uint64_t block)
+{
+    return image->block_bytes != 0 ? image->block_bytes : image->level[level].piece[block].bytes;
+}
+
 extern const char pb_tiff_ghost[]; /* right after the header */
 size_t pb_tiff_ghost_bytes(void);
 /* Bytes that a value may have to sit in its entry. */

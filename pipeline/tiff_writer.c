@@ -47,12 +47,12 @@ static int put_header(const struct writer *w)
 /* The table of a directory's blocks: where each one starts, or how long it is. */
 static int put_table(const struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
 {
-    const struct pb_tiff_level *level = &w->layout->image.level[k];
+    const struct pb_tiff_image *image = &w->layout->image;
     uint64_t at = w->layout->directory[k].data;
     size_t width = entry->type == PB_TIFF_LONG8 ? 8 : 4;
     int rc = 0;
-    for (uint64_t i = 0; rc == 0 && i < level->n_blocks; i++) {
-        uint64_t bytes = level->piece[i].bytes;
+    for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++) {
+        uint64_t bytes = pb_tiff_block_bytes(image, k, i);
         at += PB_TIFF_LEADER;
         rc = put_number(w, entry->source == PB_TIFF_OFFSETS ? at : bytes, width);
         at += bytes + PB_TIFF_TRAILER;
@@ -138,6 +138,31 @@ static int put_block(const struct writer *w, const struct pb_spool_piece *piece)
     return rc != 0 ? rc : put(w, tail, sizeof tail);
 }
 
+static int put_blocks(const struct writer *w)
+{
+    const struct pb_tiff_image *image = &w->layout->image;
+    int rc = 0;
+    for (uint32_t k = image->n_levels; rc == 0 && k-- > 0;)
+        for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++)
+            rc = put_block(w, &image->level[k].piece[i]);
+    return rc;
+}
+
+int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
+                        const void *data, struct pb_file_out *file, struct pb_err *err)
+{
+    uint64_t bytes = layout->image.block_bytes;
+    uint64_t at =
+        layout->directory[level].data + block * (PB_TIFF_LEADER + bytes + PB_TIFF_TRAILER);
+    char *body = (char *)(uintptr_t)data; /* an iovec knows no const */
+    struct iovec piece[] = {
+        {&bytes, PB_TIFF_LEADER},
+        {body, (size_t)bytes},
+        {body + bytes - PB_TIFF_TRAILER, PB_TIFF_TRAILER},
+    };
+    return pb_file_out_place(file, at, piece, 3, err);
+}
+
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *spool,
                   struct pb_file_out *file, struct pb_err *err)
 {
@@ -151,9 +176,10 @@ int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *sp
     }
     for (uint32_t k = 0; rc == 0 && k < n_levels; k++)
         rc = put_values(&w, k, true);
-    for (uint32_t k = n_levels; rc == 0 && k-- > 0;)
-        for (uint64_t i = 0; rc == 0 && i < layout->image.level[k].n_blocks; i++)
-            rc = put_block(&w, &layout->image.level[k].piece[i]);
+    if (rc == 0 && spool != NULL)
+        rc = put_blocks(&w);
+    else if (rc == 0)
+        rc = pb_file_out_add_placed(file, layout->total - layout->data, err);
     if (rc == 0 && pb_file_out_at(file) != layout->total)
         rc = pb_fail(err, PB_E_SYSTEM, "a product has %llu bytes where %llu were laid out",
                      (unsigned long long)pb_file_out_at(file), (unsigned long long)layout->total);

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_WRITER_H
 #define PB_TIFF_WRITER_H
-/* Assembles a cloud-optimised GeoTIFF out of compressed blocks that lie in a spool. One order of
+/* Assembles a cloud-optimised GeoTIFF out of blocks that lie in a spool; or, when all have the same
+ * size, in the file itself: then every offset is known before the first block is. One order of
  * bytes, whatever order the blocks came in: header, GDAL's structural metadata, all directories
  * from the full image down, their tables of blocks, then the blocks of the smallest overview first
  * and of the full image last, row by row. Little-endian; classic TIFF when it fits 4 GiB, else
@@ -19,12 +20,13 @@
 struct pb_tiff_level {
     int32_t width, height;
     uint64_t n_blocks;                  /* row-major */
-    const struct pb_spool_piece *piece; /* borrowed; all there */
+    const struct pb_spool_piece *piece; /* borrowed; all there; not used with block_bytes */
 };
 
 struct pb_tiff_image {
     const struct pb_tiff_level *level; /* [0] is the full image */
     uint32_t n_levels;
+    uint64_t block_bytes; /* of every block; 0 = each piece has its own */
     int32_t block_px;
     uint32_t n_bands; /* 1 .. PB_BANDS_MAX, chunky */
     enum pb_type type;
@@ -44,6 +46,10 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
                           struct pb_tiff_layout **out_layout);
 uint64_t pb_tiff_layout_total(const struct pb_tiff_layout *layout); /* bytes of the file */
 bool pb_tiff_layout_big(const struct pb_tiff_layout *layout);
+/* Puts a block of block_bytes where it belongs. Thread: any. */
+int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
+                        const void *data, struct pb_file_out *file, struct pb_err *err);
+/* spool: NULL = all blocks have been placed. */
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *spool,
                   struct pb_file_out *file, struct pb_err *err);
 void pb_tiff_layout_destroy(struct pb_tiff_layout *layout); /* NULL is fine */

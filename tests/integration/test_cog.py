@@ -234,11 +234,15 @@ def test_full_disk():
         print("full disk: not tested, mounting a tmpfs is not allowed here")
         return
     try:
-        for size, compress in [(1000, "none"), (450, "none")]:  # spool full; only the file full
+        # The file refused at the start; the spool full; only the file full.
+        for size, compress in [(1000, "none"), (1000, "deflate"), (450, "deflate")]:
             out, said = write(scene(size, size, 1, np.float32), name="small/out.tif",
                               compress=compress, overviews="none", block=64, tile=64)
             check(out is None and "output.full" in said, f"full disk: {said}")
             check(not list(place.iterdir()), f"full disk: left {list(place.iterdir())}")
+        out, said = write(scene(400, 400, 1, np.float32), name="small/out.tif",
+                          compress="none", overviews="none", block=64, tile=64)
+        check(out is not None, f"blocks that are not compressed take their space once: {said}")
     finally:
         subprocess.run(["umount", str(place)], check=True)
 

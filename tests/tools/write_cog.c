@@ -6,6 +6,7 @@
  *   tile order threads flight seed
  * Prints bytes, SHA-256, and the memory that was declared and taken. Exit 1: the writer's error. */
 #include "pipeline/cog_writer.h"
+#include "pipeline/sha256.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -202,9 +203,10 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int write_all(struct job *job, const char *out)
+static int write_all(struct job *job)
 {
     struct pb_cog_summary summary;
+    pb_sha256_destroy(pb_sha256_create()); /* libcrypto takes some for itself, once */
     struct mallinfo2 before = mallinfo2();
     uint64_t declared = pb_cog_writer_bytes(&job->options);
     int rc = pb_cog_writer_create(&job->options, &job->err, &job->writer);
@@ -215,7 +217,7 @@ static int write_all(struct job *job, const char *out)
     run(job);
     double t1 = now();
     if (job->rc == 0)
-        job->rc = pb_cog_writer_finish(job->writer, out, tags_of(job), &job->err, &summary);
+        job->rc = pb_cog_writer_finish(job->writer, &job->err, &summary);
     double t2 = now();
     pb_cog_writer_destroy(job->writer);
     if (job->rc != 0)
@@ -240,6 +242,8 @@ int main(int argc, char **argv)
     char *slash = strrchr(directory, '/');
     (void)snprintf(slash != NULL ? slash : directory, 2, "%s", slash != NULL ? "" : ".");
     job.options.directory = directory;
+    job.options.path = out;
+    job.options.tags = tags_of(&job);
     size_t bytes = (size_t)w * (size_t)h * job.options.n_bands * sizeof(float);
     int fd = open(option(argc, argv, "in", ""), O_RDONLY);
     void *planes = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -249,7 +253,7 @@ int main(int argc, char **argv)
     }
     job.planes = planes;
     find_order(&job);
-    int rc = write_all(&job, out);
+    int rc = write_all(&job);
     if (rc != 0) {
         char text[1024];
         pb_err_text(&job.err, text, sizeof text);

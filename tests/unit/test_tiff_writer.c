@@ -103,6 +103,18 @@ static void make(struct sample *sample)
                                            .software = "test 1.0"};
 }
 
+/* Whether the sum said is the one of the file. */
+static void check_sum(const char *path, const char *said)
+{
+    char command[300], sum[65] = "";
+    (void)snprintf(command, sizeof command, "sha256sum %s", path);
+    FILE *in = popen(command, "r");
+    ck_assert_ptr_nonnull(in);
+    ck_assert_int_eq(fscanf(in, "%64s", sum), 1);
+    (void)pclose(in);
+    ck_assert_str_eq(sum, said);
+}
+
 static void write_and_load(const struct sample *sample)
 {
     struct pb_tiff_layout *layout;
@@ -243,6 +255,82 @@ START_TEST(becomes_bigtiff_when_a_byte_over_4_gib)
 }
 END_TEST
 
+/* Blocks of one size: first from the spool, then placed; the bytes of the file are the same. */
+START_TEST(placed_blocks_make_the_file_that_spooled_ones_make)
+{
+    enum { BYTES = 700001 }; /* several parts of the buffer, and no multiple of anything */
+    static uint8_t data[BYTES];
+    struct sample sample;
+    struct pb_err err = {0};
+    char path[128], sum[2][65];
+    (void)snprintf(path, sizeof path, "%s/p.tif", directory);
+    make(&sample);
+    for (int placed = 0; placed < 2; placed++) {
+        struct pb_tiff_layout *layout;
+        struct pb_file_out *out;
+        struct pb_file_progress progress = {0};
+        for (uint32_t k = 0; placed == 0 && k < 3; k++)
+            for (uint64_t i = 0; i < sample.level[k].n_blocks; i++) {
+                memset(data, (int)(10 * k + i), BYTES);
+                data[BYTES - 2] = 0xaa;
+                ck_assert_int_eq(
+                    pb_spool_append(sample.spool, data, BYTES, NULL, &sample.piece[k][i]), 0);
+            }
+        sample.image.block_bytes = placed ? BYTES : 0;
+        ck_assert_int_eq(pb_tiff_layout_create(&sample.image, &err, &layout), 0);
+        ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
+        pb_file_out_watch(out, &progress);
+        for (uint32_t k = 0; placed == 1 && k < 3; k++)
+            for (uint64_t i = sample.level[k].n_blocks; i-- > 0;) {
+                memset(data, (int)(10 * k + i), BYTES);
+                data[BYTES - 2] = 0xaa;
+                ck_assert_int_eq(pb_tiff_place_block(layout, k, i, data, out, &err), 0);
+            }
+        ck_assert_int_eq(pb_tiff_write(layout, placed ? NULL : sample.spool, out, &err), 0);
+        ck_assert_int_eq(pb_file_out_finish(out, &err, sum[placed]), 0);
+        ck_assert_uint_eq(atomic_load(&progress.bytes), pb_tiff_layout_total(layout));
+        pb_file_out_destroy(out);
+        pb_tiff_layout_destroy(layout);
+        check_sum(path, sum[placed]);
+    }
+    ck_assert_str_eq(sum[0], sum[1]);
+    unlink(path);
+    pb_spool_destroy(sample.spool);
+}
+END_TEST
+
+START_TEST(placed_bytes_that_cannot_be_or_are_not_wanted_fail)
+{
+    struct pb_file_progress progress = {0};
+    struct pb_err err = {0};
+    struct pb_file_out *out;
+    char path[128], data[64] = {0};
+    struct iovec piece[] = {{data, 10}, {data + 10, 54}};
+    ck_assert_int_eq(pb_file_out_create("/dev/full", 0, &err, &out), 0);
+    ck_assert_int_eq(pb_file_out_place(out, 5, piece, 2, &err), -ENOSPC);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
+    pb_file_out_destroy(out);
+
+    (void)snprintf(path, sizeof path, "%s/short", directory);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
+    ck_assert_int_eq(pb_file_out_place(out, 5, piece, 2, &err), 0);
+    ck_assert_int_eq(pb_file_out_add(out, "head.", 5, &err), 0);
+    ck_assert_int_lt(pb_file_out_add_placed(out, 65, &err), 0); /* one more than there is */
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    pb_file_out_destroy(out);
+    ck_assert_int_ne(access(path, F_OK), 0);
+
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
+    pb_file_out_watch(out, &progress);
+    atomic_store(&progress.stop, true);
+    ck_assert_int_eq(pb_file_out_add_placed(out, 64, &err), -ECANCELED);
+    pb_file_out_destroy(out);
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 START_TEST(output_errors_are_named_and_leave_no_file)
 {
     struct pb_file_out *out;
@@ -298,6 +386,8 @@ int main(void)
     tcase_add_test(tc, puts_everything_where_a_cog_has_it);
     tcase_add_test(tc, given_tags_go_into_the_first_directory_and_nodata_into_all);
     tcase_add_test(tc, becomes_bigtiff_when_a_byte_over_4_gib);
+    tcase_add_test(tc, placed_blocks_make_the_file_that_spooled_ones_make);
+    tcase_add_test(tc, placed_bytes_that_cannot_be_or_are_not_wanted_fail);
     tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
     tcase_add_test(tc, sums_what_it_writes);
     suite_add_tcase(suite, tc);
