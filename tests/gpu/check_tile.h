@@ -107,9 +107,9 @@ static struct pb_chain_block_shape random_shape(const struct pb_chain *chain,
         shape.part_w = 1 + (int32_t)random_below(150);
         shape.part_h = 1 + (int32_t)random_below(60);
     }
-    while (shape.threads > 32 &&
-           pb_chain_block_measure(chain, shape.part_w, shape.part_h, shape.threads,
-                                  PB_CHAIN_BLOCK_SHARED, needs) < 0)
+    while (pb_chain_block_measure(chain, shape.part_w, shape.part_h, shape.threads,
+                                  PB_CHAIN_BLOCK_SHARED, needs) < 0 &&
+           shape.threads > 32)
         shape.threads -= 32;
     return shape;
 }
