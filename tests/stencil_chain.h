@@ -15,7 +15,7 @@
 struct stencil_chain_level {
     struct pb_op_args convolve, math;
     struct pb_arg_item kernel, size, edge, weight[15 * 15], band, expr;
-    char smooth[8], mixed[8], text[64];
+    char smooth[24], mixed[24], text[64];
 };
 
 static inline uint32_t stencil_chain_random(uint32_t *state, uint32_t n)
