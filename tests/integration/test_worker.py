@@ -151,6 +151,8 @@ class Worker(unittest.TestCase):
     def test_every_hostile_file_ends_in_success_or_an_error_with_words(self):
         d = self.daemon(stall="20s", parallel=2).start()
         files = sorted(p for p in (DATA / "hostile").iterdir() if p.is_file())
+        if os.environ.get("PB_SANITIZE") == "thread":
+            files = files[::4]  # damage makes no races; the address sanitizer and test_hostile take all of them
         for path in files:
             d.call("job.submit", input=str(path))
         end = time.monotonic() + 400
