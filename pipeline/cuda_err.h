@@ -6,14 +6,16 @@
 #include "config/err.h"
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 /* 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or device.failed, with
  * CUDA's own words and `what` was being done) and returns its negative errno. device.lost: the CUDA
  * context is unusable, nothing on a GPU works in this process any more; device.failed: this did not
  * work, the context is whole. */
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
-/* device.missing when the device cannot share managed memory with a running host. */
-int pb_cuda_check_managed(int device, struct pb_err *err);
 /* The same for a negative errno out of kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
+/* Makes a device the thread's current one; device.missing when its slots are to be managed and it
+ * cannot share them with a running host. */
+int pb_cuda_select(int device, bool managed, struct pb_err *err);
 #endif

@@ -61,7 +61,7 @@ int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
                    "the GPU failed while %s: %s", what, strerror(-rc));
 }
 
-int pb_cuda_check_managed(int device, struct pb_err *err)
+static int check_managed(int device, struct pb_err *err)
 {
     int concurrent = 0;
     int rc = pb_cuda_err(
@@ -73,4 +73,10 @@ int pb_cuda_check_managed(int device, struct pb_err *err)
                      "with a running host; use pinned",
                      device);
     return rc;
+}
+
+int pb_cuda_select(int device, bool managed, struct pb_err *err)
+{
+    int rc = pb_cuda_err(err, cudaSetDevice(device), "selecting the device");
+    return rc == 0 && managed ? check_managed(device, err) : rc;
 }

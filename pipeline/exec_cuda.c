@@ -116,9 +116,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     e->stream = stream;
-    int rc = pb_cuda_err(err, cudaSetDevice(stream->plan->device_index), "selecting the device");
-    if (rc == 0 && stream->plan->mem == PB_MEM_MANAGED)
-        rc = pb_cuda_check_managed(stream->plan->device_index, err);
+    int rc = pb_cuda_select(stream->plan->device_index, stream->plan->mem == PB_MEM_MANAGED, err);
     if (rc == 0)
         rc = make_chain(e, err);
     if (rc == 0)

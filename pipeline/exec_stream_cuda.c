@@ -117,9 +117,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     e->device = plan->device_index;
     e->managed = plan->mem == PB_MEM_MANAGED;
     e->n_lanes = plan->workers;
-    int rc = pb_cuda_err(err, cudaSetDevice(e->device), "selecting the device");
-    if (rc == 0 && e->managed)
-        rc = pb_cuda_check_managed(e->device, err);
+    int rc = pb_cuda_select(e->device, e->managed, err);
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
         rc = lane_init(&e->lanes[i], plan, e->managed, err);
     if (rc == 0)

@@ -63,16 +63,6 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     return rc;
 }
 
-static const struct pb_exec_type *choose_exec(const struct pb_plan *plan)
-{
-#ifdef PB_HAVE_CUDA
-    if (plan->cuda)
-        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
-#endif
-    (void)plan;
-    return &pb_exec_cpu;
-}
-
 static int make_plan(struct pb_run *run, struct pb_err *err)
 {
     int32_t device = -1;
@@ -91,7 +81,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     rc = pb_plan_create(&request, err, &run->plan);
     if (rc < 0)
         return rc;
-    run->exec_type = choose_exec(run->plan);
+    run->exec_type = pb_exec_of(run->plan);
     pb_plan_product_env(run->plan, &request, &run->env);
     run->env.raster = run->raster;
     run->env.scene = run->scene;

@@ -30,6 +30,16 @@ void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)
     pb_stream_abort(stream);
 }
 
+const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan)
+{
+#ifdef PB_HAVE_CUDA
+    if (plan->cuda)
+        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
+#endif
+    (void)plan;
+    return &pb_exec_cpu;
+}
+
 struct pb_slot_tile pb_stream_tile(const struct pb_plan *plan, uint32_t tile, uint32_t unit)
 {
     enum { ALIGN_PX = 64 };

@@ -76,6 +76,8 @@ extern const struct pb_exec_type pb_exec_cpu;
 /* CUDA builds only: a kernel that stays while tiles flow, parked on their arrival; and its
  * fallback and yardstick, a kernel a tile in streams joined by events. Both make the same bits. */
 extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
+/* The one that a plan is for. */
+const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);
 
 /* The chain's view of a tile that lies at `base` in the layout of its slot. */
 struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,

@@ -154,16 +154,6 @@ static double stream_tiles(struct bench *b)
     return seconds;
 }
 
-static const struct pb_exec_type *type_of(const struct pb_plan *plan)
-{
-#ifdef PB_HAVE_CUDA
-    if (plan->cuda)
-        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
-#endif
-    (void)plan;
-    return &pb_exec_cpu;
-}
-
 /* Megapixels a second. */
 static double measure(const struct way *way, const struct chain *chain, uint64_t tiles,
                       double *out_gbs)
@@ -176,7 +166,7 @@ static double measure(const struct way *way, const struct chain *chain, uint64_t
     b.stream.plan = plan;
     b.stream.in = make_channel(&b, 0, plan->in_slots, plan->in_slot_bytes);
     b.stream.out = make_channel(&b, 1, plan->out_slots, plan->out_slot_bytes);
-    b.type = type_of(plan);
+    b.type = pb_exec_of(plan);
     must(b.type->create(&b.stream, &err, &b.exec), &err, "executor");
     double seconds = stream_tiles(&b), bytes = 0, px = 0;
     for (uint64_t i = 0; i < tiles; i++) {

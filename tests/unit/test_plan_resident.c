@@ -22,6 +22,10 @@ struct question {
     enum pb_type type;
 };
 
+/* A chain without a halo, on a scene of no special kind. */
+static const struct question sum_of_bands = {
+    "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, false, 5000, 3000, PB_U16};
+
 static struct pb_config *config;
 static struct pb_plan *plan;
 
@@ -135,14 +139,8 @@ END_TEST
 
 START_TEST(memory_decides_the_road)
 {
-    struct question q = {", buffers: managed",
-                         "      - math: {bands: {OUT: \"R + N\"}}\n",
-                         &h200,
-                         false,
-                         false,
-                         5000,
-                         3000,
-                         PB_U16};
+    struct question q = sum_of_bands;
+    q.compute = ", buffers: managed";
     ck_assert_int_eq(ask(&q)->chunks.transport, WIC_PREFETCH);
     forget();
     q.integrated = true;
@@ -160,14 +158,8 @@ END_TEST
 
 START_TEST(says_why_no_kernel_stays)
 {
-    struct question q = {", sync: stream",
-                         "      - math: {bands: {OUT: \"R + N\"}}\n",
-                         &h200,
-                         false,
-                         false,
-                         5000,
-                         3000,
-                         PB_U16};
+    struct question q = sum_of_bands;
+    q.compute = ", sync: stream";
     char text[2000];
     const struct pb_plan_resident *r = ask(&q);
     ck_assert(!r->used && !r->by_line);

@@ -91,6 +91,9 @@ enum wait_kind { WAIT_PARKED, WAIT_POLL_HOST, WAIT_POLL_DEVICE, WAIT_POLL_NANOSL
 std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
                                         const wic_chunk_plan &plan);
 const void *resident_kernel(wait_kind kind);
+// That kernel between the slots of the pool.
+wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
+                                    const wic_chunk_plan &plan);
 std::unique_ptr<strategy> make_streams(const bench_pool &pool);
 std::unique_ptr<strategy> make_graph(const bench_pool &pool);
 

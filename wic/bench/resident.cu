@@ -197,8 +197,8 @@ class resident : public strategy
 };
 } // namespace
 
-std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
-                                        const wic_chunk_plan &plan)
+wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
+                                    const wic_chunk_plan &plan)
 {
     wic_link_options options = {};
     options.in = pool.in;
@@ -208,6 +208,13 @@ std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
     options.in_slots = options.out_slots = pool.slots;
     options.plan = plan;
     options.kernel = resident_kernel(kind);
+    return options;
+}
+
+std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
+                                        const wic_chunk_plan &plan)
+{
+    const wic_link_options options = bench_link_options(kind, pool, plan);
     wic_link *link;
     const int rc = wic_link_create(&options, &link);
     if (rc == -E2BIG || rc == -ENOSPC) {

@@ -292,14 +292,7 @@ bool soak(uint64_t tiles, const std::string &transport)
 // profiler: `warps` parked warps in each of 132 blocks.
 void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan)
 {
-    wic_link_options options = {};
-    options.in = pool.in;
-    options.out = pool.out;
-    options.in_stride = pool.in_stride;
-    options.out_stride = pool.out_stride;
-    options.in_slots = options.out_slots = pool.slots;
-    options.plan = plan;
-    options.kernel = resident_kernel(WAIT_PARKED);
+    wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
     options.beat_ns = static_cast<uint64_t>(1e6 * ms);
     wic_link *link;
     if (wic_link_create(&options, &link) != 0 || wic_link_start(link, 0, 0) != 0) {
