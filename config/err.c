@@ -11,11 +11,12 @@
 struct code_row {
     const char *id, *hint;
     int rc;
+    enum pb_code_class class;
 };
 
 static const struct code_row rows[PB_E_COUNT] = {
-    [PB_OK] = {"ok", "", 0},
-#define PB_ERR(code, id, rc, hint) [PB_E_##code] = {id, hint, rc},
+    [PB_OK] = {"ok", "", 0, PB_CLASS_REQUEST},
+#define PB_ERR(code, id, rc, class, hint) [PB_E_##code] = {id, hint, rc, PB_CLASS_##class},
 #include "config/err_codes.def"
 #undef PB_ERR
 };
@@ -38,6 +39,20 @@ const char *pb_code_hint(enum pb_code code)
 int pb_code_errno(enum pb_code code)
 {
     return -row_of(code)->rc;
+}
+
+enum pb_code_class pb_code_class(enum pb_code code)
+{
+    return row_of(code)->class;
+}
+
+enum pb_code pb_code_find(const char *id)
+{
+    for (unsigned code = PB_OK + 1u; code < PB_E_COUNT; code++) {
+        if (strcmp(rows[code].id, id) == 0)
+            return (enum pb_code)code;
+    }
+    return PB_E_COUNT;
 }
 
 static int fill(struct pb_err *err, enum pb_code code, const char *format, va_list args)

@@ -10,10 +10,17 @@
 
 enum pb_code {
     PB_OK,
-#define PB_ERR(code, id, rc, hint) PB_E_##code,
+#define PB_ERR(code, id, rc, class, hint) PB_E_##code,
 #include "config/err_codes.def"
 #undef PB_ERR
     PB_E_COUNT
+};
+
+/* Whose fault an error is. */
+enum pb_code_class {
+    PB_CLASS_INPUT,   /* the file's own: the job fails, its input goes to quarantine */
+    PB_CLASS_MACHINE, /* disk, memory, device: the job waits and is tried again */
+    PB_CLASS_REQUEST  /* a config, command or request: its author is told */
 };
 
 struct pb_err {
@@ -37,6 +44,9 @@ const char *pb_code_id(enum pb_code code);
 const char *pb_code_hint(enum pb_code code);
 /* Negative errno of a code. */
 int pb_code_errno(enum pb_code code);
+enum pb_code_class pb_code_class(enum pb_code code);
+/* The code of a dotted word; PB_E_COUNT = there is none of that name. */
+enum pb_code pb_code_find(const char *id);
 
 /* Writes "file:line:col: message; hint" (parts that are known) into out, NUL-terminated. */
 void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes);

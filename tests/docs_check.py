@@ -12,7 +12,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 def gaps():
     service, readme = (ROOT / "service/README.md").read_text(), (ROOT / "README.md").read_text()
-    rows = re.findall(r'PB_ERR\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+)\)', (ROOT / "config/err_codes.def").read_text())
+    rows = re.findall(r'PB_ERR\(\w+, "([^"]+)", \w+, \w+,\s*((?:"[^"]*"\s*)+)\)', (ROOT / "config/err_codes.def").read_text())
     if not rows:
         yield "config/err_codes.def: no rows found"
     for code, hint in rows:
