@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BEFORE_NAME = 53, KEY_COLUMN = 13, LISTED = 20 };
+enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
 
 /* --- one job
  * ------------------------------------------------------------------------------------------ */
@@ -150,6 +150,28 @@ static int show_one(struct pb_client *client, const struct cli_service_options *
     return CLI_DONE;
 }
 
+/* What keeps the service from its work, before the list. A service that says nothing of it has
+ * none.
+ */
+static void show_troubles(struct pb_client *client)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    char text[1200];
+    if (pb_client_call(client, "service.info", "{}", &err, &reply, &result) < 0)
+        return;
+    const struct pb_json_value *troubles = pb_json_get(result, "troubles", &(bool){false});
+    for (size_t i = 0; i < pb_json_count(troubles); i++) {
+        const struct pb_json_value *trouble = pb_json_at(troubles, i);
+        (void)snprintf(text, sizeof text, "%s: %s; %s", cli_job_text(trouble, "code"),
+                       cli_job_text(trouble, "message"), cli_job_text(trouble, "hint"));
+        printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
+        cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+    }
+    pb_json_release(reply);
+}
+
 static int show_list(struct pb_client *client, const struct cli_service_options *o)
 {
     struct pb_err err = {0};
@@ -162,6 +184,8 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
         return cli_service_exit(&err);
     const struct pb_json_value *jobs = pb_json_get(result, "jobs", &(bool){false});
     size_t n = pb_json_count(jobs);
+    if (!o->json)
+        show_troubles(client);
     if (o->json) {
         puts(pb_json_source(jobs));
     } else if (n == 0) {

@@ -21,9 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BEAT_MS   5000
-#define N_SIGNALS 3
-#define SELF      "/proc/self/exe"
+#define BEAT_MS       5000
+#define N_SIGNALS     3
+#define SELF          "/proc/self/exe"
+#define SUMMARY_BYTES 500
 
 struct daemon {
     const struct pb_daemon_options *options;
@@ -34,6 +35,7 @@ struct daemon {
     struct pb_dirs dirs;
     struct pb_job_store *store;
     struct pb_metrics metrics;
+    struct pb_troubles troubles;
     struct pb_intake intake;
     struct pb_methods methods;
     char *socket;
@@ -119,10 +121,21 @@ static int on_take(void *user, const struct pb_settle_file *file)
     return 0;
 }
 
+/* A trouble came or went: systemd's status line says so at once. */
+static void on_trouble(void *user)
+{
+    struct daemon *daemon = user;
+    char text[SUMMARY_BYTES];
+    if (!daemon->ready || daemon->methods.stopping)
+        return;
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_status(text);
+}
+
 static void on_beat(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
-    char text[120];
+    char text[SUMMARY_BYTES];
     pb_notify_watchdog();
     pb_methods_summary(&daemon->methods, text, sizeof text);
     if (daemon->ready) {
@@ -137,7 +150,7 @@ static void on_beat(uv_timer_t *timer)
 
 static void reload(struct daemon *daemon)
 {
-    char text[120];
+    char text[SUMMARY_BYTES];
     struct pb_err err = {0};
     pb_notify_reloading();
     struct pb_config *config = load(daemon->options->config);
@@ -253,6 +266,7 @@ static int start(struct daemon *daemon, struct pb_err *err)
     start_signals(daemon);
     *methods = (struct pb_methods){.intake = &daemon->intake,
                                    .metrics = &daemon->metrics,
+                                   .troubles = &daemon->troubles,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
     struct pb_status_options status = {&daemon->loop, daemon->socket, pb_methods_serve, methods};
@@ -264,6 +278,7 @@ static int start(struct daemon *daemon, struct pb_err *err)
         .config = daemon->config,
         .worker = daemon->options->worker ? daemon->options->worker : SELF,
         .metrics = &daemon->metrics,
+        .troubles = &daemon->troubles,
         .on_change = on_change,
         .user = daemon,
     };
@@ -301,6 +316,8 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return code;
     daemon->options = options;
     daemon->lock_fd = -1;
+    daemon->troubles.on_change = on_trouble;
+    daemon->troubles.user = daemon;
     daemon->config = load(options->config);
     if (daemon->config == NULL) {
         free(daemon);

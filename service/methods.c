@@ -153,6 +153,7 @@ static int info(const struct pb_methods *methods, const struct pb_request *reque
     pb_json_int(reply, "clients", pb_status_clients(methods->status));
     pb_json_int(reply, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
     pb_json_bool(reply, "stopping", methods->stopping);
+    pb_troubles_print(methods->troubles, reply, "troubles");
     print_paths(methods, reply);
     pb_json_object(reply, "jobs");
     for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
@@ -182,6 +183,7 @@ static int metrics(const struct pb_methods *methods, const struct pb_request *re
         .clients = pb_status_clients(methods->status),
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = pb_runner_planned_bytes(methods->runner),
+        .troubles = methods->troubles,
     };
     char *text = pb_metrics_print(methods->metrics, &gauges);
     if (text == NULL)
@@ -237,6 +239,9 @@ void pb_methods_summary(const struct pb_methods *methods, char *out, size_t byte
 {
     int64_t counts[PB_JOB_STATUS_COUNT] = {0};
     (void)pb_job_store_counts(methods->intake->store, counts, NULL);
-    (void)snprintf(out, bytes, "%" PRId64 " running, %" PRId64 " waiting, %" PRId64 " failed",
+    pb_troubles_summary(methods->troubles, out, bytes);
+    size_t n = strlen(out);
+    (void)snprintf(out + n, bytes - n,
+                   "%" PRId64 " running, %" PRId64 " waiting, %" PRId64 " failed",
                    counts[PB_JOB_RUNNING], counts[PB_JOB_ACCEPTED], counts[PB_JOB_FAILED]);
 }

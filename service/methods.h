@@ -8,6 +8,7 @@
 #include "service/metrics.h"
 #include "service/runner.h"
 #include "service/status.h"
+#include "service/troubles.h"
 #include "service/watch.h"
 
 struct pb_methods {
@@ -16,6 +17,7 @@ struct pb_methods {
     struct pb_watch *watch; /* NULL once stopping */
     struct pb_status *status;
     struct pb_metrics *metrics;
+    struct pb_troubles *troubles;
     const char *socket; /* path in use */
     int64_t start_wall_ms;
     bool stopping; /* nothing new is taken */
@@ -24,6 +26,6 @@ struct pb_methods {
 /* serve of struct pb_status_options; user is a struct pb_methods. */
 void pb_methods_serve(void *user, const struct pb_request *request, struct pb_json *reply,
                       const char **out_watch);
-/* "2 running, 5 waiting", for systemd's status line. */
+/* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */
 void pb_methods_summary(const struct pb_methods *methods, char *out, size_t bytes);
 #endif

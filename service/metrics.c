@@ -172,6 +172,7 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
                   "pushbroom_device_retries_total{on=\"fresh\"} %" PRIu64
                   "\npushbroom_device_retries_total{on=\"cpu\"} %" PRIu64 "\n",
                   metrics->device_retries_fresh, metrics->device_retries_cpu);
+    pb_troubles_metrics(gauges->troubles, out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);

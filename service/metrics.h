@@ -5,6 +5,7 @@
 /* Counters since the start of the service, printed in Prometheus' text format. Labels are few and
  * bounded: no job ids, no file names. Plain memory. Thread: loop. */
 #include "service/job.h"
+#include "service/troubles.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,7 @@ struct pb_metrics_gauges {
     int64_t queue_depth, running, workers, inbox_waiting, clients;
     int64_t start_wall_ms;
     uint64_t planned_bytes; /* tile buffers of the last reported run */
+    const struct pb_troubles *troubles;
 };
 
 /* A job reached its final state: counts it and what its report says. */

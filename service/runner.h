@@ -10,6 +10,7 @@
 #include "service/dirs.h"
 #include "service/job_store.h"
 #include "service/metrics.h"
+#include "service/troubles.h"
 
 #include <uv.h>
 
@@ -24,6 +25,7 @@ struct pb_runner_options {
     const struct pb_config *config; /* until set_config */
     const char *worker;             /* program that runs as `worker --worker` */
     struct pb_metrics *metrics;
+    struct pb_troubles *troubles;
     /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
      * status, which come at once. */
     void (*on_change)(void *user, const struct pb_job *job);
