@@ -31,6 +31,7 @@ static const unsigned may[PB_JOB_STATUS_COUNT] = {
 void pb_job_init(struct pb_job *job)
 {
     memset(job, 0, sizeof *job);
+    job->uid = -1;
 }
 
 void pb_job_fini(struct pb_job *job)
@@ -212,6 +213,10 @@ void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *jo
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "input", job->input);
     pb_json_string(json, "pipeline", or_null(job->pipeline));
+    if (job->uid >= 0)
+        pb_json_int(json, "uid", job->uid);
+    else
+        pb_json_null(json, "uid");
     pb_json_string(json, "status", pb_job_status_name(job->status));
     pb_json_int(json, "progress", job->progress);
     pb_json_string(json, "stage", or_null(job->stage));

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_JOB_ID_BYTES   24  /* "20261121-081530-4f2a" */
-#define PB_JOB_NAME_BYTES 256 /* a file name */
+#define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
+#define PB_JOB_NAME_BYTES     256 /* a file name */
+#define PB_JOB_IDENTITY_BYTES 128
 
 enum pb_job_status {
     PB_JOB_ACCEPTED,
@@ -37,13 +38,16 @@ struct pb_job_error {
 
 struct pb_job {
     char id[PB_JOB_ID_BYTES];
-    int64_t seq;                      /* order of creation, given by the store */
-    enum pb_job_status status;        /* pb_job_move changes it */
-    bool owned;                       /* came through the inbox: the service moves its input */
-    char name[PB_JOB_NAME_BYTES];     /* base name of the input */
-    char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
-    char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
-    char *input;                      /* where the file is now */
+    int64_t seq;                          /* order of creation, given by the store */
+    enum pb_job_status status;            /* pb_job_move changes it */
+    bool owned;                           /* came through the inbox: the service moves its input */
+    char name[PB_JOB_NAME_BYTES];         /* base name of the input */
+    char scene[PB_JOB_NAME_BYTES];        /* directory below products/ */
+    char pipeline[PB_JOB_NAME_BYTES];     /* "" = none fitted yet */
+    char *input;                          /* where the file is now */
+    int64_t uid;                          /* whose file or submission it is; -1 = not known */
+    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its asker could read it, in
+                                             service/identity.h's form; "" = not known */
     int attempts;
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* Of the current or last run. */

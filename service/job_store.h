@@ -5,7 +5,7 @@
 /* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
  * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
  * damaged is moved aside and a fresh one started: the inputs themselves lie in work/, quarantine/
- * and the archive, so no scene depends on it. Thread: loop. */
+ * and the archive, so no scene depends on it. Thread: loop; one thread a reader. */
 #include "service/job.h"
 
 #include <stddef.h>
@@ -17,10 +17,14 @@ struct pb_job_store;
 int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
                       struct pb_job_store **out_store);
 void pb_job_store_close(struct pb_job_store *store); /* NULL is fine */
+/* A second, read-only view of an open store for another thread: find, list and counts. It sees what
+ * is committed, without waiting for the writer or making it wait. */
+int pb_job_store_open_reader(const char *directory, struct pb_err *err,
+                             struct pb_job_store **out_store);
 
 /* New row; sets job->seq. -EEXIST (no *err) when the id is taken. */
 int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
-/* The row as the job is now, but for id, seq, created and name. */
+/* The row as the job is now, but for id, seq, created, name and uid. */
 int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* By id, or by an end of an id that only one job has. out_job is initialised by this and the
  * caller's to fini; untouched on failure (job.unknown, service.state). */
@@ -30,14 +34,19 @@ int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err 
  * 0 none, negative errno. */
 int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
                       void *user, struct pb_err *err, struct pb_job *out_job);
-/* Newest first; visit borrows the job, and a value other than 0 ends the listing and is returned.
- */
-int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t limit,
-                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err);
+/* Newest first, from those with a seq below before_seq (INT64_MAX: all). visit borrows the job and
+ * must not call the store; a value other than 0 ends the listing and is returned. The cost follows
+ * limit, not the number of jobs. */
+int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
+                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
+                      struct pb_err *err);
 int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
                         struct pb_err *err);
 /* After a restart: running jobs are accepted again. Returns how many. */
 int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Forgets the oldest finished jobs but `keep`. Returns how many. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
+/* Steps of SQLite's virtual machine for all that find, list, next and counts did so far: what they
+ * cost, without a clock. */
+uint64_t pb_job_store_steps(const struct pb_job_store *store);
 #endif

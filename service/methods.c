@@ -35,7 +35,8 @@ static int print_jobs(const struct pb_methods *methods, struct pb_json *json, un
 {
     struct listing listing = {methods, json};
     pb_json_array(json, "jobs");
-    int rc = pb_job_store_list(methods->intake->store, mask, limit, print_listed, &listing, err);
+    int rc = pb_job_store_list(methods->intake->store, mask, INT64_MAX, limit, print_listed,
+                               &listing, err);
     pb_json_end(json);
     return rc;
 }

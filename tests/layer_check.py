@@ -13,7 +13,7 @@ ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 FOREIGN = {
     r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster_gdal.c"},
     r"^yaml\.h$": {"config/yaml_tree.c"},
-    r"^sqlite3\.h$": {"service/job_store.c"},
+    r"^sqlite3\.h$": {"service/job_store_sql.h"},
     r"^json-c/": {"service/json.c"},
     r"^systemd/": {"service/notify.c"},
     r"^png\.h$": {"pipeline/png.c"},

@@ -8,6 +8,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,12 +85,14 @@ START_TEST(every_member_comes_back_after_reopening)
     (void)snprintf(job.name, sizeof job.name, "a'b\".tif");
     job.owned = true;
     job.created_ms = 1;
+    job.uid = 4000000000;
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 2), 0);
     (void)snprintf(job.stage, sizeof job.stage, "compute");
     (void)snprintf(job.device, sizeof job.device, "cuda:0");
     (void)snprintf(job.device_why, sizeof job.device_why, "on the CPU after device.lost: x");
     (void)snprintf(job.pipeline, sizeof job.pipeline, "p");
+    (void)snprintf(job.identity, sizeof job.identity, "1 2 3 4");
     job.progress = 42;
     job.tiles_done = 1;
     job.tiles_total = 2;
@@ -118,6 +121,8 @@ START_TEST(every_member_comes_back_after_reopening)
     ck_assert_str_eq(back.stage, "compute");
     ck_assert_str_eq(back.device, "cuda:0");
     ck_assert_str_eq(back.input, "/in");
+    ck_assert_int_eq(back.uid, 4000000000);
+    ck_assert_str_eq(back.identity, "1 2 3 4");
     ck_assert_str_eq(back.products, "[]");
     ck_assert_ptr_null(back.report);
     ck_assert_ptr_null(back.directory);
@@ -196,15 +201,135 @@ START_TEST(list_and_counts_filter_by_status_newest_first)
     insert("20261121-082850-aaaa", PB_JOB_FAILED);
     insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
     insert("20261121-082850-cccc", PB_JOB_FAILED);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
     ck_assert_str_eq(ids, "ccccbbbbaaaa");
     ids[0] = '\0';
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), 1, count, ids, NULL), 0);
+    ck_assert_int_eq(
+        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 1, count, ids, NULL), 0);
     ck_assert_str_eq(ids, "cccc");
     ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
     ck_assert_int_eq(counts[PB_JOB_FAILED], 2);
     ck_assert_int_eq(counts[PB_JOB_SUCCESSFUL], 1);
     ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 0);
+}
+END_TEST
+
+START_TEST(a_list_goes_on_below_a_job_of_any_state)
+{
+    char ids[64] = "";
+    struct pb_job job;
+    unsigned mask = PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK(PB_JOB_DISMISSED);
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    insert("20261121-082850-bbbb", PB_JOB_DISMISSED);
+    insert("20261121-082850-cccc", PB_JOB_ACCEPTED);
+    insert("20261121-082850-dddd", PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_store_list(store, mask, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "ddddbbbbaaaa");
+    ck_assert_int_eq(pb_job_store_find(store, "cccc", NULL, &job), 0);
+    ids[0] = '\0';
+    ck_assert_int_eq(pb_job_store_list(store, mask, job.seq, 1, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "bbbb");
+    ids[0] = '\0';
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, job.seq, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "bbbbaaaa");
+    ids[0] = '\0';
+    ck_assert_int_eq(pb_job_store_list(store, 0, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "");
+    pb_job_fini(&job);
+}
+END_TEST
+
+/* What a question costs must not follow the number of jobs: 1,000 rows are a scan of over 5,000
+ * steps. */
+START_TEST(questions_cost_the_same_with_a_thousand_jobs)
+{
+    enum { JOBS = 1000, STEPS_OF_A_SCAN = 5 * JOBS };
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    char id[PB_JOB_ID_BYTES], ids[4096] = "";
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    struct pb_job job;
+    for (unsigned i = 0; i < JOBS; i++) {
+        (void)snprintf(id, sizeof id, "20261121-082850-0%c%c%c", digits[i >> 10 & 31],
+                       digits[i >> 5 & 31], digits[i & 31]);
+        insert(id, i == 3 ? PB_JOB_FAILED : i % 2 ? PB_JOB_ACCEPTED : PB_JOB_SUCCESSFUL);
+    }
+    uint64_t before = pb_job_store_steps(store);
+    ck_assert_int_eq(pb_job_store_find(store, "20261121-082850-0003", NULL, &job), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "50-0004", NULL, &job), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "zzzz", NULL, &job), -ENOENT);
+    ck_assert_int_eq(pb_job_store_find(store, "4", NULL, &job), -ENOENT);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 5, count, ids, NULL), 0);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK_FINISHED,
+                                       INT64_MAX, 5, count, ids, NULL),
+                     0);
+    ck_assert_int_eq(
+        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_RUNNING), INT64_MAX, 5, count, ids, NULL), 0);
+    ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
+    ck_assert_int_eq(pb_job_store_prune(store, JOBS, NULL), 0);
+    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 1);
+    pb_job_fini(&job);
+    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], JOBS / 2 - 1);
+    ck_assert_uint_lt(pb_job_store_steps(store) - before, STEPS_OF_A_SCAN);
+}
+END_TEST
+
+START_TEST(a_store_of_an_older_service_is_brought_up)
+{
+    static const char old[] =
+        "CREATE TABLE jobs (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        " name TEXT NOT NULL, created_ms INTEGER NOT NULL, status INTEGER NOT NULL,"
+        " owned INTEGER NOT NULL, scene TEXT NOT NULL, pipeline TEXT NOT NULL, input TEXT,"
+        " attempts INTEGER NOT NULL, started_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,"
+        " finished_ms INTEGER NOT NULL, progress INTEGER NOT NULL, stage TEXT NOT NULL,"
+        " device TEXT NOT NULL, tiles_done INTEGER NOT NULL, tiles_total INTEGER NOT NULL,"
+        " bytes_read INTEGER NOT NULL, bytes_written INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL,"
+        " directory TEXT, products TEXT, report TEXT, error_code TEXT NOT NULL,"
+        " error_message TEXT NOT NULL, error_hint TEXT NOT NULL);"
+        "CREATE INDEX jobs_by_status ON jobs (status, seq);"
+        "INSERT INTO jobs VALUES (1, '20261121-082850-aaaa', 'a.tif', 1, 3, 1, 'a', 'p', '/a', 1, "
+        "2,"
+        " 3, 4, 5, 'x', 'cpu', 6, 7, 8, 9, 10, NULL, NULL, NULL, 'c', 'm', 'h');"
+        "PRAGMA user_version = 1;";
+    char path[PB_FILES_PATH_BYTES];
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    struct pb_job job;
+    sqlite3 *db;
+    pb_job_store_close(store);
+    store = NULL;
+    (void)pb_files_join(path, directory, "jobs.db");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, old, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(pb_job_store_find(store, "aa", NULL, &job), 0);
+    ck_assert_int_eq(job.uid, -1);
+    ck_assert_str_eq(job.error.hint, "h");
+    ck_assert_str_eq(job.identity, "");
+    pb_job_fini(&job);
+    insert("20261121-082850-bbbb", PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
+    ck_assert_int_eq(counts[PB_JOB_FAILED], 2);
+}
+END_TEST
+
+START_TEST(a_reader_sees_what_is_committed_and_changes_nothing)
+{
+    struct pb_job_store *reader = NULL;
+    struct pb_job job;
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    ck_assert_int_eq(pb_job_store_open_reader(directory, NULL, &reader), 0);
+    ck_assert_int_eq(pb_job_store_find(reader, "aaaa", NULL, &job), -ENOENT);
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_store_find(reader, "aaaa", NULL, &job), 0);
+    ck_assert_int_eq(pb_job_store_counts(reader, counts, NULL), 0);
+    ck_assert_int_eq(counts[PB_JOB_FAILED], 1);
+    ck_assert_int_ne(pb_job_store_update(reader, &job, NULL), 0);
+    pb_job_fini(&job);
+    pb_job_store_close(reader);
 }
 END_TEST
 
@@ -218,7 +343,7 @@ START_TEST(prune_forgets_the_oldest_finished_jobs_only)
     insert("20261121-082850-eeee", PB_JOB_RUNNING);
     ck_assert_int_eq(pb_job_store_prune(store, 5, NULL), 0);
     ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 2);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
     ck_assert_str_eq(ids, "eeeeddddaaaa");
 }
 END_TEST
@@ -245,7 +370,8 @@ START_TEST(a_damaged_file_is_moved_aside_and_a_fresh_one_started)
         ck_assert_ptr_nonnull(strstr(moved, "jobs.db.damaged-"));
         ck_assert_int_eq(access(moved, F_OK), 0);
         char ids[64] = "";
-        ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, 10, count, ids, NULL), 0);
+        ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL),
+                         0);
         ck_assert_str_eq(ids, "");
     }
 }
@@ -294,6 +420,10 @@ int main(void)
     tcase_add_test(tests, next_is_the_oldest_accepted_job_that_may_run);
     tcase_add_test(tests, recover_runs_running_jobs_again_and_touches_no_other);
     tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
+    tcase_add_test(tests, a_list_goes_on_below_a_job_of_any_state);
+    tcase_add_test(tests, questions_cost_the_same_with_a_thousand_jobs);
+    tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
+    tcase_add_test(tests, a_reader_sees_what_is_committed_and_changes_nothing);
     tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);
     tcase_add_test(tests, a_damaged_file_is_moved_aside_and_a_fresh_one_started);
     tcase_add_test(tests, a_store_of_a_newer_service_is_refused_and_kept);

@@ -1,0 +1,379 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of the job store. Every statement is prepared once and finds its rows through an index, so
+ * that its cost does not grow with the number of jobs: ids by the unique index, ends of ids by
+ * their last characters backwards, states by (status, seq), counts from a table that triggers
+ * keep. */
+#include "service/job_store_sql.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum field_kind { FIELD_INT64, FIELD_INT, FIELD_BOOL, FIELD_STATUS, FIELD_TEXT, FIELD_STRING };
+
+/* Columns and the members they hold, in one order for reading and writing. FIELD_TEXT is a char
+ * array, FIELD_STRING a malloc'd string or NULL. The first FIXED of them never change. */
+struct field {
+    enum field_kind kind;
+    size_t offset, bytes;
+};
+#define FIELD(kind, member)                                                                        \
+    {                                                                                              \
+        FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
+    }
+static const struct field fields[] = {
+    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
+    FIELD(INT64, uid),         FIELD(STATUS, status),       FIELD(BOOL, owned),
+    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
+    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
+    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
+    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
+    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
+    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
+    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
+    FIELD(TEXT, device_why),   FIELD(TEXT, identity),
+};
+#define FIXED     4
+#define COUNT_SET ((int)(sizeof fields / sizeof fields[0]) - FIXED)
+#define HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+static_assert((int)(sizeof HOLD_SET / 2) == COUNT_SET, "a parameter for each field that changes");
+
+static const char *const sql[PB_JOB_STATEMENTS] = {
+    [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
+                      ") VALUES (?,?,?,?," HOLD_SET ")",
+    [PB_JOB_UPDATE] = "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" HOLD_SET ") WHERE id = ?",
+    [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
+    /* ?2: the end backwards, as far as the index goes; '{' follows 'z'. */
+    [PB_JOB_FIND_TAIL] =
+        "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
+        ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
+    [PB_JOB_NEXT] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 0 ORDER BY seq",
+    [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
+};
+
+static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+}
+
+static sqlite3_stmt *prepare(struct pb_job_store *store, sqlite3_stmt **slot, const char *text,
+                             struct pb_err *err)
+{
+    if (*slot == NULL &&
+        sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
+        (void)db_fail(store, err, "prepare");
+    return *slot;
+}
+
+static sqlite3_stmt *begin(struct pb_job_store *store, enum pb_job_statement which,
+                           struct pb_err *err)
+{
+    return prepare(store, &store->statement[which], sql[which], err);
+}
+
+/* Ends its read transaction and forgets what was bound. */
+static void end(struct pb_job_store *store, sqlite3_stmt *s)
+{
+    store->steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+    (void)sqlite3_reset(s);
+    (void)sqlite3_clear_bindings(s);
+}
+
+/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
+static void bind_fields(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
+{
+    for (size_t i = first; i < sizeof fields / sizeof fields[0]; i++, at++) {
+        const char *member = (const char *)job + fields[i].offset;
+        switch (fields[i].kind) {
+        case FIELD_INT64:
+            (void)sqlite3_bind_int64(s, at, *(const int64_t *)(const void *)member);
+            break;
+        case FIELD_INT:
+            (void)sqlite3_bind_int(s, at, *(const int *)(const void *)member);
+            break;
+        case FIELD_BOOL:
+            (void)sqlite3_bind_int(s, at, *(const bool *)member);
+            break;
+        case FIELD_STATUS:
+            (void)sqlite3_bind_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
+            break;
+        case FIELD_TEXT:
+            (void)sqlite3_bind_text(s, at, member, -1, SQLITE_STATIC);
+            break;
+        case FIELD_STRING:
+            (void)sqlite3_bind_text(s, at, *(char *const *)(const void *)member, -1, SQLITE_STATIC);
+            break;
+        }
+    }
+}
+
+/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+static bool read_row(sqlite3_stmt *s, struct pb_job *job)
+{
+    bool ok = true;
+    pb_job_init(job);
+    job->seq = sqlite3_column_int64(s, 0);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        void *member = (char *)job + fields[i].offset;
+        int at = (int)i + 1;
+        int number = sqlite3_column_int(s, at);
+        const char *text = (const char *)sqlite3_column_text(s, at);
+        switch (fields[i].kind) {
+        case FIELD_INT64:
+            *(int64_t *)member = sqlite3_column_int64(s, at);
+            break;
+        case FIELD_INT:
+            *(int *)member = number;
+            break;
+        case FIELD_BOOL:
+            *(bool *)member = number != 0;
+            break;
+        case FIELD_STATUS:
+            *(enum pb_job_status *)member = number >= 0 && number < PB_JOB_STATUS_COUNT
+                                                ? (enum pb_job_status)number
+                                                : PB_JOB_FAILED;
+            break;
+        case FIELD_TEXT:
+            (void)snprintf(member, fields[i].bytes, "%s", text ? text : "");
+            break;
+        case FIELD_STRING:
+            ok = pb_job_set(member, text) == 0 && ok;
+            break;
+        }
+    }
+    if (!ok)
+        pb_job_fini(job);
+    return ok;
+}
+
+int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_INSERT, err);
+    if (s == NULL)
+        return -EIO;
+    bind_fields(s, 1, 0, job);
+    int rc = sqlite3_step(s);
+    bool taken = rc == SQLITE_CONSTRAINT;
+    if (rc == SQLITE_DONE)
+        job->seq = sqlite3_last_insert_rowid(store->db);
+    int result = rc == SQLITE_DONE ? 0 : taken ? -EEXIST : db_fail(store, err, "insert");
+    end(store, s);
+    return result;
+}
+
+int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_UPDATE, err);
+    if (s == NULL)
+        return -EIO;
+    bind_fields(s, 1, FIXED, job);
+    (void)sqlite3_bind_text(s, COUNT_SET + 1, job->id, -1, SQLITE_STATIC);
+    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
+    end(store, s);
+    return result;
+}
+
+/* The first row of s: 1 and *out_job, 0 = there is none, negative errno. */
+static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+                      struct pb_job *out_job)
+{
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_DONE)
+        return 0;
+    if (rc != SQLITE_ROW)
+        return db_fail(store, err, "find");
+    return read_row(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+static int find_id(struct pb_job_store *store, const char *id, struct pb_err *err,
+                   struct pb_job *out_job)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_FIND_ID, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    int rc = read_first(store, s, err, out_job);
+    end(store, s);
+    return rc;
+}
+
+static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *err,
+                     struct pb_job *out_job)
+{
+    char tail[PB_JOB_TAIL_CHARS + 1];
+    size_t n = strlen(id), m = 0;
+    for (; m < PB_JOB_TAIL_CHARS && m < n; m++)
+        tail[m] = id[n - 1 - m];
+    tail[m] = '\0';
+    sqlite3_stmt *s = begin(store, PB_JOB_FIND_TAIL, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 2, tail, -1, SQLITE_STATIC);
+    struct pb_job job;
+    int rc = read_first(store, s, err, &job);
+    if (rc > 0 && sqlite3_step(s) == SQLITE_ROW) {
+        rc = pb_fail(err, PB_E_JOB_UNKNOWN,
+                     "several jobs end in '%s'; give more characters of the id", id);
+        pb_job_fini(&job);
+    } else if (rc > 0) {
+        *out_job = job;
+    }
+    end(store, s);
+    return rc;
+}
+
+int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
+                      struct pb_job *out_job)
+{
+    if (!pb_job_is_suffix(id))
+        return pb_fail(err, PB_E_JOB_UNKNOWN, "'%.60s' is not the name of a job", id);
+    int rc = find_id(store, id, err, out_job);
+    if (rc == 0)
+        rc = find_tail(store, id, err, out_job);
+    if (rc == 0)
+        return pb_fail(err, PB_E_JOB_UNKNOWN, "there is no job '%s'", id);
+    return rc > 0 ? 0 : rc;
+}
+
+static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
+                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err)
+{
+    int result = 0, rc;
+    while (result == 0 && (rc = sqlite3_step(s)) != SQLITE_DONE) {
+        struct pb_job job;
+        if (rc != SQLITE_ROW) {
+            result = db_fail(store, err, "list");
+        } else if (!read_row(s, &job)) {
+            result = pb_fail(err, PB_E_MEMORY, "out of memory");
+        } else {
+            result = visit(user, &job);
+            pb_job_fini(&job);
+        }
+    }
+    end(store, s);
+    return result;
+}
+
+/* Each state's rows come out of the index in order and are merged. */
+static void list_sql(unsigned mask, char *out, size_t bytes)
+{
+    int n = 0;
+    if (mask == PB_JOB_MASK_ALL) {
+        (void)snprintf(out, bytes,
+                       "SELECT " PB_JOB_COLUMNS
+                       " FROM jobs WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2");
+        return;
+    }
+    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++) {
+        if ((mask & PB_JOB_MASK(i)) != 0)
+            n += snprintf(out + n, bytes - (size_t)n,
+                          "%sSELECT * FROM (SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = %d"
+                          " AND seq < ?1 ORDER BY seq DESC LIMIT ?2)",
+                          n > 0 ? " UNION ALL " : "", i);
+    }
+    (void)snprintf(out + n, bytes - (size_t)n, " ORDER BY 1 DESC LIMIT ?2");
+}
+
+int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
+                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
+                      struct pb_err *err)
+{
+    char text[4096];
+    unsigned mask = status_mask & PB_JOB_MASK_ALL;
+    if (mask == 0)
+        return 0;
+    list_sql(mask, text, sizeof text);
+    sqlite3_stmt *s = prepare(store, &store->list[mask], text, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, before_seq);
+    (void)sqlite3_bind_int64(s, 2, limit);
+    return visit_rows(store, s, visit, user, err);
+}
+
+struct first {
+    bool (*may)(void *user, const struct pb_job *job);
+    void *user;
+    struct pb_job *out;
+};
+
+static int keep_first(void *user, struct pb_job *job)
+{
+    struct first *first = user;
+    if (!first->may(first->user, job))
+        return 0;
+    *first->out = *job;
+    memset(job, 0, sizeof *job);
+    return 1;
+}
+
+int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
+                      void *user, struct pb_err *err, struct pb_job *out_job)
+{
+    struct first first = {may, user, out_job};
+    sqlite3_stmt *s = begin(store, PB_JOB_NEXT, err);
+    return s == NULL ? -EIO : visit_rows(store, s, keep_first, &first, err);
+}
+
+int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                        struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_COUNTS, err);
+    if (s == NULL)
+        return -EIO;
+    memset(out_counts, 0, PB_JOB_STATUS_COUNT * sizeof out_counts[0]);
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        int status = sqlite3_column_int(s, 0);
+        if (status >= 0 && status < PB_JOB_STATUS_COUNT)
+            out_counts[status] = sqlite3_column_int64(s, 1);
+    }
+    int result = rc == SQLITE_DONE ? 0 : db_fail(store, err, "count");
+    end(store, s);
+    return result;
+}
+
+/* Runs a statement with one integer; returns the number of changed rows. */
+static int change(struct pb_job_store *store, const char *text, int64_t a, struct pb_err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (prepare(store, &s, text, err) == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, a);
+    int result =
+        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
+    (void)sqlite3_finalize(s);
+    return result;
+}
+
+int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
+{
+    return change(store,
+                  "UPDATE jobs SET status = 0, updated_ms = ?1, started_ms = 0, progress = 0,"
+                  " stage = '', device = '', device_why = '', tiles_done = 0, tiles_total = 0 "
+                  "WHERE status = 1",
+                  wall_ms, err);
+}
+
+int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
+{
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    int rc = pb_job_store_counts(store, counts, err);
+    int64_t surplus =
+        counts[PB_JOB_SUCCESSFUL] + counts[PB_JOB_FAILED] + counts[PB_JOB_DISMISSED] - keep;
+    if (rc != 0 || surplus <= 0)
+        return rc;
+    return change(store,
+                  "DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE status > 1"
+                  " ORDER BY seq LIMIT ?1)",
+                  surplus, err);
+}
+
+uint64_t pb_job_store_steps(const struct pb_job_store *store)
+{
+    return store->steps;
+}
