@@ -52,7 +52,9 @@ struct pb_raster_info {
 void pb_raster_init(void);
 
 /* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
- * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words. */
+ * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words; what the
+ * machine could not do is input.io, memory or system.files. Later reads go through the descriptor
+ * opened here. */
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster);
 void pb_raster_close(struct pb_raster *raster);
@@ -70,12 +72,13 @@ struct pb_pixels {
 
 /* Reads a window, in the file's own type; plane i is band bands[i] (1-based). The nodata value is
  * not looked at. Any GDAL error or failed block fails the read: input.truncated or input.damaged
- * with the window and GDAL's words. rect lies inside the image. */
+ * with the window and GDAL's words; a read that the system refused: input.io, memory. rect lies
+ * inside the image. */
 int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
                    size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
 
 /* -EAGAIN with input.changed when the file at the path is no longer the one that was opened (inode,
- * size, mtime). */
+ * size, mtime, ctime). */
 int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err);
 
 /* GDAL's block cache is one per process: every open run reserves its part, the cap is the sum (and

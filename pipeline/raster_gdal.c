@@ -14,20 +14,19 @@
  * error names the block. Other layouts go band by band. */
 #include "pipeline/outline.h"
 #include "pipeline/raster.h"
+#include "pipeline/raster_file.h"
 #include "pipeline/text_clean.h"
 #include "pipeline/tiff_header.h"
 #include "pipeline/tiff_tags.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -42,10 +41,12 @@
 
 struct pb_raster {
     GDALDatasetH dataset;
-    char *path;
-    struct stat stat;  /* of the file that was opened */
-    int alpha_band;    /* 1-based; 0 = none, or a mask goes before it */
-    bool dataset_mask; /* GDAL's per-dataset mask that is no alpha band */
+    struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
+    uint64_t vsi_id;            /* names the file to GDAL */
+    char vsi_name[48];
+    struct pb_raster *next; /* in the list of open rasters */
+    int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
+    bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
     struct pb_raster_info info;
 };
 
@@ -82,7 +83,7 @@ static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *te
 /* Collects this thread's messages until unlisten. */
 static void listen(struct words *words, const struct pb_raster *raster)
 {
-    *words = (struct words){.path = raster->path};
+    *words = (struct words){.path = raster->vsi_name};
     CPLErrorReset();
     CPLPushErrorHandlerEx(hear, words);
 }
@@ -101,6 +102,144 @@ static bool says(const struct words *words, const char *part)
 static const char *said(const struct words *words)
 {
     return words->first[0] ? words->first : "no reason given";
+}
+
+/* --- the file, as GDAL sees it ------------------------------------------------------------------
+ *
+ * GDAL opens no path: it is given a name below VSI_PREFIX, and what it reads there comes through
+ * the raster's own descriptor. So the bytes are of the file whose header was checked, a failed read
+ * keeps its errno, and no file name has a meaning of its own to GDAL. */
+
+#define VSI_PREFIX "/vsipushbroom/"
+
+struct vsi_file { /* one handle of GDAL's */
+    struct pb_raster_file *file;
+    uint64_t at;
+    bool eof;
+};
+
+static pthread_mutex_t vsi_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and last_id */
+static struct pb_raster *vsi_list;
+static uint64_t vsi_last_id;
+
+static void vsi_add(struct pb_raster *raster)
+{
+    pthread_mutex_lock(&vsi_lock);
+    raster->vsi_id = ++vsi_last_id;
+    raster->next = vsi_list;
+    vsi_list = raster;
+    pthread_mutex_unlock(&vsi_lock);
+    (void)snprintf(raster->vsi_name, sizeof raster->vsi_name, VSI_PREFIX "%llu.tif",
+                   (unsigned long long)raster->vsi_id);
+}
+
+static void vsi_remove(struct pb_raster *raster)
+{
+    pthread_mutex_lock(&vsi_lock);
+    for (struct pb_raster **at = &vsi_list; *at != NULL; at = &(*at)->next) {
+        if (*at == raster) {
+            *at = raster->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&vsi_lock);
+}
+
+/* name: without the prefix, as GDAL hands it to a handler. */
+static struct pb_raster *vsi_find(const char *name)
+{
+    pthread_mutex_lock(&vsi_lock);
+    struct pb_raster *raster = vsi_list;
+    while (raster != NULL && strcmp(raster->vsi_name + strlen(VSI_PREFIX), name) != 0)
+        raster = raster->next;
+    pthread_mutex_unlock(&vsi_lock);
+    return raster;
+}
+
+static int vsi_stat(void *user, const char *name, VSIStatBufL *out, int flags)
+{
+    const struct pb_raster *raster = vsi_find(name);
+    (void)user;
+    (void)flags;
+    if (raster == NULL) {
+        errno = ENOENT;
+        return -1;
+    }
+    memset(out, 0, sizeof *out);
+    out->st_mode = S_IFREG;
+    out->st_size = raster->file.stat.st_size;
+    out->st_mtime = raster->file.stat.st_mtime;
+    return 0;
+}
+
+static void *vsi_open(void *user, const char *name, const char *access)
+{
+    struct pb_raster *raster = vsi_find(name);
+    (void)user;
+    if (raster == NULL || access[0] != 'r' || strchr(access, '+') != NULL) {
+        errno = raster == NULL ? ENOENT : EACCES;
+        return NULL;
+    }
+    struct vsi_file *handle = calloc(1, sizeof *handle);
+    if (handle != NULL)
+        handle->file = &raster->file;
+    else if (raster->file.error == 0)
+        raster->file.error = ENOMEM;
+    return handle;
+}
+
+static vsi_l_offset vsi_tell(void *user)
+{
+    return ((const struct vsi_file *)user)->at;
+}
+
+static int vsi_seek(void *user, vsi_l_offset offset, int whence)
+{
+    struct vsi_file *handle = user;
+    uint64_t base = whence == SEEK_CUR   ? handle->at
+                    : whence == SEEK_END ? (uint64_t)handle->file->stat.st_size
+                                         : 0;
+    handle->at = base + offset;
+    handle->eof = false;
+    return 0;
+}
+
+static size_t vsi_read(void *user, void *out, size_t size, size_t count)
+{
+    struct vsi_file *handle = user;
+    if (size == 0 || count == 0 || count > SIZE_MAX / size)
+        return 0;
+    ssize_t n = pb_raster_file_read(handle->file, handle->at, out, size * count);
+    if (n < 0)
+        return 0;
+    handle->at += (uint64_t)n;
+    handle->eof = (size_t)n < size * count;
+    return (size_t)n / size;
+}
+
+static int vsi_eof(void *user)
+{
+    return ((const struct vsi_file *)user)->eof;
+}
+
+static int vsi_close(void *user)
+{
+    free(user);
+    return 0;
+}
+
+static void vsi_install(void)
+{
+    VSIFilesystemPluginCallbacksStruct *calls = VSIAllocFilesystemPluginCallbacksStruct();
+    calls->stat = vsi_stat;
+    calls->open = vsi_open;
+    calls->tell = vsi_tell;
+    calls->seek = vsi_seek;
+    calls->read = vsi_read;
+    calls->eof = vsi_eof;
+    calls->close = vsi_close;
+    (void)VSIInstallPluginHandler(VSI_PREFIX, calls);
+    VSIFreeFilesystemPluginCallbacksStruct(calls);
 }
 
 /* --- once per process -------------------------------------------------------------------------*/
@@ -125,6 +264,7 @@ static void init_once(void)
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         CPLSetConfigOption(options[i][0], options[i][1]);
     OSRSetPROJEnableNetwork(0);
+    vsi_install();
     GDALRegister_GTiff();
     GDALSetCacheMax64(CACHE_FLOOR_BYTES);
 }
@@ -156,25 +296,6 @@ static int64_t mtime_ns(const struct stat *st)
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-/* The file itself and its header, before GDAL sees it. */
-static int look(const char *path, const struct pb_limits *limits, struct pb_err *err,
-                struct stat *out_stat, struct pb_tiff_header *out_header)
-{
-    int rc = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return pb_fail_at(err, PB_E_INPUT_MISSING, path, 0, 0, "cannot open the file: %s",
-                          strerror(errno));
-    if (fstat(fd, out_stat) < 0)
-        rc = pb_fail_at(err, PB_E_SYSTEM, path, 0, 0, "cannot stat: %s", strerror(errno));
-    else if (!S_ISREG(out_stat->st_mode))
-        rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
-    else
-        rc = pb_tiff_header_read(fd, (uint64_t)out_stat->st_size, path, limits, err, out_header);
-    (void)close(fd);
-    return rc;
-}
-
 static enum pb_code open_code(const struct words *words)
 {
     if (words->number == CPLE_OutOfMemory)
@@ -193,23 +314,16 @@ static int open_dataset(struct pb_raster *raster, const char *path, struct pb_er
     static const char *const drivers[] = {"GTiff", NULL};
     static const char *const options[] = {"GEOREF_SOURCES=INTERNAL", NULL};
     struct words words;
-    /* Names such as GTIFF_DIR:1:x.tif or /vsicurl/... mean something to GDAL; a path does not. */
-    if (asprintf(&raster->path, "%s%s", path[0] == '/' ? "" : "./", path) < 0) {
-        raster->path = NULL;
-        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
-    }
-    if (strncmp(path, "/vsi", 4) == 0)
-        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, path, 0, 0,
-                          "paths that begin with /vsi have a meaning of their own in GDAL");
     listen(&words, raster);
     raster->dataset =
-        GDALOpenEx(raster->path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, drivers,
-                   options, NULL);
+        GDALOpenEx(raster->vsi_name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                   drivers, options, NULL);
     unlisten();
-    if (raster->dataset == NULL)
-        return pb_fail_at(err, open_code(&words), path, 0, 0, "GDAL cannot open it: %s",
-                          said(&words));
-    return 0;
+    int rc = pb_raster_file_check(&raster->file, err); /* the better explanation */
+    if (rc == 0 && raster->dataset == NULL)
+        rc =
+            pb_fail_at(err, open_code(&words), path, 0, 0, "GDAL cannot open it: %s", said(&words));
+    return rc;
 }
 
 static bool is_lossy(GDALDatasetH dataset, const char *compression)
@@ -303,11 +417,11 @@ static int read_type(struct pb_raster *raster, struct pb_err *err)
     while (i < PB_TYPE_COUNT && types[i].gdal != type)
         i++;
     if (pixel != NULL && strcmp(pixel, "SIGNEDBYTE") == 0)
-        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are signed 8-bit integers; pushbroom reads Byte, Int16, "
                           "UInt16, Int32, UInt32, Float32 and Float64");
     if (i == PB_TYPE_COUNT)
-        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
                           "Float32 and Float64",
                           GDALGetDataTypeName(type));
@@ -339,7 +453,7 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
         raster->alpha_band = 0;
     info->has_mask = raster->dataset_mask || raster->alpha_band > 0;
     if (info->width != header->width || info->height != header->height)
-        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
                           "its header is contradictory: %d x %d or %d x %d pixels",
                           (int)header->width, (int)header->height, (int)info->width,
                           (int)info->height);
@@ -354,9 +468,10 @@ static int check_limits(const struct pb_raster *raster, const struct pb_limits *
     uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
     uint64_t pixels = (uint64_t)info->block_w * (uint64_t)info->block_h;
     if (info->block_w < 1 || info->block_h < 1)
-        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0, "its blocks have no size");
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
+                          "its blocks have no size");
     if (pixels > limits->max_block_bytes / ((uint64_t)types[info->type].bytes * planes))
-        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->file.path, 0, 0,
                           "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
                           "bytes (limits.max_block_bytes)",
                           (int)info->block_w, (int)info->block_h, (unsigned long long)planes,
@@ -371,16 +486,17 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
     struct words words; /* metadata that GDAL complains about is taken as far as it goes */
     int n_bands = GDALGetRasterCount(raster->dataset);
     if (n_bands < 1)
-        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->path, 0, 0, "the file has no bands");
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
+                          "the file has no bands");
     if (n_bands > limits->max_bands || n_bands > PB_BANDS_MAX)
-        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->file.path, 0, 0,
                           "the file has %d bands; at most %d are taken (limits.max_bands)", n_bands,
                           limits->max_bands < PB_BANDS_MAX ? (int)limits->max_bands : PB_BANDS_MAX);
     info->width = GDALGetRasterXSize(raster->dataset);
     info->height = GDALGetRasterYSize(raster->dataset);
     info->n_bands = n_bands;
-    info->file_bytes = (uint64_t)raster->stat.st_size;
-    info->file_mtime_ns = mtime_ns(&raster->stat);
+    info->file_bytes = (uint64_t)raster->file.stat.st_size;
+    info->file_mtime_ns = mtime_ns(&raster->file.stat);
     int rc = read_type(raster, err);
     if (rc < 0)
         return rc;
@@ -392,7 +508,8 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
         rc = check_limits(raster, limits, err);
     }
     unlisten();
-    return rc;
+    /* Metadata that could not be read looks like metadata that is not there. */
+    return rc < 0 ? rc : pb_raster_file_check(&raster->file, err);
 }
 
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
@@ -402,13 +519,18 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     struct pb_raster *raster = calloc(1, sizeof *raster);
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
-    int rc = look(path, limits, err, &raster->stat, &header);
+    int rc = pb_raster_file_open(&raster->file, path, err);
     if (rc == 0)
+        rc = pb_tiff_header_read(raster->file.fd, (uint64_t)raster->file.stat.st_size, path, limits,
+                                 err, &header);
+    if (rc == 0) {
+        vsi_add(raster);
         rc = open_dataset(raster, path, err);
+    }
     if (rc == 0)
         rc = read_info(raster, limits, &header, err);
     if (rc == 0)
-        rc = pb_raster_unchanged(raster, err); /* header and pixels come from one file */
+        rc = pb_raster_unchanged(raster, err); /* header and metadata come from one state */
     if (rc == 0)
         *out_raster = raster;
     else
@@ -426,7 +548,8 @@ void pb_raster_close(struct pb_raster *raster)
         GDALClose(raster->dataset);
         unlisten();
     }
-    free(raster->path);
+    vsi_remove(raster);
+    pb_raster_file_close(&raster->file);
     free(raster);
 }
 
@@ -437,19 +560,7 @@ const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster)
 
 int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
 {
-    const struct stat *was = &raster->stat;
-    struct stat is;
-    if (stat(raster->path, &is) < 0)
-        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
-                          "the file is no longer there: %s", strerror(errno));
-    if (is.st_dev != was->st_dev || is.st_ino != was->st_ino)
-        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
-                          "the file was replaced by another one while it was read");
-    if (is.st_size != was->st_size || mtime_ns(&is) != mtime_ns(was))
-        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
-                          "the file was written to while it was read (%lld bytes, then %lld)",
-                          (long long)was->st_size, (long long)is.st_size);
-    return 0;
+    return pb_raster_file_unchanged(&raster->file, err);
 }
 
 /* --- read -------------------------------------------------------------------------------------*/
@@ -540,7 +651,9 @@ static int read_failed(const struct read *read, struct pb_err *err)
     const struct pb_rect *r = &read->failed;
     enum pb_code code = PB_E_INPUT_DAMAGED;
     char band[24] = "mask";
-    int rc = pb_raster_unchanged(read->raster, err);
+    int rc = pb_raster_file_check(&read->raster->file, err);
+    if (rc == 0)
+        rc = pb_raster_unchanged(read->raster, err);
     if (rc < 0)
         return rc; /* the better explanation */
     if (words->number == CPLE_OutOfMemory)
@@ -550,7 +663,7 @@ static int read_failed(const struct read *read, struct pb_err *err)
         code = PB_E_INPUT_TRUNCATED;
     if (read->band > 0)
         (void)snprintf(band, sizeof band, "band %d", read->band);
-    return pb_fail_at(err, code, read->raster->path, 0, 0,
+    return pb_fail_at(err, code, read->raster->file.path, 0, 0,
                       "%s, window at x %d, y %d of %d x %d pixels cannot be read: %s", band,
                       (int)r->x, (int)r->y, (int)r->w, (int)r->h, said(words));
 }
@@ -562,17 +675,17 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
     struct read read = {.raster = raster, .rect = rect, .to = to};
     if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
         rect->w > info->width - rect->x || rect->h > info->height - rect->y)
-        return pb_fail_at(err, PB_E_SYSTEM, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
                           "a window outside the image was asked for (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
     /* The caller planned with the file as it was when somebody else opened it. */
     if (to->row_bytes < (size_t)rect->w * (size_t)types[info->type].bytes)
-        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->path, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->file.path, 0, 0,
                           "its pixels are %s now; the file was replaced by another one",
                           pb_type_name(info->type));
     for (size_t i = 0; i < n_bands; i++) {
         if (bands[i] < 1 || bands[i] > info->n_bands)
-            return pb_fail_at(err, PB_E_PIPELINE_BAND, raster->path, 0, 0,
+            return pb_fail_at(err, PB_E_PIPELINE_BAND, raster->file.path, 0, 0,
                               "band %d does not exist; the file has %d", (int)bands[i],
                               (int)info->n_bands);
     }
@@ -582,6 +695,7 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
     if (fine && to->mask != NULL)
         fine = read_mask(&read);
     unlisten();
+    fine = fine && raster->file.error == 0; /* whatever GDAL made of it */
     return fine ? 0 : read_failed(&read, err);
 }
 
@@ -638,19 +752,20 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
     struct words words;
     char name[64];
     vsi_l_offset n_bytes = 0;
-    int rc = -EIO;
+    int rc = -EIO, io = 0;
     (void)snprintf(name, sizeof name, "/vsimem/pb_geo_tags_%p.tif", (void *)raster);
     listen(&words, raster);
-    bool fine = write_small(raster, extra, name);
+    bool fine = write_small(raster, extra, name) && raster->file.error == 0;
     const GByte *bytes = fine ? VSIGetMemFileBuffer(name, &n_bytes, FALSE) : NULL;
     if (bytes != NULL)
         rc = pb_tiff_tags_take(bytes, (size_t)n_bytes, wanted, sizeof wanted / sizeof wanted[0],
                                out_tags);
-    if (fine)
-        (void)VSIUnlink(name);
+    (void)VSIUnlink(name);
     unlisten();
+    if ((io = pb_raster_file_check(&raster->file, err)) < 0)
+        return io;
     if (rc < 0)
-        return pb_fail_at(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM, raster->path, 0, 0,
+        return pb_fail_at(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM, raster->file.path, 0, 0,
                           "its georeferencing cannot be put into a product: %s", said(&words));
     return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/tiff_directory.h"
+#include "pipeline/raster_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +49,13 @@ static bool is_integer(unsigned type)
            type == 13 || (type >= 16 && type <= 18);
 }
 
+static int read_error(const struct pb_tiff_file *file, int error, uint64_t at, const char *what)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text, "cannot read %s at byte %llu", what, (unsigned long long)at);
+    return pb_raster_file_fail(file->err, error, file->name, text);
+}
+
 int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, size_t bytes,
                     const char *what)
 {
@@ -59,7 +68,7 @@ int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, siz
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return PB_TIFF_FAIL(file, PB_E_SYSTEM, "cannot read %s: %s", what, strerror(errno));
+            return read_error(file, errno, at + done, what);
         if (n == 0)
             return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,
                                 "the file ended early while %s was read", what);

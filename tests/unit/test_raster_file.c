@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Faults below a raster: reads that fail, descriptors that run out, files that change while they
+ * are read. pread is this program's own, so every read can be made to fail in turn. Works on real
+ * files below PB_SHARED_DATA; without them it says so and is skipped. */
+#include "pipeline/raster.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DERIVED(name) PB_SHARED_DATA "/derived/" name
+
+static const struct pb_limits limits = {
+    .max_pixels = UINT64_C(200000000000),
+    .max_block_bytes = UINT64_C(256) << 20,
+    .max_side_px = 1000000,
+    .max_bands = 64,
+    .max_directories = 64,
+};
+
+/* --- a pread that fails when told to ----------------------------------------------------------*/
+
+static atomic_long reads;      /* since the last arm */
+static atomic_long failing_at; /* the read that fails; -1 = none */
+static atomic_int failing_errno;
+
+static void arm(long at, int error)
+{
+    atomic_store(&reads, 0);
+    atomic_store(&failing_errno, error);
+    atomic_store(&failing_at, at);
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t at)
+{
+    static ssize_t (*real)(int, void *, size_t, off_t);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "pread");
+    if (atomic_fetch_add(&reads, 1) == atomic_load(&failing_at)) {
+        errno = atomic_load(&failing_errno);
+        return -1;
+    }
+    return real(fd, to, bytes, at);
+}
+
+/* --- what a run does with a raster ------------------------------------------------------------*/
+
+static int read_whole(struct pb_raster *raster, struct pb_err *err)
+{
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    const struct pb_rect all = {0, 0, info->width, info->height};
+    size_t row = (size_t)all.w * 8, plane = row * (size_t)all.h;
+    int32_t bands[PB_BANDS_MAX];
+    for (int32_t i = 0; i < info->n_bands; i++)
+        bands[i] = i + 1;
+    char *data = malloc(plane * (size_t)info->n_bands);
+    uint8_t *mask = malloc((size_t)all.w * (size_t)all.h);
+    int rc = pb_raster_read(raster, &all, bands, (size_t)info->n_bands,
+                            &(struct pb_pixels){data, row, plane, mask, (size_t)all.w}, err);
+    free(mask);
+    free(data);
+    return rc;
+}
+
+static int use(const char *path, struct pb_err *err)
+{
+    static const struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
+    struct pb_raster *raster = NULL;
+    struct pb_tiff_tags tags = {NULL, 0};
+    int rc = pb_raster_open(path, &limits, err, &raster);
+    if (rc == 0)
+        rc = pb_raster_geo_tags(raster, &extra, err, &tags);
+    pb_tiff_tags_free(&tags);
+    if (rc == 0)
+        rc = read_whole(raster, err);
+    pb_raster_close(raster);
+    return rc;
+}
+
+static const char *const files[] = {
+    DERIVED("l7_nodata255.tif"),     DERIVED("l7_cog.tif"),
+    DERIVED("l7_one_strip.tif"),     DERIVED("l7_bigtiff_be_deflate.tif"),
+    DERIVED("l7_none_pixel.tif"),    DERIVED("l7_zstd_p2_band.tif"),
+    DERIVED("l7_mask_internal.tif"),
+};
+
+static void every_read_fails_with(int error, enum pb_code code)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct pb_err err = {0};
+        arm(-1, 0);
+        ck_assert_msg(use(files[i], &err) == 0, "%s: %s", files[i], err.msg);
+        long n = atomic_load(&reads), step = n / 60 + 1;
+        ck_assert_int_gt(n, 5);
+        for (long at = 0; at < n; at += at < 30 ? 1 : step) {
+            err = (struct pb_err){0};
+            arm(at, error);
+            int rc = use(files[i], &err);
+            ck_assert_msg(rc < 0, "%s: read %ld of %ld failed and nobody noticed", files[i], at, n);
+            ck_assert_msg(err.code == code, "%s: read %ld: %s, %s", files[i], at,
+                          pb_code_id(err.code), err.msg);
+            ck_assert_ptr_nonnull(strstr(err.msg, strerror(error)));
+        }
+    }
+    arm(-1, 0);
+}
+
+START_TEST(takes_no_failed_read_for_a_damaged_file)
+{
+    every_read_fails_with(EIO, PB_E_INPUT_IO);
+}
+END_TEST
+
+START_TEST(takes_no_lack_of_memory_for_a_damaged_file)
+{
+    every_read_fails_with(ENOMEM, PB_E_MEMORY);
+}
+END_TEST
+
+START_TEST(takes_no_lack_of_descriptors_for_a_missing_file)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    struct rlimit was, none;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = (struct rlimit){0, was.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = pb_raster_open(files[0], &limits, &err, &raster);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    ck_assert_int_eq(rc, pb_code_errno(PB_E_SYSTEM_FILES));
+    ck_assert_int_eq(err.code, PB_E_SYSTEM_FILES);
+    ck_assert_int_eq(pb_code_class(err.code), PB_CLASS_MACHINE);
+}
+END_TEST
+
+/* --- files that change ------------------------------------------------------------------------*/
+
+static char *copied(const char *path)
+{
+    static char name[64];
+    static char buffer[1 << 20];
+    (void)snprintf(name, sizeof name, "/tmp/pb_test_file_XXXXXX");
+    int to = mkstemp(name), from = open(path, O_RDONLY);
+    ssize_t n = read(from, buffer, sizeof buffer);
+    ck_assert(to >= 0 && n > 0 && write(to, buffer, (size_t)n) == n);
+    close(from);
+    close(to);
+    return name;
+}
+
+START_TEST(notices_a_rewrite_that_restores_the_mtime)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    struct stat st;
+    char *name = copied(files[0]);
+    ck_assert_int_eq(pb_raster_open(name, &limits, &err, &raster), 0);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), 0);
+    ck_assert_int_eq(stat(name, &st), 0);
+    int fd = open(name, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "x", 1, st.st_size - 1), 1);
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    ck_assert_int_eq(futimens(fd, times), 0);
+    close(fd);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), -EAGAIN);
+    ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
+    ck_assert_ptr_nonnull(strstr(err.msg, "ctime"));
+    pb_raster_close(raster);
+    unlink(name);
+}
+END_TEST
+
+START_TEST(reads_the_file_whose_header_it_checked)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    char *name = copied(files[0]);
+    ck_assert_int_eq(pb_raster_open(name, &limits, &err, &raster), 0);
+    ck_assert_int_eq(unlink(name), 0); /* its pixels are still those that were opened */
+    ck_assert_int_eq(read_whole(raster, &err), 0);
+    ck_assert_int_eq(pb_raster_unchanged(raster, &err), -EAGAIN);
+    pb_raster_close(raster);
+}
+END_TEST
+
+int main(void)
+{
+    if (access(files[0], R_OK) != 0) {
+        printf("skipped: no sample files below %s\n", PB_SHARED_DATA);
+        return 77;
+    }
+    arm(-1, 0);
+    pb_raster_init();
+    Suite *suite = suite_create("raster_file");
+    TCase *faults = tcase_create("faults"), *changes = tcase_create("changes");
+    tcase_add_test(faults, takes_no_failed_read_for_a_damaged_file);
+    tcase_add_test(faults, takes_no_lack_of_memory_for_a_damaged_file);
+    tcase_add_test(faults, takes_no_lack_of_descriptors_for_a_missing_file);
+    tcase_add_test(changes, notices_a_rewrite_that_restores_the_mtime);
+    tcase_add_test(changes, reads_the_file_whose_header_it_checked);
+    tcase_set_timeout(faults, 60);
+    suite_add_tcase(suite, faults);
+    suite_add_tcase(suite, changes);
+    return run_suite(suite);
+}
