@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the proofs share: small scenes good and broken, a real service that may be killed at any moment, a reader that
+watches products/ all the time, and the final account: where every delivered file ended."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+from daemon_kit import Client  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parents[1] / "build/bin"))
+SHIM = pathlib.Path(os.environ.get("PB_FAULT_SHIM", BIN / "pbfault.so"))
+MANIFEST = ".pushbroom.json"
+CONFIG = """service:
+  inbox: {root}/inbox
+  work: {root}/work
+  products: {root}/products
+  quarantine: {root}/quarantine
+  state: {root}/state
+  socket: {root}/s.sock
+  settle: {settle}
+  rescan: 1s
+  parallel_jobs: {parallel}
+  max_attempts: 100
+  keep_jobs: 100000
+compute: {{device: cpu, threads: 1, memory: 64MiB}}
+pipelines:
+  ndvi:
+    input: {{match: ["*.tif"], bands: {{B: 1, G: 2, R: 3, N: 4}}, scale: 0.0001}}
+    steps:
+      - index: {{names: [NDVI]}}
+    products:
+      - cog: {{bands: [NDVI]}}
+      - statistics: {{}}
+      - stac: {{}}
+"""
+
+
+def checksum(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+class Scenes:
+    """Base scenes; each delivery is one of them under a name of its own. `reference` is the checksum of the right COG."""
+
+    def __init__(self, root, kinds=4, size=192):
+        self.root = pathlib.Path(root)
+        self.root.mkdir()
+        config = self.root / "reference.yaml"
+        config.write_text(CONFIG.format(root=self.root / "none", settle="1s", parallel=1))
+        self.good, self.reference = [], {}
+        codecs = ["DEFLATE", "NONE", "LZW", "ZSTD"]
+        for i in range(kinds):
+            path = self.root / f"good{i}.tif"
+            subprocess.run([BIN / "make_scene", "--size", f"{size + 16 * i}x{size}", "--compress", codecs[i % 4],
+                            "--block", "64", "--seed", str(i + 1), path], check=True, capture_output=True)
+            out = self.root / f"reference{i}"
+            subprocess.run([BIN / "pushbroom", "run", "-c", config, "-p", "ndvi", "-o", out, "--device", "cpu", path],
+                           check=True, capture_output=True)
+            self.good.append(path)
+            self.reference[path] = checksum(next(out.rglob("good*.tif")))
+        whole = self.good[0].read_bytes()
+        self.bad = [self.write("cut.tif", whole[:len(whole) // 2]), self.write("text.tif", b"no picture at all\n" * 40)]
+
+    def write(self, name, data):
+        path = self.root / name
+        path.write_bytes(data)
+        return path
+
+    def choose(self, rng, bad_share):
+        return rng.choice(self.bad if rng.random() < bad_share else self.good)
+
+
+class Service:
+    """pushbroomd on a scratch directory; start() and kill() at will."""
+
+    def __init__(self, environment=None, parent=None, settle="100ms", parallel=2):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-proof-", dir=parent))
+        self.environment = environment or {}
+        (self.root / "inbox").mkdir()
+        self.config = self.root / "config.yaml"
+        self.config.write_text(CONFIG.format(root=self.root, settle=settle, parallel=parallel))
+        self.log = self.root / "log"
+        self.process = None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([BIN / "pushbroomd", "--config", self.config], stderr=log, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, env={**os.environ, **self.environment})
+        return self
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def workers(self):
+        """Every process below the service, deepest last."""
+        found, look = [], [self.process.pid]
+        while look:
+            pid = look.pop()
+            for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+                try:
+                    children = [int(word) for word in task.read_text().split()]
+                except OSError:
+                    continue
+                found += children
+                look += children
+        return found
+
+    def kill(self, pid=None):
+        try:
+            os.kill(pid or self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if pid is None:
+            self.process.wait()
+
+    def stop(self):
+        if not self.alive():
+            return None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(120)
+
+    def call(self, method, timeout=60, **params):
+        client = Client(self.root / "s.sock", timeout=timeout)
+        try:
+            return client.call(method, **params)
+        finally:
+            client.close()
+
+    def wait_up(self, seconds=120):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                return self.call("service.info")
+            except OSError:
+                assert self.alive(), "the service ended:\n" + self.tail()
+                time.sleep(0.05)
+        raise AssertionError("the service does not answer:\n" + self.tail())
+
+    def settle_start(self, seconds=120):
+        """None once it answers, or its exit status when it ends before that."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if not self.alive():
+                return self.process.returncode
+            try:
+                self.call("service.info", timeout=5)
+                return None
+            except (OSError, AssertionError):
+                time.sleep(0.05)
+        raise AssertionError("the service neither answers nor ends:\n" + self.tail())
+
+    def tail(self, lines=30):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def drop(self, source, name):
+        part = self.root / "inbox" / f".{name}.part"
+        shutil.copyfile(source, part)
+        os.rename(part, self.root / "inbox" / name)
+
+    def jobs(self):
+        return self.call("job.list", limit=1000)["jobs"]
+
+    def waiting(self):
+        """Files on their way: in the inbox or claimed."""
+        inbox = [p for p in (self.root / "inbox").iterdir() if not p.name.startswith(".")]
+        work = [p for p in (self.root / "work").glob("*/*") if p.is_file() and p.parent.name != "done"]
+        return len(inbox) + len(work)
+
+    def waiting_at_most(self, count):
+        return not (self.root / "work").is_dir() or self.waiting() <= count
+
+    def wait_idle(self, seconds=120):
+        """Until no job waits or runs."""
+        end = time.monotonic() + seconds
+        while any(job["status"] in ("accepted", "running") for job in self.jobs()):
+            assert time.monotonic() < end, "jobs still wait:\n" + self.tail()
+            time.sleep(0.1)
+
+    def drain(self, seconds):
+        end = time.monotonic() + seconds
+        while self.waiting() > 0:
+            assert self.alive(), "the service ended:\n" + self.tail()
+            assert time.monotonic() < end, f"{self.waiting()} files still wait after {seconds} s:\n" + self.tail()
+            time.sleep(0.2)
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def product_directories(products):
+    """products/<scene>/<pipeline>; hidden directories are still in the making."""
+    try:
+        scenes = [s for s in products.iterdir() if not s.name.startswith(".") and s.is_dir()]
+    except FileNotFoundError:
+        return
+    for scene in scenes:
+        try:
+            inside = list(scene.iterdir())
+        except FileNotFoundError:
+            continue
+        for pipeline in inside:
+            if pipeline.is_dir() and not pipeline.name.startswith("."):
+                yield scene.name, pipeline
+
+
+class Reader(threading.Thread):
+    """Reads products/ as a consumer does, all the time. A directory it sees must be complete at that moment, and must
+    stay the one it saw first: what appears twice was published twice."""
+
+    def __init__(self, products, expected):
+        super().__init__(daemon=True)
+        self.products, self.expected = products, expected  # expected(scene) -> checksum of the COG
+        self.seen, self.faults, self.looks = {}, [], 0
+        self.ending = threading.Event()
+
+    def run(self):
+        while not self.ending.is_set():
+            self.look()
+            time.sleep(0.01)
+        self.look()
+
+    def look(self):
+        self.looks += 1
+        for scene, directory in product_directories(self.products):
+            try:
+                inode = directory.stat().st_ino
+            except FileNotFoundError:
+                self.faults.append(f"{scene}: it was there and is gone")
+                continue
+            if self.seen.get(scene) == inode:
+                continue
+            if scene in self.seen:
+                self.faults.append(f"{scene}: published a second time")
+            self.seen[scene] = inode
+            self.check(scene, directory)
+
+    def check(self, scene, directory):
+        names = {p.name for p in directory.iterdir()}
+        stem = scene.split("~")[0]
+        needed = {f"{stem}.tif", f"{stem}.statistics.json", f"{stem}.stac.json", MANIFEST}
+        if not needed <= names:
+            self.faults.append(f"{scene}: half published: {sorted(needed - names)} missing")
+            return
+        if checksum(directory / f"{stem}.tif") != self.expected(scene):
+            self.faults.append(f"{scene}: other pixels than those of its input")
+        for name in needed:
+            if name.endswith(".json"):
+                try:
+                    json.loads((directory / name).read_text())
+                except ValueError as error:
+                    self.faults.append(f"{scene}: {name}: {error}")
+
+    def end(self):
+        self.ending.set()
+        self.join()
+        return self.faults
+
+
+def account(service, delivered, bad, reference):
+    """Where every delivered file ended: products and archive, or quarantine with a reason; and nothing else. delivered:
+    name -> base scene. Returns the list of what is wrong."""
+    faults, root = [], service.root
+    published = {}
+    for scene, directory in product_directories(root / "products"):
+        published.setdefault(scene.split("~")[0], []).append(directory)
+    jobs = {}
+    for job in service.jobs():
+        jobs.setdefault(job["name"], []).append(job)
+    for name, base in delivered.items():
+        stem = name[:-4]
+        archived = (root / "work/done" / name).is_file()
+        refused = (root / "quarantine" / name).is_file()
+        record = root / "quarantine" / f"{name}.error.json"
+        places = published.get(stem, [])
+        statuses = [job["status"] for job in jobs.get(name, [])]
+        if base in bad:
+            code = json.loads(record.read_text())["code"] if record.is_file() else "none"
+            if not (refused and not archived and not places and code.startswith("input.")):
+                faults.append(f"{name} (broken): quarantine {refused}, archive {archived}, products {len(places)}, code {code}")
+            if statuses and statuses != ["failed"]:
+                faults.append(f"{name} (broken): told as {statuses}")
+        else:
+            why = record.read_text() if record.is_file() else ""
+            if not (archived and not refused and len(places) == 1):
+                faults.append(f"{name}: archive {archived}, quarantine {refused}, products {len(places)} {why}")
+            elif checksum(places[0] / f"{stem}.tif") != reference[base]:
+                faults.append(f"{name}: other pixels than those of its input")
+            if statuses and statuses != ["successful"]:
+                faults.append(f"{name}: told as {statuses}")
+    for scene in published:
+        if scene + ".tif" not in delivered:
+            faults.append(f"products/{scene}: nobody delivered it")
+    left = [str(p.relative_to(root)) for p in (root / "products").rglob("*.tmp*")]
+    if left:
+        faults.append(f"left behind in products: {left[:5]}")
+    return faults
+
+
+def closing_line(faults, passed):
+    """The line a test runner ends with; the exit status."""
+    for fault in faults[:40]:
+        print("FAIL ", fault)
+    print(f"{passed} passed, {len(faults)} failed")
+    return 1 if faults else 0
