@@ -27,19 +27,6 @@ struct pb_publish {
     bool made, committed;
 };
 
-void pb_publish_scene(const char *path, char *out, size_t bytes)
-{
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(out, bytes, "%s", slash ? slash + 1 : path);
-    char *dot = strrchr(out, '.');
-    if (dot != NULL && dot != out)
-        *dot = '\0';
-    if (out[0] == '.')
-        out[0] = '_';
-    if (out[0] == '\0')
-        (void)snprintf(out, bytes, "scene");
-}
-
 /* Makes a temporary directory of a name that is not there yet, and locks it. A process that died
  * may have had our number, and a sweep may take the directory before it is locked: then the next
  * name is tried. */

@@ -12,9 +12,6 @@
 
 struct pb_publish;
 
-/* What the products of a file are called: its base name without the suffix, and never hidden. Cut
- * to bytes. */
-void pb_publish_scene(const char *path, char *out, size_t bytes);
 /* Creates products (with parents) and the temporary directory. Strings are copied. A scene without
  * a name, with a leading dot or with a slash is refused: it would hide, or land elsewhere. */
 int pb_publish_open(const char *products, const char *scene, struct pb_err *err,

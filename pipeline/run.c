@@ -5,6 +5,7 @@
  * reverse. */
 #include "pipeline/run.h"
 #include "pipeline/device.h"
+#include "pipeline/file_name.h"
 #include "pipeline/finish.h"
 #include "pipeline/mem.h"
 #include "pipeline/plan_cells.h"
@@ -173,7 +174,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (options->scene != NULL)
         (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);
     else
-        pb_publish_scene(options->input, run->scene, sizeof run->scene);
+        pb_file_name_scene(options->input, run->scene, sizeof run->scene);
     pb_raster_init();
     int rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
     if (rc == 0)

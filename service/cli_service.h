@@ -5,7 +5,7 @@
 /* What the commands that talk to the service share. One thread. */
 #include "service/cli.h"
 #include "service/client.h"
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include "config/json_writer.h"
 

@@ -5,7 +5,7 @@
 /* A small blocking client of the status socket: one connection, one call at a time, events in
  * between are kept for pb_client_event. Every wait has a limit. One thread an object. */
 #include "config/err.h"
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include <stdint.h>
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/files.h"
 
+#include "pipeline/file_name.h"
 #include "pipeline/path.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_BYTES_MAX 200
 #define SAME_NAMES_MAX 100000
 
 int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const char *name)
@@ -86,7 +86,8 @@ int pb_files_move(const char *from, const char *directory, const char *name,
         if (i == 0)
             (void)snprintf(numbered, sizeof numbered, "%s", name);
         else
-            (void)snprintf(numbered, sizeof numbered, "%.*s.%d", NAME_BYTES_MAX + 40, name, i);
+            (void)snprintf(numbered, sizeof numbered, "%.*s.%d", PB_FILE_NAME_BYTES_MAX + 40, name,
+                           i);
         if (pb_files_join(to, directory, numbered) != 0)
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", directory, numbered);
         if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
@@ -133,52 +134,4 @@ int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_e
     (void)unlink(temporary);
     (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
     return rc;
-}
-
-/* Bytes of the well-formed UTF-8 character at s, 0 when it is none (RFC 3629, table 3-7). */
-static size_t utf8_bytes(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return n;
-}
-
-void pb_files_safe_name(const char *name, char out[256])
-{
-    char clean[512];
-    size_t n = 0;
-    for (const unsigned char *s = (const unsigned char *)name; *s && n < sizeof clean - 5;) {
-        size_t step = utf8_bytes(s);
-        if (step == 0 || *s < 0x20 || *s == 0x7f || *s == '/') {
-            clean[n++] = '_';
-            s++;
-            continue;
-        }
-        (void)memcpy(clean + n, s, step);
-        n += step;
-        s += step;
-    }
-    clean[n] = '\0';
-    const char *suffix = strrchr(clean, '.');
-    if (suffix == NULL || strlen(suffix) > 20)
-        suffix = "";
-    size_t keep = n;
-    if (n > NAME_BYTES_MAX) {
-        keep = NAME_BYTES_MAX - strlen(suffix);
-        while (keep > 0 && ((unsigned char)clean[keep] & 0xc0) == 0x80)
-            keep--; /* not in the middle of a character */
-    } else {
-        suffix = "";
-    }
-    (void)snprintf(out, 256, "%.*s%s", (int)keep, clean, suffix);
 }

@@ -23,7 +23,4 @@ int pb_files_move(const char *from, const char *directory, const char *name,
                   char out_path[PB_FILES_PATH_BYTES], struct pb_err *err);
 /* Writes a whole file under a temporary name, syncs and renames it (over an old one). */
 int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err);
-/* Makes a file name out of any bytes: valid UTF-8 without control characters and slashes, at most
- * 200 bytes with its suffix kept, so that more suffixes still fit. */
-void pb_files_safe_name(const char *name, char out[256]);
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/intake.h"
 
+#include "pipeline/file_name.h"
 #include "pipeline/path.h"
 #include "service/clock.h"
 #include "service/dispose.h"
@@ -39,7 +40,7 @@ static bool is_stored(const struct pb_intake *intake, const char *id)
 
 static void describe(const struct pb_intake *intake, struct pb_job *job, const char *name)
 {
-    pb_files_safe_name(name, job->name);
+    pb_file_name_clean(name, job->name);
     pb_job_scene(job->name, job->scene);
     const struct pb_pipeline_config *pipeline = pb_config_match(intake->config, job->name);
     if (pipeline != NULL)

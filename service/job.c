@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/job.h"
 
-#include "pipeline/publish.h"
+#include "pipeline/file_name.h"
 #include "service/clock.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ bool pb_job_is_id(const char *text)
 
 void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES])
 {
-    pb_publish_scene(name, out, PB_JOB_NAME_BYTES);
+    pb_file_name_scene(name, out, PB_JOB_NAME_BYTES);
 }
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to)

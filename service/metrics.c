@@ -5,7 +5,7 @@
  * _total for counters, labels over which a sum makes sense. */
 #include "service/metrics.h"
 
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>

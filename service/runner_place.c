@@ -4,7 +4,7 @@
 
 #include "pipeline/publish.h"
 #include "service/clock.h"
-#include "service/json.h"
+#include "config/json_reader.h"
 #include "service/log.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "service/clock.h"
 #include "service/dirs.h"
 
-#include "service/json.h"
+#include "config/json_reader.h"
 #include "service/log.h"
 
 #include <errno.h>

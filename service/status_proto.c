@@ -5,7 +5,7 @@
  * are refused: one object per line is the protocol. */
 #include "service/status_proto.h"
 
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include "config/json_writer.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
-#include "service/json.h"
+#include "config/json_reader.h"
 #include "service/result_json.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@ FOREIGN = {
     r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster_gdal.c"},
     r"^yaml\.h$": {"config/yaml_tree.c"},
     r"^sqlite3\.h$": {"service/job_store_sql.h"},
-    r"^json-c/": {"service/json.c"},
+    r"^json-c/": {"config/json_reader.c"},
     r"^systemd/": {"service/notify.c"},
     r"^png\.h$": {"pipeline/png.c"},
     r"^libdeflate\.h$": {"pipeline/codec_deflate.c"},

@@ -3,7 +3,7 @@
  *
  * Any bytes as a line on the status socket: parsed, and answered when they cannot be served. What
  * is answered must itself be JSON. */
-#include "service/json.h"
+#include "config/json_reader.h"
 #include "service/status_proto.h"
 
 #include <stdint.h>

@@ -162,28 +162,6 @@ START_TEST(a_submitted_input_is_not_touched)
 }
 END_TEST
 
-START_TEST(names_become_valid_and_short_with_their_suffix)
-{
-    char out[256], flood[256];
-    pb_files_safe_name("a b-\xc3\xa9.tif", out);
-    ck_assert_str_eq(out, "a b-\xc3\xa9.tif");
-    pb_files_safe_name("a\nb\xff/\x7f\xc3.tif", out);
-    ck_assert_str_eq(out, "a_b____.tif");
-    memset(flood, 'x', 250);
-    (void)snprintf(flood + 250, 6, ".tif");
-    pb_files_safe_name(flood, out);
-    ck_assert_uint_eq(strlen(out), 200);
-    ck_assert_str_eq(out + 196, ".tif");
-    for (int i = 0; i < 250; i += 2)
-        (void)memcpy(flood + i, "\xc3\xa9", 2);
-    pb_files_safe_name(flood, out);
-    ck_assert_uint_le(strlen(out), 200);
-    char again[256];
-    pb_files_safe_name(out, again);
-    ck_assert_str_eq(out, again); /* valid: nothing left to clean */
-}
-END_TEST
-
 START_TEST(directories_that_cannot_be_made_are_named)
 {
     struct pb_err err = {0};
@@ -207,7 +185,6 @@ int main(void)
     tcase_add_test(tests, a_repetition_after_a_crash_uses_the_same_name);
     tcase_add_test(tests, restore_brings_the_input_back_and_removes_the_record);
     tcase_add_test(tests, a_submitted_input_is_not_touched);
-    tcase_add_test(tests, names_become_valid_and_short_with_their_suffix);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

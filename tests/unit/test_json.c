@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/json.h"
+#include "config/json_reader.h"
 #include "service/result_json.h"
 
 #include "run_suite.h"

@@ -3,7 +3,7 @@
  *
  * json-c behind opaque pointers: struct pb_json_value * is a struct json_object * and nothing else.
  * json-c represents null as a NULL pointer, which is why every getter accepts NULL. */
-#include "service/json.h"
+#include "config/json_reader.h"
 
 #include <errno.h>
 #include <json-c/json.h>
