@@ -101,6 +101,12 @@ bool pb_json_is_null(const struct pb_json_value *value)
     return value == NULL;
 }
 
+bool pb_json_is_plain(const struct pb_json_value *value)
+{
+    enum json_type type = json_object_get_type(object_of(value));
+    return type == json_type_int || type == json_type_double || type == json_type_boolean;
+}
+
 bool pb_json_is_id(const struct pb_json_value *value)
 {
     enum json_type type = json_object_get_type(object_of(value));

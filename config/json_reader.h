@@ -24,6 +24,8 @@ void pb_json_release(struct pb_json_value *value); /* NULL is fine */
 bool pb_json_is_object(const struct pb_json_value *value);
 bool pb_json_is_array(const struct pb_json_value *value);
 bool pb_json_is_null(const struct pb_json_value *value);
+/* A number or a boolean. */
+bool pb_json_is_plain(const struct pb_json_value *value);
 /* A number or a string: what JSON-RPC allows as an id, besides null. */
 bool pb_json_is_id(const struct pb_json_value *value);
 /* Member of an object, or NULL. *out_found says whether the key is there (a null value is NULL). */

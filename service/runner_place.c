@@ -4,7 +4,6 @@
 
 #include "pipeline/publish.h"
 #include "service/clock.h"
-#include "config/json_reader.h"
 #include "service/log.h"
 
 #include <errno.h>
@@ -27,6 +26,7 @@ static struct pb_job release(struct pb_place *place)
     place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
+    pb_worker_lines_end(&place->lines);
     return job;
 }
 
@@ -54,13 +54,6 @@ static void put_back(struct pb_place *place, bool attempt_counts)
     pb_runner_kick(place->runner);
 }
 
-static int64_t positive(const struct pb_json_value *line, const char *key, int64_t otherwise)
-{
-    int64_t value = otherwise;
-    (void)pb_json_get_int(line, key, &value);
-    return value < 0 ? otherwise : value;
-}
-
 static int percent(const struct pb_job *job)
 {
     if (job->tiles_total <= 0)
@@ -69,24 +62,22 @@ static int percent(const struct pb_job *job)
     return (int)(done * 99 / job->tiles_total); /* 100 is said when the products are there */
 }
 
-static void take_progress(struct pb_place *place, const struct pb_json_value *line)
+static void take_progress(struct pb_place *place, const struct pb_worker_line *line)
 {
     struct pb_job *job = &place->job;
-    struct pb_job before = *job;
-    const char *stage = pb_json_get_text(line, "stage");
-    const char *device = pb_json_get_text(line, "device");
-    if (stage != NULL)
-        (void)snprintf(job->stage, sizeof job->stage, "%s", stage);
-    if (device != NULL)
-        (void)snprintf(job->device, sizeof job->device, "%s", device);
-    job->tiles_total = positive(line, "tiles_total", job->tiles_total);
-    job->tiles_done = positive(line, "tiles_done", job->tiles_done);
-    job->bytes_read = positive(line, "bytes_read", job->bytes_read);
-    job->bytes_written = positive(line, "bytes_written", job->bytes_written);
-    job->elapsed_ms = positive(line, "elapsed_ms", job->elapsed_ms);
+    const struct pb_worker_numbers *now = &line->numbers;
+    bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
+                 job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written;
+    (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
+    if (line->device[0] != '\0')
+        (void)snprintf(job->device, sizeof job->device, "%s", line->device);
+    job->tiles_total = now->tiles_total;
+    job->tiles_done = now->tiles_done;
+    job->bytes_read = now->bytes_read;
+    job->bytes_written = now->bytes_written;
+    job->elapsed_ms = now->elapsed_ms;
     job->progress = percent(job);
-    if (strcmp(before.stage, job->stage) != 0 || before.tiles_done != job->tiles_done ||
-        before.bytes_read != job->bytes_read || before.bytes_written != job->bytes_written) {
+    if (moved) {
         place->moved_ms = pb_clock_mono_ms();
         job->updated_ms = pb_clock_wall_ms();
     }
@@ -96,28 +87,19 @@ static void take_progress(struct pb_place *place, const struct pb_json_value *li
         place->changed = true;
 }
 
-static void set_source(char **field, const struct pb_json_value *value)
-{
-    /* Without memory for it the job is still done; its details are missing. */
-    (void)pb_job_set(field, value ? pb_json_source(value) : NULL);
-}
-
-static void take_done(struct pb_place *place, const struct pb_json_value *line)
+static void take_done(struct pb_place *place, const struct pb_worker_line *line)
 {
     struct pb_job *job = &place->job;
-    const struct pb_json_value *products = pb_json_get(line, "products", NULL);
-    const struct pb_json_value *report = pb_json_get(line, "report", NULL);
-    const char *device = pb_json_get_text(report, "device");
-    set_source(&job->products, pb_json_is_array(products) ? products : NULL);
-    set_source(&job->report, pb_json_is_object(report) ? report : NULL);
-    (void)pb_job_set(&job->directory, pb_json_get_text(line, "directory"));
-    if (device != NULL)
-        (void)snprintf(job->device, sizeof job->device, "%s", device);
-    job->elapsed_ms = positive(report, "elapsed_ms", job->elapsed_ms);
+    /* Without memory for them the job is still done; its details are missing. */
+    (void)pb_job_set(&job->products, line->products);
+    (void)pb_job_set(&job->report, line->report);
+    (void)pb_job_set(&job->directory, line->directory);
+    if (line->device[0] != '\0')
+        (void)snprintf(job->device, sizeof job->device, "%s", line->device);
+    job->elapsed_ms = line->numbers.elapsed_ms;
     if (job->tiles_total > 0)
         job->tiles_done = job->tiles_total;
-    place->runner->planned_bytes =
-        (uint64_t)positive(report, "memory_bytes", (int64_t)place->runner->planned_bytes);
+    place->runner->planned_bytes = (uint64_t)line->memory_bytes;
     finish(place, PB_JOB_SUCCESSFUL);
 }
 
@@ -156,33 +138,30 @@ static void try_again(struct pb_place *place, enum pb_device_try next, const cha
     notify(place);
 }
 
-static void take_failed(struct pb_place *place, const struct pb_json_value *line)
+static void take_failed(struct pb_place *place, const struct pb_worker_line *line)
 {
-    const struct pb_json_value *error = pb_json_get(line, "error", NULL);
-    const char *code = pb_json_get_text(error, "code");
-    enum pb_device_try next = pb_device_try_next(place->device_try, code);
-    if (pb_device_is_lost(code))
+    const struct pb_job_error *error = &line->error;
+    enum pb_device_try next = pb_device_try_next(place->device_try, error->code);
+    if (pb_device_is_lost(error->code))
         abandon_worker(place);
     if (place->ending == PB_ENDING_CANCEL) {
         dismiss(place);
     } else if (place->ending == PB_ENDING_PUT_BACK) {
         put_back(place, false);
     } else if (next != PB_DEVICE_TRY_OVER) {
-        try_again(place, next, code, pb_json_get_text(error, "message"));
+        try_again(place, next, error->code, error->message);
     } else {
-        pb_job_fail_words(&place->job, code, pb_json_get_text(error, "message"),
-                          pb_json_get_text(error, "hint"));
+        place->job.error = *error;
         finish(place, PB_JOB_FAILED);
     }
 }
 
-static void take_device(struct pb_place *place, const struct pb_json_value *line)
+static void take_device(struct pb_place *place, const struct pb_worker_line *line)
 {
     struct pb_runner *runner = place->runner;
-    const char *device = pb_json_get_text(line, "device"), *why = pb_json_get_text(line, "why");
-    (void)snprintf(runner->device, sizeof runner->device, "%s", device ? device : "");
-    (void)snprintf(runner->device_why, sizeof runner->device_why, "%s", why ? why : "");
-    bool has_why = runner->device_why[0] != '\0';
+    (void)snprintf(runner->device, sizeof runner->device, "%s", line->device);
+    (void)snprintf(runner->device_why, sizeof runner->device_why, "%s", line->why);
+    bool has_why = line->why[0] != '\0';
     if (runner->device[0] == '\0')
         pb_log(PB_LOG_ERROR, "device: %s", has_why ? runner->device_why : "none");
     else
@@ -190,29 +169,40 @@ static void take_device(struct pb_place *place, const struct pb_json_value *line
                runner->device_why);
 }
 
+/* A worker that breaks the rules is ended, and its job ends with it. */
+static void refuse(struct pb_place *place, const char *why)
+{
+    pb_log(PB_LOG_ERROR, "worker %d: says what no worker says (%s); it is ended",
+           pb_worker_proc_pid(place->proc), why);
+    place->lines.refused = true;
+    pb_worker_proc_kill(place->proc);
+}
+
 static void on_line(void *user, const char *text, size_t bytes)
 {
     struct pb_place *place = user;
-    struct pb_json_value *line = NULL;
-    const char *event = NULL;
-    if (place->again)
-        return; /* the job is not this worker's any more */
-    if (pb_json_parse(text, bytes, PB_WORKER_LINE_MAX, &line) == 0)
-        event = pb_json_get_text(line, "event");
-    if (event != NULL && strcmp(event, "device") == 0) {
-        take_device(place, line);
-    } else if (event != NULL && place->busy && strcmp(event, "progress") == 0) {
-        take_progress(place, line);
-    } else if (event != NULL && place->busy && strcmp(event, "done") == 0) {
-        take_done(place, line);
-    } else if (event != NULL && place->busy && strcmp(event, "failed") == 0) {
-        take_failed(place, line);
-    } else if (place->proc != NULL && (event == NULL || strcmp(event, "progress") != 0)) {
-        pb_log(PB_LOG_ERROR, "worker %d: says what cannot be understood: %.200s",
-               pb_worker_proc_pid(place->proc), text);
-        pb_worker_proc_kill(place->proc);
+    struct pb_worker_line line;
+    char why[PB_WORKER_WHY_BYTES];
+    if (place->again || place->proc == NULL || place->lines.refused)
+        return; /* the job is not this worker's any more, or its word does not count */
+    if (!pb_worker_lines_admit(&place->lines, bytes, pb_clock_mono_ms())) {
+        refuse(place, "too many lines at once");
+        return;
     }
-    pb_json_release(line);
+    int rc = pb_worker_lines_take(&place->lines, text, bytes, why, &line);
+    if (rc < 0)
+        refuse(place, rc == -EPROTO ? why : "out of memory");
+    if (rc != 0)
+        return;
+    if (line.event == PB_WORKER_SAYS_DEVICE)
+        take_device(place, &line);
+    else if (line.event == PB_WORKER_SAYS_PROGRESS)
+        take_progress(place, &line);
+    else if (line.event == PB_WORKER_SAYS_DONE)
+        take_done(place, &line);
+    else
+        take_failed(place, &line);
+    pb_worker_line_fini(&line);
 }
 
 static void crashed(struct pb_place *place, const char *how)
@@ -254,6 +244,7 @@ int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
     struct pb_worker_proc_handlers handlers = {on_line, on_end, place};
     int rc = pb_worker_proc_start(place->runner->options.loop, place->runner->options.worker,
                                   &handlers, err, &place->proc);
+    pb_worker_lines_reset(&place->lines);
     if (rc == 0)
         place->runner->options.metrics->worker_starts++;
     return rc;

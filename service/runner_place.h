@@ -7,6 +7,7 @@
  * Nobody else includes this. Thread: loop. */
 #include "service/device_retry.h"
 #include "service/runner.h"
+#include "service/worker_lines.h"
 #include "service/worker_proc.h"
 
 #define PB_PLACE_NOTIFY_MS 200   /* between two progress events of a job */
@@ -27,9 +28,10 @@ struct pb_place {
     bool again;
     enum pb_device_try device_try;
     enum pb_ending ending;
-    int64_t moved_ms;    /* monotonic time of the last progress */
-    int64_t notified_ms; /* of the last on_change */
-    int64_t kill_at_ms;  /* 0 = no end is near */
+    int64_t moved_ms;             /* monotonic time of the last progress */
+    int64_t notified_ms;          /* of the last on_change */
+    int64_t kill_at_ms;           /* 0 = no end is near */
+    struct pb_worker_lines lines; /* what the worker may say now */
     struct pb_job job;
 };
 

@@ -46,5 +46,6 @@ void pb_place_send_run(struct pb_place *place)
         pb_json_string(json, "device", "cpu");
     pb_json_end(json);
     place->moved_ms = pb_clock_mono_ms();
+    pb_worker_lines_begin(&place->lines, job, place->runner->options.dirs->products);
     send_line(place, json);
 }

@@ -5,13 +5,12 @@
 /* One worker process seen from the service: started, spoken to by lines over its stdin and stdout,
  * killed. Its stderr goes line by line into the log. Knows nothing of jobs. Thread: loop. */
 #include "config/err.h"
+#include "service/worker_lines.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
-
-#define PB_WORKER_LINE_MAX (1024 * 1024)
 
 struct pb_worker_proc;
 

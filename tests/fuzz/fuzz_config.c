@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the configuration from text to struct, and what loads must print and load again as the
- * same. main() runs the files given; built with clang -fsanitize=fuzzer -DPB_LIBFUZZER it is a
- * libFuzzer target. */
+ * same. */
 #include "config/config.h"
 
 #include <stdio.h>

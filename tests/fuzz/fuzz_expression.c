@@ -3,8 +3,7 @@
  *
  * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
  * finite or NaN, and must pass the grammar check that knows no bands; an error must have words and
- * a column inside the text. libFuzzer target under clang; with PB_FUZZ_MAIN main() replays files.
- */
+ * a column inside the text. */
 #include "kernels/builder.h"
 #include "kernels/chain.h"
 

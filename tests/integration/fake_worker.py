@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
 come when a test wants them. What it does with a job is the first word of the input file:
-ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | quiet_exit |
-lost_on_cancel
+ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
+quiet_exit | lost_on_cancel
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
 it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE beside products/."""
 import fcntl
@@ -19,7 +19,12 @@ out_lock = threading.Lock()
 cancelled = threading.Event()
 
 
+current = None  # the job that runs
+
+
 def say(**event):
+    if current and event["event"] != "device":
+        event.setdefault("job", current)
     with out_lock:
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()
@@ -63,6 +68,20 @@ def run(job):
         sys.stdout.write("this is no JSON\n")
         sys.stdout.flush()
         time.sleep(60)
+    if what == "flood":
+        line = (json.dumps(dict(event="progress", job=current, stage="compute", tiles_done=1, tiles_total=10, bytes_read=1,
+                                bytes_written=1, elapsed_ms=1, device="cpu")) + "\n").encode()
+        try:
+            while True:
+                os.write(1, line * 100)
+        except BrokenPipeError:
+            os._exit(1)
+    if what == "elsewhere":
+        say(event="done", directory="/etc", products=[], report={"device": "cpu", "memory_bytes": 1, "elapsed_ms": 1})
+        time.sleep(60)
+    if what == "other_job":
+        say(event="failed", job="20200101-000000-aaaa", error={"code": "input.damaged", "message": "not mine", "hint": ""})
+        time.sleep(60)
     if what == "long":
         sys.stdout.write("x" * (2 << 20))
         sys.stdout.flush()
@@ -76,9 +95,10 @@ def run(job):
     if what == "device":
         progress(7, 10)
         error = {"code": words[1], "message": "the GPU failed while computing: unspecified launch failure", "hint": "dmesg"}
-        late = {"event": "progress", "stage": "compute", "tiles_done": 9, "tiles_total": 10}
+        late = dict(event="progress", job=current, stage="compute", tiles_done=9, tiles_total=10, bytes_read=9000,
+                    bytes_written=900, elapsed_ms=90, device="cpu")
         with out_lock:  # a line too many in one write: it is read with the line that ends the run
-            os.write(1, "".join(json.dumps(e) + "\n" for e in ({"event": "failed", "error": error}, late)).encode())
+            os.write(1, "".join(json.dumps(e) + "\n" for e in ({"event": "failed", "job": current, "error": error}, late)).encode())
         return
     if what == "lost_on_cancel":
         progress(1, 10)
@@ -101,12 +121,14 @@ def run(job):
     os.rename(os.path.join(leftover, "half.tif"), os.path.join(directory, job["scene"] + ".tif"))
     os.rmdir(leftover)
     say(event="done", directory=directory,
-        products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:00"}],
+        products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:" + "0" * 64,
+                   "media_type": "image/tiff"}],
         report={"device": "cpu", "memory_bytes": 4096, "elapsed_ms": 50,
                 "stages": [{"name": "read", "busy_ms": 10, "parked_ms": 5}]})
 
 
 def main():
+    global current
     assert sys.argv[1:] == ["--worker"]
     for line in sys.stdin:
         command = json.loads(line)
@@ -114,6 +136,7 @@ def main():
             say(event="device", device="cpu", why="a test")
         elif command["cmd"] == "run":
             cancelled.clear()
+            current = command["job"]
             sys.stderr.write("fake worker takes %s\n" % command["job"])
             sys.stderr.flush()
             threading.Thread(target=run, args=(command,), daemon=True).start()

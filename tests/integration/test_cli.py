@@ -265,7 +265,7 @@ def test_status_lists_jobs_in_80_columns(scratch):
         assert "..2A_" not in text and "T130812.tif" in text and "input.truncated: tile 7 is missing" in text, text
         for word in (job["id"], job["id"][-4:]):
             one = cli(d, "status", word).stdout
-            assert job["id"] in one and "to do      again" in one and "attempts   1" in one, one
+            assert job["id"] in one and "to do      fetch the file again" in one and "attempts   1" in one, one
         assert "job.unknown" in cli(d, "status", "zzzz", code=1).stderr
         assert "job.state" in cli(d, "cancel", job["id"], code=1).stderr
         for i in range(21):

@@ -181,7 +181,8 @@ class Failure(Service):
         d.drop("good.tif")
         job = d.wait_job("bad.tif", "failed")
         d.wait_job("good.tif", "successful")
-        self.assertEqual(job["error"], {"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
+        self.assertEqual(job["error"], {"code": "input.truncated", "message": "tile 7 is missing",
+                                        "hint": "fetch the file again; part of its pixels are missing"})
         record = json.loads((d.root / "quarantine/bad.tif.error.json").read_text())
         self.assertEqual((record["code"], record["job"], record["attempts"]), ("input.truncated", job["id"], 1))
         self.assertEqual(job["input"], str(d.root / "quarantine/bad.tif"))
@@ -200,10 +201,22 @@ class Failure(Service):
 
     def test_a_worker_that_talks_nonsense_or_leaves_counts_as_crashed(self):
         d = self.daemon(stall="20s")
-        for name in ("garbage", "long", "quiet_exit"):
+        names = ("garbage", "long", "quiet_exit", "elsewhere", "other_job")
+        for name in names:
             d.drop(name + ".tif", name)
-        for name in ("garbage", "long", "quiet_exit"):
-            self.assertEqual(d.wait_job(name + ".tif", "failed")["error"]["code"], "job.crashed")
+        for name in names:
+            self.assertEqual(d.wait_job(name + ".tif", "failed")["error"]["code"], "job.crashed", name)
+        for why in ("not where this job's belong", "an event of another job"):
+            self.assertIn(why, d.log_text())
+
+    def test_a_worker_that_floods_does_not_hold_up_the_service(self):
+        d = self.daemon(stall="60s", parallel=2)
+        d.drop("flood.tif", "flood")
+        d.drop("next.tif")
+        d.wait_job("next.tif", "successful")
+        self.assertEqual(d.wait_job("flood.tif", "failed")["error"]["code"], "job.crashed")
+        self.assertIn("too many lines", d.log_text())
+        self.assertLess(d.log.stat().st_size, 100000)
 
     def test_a_job_without_progress_is_ended(self):
         d = self.daemon(stall="4s")

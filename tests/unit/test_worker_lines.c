@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker_lines.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JOB      "20261121-081530-4f2a"
+#define HEAD     "\"job\":\"" JOB "\","
+#define PROGRESS "{\"event\":\"progress\"," HEAD "\"stage\":\"compute\",\"device\":\"cpu\","
+#define SUM      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define PRODUCT                                                                                    \
+    "{\"type\":\"cog\",\"path\":\"/p/s/veg/s.tif\",\"bytes\":7,\"checksum\":\"sha256:" SUM         \
+    "\",\"media_type\":\"image/tiff\"}"
+#define REPORT "{\"device\":\"cpu\",\"memory_bytes\":4096,\"elapsed_ms\":50,\"x\":[1.5,null,true]}"
+#define DONE(directory, products, report)                                                          \
+    "{\"event\":\"done\"," HEAD "\"directory\":\"" directory "\",\"products\":" products           \
+    ",\"report\":" report "}"
+
+static struct pb_worker_lines lines;
+static struct pb_worker_line line;
+static char why[PB_WORKER_WHY_BYTES];
+
+static void begin(void)
+{
+    struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
+    pb_worker_lines_reset(&lines);
+    pb_worker_lines_begin(&lines, &job, "/p");
+}
+
+static int take(const char *text)
+{
+    pb_worker_line_fini(&line);
+    return pb_worker_lines_take(&lines, text, strlen(text), why, &line);
+}
+
+static void refused(const char *text, const char *word)
+{
+    ck_assert_msg(take(text) == -EPROTO, "taken: %s", text);
+    ck_assert_msg(strstr(why, word) != NULL, "'%s' lacks '%s'", why, word);
+}
+
+static int progress(const char *numbers)
+{
+    char text[400];
+    (void)snprintf(text, sizeof text, PROGRESS "%s}", numbers);
+    return take(text);
+}
+
+START_TEST(events_become_typed)
+{
+    begin();
+    ck_assert_int_eq(progress("\"tiles_done\":1,\"tiles_total\":9,\"bytes_read\":2,"
+                              "\"bytes_written\":3,\"elapsed_ms\":4"),
+                     0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_PROGRESS);
+    ck_assert_str_eq(line.stage, "compute");
+    ck_assert_int_eq(line.numbers.tiles_total, 9);
+    ck_assert_int_eq(line.numbers.bytes_written, 3);
+    ck_assert_int_eq(take(DONE("/p/s/veg", "[" PRODUCT "]", REPORT)), 0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_DONE);
+    ck_assert_str_eq(line.directory, "/p/s/veg");
+    ck_assert_str_eq(line.products, "[" PRODUCT "]");
+    ck_assert_str_eq(line.report, REPORT);
+    ck_assert_int_eq(line.memory_bytes, 4096);
+    ck_assert_int_eq(take("{\"event\":\"failed\"," HEAD "\"error\":{\"code\":\"input.damaged\","
+                          "\"message\":\"tile\\n7\",\"hint\":\"run this: rm\"}}"),
+                     0);
+    ck_assert_str_eq(line.error.message, "tile 7");
+    ck_assert_str_eq(line.error.hint, pb_code_hint(pb_code_find("input.damaged")));
+    ck_assert_int_eq(take("{\"event\":\"device\",\"device\":\"cpu\",\"why\":\"a\\u001b[2Jb\"}"), 0);
+    ck_assert_str_eq(line.why, "a [2Jb");
+}
+END_TEST
+
+START_TEST(what_no_worker_says_is_refused)
+{
+    begin();
+    refused("no json", "JSON");
+    refused("[1]", "JSON");
+    refused("{}", "no event");
+    refused("{\"event\":7}", "no event");
+    refused("{\"event\":\"shell\"," HEAD "\"x\":1}", "unknown event");
+    refused("{\"event\":\"failed\",\"job\":\"20261121-081530-zzzz\"}", "another job");
+    refused("{\"event\":\"failed\"," HEAD "\"error\":{\"code\":\"made.up\"}}", "no error code");
+    refused("{\"event\":\"failed\"," HEAD "\"error\":null}", "no error code");
+    pb_worker_lines_end(&lines);
+    refused("{\"event\":\"failed\"," HEAD "\"error\":{\"code\":\"input.damaged\"}}", "no job runs");
+    refused(DONE("/p/s/veg", "[" PRODUCT "]", REPORT), "no job runs");
+    ck_assert_int_eq(take(PROGRESS "\"tiles_done\":1}"), 1); /* late, ignored */
+}
+END_TEST
+
+START_TEST(numbers_are_in_range_and_never_fall)
+{
+    static const char good[] = "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":5,"
+                               "\"bytes_written\":5,\"elapsed_ms\":5";
+    static const char *const bad[] = {
+        "\"tiles_done\":4,\"tiles_total\":9,\"bytes_read\":5,\"bytes_written\":5,\"elapsed_ms\":5",
+        "\"tiles_done\":5,\"tiles_total\":8,\"bytes_read\":5,\"bytes_written\":5,\"elapsed_ms\":5",
+        "\"tiles_done\":5,\"tiles_total\":10,\"bytes_read\":5,\"bytes_written\":5,\"elapsed_ms\":5",
+        "\"tiles_done\":10,\"tiles_total\":9,\"bytes_read\":5,\"bytes_written\":5,\"elapsed_ms\":5",
+        "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":4,\"bytes_written\":5,\"elapsed_ms\":5",
+        "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":5,\"bytes_written\":-1,\"elapsed_ms\":5",
+        "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":5,\"bytes_written\":5,\"elapsed_ms\":1",
+        "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":9e18,\"bytes_written\":5",
+        "\"tiles_done\":\"5\",\"tiles_total\":9",
+        "\"tiles_done\":5,\"tiles_total\":9,\"bytes_read\":9223372036854775807",
+        "\"tiles_done\":5,\"tiles_total\":1e3",
+        "\"tiles_total\":9"};
+    begin();
+    ck_assert_int_eq(progress(good), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(progress(bad[i]) == -EPROTO, "taken: %s", bad[i]);
+    ck_assert_int_eq(progress(good), 0); /* the refused ones left nothing behind */
+    refused("{\"event\":\"progress\"," HEAD "\"stage\":\"rm -rf\"}", "no stage");
+    begin(); /* another run begins at nothing again */
+    ck_assert_int_eq(progress("\"tiles_done\":0,\"tiles_total\":1,\"bytes_read\":0,"
+                              "\"bytes_written\":0,\"elapsed_ms\":0"),
+                     0);
+}
+END_TEST
+
+START_TEST(places_are_the_jobs_own)
+{
+    static const char *const good[] = {"/p/s", "/p/s~2", "/p/s/veg", "/p/s~31/veg"};
+    static const char *const bad[] = {"",
+                                      "/",
+                                      "/p",
+                                      "/p/",
+                                      "/etc",
+                                      "/p/t",
+                                      "/p/s2",
+                                      "/p/s/",
+                                      "/p/s/..",
+                                      "/p/s/other",
+                                      "/p/../p/s",
+                                      "/p/s/veg/",
+                                      "/p/s/veg/x",
+                                      "/p/s~",
+                                      "/p/s~x",
+                                      "/ps/s",
+                                      "/p/s~2222222222",
+                                      "p/s",
+                                      "/p//s"};
+    begin();
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        ck_assert_msg(pb_worker_is_place(&lines, good[i]), "refused: %s", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(!pb_worker_is_place(&lines, bad[i]), "taken: %s", bad[i]);
+    (void)strcpy(lines.scene, "..");
+    ck_assert(!pb_worker_is_place(&lines, "/p/.."));
+    (void)strcpy(lines.products, "/");
+    (void)strcpy(lines.scene, "s");
+    ck_assert(pb_worker_is_place(&lines, "/s/veg"));
+}
+END_TEST
+
+static void refused_product(const char *from, const char *to, const char *word)
+{
+    char text[2000] = "", *at;
+    (void)snprintf(text, sizeof text, "%s", DONE("/p/s/veg", "[" PRODUCT "]", REPORT));
+    at = strstr(text, from);
+    ck_assert_ptr_nonnull(at);
+    memmove(at + strlen(to), at + strlen(from), strlen(at + strlen(from)) + 1);
+    memcpy(at, to, strlen(to));
+    refused(text, word);
+}
+
+START_TEST(results_are_checked_and_written_anew)
+{
+    begin();
+    refused_product("\"cog\"", "\"exe\"", "unknown type");
+    refused_product("/p/s/veg/s.tif", "/etc/passwd", "outside");
+    refused_product("/p/s/veg/s.tif", "/p/s/veg/../x", "outside");
+    refused_product("/p/s/veg/s.tif", "/p/s/veg/.hidden", "outside");
+    refused_product("/p/s/veg/s.tif", "/p/s/veg/a\\nb", "outside");
+    refused_product("\"bytes\":7", "\"bytes\":-7", "size");
+    refused_product("sha256:01", "sha256:xx", "checksum");
+    refused_product("image/tiff", "a\\u001bb", "media type");
+    refused_product("\"x\":[", "\"x y\":[", "members");
+    refused_product("[1.5", "[[[[[[[[1]]]]]]],1.5", "deep");
+    refused_product("\"memory_bytes\":4096,", "", "memory_bytes");
+    refused(DONE("/p/s/veg", "[]", REPORT), "products");
+    refused(DONE("/p/s/veg", "7", REPORT), "products");
+    refused(DONE("/etc", "[" PRODUCT "]", REPORT), "not where");
+    ck_assert_int_eq(take(DONE("/p/s/veg", "[" PRODUCT "]",
+                               "{\"device\":\"a\\u0007b\",\"memory_bytes\":1,\"elapsed_ms\":1}")),
+                     0);
+    ck_assert_str_eq(line.report, "{\"device\":\"a b\",\"memory_bytes\":1,\"elapsed_ms\":1}");
+}
+END_TEST
+
+START_TEST(a_flood_is_not_admitted)
+{
+    int64_t now = 5000;
+    begin();
+    for (int i = 0; i < PB_WORKER_LINES_BURST; i++)
+        ck_assert(pb_worker_lines_admit(&lines, 100, now));
+    ck_assert(!pb_worker_lines_admit(&lines, 100, now));
+    ck_assert(pb_worker_lines_admit(&lines, 100, now += 1000 / PB_WORKER_LINES_RATE));
+    ck_assert(!pb_worker_lines_admit(&lines, 100, now));
+    now += INT64_C(1) << 50; /* a long silence earns no more than a full burst */
+    int lines_of_1_mib = 0;
+    while (pb_worker_lines_admit(&lines, PB_WORKER_LINE_MAX, now))
+        lines_of_1_mib++;
+    ck_assert_int_eq(lines_of_1_mib, PB_WORKER_LINES_BURST / (PB_WORKER_LINE_MAX / 4096 + 1));
+    begin(); /* what a worker really says: 5 lines a second, for an hour */
+    for (int i = 0; i < 5 * 3600; i++)
+        ck_assert(pb_worker_lines_admit(&lines, 300, 1 + i * 200));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("worker_lines");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, events_become_typed);
+    tcase_add_test(all, what_no_worker_says_is_refused);
+    tcase_add_test(all, numbers_are_in_range_and_never_fall);
+    tcase_add_test(all, places_are_the_jobs_own);
+    tcase_add_test(all, results_are_checked_and_written_anew);
+    tcase_add_test(all, a_flood_is_not_admitted);
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}
