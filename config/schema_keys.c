@@ -51,8 +51,9 @@ static const struct pb_key service_keys[] = {
          "Where inputs of successful jobs go; without this key: the directory done in work."),
     CHOICE("on_success", AT(pb_service_config, on_success), "archive|delete", "archive",
            "What becomes of the input of a successful job."),
-    RANGED("settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "2s",
-           "A file is complete when its size and mtime have not changed for so long."),
+    RANGED(
+        "settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "10s",
+        "A file that nobody has open for writing is complete when it has not changed for so long."),
     RANGED("rescan", PB_KEY_DURATION, AT(pb_service_config, rescan_ms), 100, DAY, "30s",
            "The inbox is read anew this often, whatever the file system's events say."),
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",

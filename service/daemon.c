@@ -13,6 +13,7 @@
 #include "service/methods.h"
 #include "service/notify.h"
 #include "service/reload.h"
+#include "service/writers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -100,18 +101,13 @@ static void on_change(void *user, const struct pb_job *job)
         pb_status_tell(daemon->methods.status, job);
 }
 
-static int on_take(void *user, const struct pb_settle_file *file)
+static int on_take(void *user, const struct pb_settle_file *file, struct pb_err *err)
 {
     struct daemon *daemon = user;
-    struct pb_err err = {0};
     struct pb_job job;
-    int rc = pb_intake_claim(&daemon->intake, file, &err, &job);
-    if (rc == -EAGAIN)
+    int rc = pb_intake_claim(&daemon->intake, file, err, &job);
+    if (rc != 0)
         return rc;
-    if (rc != 0) {
-        pb_log(PB_LOG_ERROR, "inbox: %s stays: %s", file->name, err.msg);
-        return rc;
-    }
     daemon->metrics.jobs[PB_JOB_ACCEPTED]++;
     pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job.id, job.name,
            (unsigned long long)file->size);
@@ -224,7 +220,13 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
-    daemon->intake = (struct pb_intake){daemon->store, &daemon->dirs, daemon->config};
+    daemon->intake = (struct pb_intake){daemon->store, &daemon->dirs, daemon->config,
+                                        pb_writers_probe(daemon->dirs.inbox)};
+    if (daemon->intake.writers != 0)
+        pb_log(PB_LOG_WARNING,
+               "inbox: files that are open for writing are %s; a file counts as "
+               "complete when it held still for service.settle",
+               pb_writers_word(daemon->intake.writers));
     rc = rc < 0 ? rc : pb_intake_adopt(&daemon->intake, err);
     rc = rc < 0 ? rc : pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, err);
     return rc < 0 ? rc : 0;
@@ -288,7 +290,8 @@ static int start(struct daemon *daemon, struct pb_err *err)
                                      daemon->config->service.settle_ms,
                                      daemon->config->service.rescan_ms,
                                      on_take,
-                                     daemon};
+                                     daemon,
+                                     &daemon->troubles};
     rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
     if (rc != 0) {
         pb_runner_destroy(methods->runner);
@@ -311,6 +314,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     int code = PB_DAEMON_EXIT_FAILED;
     struct pb_err err = {0};
     (void)signal(SIGPIPE, SIG_IGN);
+    pb_writers_keep_capability_here();
     struct daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL)
         return code;

@@ -78,6 +78,49 @@ static void parent_of(const char *path, char out[PB_FILES_PATH_BYTES])
         slash[slash == out] = '\0';
 }
 
+static int fail_with(int error)
+{
+    errno = error;
+    return -error;
+}
+
+/* An empty file takes the name, and only that file is replaced. */
+static int rename_over_empty(const char *from, const char *to)
+{
+    struct stat ours, there;
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = fstat(fd, &ours) == 0 && lstat(to, &there) == 0 ? 0 : errno;
+    (void)close(fd);
+    if (error == 0 && (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev))
+        return fail_with(EEXIST);
+    if (error == 0 && rename(from, to) == 0)
+        return 0;
+    error = error ? error : errno;
+    (void)unlink(to);
+    return fail_with(error);
+}
+
+int pb_files_rename_new(const char *from, const char *to, enum pb_files_rename how)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return -errno;
+    if (link(from, to) == 0) {
+        if (unlink(from) == 0)
+            return 0;
+        int error = errno;
+        (void)unlink(to);
+        return fail_with(error);
+    }
+    bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+    if (!no_links || how == PB_FILES_LINK_ONLY)
+        return -errno;
+    return rename_over_empty(from, to);
+}
+
 int pb_files_move(const char *from, const char *directory, const char *name,
                   char out_path[PB_FILES_PATH_BYTES], struct pb_err *err)
 {
@@ -90,7 +133,7 @@ int pb_files_move(const char *from, const char *directory, const char *name,
                            i);
         if (pb_files_join(to, directory, numbered) != 0)
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", directory, numbered);
-        if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+        if (pb_files_rename_new(from, to, PB_FILES_ANY_WAY) == 0) {
             parent_of(from, parent);
             (void)pb_path_sync(directory);
             (void)pb_path_sync(parent);

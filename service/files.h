@@ -17,6 +17,12 @@ const char *pb_files_base(const char *path); /* part after the last '/' */
 /* Creates a directory and its parents (mode 0755 less umask); one that is there must be one we may
  * write and search. what names it in messages ("inbox"). */
 int pb_files_make_directory(const char *path, const char *what, struct pb_err *err);
+enum pb_files_rename { PB_FILES_ANY_WAY, PB_FILES_LINK_ONLY };
+/* Renames a file to a name that must be free; -EEXIST when it is not. Filesystems whose rename
+ * cannot tell (FUSE, NFS: EINVAL) get link and unlink; those without links an empty file that takes
+ * the name first, unless LINK_ONLY: for directories in which others may replace it in between.
+ * Returns 0 or a negative errno, and sets errno. */
+int pb_files_rename_new(const char *from, const char *to, enum pb_files_rename how);
 /* Moves a file into a directory of the same filesystem as name, or name.1, name.2, ... when taken;
  * never overwrites. Both directories are synced. out_path gets the new path. */
 int pb_files_move(const char *from, const char *directory, const char *name,

@@ -20,7 +20,7 @@
 
 #define ID_TRIES 64
 
-static void make_id(char out[PB_JOB_ID_BYTES])
+void pb_intake_make_id(char out[PB_JOB_ID_BYTES])
 {
     uint32_t random = (uint32_t)getpid() ^ (uint32_t)pb_clock_mono_ms();
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
@@ -28,17 +28,7 @@ static void make_id(char out[PB_JOB_ID_BYTES])
     pb_job_make_id(pb_clock_wall_ms(), random, out);
 }
 
-static bool is_stored(const struct pb_intake *intake, const char *id)
-{
-    struct pb_job job;
-    struct pb_err err = {0};
-    if (pb_job_store_find(intake->store, id, &err, &job) != 0)
-        return err.code != PB_E_JOB_UNKNOWN;
-    pb_job_fini(&job);
-    return true;
-}
-
-static void describe(const struct pb_intake *intake, struct pb_job *job, const char *name)
+void pb_intake_describe(const struct pb_intake *intake, struct pb_job *job, const char *name)
 {
     pb_file_name_clean(name, job->name);
     pb_job_scene(job->name, job->scene);
@@ -47,78 +37,6 @@ static void describe(const struct pb_intake *intake, struct pb_job *job, const c
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
     if (job->created_ms == 0)
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
-}
-
-/* A new id and its directory below work/. */
-static int open_claim(const struct pb_intake *intake, struct pb_job *job,
-                      char claim[PB_FILES_PATH_BYTES], struct pb_err *err)
-{
-    for (int i = 0; i < ID_TRIES; i++) {
-        make_id(job->id);
-        if (is_stored(intake, job->id))
-            continue;
-        if (pb_files_join(claim, intake->dirs->work, job->id) != 0)
-            return pb_fail(err, PB_E_SYSTEM, "path too long: %s", intake->dirs->work);
-        if (mkdir(claim, 0755) == 0)
-            return 0;
-        if (errno != EEXIST)
-            return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
-    }
-    return pb_fail(err, PB_E_SERVICE_STATE, "no free job id; see the state directory");
-}
-
-/* Whether what we hold now is the file that had settled. */
-static bool is_what_settled(const char *path, const struct pb_settle_file *file)
-{
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_ino == file->inode &&
-           (uint64_t)st.st_size == file->size &&
-           (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec == file->mtime_ns;
-}
-
-int pb_intake_claim(const struct pb_intake *intake, const struct pb_settle_file *file,
-                    struct pb_err *err, struct pb_job *out_job)
-{
-    char from[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
-    struct pb_job job;
-    pb_job_init(&job);
-    job.owned = true;
-    describe(intake, &job, file->name);
-    if (pb_files_join(from, intake->dirs->inbox, file->name) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", file->name);
-    int rc = open_claim(intake, &job, claim, err);
-    if (rc != 0)
-        return rc;
-    if (pb_files_join(to, claim, job.name) != 0)
-        rc = pb_fail(err, PB_E_SYSTEM, "path too long: %s", claim);
-    else if (rename(from, to) != 0)
-        rc = errno == ENOENT ? -EAGAIN
-                             : pb_fail(err, PB_E_SYSTEM, "cannot move %s to %s: %s", from, claim,
-                                       strerror(errno));
-    if (rc != 0) {
-        (void)rmdir(claim);
-        return rc;
-    }
-    if (!is_what_settled(to, file))
-        rc = -EAGAIN;
-    if (rc == 0) {
-        (void)pb_path_sync(claim);
-        (void)pb_path_sync(intake->dirs->work);
-        (void)pb_path_sync(intake->dirs->inbox);
-        rc = pb_job_set(&job.input, to);
-    }
-    if (rc == 0)
-        rc = pb_job_store_insert(intake->store, &job, err);
-    if (rc == 0) {
-        *out_job = job;
-        return 0;
-    }
-    pb_job_fini(&job);
-    /* Back to the inbox, unless a file of that name came meanwhile: then it is adopted at the next
-     * start. */
-    if (renameat2(AT_FDCWD, to, AT_FDCWD, from, RENAME_NOREPLACE) == 0)
-        (void)rmdir(claim);
-    return rc;
 }
 
 static int check_submitted(const struct pb_intake *intake, const char *path, const char *pipeline,
@@ -153,13 +71,13 @@ int pb_intake_submit(const struct pb_intake *intake, const char *path, const cha
     if (rc != 0)
         return rc;
     pb_job_init(&job);
-    describe(intake, &job, pb_files_base(path));
+    pb_intake_describe(intake, &job, pb_files_base(path));
     if (pipeline != NULL)
         (void)snprintf(job.pipeline, sizeof job.pipeline, "%s", pipeline);
     if (pb_job_set(&job.input, path) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     for (int i = 0; i < ID_TRIES; i++) {
-        make_id(job.id);
+        pb_intake_make_id(job.id);
         rc = pb_job_store_insert(intake->store, &job, err);
         if (rc != -EEXIST)
             break;
@@ -194,7 +112,7 @@ static int adopt_file(const struct pb_intake *intake, const char *id, const char
     pb_job_init(&job);
     job.owned = true;
     (void)snprintf(job.id, sizeof job.id, "%s", id);
-    describe(intake, &job, pb_files_base(path));
+    pb_intake_describe(intake, &job, pb_files_base(path));
     int rc = pb_job_set(&job.input, path);
     rc = rc ? rc : pb_job_store_insert(intake->store, &job, err);
     if (rc == 0)

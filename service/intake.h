@@ -14,16 +14,23 @@ struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
     const struct pb_config *config; /* follows reloads */
+    int writers;                    /* what can be told of them: see pb_writers_probe */
 };
 
-/* *out_job is the caller's to fini. -EAGAIN: the file changed under our hands or is gone, which is
- * no error. */
-int pb_intake_claim(const struct pb_intake *intake, const struct pb_settle_file *file,
-                    struct pb_err *err, struct pb_job *out_job);
+/* Takes a settled file (claim.c). *out_job is the caller's to fini. -EAGAIN: it changed under our
+ * hands, is gone or somebody has it open for writing, which is no error. Else *err says why not:
+ * with a code of PB_CLASS_INPUT it is this file's matter, else nothing can be taken now. Whatever
+ * fails, the file lies in the inbox again, or in work/ where pb_intake_adopt finds it. */
+int pb_intake_claim(struct pb_intake *intake, const struct pb_settle_file *file, struct pb_err *err,
+                    struct pb_job *out_job);
 /* path must be absolute; pipeline NULL = the first that fits the name. */
 int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
                      struct pb_err *err, struct pb_job *out_job);
 /* At the start: files in work/ that belong to no job become jobs again, and inputs of jobs that had
  * finished when the service died are put where they belong. Returns how many were adopted. */
 int pb_intake_adopt(const struct pb_intake *intake, struct pb_err *err);
+
+/* Shared by the parts of the intake: a new id; names, pipeline and times of a new job. */
+void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
+void pb_intake_describe(const struct pb_intake *intake, struct pb_job *job, const char *name);
 #endif

@@ -4,6 +4,7 @@
 
 #include "service/clock.h"
 #include "service/log.h"
+#include "service/writers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,6 +154,7 @@ static int info(const struct pb_methods *methods, const struct pb_request *reque
     pb_json_int(reply, "workers", pb_runner_workers(methods->runner));
     pb_json_int(reply, "clients", pb_status_clients(methods->status));
     pb_json_int(reply, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
+    pb_json_string(reply, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(reply, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, reply, "troubles");
     print_paths(methods, reply);

@@ -12,7 +12,8 @@
 
 struct entry {
     struct pb_settle_file file;
-    int64_t still_since_ms; /* monotonic time of the first look at this size and mtime */
+    int64_t still_since_ms; /* monotonic time of the first look at it as it is now */
+    int64_t aged_ms;        /* monotonic time at which its mtime, at first sight, was old enough */
     int64_t due_ms;         /* monotonic time at which it is complete */
     bool complete;
 };
@@ -25,6 +26,9 @@ struct table {
 struct pb_settle {
     struct table now, before;
     size_t next; /* cursor of pb_settle_next */
+    bool clocked;
+    int64_t ahead_ms;          /* the wall clock is ahead of the monotonic one by */
+    int64_t distrust_until_ms; /* monotonic; mtimes prove nothing before */
 };
 
 struct pb_settle *pb_settle_create(void)
@@ -73,26 +77,52 @@ static int by_name(const void *a, const void *b)
 
 static bool same(const struct pb_settle_file *a, const struct pb_settle_file *b)
 {
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->inode == b->inode;
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
+           a->inode == b->inode;
+}
+
+/* Whether the wall clock may be compared with mtimes. Its steps show as a change of its distance
+ * from the monotonic clock. */
+static bool trusts_wall(struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms)
+{
+    int64_t ahead_ms = wall_ms - mono_ms;
+    if (settle->clocked && llabs(ahead_ms - settle->ahead_ms) > PB_SETTLE_STEP_MS)
+        settle->distrust_until_ms = mono_ms + PB_SETTLE_DISTRUST_MS;
+    settle->clocked = true;
+    settle->ahead_ms = ahead_ms;
+    return mono_ms >= settle->distrust_until_ms;
+}
+
+/* When a file that was not there at the last look is old enough; never, for a wrong clock. */
+static int64_t aged_at(const struct pb_settle_file *file, int64_t settle_ms, int64_t mono_ms,
+                       int64_t wall_ms)
+{
+    int64_t age_ms = wall_ms - file->mtime_ns / 1000000;
+    return age_ms >= 0 ? mono_ms + settle_ms - age_ms : INT64_MAX;
 }
 
 void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms)
 {
     struct table *now = &settle->now, *before = &settle->before;
+    bool trusted = trusts_wall(settle, mono_ms, wall_ms);
     if (now->n > 0)
         qsort(now->entry, now->n, sizeof now->entry[0], by_name);
     for (size_t i = 0; i < now->n; i++) {
         struct entry *entry = &now->entry[i];
         const struct entry *old =
             before->n > 0 ? bsearch(entry, before->entry, before->n, sizeof *entry, by_name) : NULL;
-        int64_t age_ms = wall_ms - entry->file.mtime_ns / 1000000;
+        bool is_new = old == NULL || old->file.inode != entry->file.inode;
         entry->still_since_ms = mono_ms;
-        if (old != NULL && same(&old->file, &entry->file))
+        entry->aged_ms = INT64_MAX;
+        if (is_new && trusted)
+            entry->aged_ms = aged_at(&entry->file, settle_ms, mono_ms, wall_ms);
+        if (old != NULL && same(&old->file, &entry->file)) {
             entry->still_since_ms = old->still_since_ms;
-        entry->due_ms = entry->still_since_ms + settle_ms;
-        /* The file's own mtime may prove more than our looks at it. */
-        if (age_ms >= 0 && mono_ms + settle_ms - age_ms < entry->due_ms)
-            entry->due_ms = mono_ms + settle_ms - age_ms;
+            entry->aged_ms = trusted ? old->aged_ms : INT64_MAX;
+        }
+        int64_t still_ms = entry->still_since_ms + settle_ms;
+        entry->due_ms = entry->aged_ms < still_ms ? entry->aged_ms : still_ms;
+        entry->file.by_age = mono_ms < still_ms;
         entry->complete = mono_ms >= entry->due_ms;
     }
 }

@@ -5,10 +5,12 @@
 /* Which files of the inbox are complete. Fed with what a scan saw; says which files held still for
  * long enough, and when to look again. Pure: no I/O, no clock of its own. Thread: loop.
  *
- * A file is complete when its size, mtime and inode did not change between two looks at least
- * `settle` apart, or when its mtime is already older than that (renamed in after it was written, or
- * there before the start). libuv's events cannot tell a rename from a write, so this holds for all
- * files alike. An mtime in the future proves nothing and waits. */
+ * A file is complete when its size, mtime, ctime and inode did not change between two looks at
+ * least `settle` apart on the monotonic clock. A file that is seen for the first time may be
+ * complete by its age: when its mtime is older than `settle` (renamed in after it was written, or
+ * there before the start). That rests on the wall clock, so it is marked by_age, for the caller to
+ * make sure that nobody writes it, and it does not count for a while after a step of the wall
+ * clock. An mtime in the future proves nothing. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +20,8 @@ struct pb_settle;
 struct pb_settle_file {
     char name[256];
     uint64_t size, inode;
-    int64_t mtime_ns; /* wall clock */
+    int64_t mtime_ns, ctime_ns; /* wall clock */
+    bool by_age;                /* set by pb_settle_end: complete by its mtime alone */
 };
 
 struct pb_settle *pb_settle_create(void); /* NULL = out of memory */
@@ -27,6 +30,9 @@ void pb_settle_destroy(struct pb_settle *settle);
 /* One scan: begin, add every file seen, end. Files not seen in it are forgotten. add: -ENOMEM. */
 void pb_settle_begin(struct pb_settle *settle);
 int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
+#define PB_SETTLE_STEP_MS     1000  /* the clocks drift apart by less between two scans */
+#define PB_SETTLE_DISTRUST_MS 60000 /* after a step; files seen first later were written later */
+/* Both clocks as of the begin. */
 void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
 
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */

@@ -8,6 +8,7 @@
  * Thread: loop. */
 #include "config/err.h"
 #include "service/settle.h"
+#include "service/troubles.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,11 +20,13 @@ struct pb_watch_options {
     uv_loop_t *loop;
     const char *inbox; /* copied */
     int64_t settle_ms, rescan_ms;
-    /* Takes the file (renames it away). 0; -EAGAIN: the file changed and has to settle again;
-     * another negative errno: no file is offered for some seconds. file is borrowed for the call.
-     */
-    int (*take)(void *user, const struct pb_settle_file *file);
+    /* Takes the file (renames it away). 0; -EAGAIN: the file changed or is being written, and has
+     * to settle again; another negative errno and *err: when err->code is the input's fault
+     * (PB_CLASS_INPUT) the file stays and the next is offered; else nothing can be taken, which is
+     * a trouble, and no file is offered for some seconds. file is borrowed for the call. */
+    int (*take)(void *user, const struct pb_settle_file *file, struct pb_err *err);
     void *user;
+    struct pb_troubles *troubles; /* "inbox", "intake"; borrowed until stop */
 };
 
 /* The first scan runs from the loop, at once. */

@@ -170,10 +170,10 @@ class Failure(Service):
         (d.root / "inbox").rmdir()
         wait_for(lambda: "cannot read" in d.log_text())
         (d.root / "inbox").mkdir()
-        wait_for(lambda: "can be read again" in d.log_text())
+        wait_for(lambda: "is over: inbox: cannot read" in d.log_text())
         d.drop("x.tif")
         d.wait_job("x.tif", "successful")
-        self.assertEqual(d.log_text().count("cannot read"), 1)
+        self.assertEqual(d.log_text().count("system): inbox: cannot read"), 1)
 
     def test_a_failed_job_leaves_input_and_reason_in_quarantine(self):
         d = self.daemon()

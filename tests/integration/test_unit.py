@@ -102,7 +102,7 @@ class Unit(unittest.TestCase):
         (root / "etc/group").write_text("pushbroom:x:%d:\n" % os.getgid())
         made = run("systemd-tmpfiles", "--create", "--root", root, self.root / "usr/lib/tmpfiles.d/pushbroom.conf")
         self.assertEqual(made.returncode, 0, made.stdout)
-        self.assertEqual((root / "var/lib/pushbroom/inbox").stat().st_mode & 0o7777, 0o2775)
+        self.assertEqual((root / "var/lib/pushbroom/inbox").stat().st_mode & 0o7777, 0o3775)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@
 #define SETTLE 2000
 
 static struct pb_settle *settle;
+static int64_t ctime_ns; /* of the files that are looked at */
+static int64_t step_ms;  /* what the wall clock was put forward by */
 
 static void make(void)
 {
@@ -26,7 +28,8 @@ static void end(void)
 
 static struct pb_settle_file file_of(const char *name, uint64_t size, int64_t mtime_ms)
 {
-    struct pb_settle_file file = {.size = size, .inode = 1, .mtime_ns = mtime_ms * 1000000};
+    struct pb_settle_file file = {
+        .size = size, .inode = 1, .mtime_ns = mtime_ms * 1000000, .ctime_ns = ctime_ns};
     (void)snprintf(file.name, sizeof file.name, "%s", name);
     return file;
 }
@@ -37,9 +40,66 @@ static bool look(const char *name, uint64_t size, int64_t mtime_ms, int64_t at)
     struct pb_settle_file file = file_of(name, size, mtime_ms);
     pb_settle_begin(settle);
     ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-    pb_settle_end(settle, SETTLE, at, WALL + at);
+    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms);
     return pb_settle_next(settle) != NULL;
 }
+
+START_TEST(a_rewrite_with_its_old_mtime_shows_in_the_ctime)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    ctime_ns = 7;
+    ck_assert(!look("a", 5, WALL, 1000));
+    ck_assert(!look("a", 5, WALL, SETTLE));
+    ck_assert(look("a", 5, WALL, 1000 + SETTLE));
+}
+END_TEST
+
+START_TEST(an_mtime_counts_at_the_first_sight_only)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    ck_assert(!look("a", 6, WALL - 10 * SETTLE, 100)); /* grew, and its mtime was set back */
+    ck_assert(!look("a", 6, WALL - 10 * SETTLE, SETTLE));
+    ck_assert(look("a", 6, WALL - 10 * SETTLE, SETTLE + 100));
+}
+END_TEST
+
+START_TEST(a_file_by_age_is_told_from_one_that_held_still)
+{
+    struct pb_settle_file file = file_of("a", 5, WALL - SETTLE);
+    for (int i = 0; i < 2; i++) {
+        pb_settle_begin(settle);
+        ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+        pb_settle_end(settle, SETTLE, i * SETTLE, WALL + i * SETTLE);
+        const struct pb_settle_file *complete = pb_settle_next(settle);
+        ck_assert_ptr_nonnull(complete);
+        ck_assert_int_eq(complete->by_age, i == 0);
+    }
+}
+END_TEST
+
+START_TEST(a_step_of_the_clock_takes_no_file_that_grows)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    step_ms = 3600000;
+    ck_assert(!look("b", 5, WALL + 90, 100)); /* written before the step, seen after it */
+    ck_assert(!look("b", 6, WALL + 200 + step_ms, 300));
+    ck_assert(!look("b", 6, WALL + 200 + step_ms, 1000));
+    ck_assert(look("b", 6, WALL + 200 + step_ms, 300 + SETTLE));
+    step_ms = 0; /* back again */
+    ck_assert(!look("c", 5, WALL + 400, 3000));
+    ck_assert(look("c", 5, WALL + 400, 3000 + SETTLE));
+}
+END_TEST
+
+START_TEST(mtimes_count_again_a_while_after_a_step)
+{
+    ck_assert(!look("a", 5, WALL, 0));
+    step_ms = 3600000;
+    ck_assert(!look("b", 5, WALL - SETTLE, 100));
+    int64_t later = 200 + PB_SETTLE_DISTRUST_MS;
+    ck_assert(look("c", 5, WALL + step_ms + later - SETTLE, later));
+}
+END_TEST
 
 START_TEST(a_new_file_is_complete_once_it_held_still)
 {
@@ -143,6 +203,11 @@ int main(void)
     TCase *tests = tcase_create("settle");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, a_new_file_is_complete_once_it_held_still);
+    tcase_add_test(tests, a_rewrite_with_its_old_mtime_shows_in_the_ctime);
+    tcase_add_test(tests, an_mtime_counts_at_the_first_sight_only);
+    tcase_add_test(tests, a_file_by_age_is_told_from_one_that_held_still);
+    tcase_add_test(tests, a_step_of_the_clock_takes_no_file_that_grows);
+    tcase_add_test(tests, mtimes_count_again_a_while_after_a_step);
     tcase_add_test(tests, growth_and_a_new_mtime_start_the_wait_again);
     tcase_add_test(tests, a_file_older_than_settle_is_complete_at_once);
     tcase_add_test(tests, an_mtime_in_the_future_proves_nothing);

@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/writers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int pb_writers_none(int fd)
+{
+    /* Whoever waits for the lease makes the kernel send SIGIO, which would end the process. */
+    (void)signal(SIGIO, SIG_IGN);
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+        return 0;
+    if (errno == EAGAIN)
+        return -EBUSY;
+    return errno == EACCES || errno == EPERM ? -EPERM : -ENOTSUP;
+}
+
+bool pb_writers_still_none(int fd)
+{
+    return fcntl(fd, F_GETLEASE) == F_RDLCK;
+}
+
+static bool have_cap_lease(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data) != 0)
+        return false;
+    return (data[CAP_TO_INDEX(CAP_LEASE)].effective & CAP_TO_MASK(CAP_LEASE)) != 0;
+}
+
+int pb_writers_probe(const char *directory)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return 0;
+    /* Our own descriptor writes: a filesystem with leases says "busy". */
+    int rc = pb_writers_none(fd);
+    (void)close(fd);
+    if (rc != -EBUSY)
+        return rc == 0 ? -ENOTSUP : rc;
+    return have_cap_lease() ? 0 : -EPERM;
+}
+
+const char *pb_writers_word(int rc)
+{
+    return rc == -EPERM     ? "seen for the service's own files only: it lacks CAP_LEASE"
+           : rc == -EBUSY   ? "open for writing"
+           : rc == -ENOTSUP ? "not seen: the inbox's filesystem does not tell (no leases)"
+                            : "seen";
+}
+
+void pb_writers_keep_capability_here(void)
+{
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What pushbroomd takes from its inbox and what it leaves there: files that are still written, links,
+directories that are replaced, a machine that has no descriptors or no space left."""
+import mmap
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import Daemon, main, wait_for  # noqa: E402
+
+
+class Inbox(unittest.TestCase):
+    def daemon(self, start=True, **settings):
+        daemon = Daemon(**settings)
+        self.addCleanup(daemon.remove)
+        if start:
+            daemon.start()
+        return daemon
+
+    def passes(self, daemon, scans=3):
+        """A later file went all the way that often: whatever was to be taken before it has been."""
+        for i in range(scans):
+            name = "probe%d-%d.tif" % (time.monotonic_ns(), i)
+            daemon.drop(name, old=True)
+            daemon.wait_job(name, "successful")
+
+    def names(self, daemon):
+        return [j["name"] for j in daemon.jobs(limit=1000) if not j["name"].startswith("probe")]
+
+    def needs_leases(self, daemon):
+        if daemon.call("service.info")["inbox_writers"] != "seen":
+            self.skipTest("this filesystem has no leases")
+
+
+class Writers(Inbox):
+    def test_a_file_that_is_held_open_is_taken_only_when_it_is_closed(self):
+        d = self.daemon(settle="100ms")
+        self.needs_leases(d)
+        path = d.root / "inbox/slow.tif"
+        with open(path, "w") as file:
+            file.write("o")
+            file.flush()
+            os.utime(path, (1e9, 1e9))  # looks old, too
+            time.sleep(1)  # much longer than settle
+            self.passes(d)
+            self.assertEqual(self.names(d), [])
+            self.assertTrue(path.exists())
+            file.write("k")
+        d.wait_job("slow.tif", "successful")
+
+    def test_a_preallocated_file_that_is_held_open_is_left(self):
+        d = self.daemon(settle="100ms")
+        self.needs_leases(d)
+        with open(d.root / "inbox/pre.tif", "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 65536)
+            time.sleep(1)
+            self.passes(d)
+            self.assertEqual(self.names(d), [])
+        d.wait_job("pre.tif", "successful")
+
+    def test_a_file_that_is_mapped_for_writing_is_left(self):
+        d = self.daemon(settle="100ms")
+        self.needs_leases(d)
+        with open(d.root / "inbox/map.tif", "w+b") as file:
+            file.truncate(4096)
+            memory = mmap.mmap(file.fileno(), 4096)
+        time.sleep(1)
+        self.passes(d)
+        self.assertEqual(self.names(d), [])
+        memory.close()
+        d.wait_job("map.tif", "successful")
+
+    def test_a_file_that_is_held_open_is_left_at_the_start_as_well(self):
+        d = self.daemon(start=False, settle="100ms")
+        with open(d.root / "inbox/slow.tif", "w") as file:
+            file.write("ok")
+            file.flush()
+            os.utime(d.root / "inbox/slow.tif", (1e9, 1e9))
+            d.start()
+            self.needs_leases(d)
+            self.passes(d)
+            self.assertEqual(self.names(d), [])
+        d.wait_job("slow.tif", "successful")
+
+    def test_a_rewrite_that_restores_its_mtime_is_one_more_change(self):
+        d = self.daemon(settle="3s")
+        path = d.root / "inbox/same.tif"
+        path.write_text("one")
+        stamp = os.stat(path).st_mtime_ns
+        changed = time.monotonic()
+        for text in ("two", "six", "ten"):
+            time.sleep(0.7)
+            before = os.stat(path).st_ctime_ns
+            path.write_text(text)
+            os.utime(path, ns=(stamp, stamp))
+            self.assertNotEqual(os.stat(path).st_ctime_ns, before)
+            changed = time.monotonic()
+        d.wait_job("same.tif", "successful")
+        self.assertGreaterEqual(time.monotonic() - changed, 2.9)
+
+
+class Links(Inbox):
+    def test_a_hard_link_stays_until_it_is_the_only_name(self):
+        d = self.daemon(settle="100ms")
+        secret = d.root / "secret"
+        secret.write_text("ok")
+        os.utime(secret, (1e9, 1e9))
+        os.link(secret, d.root / "inbox/linked.tif")
+        wait_for(lambda: "linked.tif has 2 names" in d.log_text())
+        self.passes(d)
+        self.assertEqual(self.names(d), [])
+        self.assertTrue((d.root / "inbox/linked.tif").exists())
+        secret.unlink()
+        d.wait_job("linked.tif", "successful")
+
+
+class Directory(Inbox):
+    def test_an_inbox_that_was_replaced_between_two_looks_is_watched(self):
+        d = self.daemon(rescan="2s")
+        os.rename(d.root / "inbox", d.root / "old")
+        (d.root / "inbox").mkdir()
+        wait_for(lambda: "is watched" in d.log_text())
+        d.write_config(rescan="1h")  # from here on only events bring files
+        d.process.send_signal(1)
+        wait_for(lambda: "is in use" in d.log_text())
+        time.sleep(0.5)
+        d.drop("x.tif", old=True)
+        d.wait_job("x.tif", "successful")
+
+    def test_an_inbox_that_is_gone_is_a_trouble_until_it_is_back(self):
+        d = self.daemon()
+        self.assertEqual(d.call("service.info")["troubles"], [])
+        (d.root / "inbox").rmdir()
+        trouble = wait_for(lambda: d.call("service.info")["troubles"])[0]
+        self.assertEqual((trouble["key"], trouble["code"]), ("inbox", "system"))
+        self.assertIn(str(d.root / "inbox"), trouble["message"])
+        self.assertIn('pushbroom_trouble{key="inbox",code="system"} 1', d.call("service.metrics")["text"])
+        (d.root / "inbox").mkdir()
+        wait_for(lambda: d.call("service.info")["troubles"] == [])
+        d.drop("x.tif")
+        d.wait_job("x.tif", "successful")
+
+
+class Machine(Inbox):
+    def test_a_work_directory_that_is_gone_is_a_trouble_and_loses_no_file(self):
+        d = self.daemon()
+        (d.root / "work").rename(d.root / "away")
+        d.drop("x.tif", old=True)
+        trouble = wait_for(lambda: d.call("service.info")["troubles"])[0]
+        self.assertEqual(trouble["key"], "intake")
+        self.assertIn("x.tif stays", trouble["message"])
+        self.assertEqual(d.files("inbox"), ["x.tif"])
+        (d.root / "away").rename(d.root / "work")
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.call("service.info")["troubles"] == [])
+
+
+if __name__ == "__main__":
+    main()
