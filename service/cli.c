@@ -177,23 +177,20 @@ void cli_print_err(const struct pb_err *err)
 
 struct pb_config *cli_load_config(const char *path)
 {
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
     struct pb_config *config = NULL;
-    if (errors == NULL || pb_config_load(path, errors, &config) == 0) {
-        free(errors);
+    if (pb_config_load(path, &errors, &config) == 0)
         return config;
-    }
-    for (size_t i = 0; i < errors->n; i++) {
-        const struct pb_err *e = &errors->err[i];
+    for (size_t i = 0; i < errors.n; i++) {
+        const struct pb_err *e = &errors.err[i];
         if (e->line > 0)
             fprintf(stderr, "%s:%d:%d: %s\n", e->file, e->line, e->col, e->msg);
         else
             fprintf(stderr, "%s: %s\n", e->file[0] ? e->file : path, e->msg);
     }
-    if (errors->n_more > 0)
-        fprintf(stderr, "and %zu more\n", errors->n_more);
-    fprintf(stderr, "%zu mistake%s in %s\n", errors->n + errors->n_more,
-            errors->n + errors->n_more == 1 ? "" : "s", path);
-    free(errors);
+    if (errors.n_more > 0)
+        fprintf(stderr, "and %zu more\n", errors.n_more);
+    fprintf(stderr, "%zu mistake%s in %s\n", errors.n + errors.n_more,
+            errors.n + errors.n_more == 1 ? "" : "s", path);
     return NULL;
 }

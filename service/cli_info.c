@@ -42,22 +42,20 @@ static int finish_json(struct pb_json *json)
 
 static int check_config_json(const char *path)
 {
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_err_list errors;
     struct pb_config *config = NULL;
-    if (errors == NULL)
-        return CLI_USAGE;
-    int rc = pb_config_load(path, errors, &config);
+    int rc = pb_config_load(path, &errors, &config);
     struct pb_json *json = pb_json_create(true);
     pb_json_object(json, NULL);
     pb_json_bool(json, "ok", rc == 0);
     pb_json_array(json, "errors");
-    for (size_t i = 0; i < errors->n; i++) {
+    for (size_t i = 0; i < errors.n; i++) {
         pb_json_object(json, NULL);
-        pb_json_string(json, "code", pb_code_id(errors->err[i].code));
-        pb_json_string(json, "file", errors->err[i].file);
-        pb_json_int(json, "line", errors->err[i].line);
-        pb_json_int(json, "column", errors->err[i].col);
-        pb_json_string(json, "message", errors->err[i].msg);
+        pb_json_string(json, "code", pb_code_id(errors.err[i].code));
+        pb_json_string(json, "file", errors.err[i].file);
+        pb_json_int(json, "line", errors.err[i].line);
+        pb_json_int(json, "column", errors.err[i].col);
+        pb_json_string(json, "message", errors.err[i].msg);
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -66,7 +64,6 @@ static int check_config_json(const char *path)
     pb_json_end(json);
     free(text);
     pb_config_destroy(config);
-    free(errors);
     (void)finish_json(json);
     return rc == 0 ? CLI_DONE : CLI_USAGE;
 }
