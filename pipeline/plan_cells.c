@@ -191,10 +191,13 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     uint64_t bytes = pb_raster_cache_bytes(info, window);
     /* Large blocks are not taken apart into all bands when the cache is smaller than that; each
      * band is copied from the decoded block that GDAL holds anyway. */
-    if (planes * plane > LARGE_BLOCK_BYTES)
+    if (info->own_blocks)
+        bytes = 0;
+    else if (planes * plane > LARGE_BLOCK_BYTES)
         bytes = 2 * plane;
     /* Alpha is read for the whole window after the other bands. */
-    if (info->has_mask && has_alpha(info) && blocks > 1 && bytes < (blocks + 1) * planes * plane)
+    if (!info->own_blocks && info->has_mask && has_alpha(info) && blocks > 1 &&
+        bytes < (blocks + 1) * planes * plane)
         bytes = (blocks + 1) * planes * plane;
     if (info->has_mask) /* a mask is a file of its own to GDAL; its blocks usually are the same */
         bytes += 2 * (px + BLOCK_OVERHEAD);

@@ -34,6 +34,8 @@ struct pb_raster_info {
     bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
                       starts over */
     uint64_t stored_block_bytes; /* of the largest block as it lies in the file */
+    bool own_blocks;             /* decoded by block_reader.c: GDAL caches none of them */
+    uint64_t decoder_bytes;      /* what our own decoders hold */
     char compression[32];        /* "NONE", "DEFLATE", ... */
     bool has_transform;
     double transform[6]; /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
@@ -71,9 +73,9 @@ struct pb_pixels {
 };
 
 /* Reads a window, in the file's own type; plane i is band bands[i] (1-based). The nodata value is
- * not looked at. Any GDAL error or failed block fails the read: input.truncated or input.damaged
- * with the window and GDAL's words; a read that the system refused: input.io, memory. rect lies
- * inside the image. */
+ * not looked at. A block that does not decode completely and consistently fails the read:
+ * input.damaged or input.truncated with codec and block, or with the window and GDAL's words; a
+ * read that the system refused: input.io, memory. rect lies inside the image. */
 int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
                    size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
 

@@ -9,11 +9,16 @@
  * an error message. So every call that matters runs with a collector installed for this thread, and
  * one error message fails a read whatever the call returned.
  *
+ * Plain layouts are decoded by block_reader.c; what follows is about the others. A decoder may
+ * return without an error and leave memory as it was: theirs is cleared (zero_malloc.c), and while
+ * pixels are read a warning is an error, too.
+ *
  * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
  * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
  * error names the block. Other layouts go band by band. */
 #include "pipeline/outline.h"
 #include "pipeline/raster.h"
+#include "pipeline/raster_blocks.h"
 #include "pipeline/raster_file.h"
 #include "pipeline/text_clean.h"
 #include "pipeline/tiff_header.h"
@@ -47,6 +52,7 @@ struct pb_raster {
     struct pb_raster *next; /* in the list of open rasters */
     int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
     bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
+    struct pb_raster_blocks blocks;
     struct pb_raster_info info;
 };
 
@@ -63,15 +69,22 @@ static const struct {
 
 struct words {
     const char *path; /* GDAL begins many messages with it; ours name the file anyway */
-    unsigned n;       /* errors, as opposed to warnings */
+    CPLErr least;     /* what counts: CE_Failure, or CE_Warning */
+    unsigned n;       /* messages that count */
     CPLErrorNum number;
     char first[240];
 };
 
+/* Of the warnings while pixels are read: a last strip that was encoded at full height. */
+static bool is_harmless(const char *text)
+{
+    return strstr(text, "JPEG strip size exceeds expected dimensions") != NULL;
+}
+
 static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *text)
 {
     struct words *words = CPLGetErrorHandlerUserData();
-    if (severity < CE_Failure || words->n++ > 0)
+    if (severity < words->least || (severity == CE_Warning && is_harmless(text)) || words->n++ > 0)
         return;
     words->number = number;
     size_t n = strlen(words->path);
@@ -83,7 +96,7 @@ static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *te
 /* Collects this thread's messages until unlisten. */
 static void listen(struct words *words, const struct pb_raster *raster)
 {
-    *words = (struct words){.path = raster->vsi_name};
+    *words = (struct words){.path = raster->vsi_name, .least = CE_Failure};
     CPLErrorReset();
     CPLPushErrorHandlerEx(hear, words);
 }
@@ -512,6 +525,23 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
     return rc < 0 ? rc : pb_raster_file_check(&raster->file, err);
 }
 
+/* Our own decoders. Blocks that are not stored hold what GDAL says: nodata, else 0. */
+static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits, struct pb_err *err)
+{
+    struct pb_raster_info *info = &raster->info;
+    int rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
+                                   limits->max_directories, info, err);
+    for (int i = 0; rc == 0 && i < info->n_bands; i++) {
+        int has = 0;
+        double fill = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->dataset, i + 1), &has);
+        if (!has)
+            fill = 0;
+        GDALCopyWords(&fill, GDT_Float64, 0, raster->blocks.fill.sample[i], types[info->type].gdal,
+                      0, 1);
+    }
+    return rc;
+}
+
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster)
 {
@@ -529,6 +559,8 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     }
     if (rc == 0)
         rc = read_info(raster, limits, &header, err);
+    if (rc == 0)
+        rc = open_blocks(raster, limits, err);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata come from one state */
     if (rc == 0)
@@ -549,6 +581,7 @@ void pb_raster_close(struct pb_raster *raster)
         unlisten();
     }
     vsi_remove(raster);
+    pb_raster_blocks_close(&raster->blocks);
     pb_raster_file_close(&raster->file);
     free(raster);
 }
@@ -664,8 +697,62 @@ static int read_failed(const struct read *read, struct pb_err *err)
     if (read->band > 0)
         (void)snprintf(band, sizeof band, "band %d", read->band);
     return pb_fail_at(err, code, read->raster->file.path, 0, 0,
-                      "%s, window at x %d, y %d of %d x %d pixels cannot be read: %s", band,
-                      (int)r->x, (int)r->y, (int)r->w, (int)r->h, said(words));
+                      "%s, window at x %d, y %d of %d x %d pixels does not decode: %s: %s", band,
+                      (int)r->x, (int)r->y, (int)r->w, (int)r->h, read->raster->info.compression,
+                      said(words));
+}
+
+/* Hands over what our own decoders say, unless there is a better explanation. */
+static int own_failed(const struct read *read, const struct pb_err *own, struct pb_err *err)
+{
+    bool input = own->code == PB_E_INPUT_DAMAGED || own->code == PB_E_INPUT_TRUNCATED;
+    int rc = input ? pb_raster_unchanged(read->raster, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (err != NULL && err->code == PB_OK)
+        *err = *own;
+    return pb_code_errno(own->code);
+}
+
+static int check_blocks(struct read *read, bool mask, struct pb_err *err)
+{
+    struct pb_raster *raster = read->raster;
+    struct pb_err own = {0};
+    if (pb_raster_blocks_check(&raster->blocks, mask, &raster->info, read->rect, &own) == 0)
+        return 0;
+    return own_failed(read, &own, err);
+}
+
+static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
+{
+    struct pb_raster *raster = read->raster;
+    struct pb_pixels to = *read->to;
+    if (raster->dataset_mask)
+        to.mask = NULL; /* GDAL's */
+    const struct pb_block_target target = {
+        .layout = pb_block_reader_layout(raster->blocks.image),
+        .rect = read->rect,
+        .bands = bands,
+        .n_bands = n_bands,
+        .sample_bytes = (size_t)types[raster->info.type].bytes,
+        .type = raster->info.type,
+        .alpha_band = raster->alpha_band,
+        .fill = &raster->blocks.fill,
+        .to = &to,
+    };
+    struct pb_err own = {0};
+    if (pb_block_reader_read(raster->blocks.image, &target, &own) < 0)
+        return own_failed(read, &own, err);
+    if (read->to->mask == NULL || !raster->dataset_mask)
+        return 0;
+    int rc = check_blocks(read, true, err);
+    if (rc < 0)
+        return rc;
+    listen(&read->words, raster);
+    read->words.least = CE_Warning;
+    bool fine = read_mask(read);
+    unlisten();
+    return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
 }
 
 int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
@@ -689,7 +776,15 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
                               "band %d does not exist; the file has %d", (int)bands[i],
                               (int)info->n_bands);
     }
+    if (info->own_blocks)
+        return read_own(&read, bands, n_bands, err);
+    int rc = check_blocks(&read, false, err);
+    if (rc == 0 && to->mask != NULL && raster->dataset_mask)
+        rc = check_blocks(&read, true, err);
+    if (rc < 0)
+        return rc;
     listen(&read.words, raster);
+    read.words.least = CE_Warning;
     bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
                                         : read_by_band(&read, bands, n_bands);
     if (fine && to->mask != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How much memory reading takes, for the plan: what one open raster holds by itself, and how much
+ * How much memory reading takes, for the plan: what one open raster holds by itself (our own
+ * decoders one block as stored and one decoded, and no cache), and, for what GDAL decodes, how much
  * of GDAL's block cache it needs so that no block is decoded twice. The cache is a strict LRU over
  * all bands: a little less than what is needed is as bad as nothing, because windows that go along
  * a row come back to the first block just after it was thrown out (measured: 17 times slower on
@@ -35,7 +36,9 @@ static uint64_t touched(int32_t first, int32_t size, int32_t block)
 uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info)
 {
     uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
-    return plane_bytes(info) * planes + info->stored_block_bytes + (1u << 20);
+    if (info->own_blocks)
+        return info->decoder_bytes + (1u << 20);
+    return info->decoder_bytes + plane_bytes(info) * planes + info->stored_block_bytes + (1u << 20);
 }
 
 uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window)
@@ -45,6 +48,8 @@ uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct p
     bool whole = window->x <= 0 && window->w >= info->width;
     bool aligned = whole || (window->x % info->block_w == 0 && window->w % info->block_w == 0);
     uint64_t blocks = aligned ? 1 : across * down;
+    if (info->own_blocks)
+        return 0;
     /* One block more: GDAL takes a decoded block apart into all its bands at once. */
     return (blocks + 1) * (uint64_t)info->n_bands * (plane_bytes(info) + BLOCK_OVERHEAD);
 }

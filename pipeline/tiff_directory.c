@@ -14,15 +14,22 @@ enum {
     TAG_HEIGHT = 257,
     TAG_BITS = 258,
     TAG_COMPRESSION = 259,
+    TAG_PHOTOMETRIC = 262,
+    TAG_FILL_ORDER = 266,
     TAG_STRIP_OFFSETS = 273,
     TAG_BANDS = 277,
     TAG_ROWS_PER_STRIP = 278,
     TAG_STRIP_BYTES = 279,
     TAG_PLANAR = 284,
+    TAG_PREDICTOR = 317,
     TAG_TILE_W = 322,
     TAG_TILE_H = 323,
     TAG_TILE_OFFSETS = 324,
     TAG_TILE_BYTES = 325,
+    TAG_FORMAT = 339,
+    TAG_SUBSAMPLING = 530,
+    TAG_DEPTH = 32997,
+    TAG_TILE_DEPTH = 32998,
     TAG_NODATA = 42113,
 };
 
@@ -102,6 +109,19 @@ static struct pb_tiff_field *field_of(struct pb_tiff_directory *dir, uint64_t ta
         return &dir->bits;
     case TAG_COMPRESSION:
         return &dir->compression;
+    case TAG_PHOTOMETRIC:
+        return &dir->photometric;
+    case TAG_FILL_ORDER:
+        return &dir->fill_order;
+    case TAG_PREDICTOR:
+        return &dir->predictor;
+    case TAG_FORMAT:
+        return &dir->format;
+    case TAG_SUBSAMPLING:
+        return &dir->subsampling;
+    case TAG_DEPTH:
+    case TAG_TILE_DEPTH:
+        return &dir->depth;
     case TAG_BANDS:
         return &dir->bands;
     case TAG_ROWS_PER_STRIP:

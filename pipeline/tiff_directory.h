@@ -33,7 +33,8 @@ struct pb_tiff_field {
 struct pb_tiff_directory {
     uint64_t next;
     struct pb_tiff_field subfile, width, height, bits, compression, bands, rows, planar, tile_w,
-        tile_h, offsets, counts, nodata;
+        tile_h, offsets, counts, nodata, photometric, fill_order, predictor, format, subsampling,
+        depth;
 };
 
 #define PB_TIFF_FAIL(file, code, ...)                                                              \

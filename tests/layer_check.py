@@ -17,8 +17,8 @@ FOREIGN = {
     r"^json-c/": {"config/json_reader.c"},
     r"^systemd/": {"service/notify.c"},
     r"^png\.h$": {"pipeline/png.c"},
-    r"^libdeflate\.h$": {"pipeline/codec_deflate.c"},
-    r"^zstd\.h$": {"pipeline/codec_zstd.c"},
+    r"^libdeflate\.h$": {"pipeline/codec_deflate.c", "pipeline/decode_deflate.c"},
+    r"^zstd(_errors)?\.h$": {"pipeline/codec_zstd.c", "pipeline/decode_zstd.c"},
     r"^openssl/": {"pipeline/sha256.c"},
 }
 

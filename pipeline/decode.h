@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DECODE_H
+#define PB_DECODE_H
+/* Decoders of one TIFF block, strict: a block is decoded completely and consistently or refused.
+ * A decoder writes each byte of its output once, in order, and says how many it wrote, so that no
+ * byte that was in the buffer before can pass for a pixel. The input is trusted with nothing: any
+ * bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
+ *
+ * A block must give at least `least` bytes (the rows that lie in the image) and at most `most` (a
+ * full block: writers pad the last strip). Bytes after the end of a stream are padding. A context
+ * belongs to one thread at a time. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_decode {
+    const char *name;
+    size_t context_bytes;              /* an upper bound of what create() allocates */
+    int (*create)(void **out_context); /* 0 or -ENOMEM. Thread: init */
+    void (*destroy)(void *context);    /* NULL is fine */
+    /* 0, or -EBADMSG and what is wrong in *out_why (static). */
+    int (*run)(void *context, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t least,
+               size_t most, const char **out_why);
+};
+
+extern const struct pb_decode pb_decode_deflate;  /* decode_deflate.c */
+extern const struct pb_decode pb_decode_lzw;      /* decode_lzw.c */
+extern const struct pb_decode pb_decode_packbits; /* decode_packbits.c */
+extern const struct pb_decode pb_decode_zstd;     /* decode_zstd.c */
+
+/* By the value of tag 259; NULL = none of ours, or nothing to decode. */
+const struct pb_decode *pb_decode_of(uint16_t tiff_compression);
+
+/* What decoders have to say. */
+extern const char pb_decode_short[], pb_decode_long[], pb_decode_bad[];
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * All memory that this process takes from the heap is zero when it comes. Decoders below GDAL
+ * (libtiff, libjpeg, libwebp, LERC) take theirs with malloc, some leave parts of it as they were
+ * when a stream is damaged, and a worker lives from job to job: what was left in the heap is
+ * another job's. Clearing the buffers that are handed to GDAL is not enough, as the pixels pass
+ * through buffers of the libraries' own. mallopt(M_PERTURB) is not enough either: glibc's cache of
+ * small chunks passes it by.
+ *
+ * So these functions stand before the C library's, for all libraries of the process; the memory is
+ * the C library's all the same, and calloc and free stay as they are. Fresh pages are not cleared
+ * twice. In the steady state of a run nothing is allocated, so it costs nothing there. A sanitizer
+ * has an allocator of its own; there the C library's part is played by it. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PB_FOREIGN_MALLOC 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PB_FOREIGN_MALLOC 1
+#endif
+#endif
+
+typedef int pb_zero_malloc; /* a file must hold something */
+
+#ifndef PB_FOREIGN_MALLOC
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *__libc_memalign(size_t alignment, size_t bytes); /* glibc's own, exported */
+
+/* A jump rather than a call when optimised: who looks at the caller sees malloc's. */
+void *malloc(size_t bytes)
+{
+    return calloc(1, bytes);
+}
+
+void *realloc(void *old, size_t bytes)
+{
+    if (old == NULL)
+        return calloc(1, bytes);
+    if (bytes == 0) {
+        free(old);
+        return NULL;
+    }
+    size_t had = malloc_usable_size(old);
+    if (bytes <= had && bytes >= had / 2)
+        return old;
+    void *memory = calloc(1, bytes);
+    if (memory == NULL)
+        return NULL;
+    memcpy(memory, old, had < bytes ? had : bytes);
+    free(old);
+    return memory;
+}
+
+void *memalign(size_t alignment, size_t bytes)
+{
+    void *memory = __libc_memalign(alignment, bytes);
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return memalign(alignment, bytes);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    if (alignment % sizeof(void *) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return EINVAL;
+    int before = errno;
+    void *memory = memalign(alignment, bytes);
+    errno = before;
+    if (memory == NULL)
+        return ENOMEM;
+    *out = memory;
+    return 0;
+}
+#endif
