@@ -133,9 +133,9 @@ __device__ inline void wic_activate(const wic_block &block)
     const wic_chunk_plan &plan = view.plan;
     const uint32_t tile_units = plan.piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
-    wic_cursor at = {blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
+    wic_cursor at = {view.first_tile + blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
     wic_turnstile turnstile;
-    wic_turn turn;
+    wic_turn turn(view);
     bool empty = true; // the stage in turn
     for (;; at.next(plan.pieces), turnstile.pass(view)) {
         const unsigned char *in =
@@ -171,7 +171,7 @@ __device__ inline void wic_activate(const wic_block &block)
         wic_gate_arrive(block.full(turn.stage));
         pulled += piece.bytes;
         turn.next(plan.depth);
-        empty = turn.round == 0;
+        empty = !turn.used;
     }
     wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
     wic_gate_arrive(block.full(turn.stage));

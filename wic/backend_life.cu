@@ -10,13 +10,17 @@
 
 namespace
 {
-constexpr int64_t start_limit_ns = 2000000000;
+constexpr int64_t start_limit_ns = WIC_LINK_START_NS;
+constexpr int64_t drain_limit_ns = WIC_LINK_BEAT_NS; // for copies, which nobody holds up
+constexpr int64_t destroy_limit_ns = 1000000000;
+constexpr int64_t alert_ns = 200000; // so long a wait spins, then it naps
 
-int64_t now_ns()
+void nap(int64_t since_ns)
 {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    const timespec time = {0, 50000};
+    if (wic_link_now_ns() - since_ns > alert_ns) {
+        nanosleep(&time, nullptr);
+    }
 }
 
 bool is_multiple(size_t n)
@@ -89,12 +93,14 @@ bool launches_block()
     return wanted && atoi(wanted) != 0;
 }
 
+// Door and board begin with the mark of the tile before the first.
 void clear_words(wic_link *link)
 {
+    const uint64_t none = static_cast<uint64_t>(static_cast<uint32_t>(link->view.first_tile)) << 32;
     wic_link_store(&link->control->end, WIC_LINK_OPEN);
     wic_link_store(link->started, 0);
     for (uint64_t i = 0; i < wic_link_entries(link); i++) {
-        wic_link_store(&link->door[i], 0);
+        wic_link_store(&link->door[i], none);
         wic_link_store(&link->done[i], 0);
         if (link->returning) {
             link->returning[i] = 0;
@@ -102,23 +108,63 @@ void clear_words(wic_link *link)
     }
 }
 
-cudaError_t launch(wic_link *link)
+// The device's words as a kernel is to find them, on their way.
+cudaError_t clear_device(wic_link *link)
 {
-    const wic_link_state state = {WIC_LINK_OPEN, 0, 0, 0, 0};
+    *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0};
     cudaError_t error = cudaMemsetAsync(link->device, 0, link->device_bytes, link->stream);
     if (!error) {
-        error = cudaMemcpyAsync(link->device, &state, sizeof state, cudaMemcpyHostToDevice,
+        error = cudaMemcpyAsync(link->device, link->landing, sizeof *link->landing,
+                                cudaMemcpyHostToDevice, link->stream);
+    }
+    if (!error) {
+        error = cudaMemcpyAsync(link->view.board, link->door,
+                                wic_link_entries(link) * sizeof(uint64_t), cudaMemcpyHostToDevice,
                                 link->stream);
     }
-    if (!error) {
-        error = cudaStreamSynchronize(link->stream);
-    }
+    return error;
+}
+
+cudaError_t launch(wic_link *link)
+{
     void *arguments[] = {&link->view, const_cast<void *>(link->argument)};
-    if (!error) {
-        error = cudaLaunchKernel(link->kernel, dim3(link->view.plan.blocks), dim3(link->threads),
-                                 arguments, link->shared_bytes, link->stream);
-    }
+    const cudaError_t error =
+        cudaLaunchKernel(link->kernel, dim3(link->view.plan.blocks), dim3(link->threads), arguments,
+                         link->shared_bytes, link->stream);
     return error ? error : cudaEventRecord(link->left, link->stream);
+}
+
+// What an earlier kernel was sent and did not wait for must not come to the next one's board.
+int drain_roads(wic_link *link)
+{
+    const int64_t until = wic_link_now_ns() + drain_limit_ns;
+    int rc = wic_link_drain(link->road, until);
+    rc = rc ? rc : wic_link_drain(link->back, until);
+    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    return rc;
+}
+
+// 0 once the device has done what the stream holds; -EBUSY: it did not get to that in time.
+int wait_for_turn(wic_link *link, int64_t until)
+{
+    const int rc = wic_link_drain(link->stream, until);
+    return rc == -ETIMEDOUT ? -EBUSY : rc;
+}
+
+int wait_until_started(wic_link *link, int64_t until)
+{
+    while (wic_link_load(link->started) == 0) {
+        const int running = wic_link_running(link);
+        if (running < 0) {
+            return running;
+        }
+        // Once more after the limit: it may be this process that was stopped for so long.
+        if (wic_link_now_ns() > until && wic_link_load(link->started) == 0) {
+            wic_link_abort(link);
+            return -EBUSY;
+        }
+    }
+    return 0;
 }
 } // namespace
 
@@ -153,48 +199,64 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
     return 0;
 }
 
-void wic_link_destroy(wic_link *link)
+int wic_link_destroy(wic_link *link)
 {
-    if (link) {
-        wic_link_free(link);
-        free(link);
+    if (!link) {
+        return 0;
     }
+    const int64_t until = wic_link_now_ns() + (link->stuck ? 0 : destroy_limit_ns);
+    for (cudaStream_t stream : {link->stream, link->road, link->back}) {
+        // Copies of an aborted run may still be on their way.
+        if (stream && wic_link_drain(stream, until) == -ETIMEDOUT) {
+            return -ETIMEDOUT;
+        }
+    }
+    wic_link_free(link);
+    free(link);
+    return 0;
 }
 
 int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
 {
-    cudaError_t error = cudaSetDevice(link->gpu);
+    const int64_t until = wic_link_now_ns() + start_limit_ns;
+    int rc = wic_cuda_errno(cudaSetDevice(link->gpu));
+    rc = rc ? rc : wait_for_turn(link, until); // of a kernel that was told to leave before it came
+    rc = rc ? rc : drain_roads(link);
+    if (rc != 0) {
+        return rc;
+    }
     link->view.in_first = in_first;
     link->view.out_first = out_first;
     clear_words(link);
     wic_link_beat(link);
-    if (!error) {
-        // What an earlier kernel was sent and did not wait for must not come to this one's board.
-        error = cudaStreamSynchronize(link->road);
-    }
-    if (!error) {
-        error = cudaStreamSynchronize(link->back);
-    }
-    if (!error) {
-        error = launch(link);
-    }
-    if (error) {
-        return wic_cuda_errno(error);
-    }
-    const int64_t limit = now_ns() + start_limit_ns;
-    while (wic_link_load(link->started) == 0) {
-        const int running = wic_link_running(link);
-        if (running < 0) {
-            return running;
+    rc = wic_cuda_errno(clear_device(link));
+    rc = rc ? rc : wait_for_turn(link, until);
+    rc = rc ? rc : wic_cuda_errno(launch(link));
+    return rc ? rc : wait_until_started(link, until);
+}
+
+int64_t wic_link_now_ns()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+int wic_link_drain(cudaStream_t stream, int64_t until_ns)
+{
+    const int64_t since = wic_link_now_ns();
+    for (;;) {
+        const bool last = wic_link_now_ns() > until_ns;
+        const cudaError_t error = cudaStreamQuery(stream);
+        if (error != cudaErrorNotReady) {
+            return wic_cuda_errno(error);
         }
-        // Once more after the limit: it may be this process that was stopped for so long.
-        if (now_ns() > limit && wic_link_load(link->started) == 0) {
-            wic_link_abort(link);
-            const int rc = wic_link_join(link, WIC_LINK_BEAT_NS);
-            return rc == 0 ? -EBUSY : rc;
+        (void)cudaGetLastError();
+        if (last) {
+            return -ETIMEDOUT;
         }
+        nap(since);
     }
-    return 0;
 }
 
 int wic_link_running(wic_link *link)
@@ -209,24 +271,32 @@ int wic_link_running(wic_link *link)
 
 int wic_link_join(wic_link *link, int64_t timeout_ns)
 {
-    const int64_t limit = now_ns() + timeout_ns;
-    const timespec nap = {0, 50000};
+    const int64_t limit = wic_link_now_ns() + timeout_ns;
+    const timespec time = {0, 50000};
     for (;;) {
+        const bool last = wic_link_now_ns() > limit;
         const int running = wic_link_running(link);
         if (running <= 0) {
             return running;
         }
-        if (now_ns() > limit) {
+        if (last) {
+            link->stuck = true;
             return -ETIMEDOUT;
         }
-        nanosleep(&nap, nullptr);
+        nanosleep(&time, nullptr);
     }
 }
 
 int wic_link_report(wic_link *link, wic_link_state *out_state)
 {
-    return wic_cuda_errno(
-        cudaMemcpy(out_state, link->device, sizeof *out_state, cudaMemcpyDeviceToHost));
+    int rc = wic_cuda_errno(cudaMemcpyAsync(link->landing, link->device, sizeof *link->landing,
+                                            cudaMemcpyDeviceToHost, link->stream));
+    rc = rc ? rc : wic_link_drain(link->stream, wic_link_now_ns() + drain_limit_ns);
+    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    if (rc == 0) {
+        *out_state = *link->landing;
+    }
+    return rc;
 }
 
 int wic_gpu_read(int device, wic_gpu *out_gpu)

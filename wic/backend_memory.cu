@@ -50,7 +50,7 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     const size_t ring = aligned(entries * sizeof(uint64_t));
     void *pinned = nullptr;
     const cudaError_t error =
-        cudaHostAlloc(&pinned, 2 * wic_link_line + 2 * ring + entries * o->plan.user_bytes,
+        cudaHostAlloc(&pinned, 3 * wic_link_line + 2 * ring + entries * o->plan.user_bytes,
                       cudaHostAllocMapped | cudaHostAllocPortable);
     if (error) {
         return error;
@@ -58,9 +58,11 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     unsigned char *at = static_cast<unsigned char *>(pinned);
     link->control = reinterpret_cast<wic_link_control *>(at);
     link->started = reinterpret_cast<uint64_t *>(at + wic_link_line);
-    link->done = reinterpret_cast<uint64_t *>(at + 2 * wic_link_line);
-    link->door = reinterpret_cast<uint64_t *>(at + 2 * wic_link_line + ring);
-    link->user = at + 2 * wic_link_line + 2 * ring;
+    link->landing = reinterpret_cast<wic_link_state *>(at + 2 * wic_link_line);
+    at += 3 * wic_link_line;
+    link->done = reinterpret_cast<uint64_t *>(at);
+    link->door = reinterpret_cast<uint64_t *>(at + ring);
+    link->user = at + 2 * ring;
     return cudaSuccess;
 }
 
@@ -142,12 +144,13 @@ cudaError_t make_events(wic_link *link)
 // Whether the device takes what posts to the board is known once it has done so.
 int try_write_value(wic_link *link)
 {
+    const int64_t until = wic_link_now_ns() + static_cast<int64_t>(WIC_LINK_BEAT_NS);
     const CUresult result =
         link->write_value(link->road, reinterpret_cast<CUdeviceptr>(link->view.board), 0,
                           CU_STREAM_WRITE_VALUE_DEFAULT);
     return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
            : result != CUDA_SUCCESS           ? -EIO
-                                              : wic_cuda_errno(cudaStreamSynchronize(link->road));
+                                              : wic_link_drain(link->road, until);
 }
 
 // What the roads of a copy engine need.
@@ -197,6 +200,8 @@ cudaError_t fill_view(wic_link *link, const wic_link_options *o)
     view.done = reinterpret_cast<uint64_t *>(seen(link->done));
     view.started = reinterpret_cast<uint64_t *>(seen(link->started));
     view.beat_ns = o->beat_ns ? o->beat_ns : WIC_LINK_BEAT_NS;
+    view.first_tile = o->first_tile;
+    view.first_round = o->first_round;
     return error;
 }
 } // namespace
@@ -237,7 +242,6 @@ void wic_link_free(wic_link *link)
     }
     for (cudaStream_t stream : {link->stream, link->road, link->back}) {
         if (stream) {
-            cudaStreamSynchronize(stream); // copies of an aborted run may still be on their way
             cudaStreamDestroy(stream);
         }
     }

@@ -42,6 +42,17 @@ size_t slot_of(const wic_link *link, uint64_t tile)
     return (view.in_first + tile) % view.in_slots * view.in_stride;
 }
 
+// The kernel believes what it is told: more units than this would be lost, or read and written in
+// the slots behind.
+bool fits(const wic_view &view, const wic_link_tile &tile)
+{
+    const wic_chunk_plan &plan = view.plan;
+    const uint64_t units = tile.units;
+    return units <= static_cast<uint64_t>(plan.pieces) * plan.piece_units &&
+           units * plan.in_unit <= view.in_stride && units * plan.out_unit <= view.out_stride &&
+           tile.bytes <= view.in_stride;
+}
+
 // The ticket, behind all that is queued before it.
 int post_to_board(wic_link *link, uint64_t tile, uint64_t word)
 {
@@ -71,6 +82,9 @@ bool bring_back(wic_link *link, uint64_t tile)
 int wic_link_post(wic_link *link, const wic_link_tile *tile)
 {
     const wic_view &view = link->view;
+    if (!fits(view, *tile)) {
+        return -EINVAL;
+    }
     const uint64_t entry = tile->number & view.ring_mask;
     const uint64_t mark = static_cast<uint32_t>(tile->number + 1);
     const uint64_t word = mark << 32 | tile->units;

@@ -11,6 +11,8 @@
 // With it what else differs between architectures: how a piece gets into shared memory and out.
 // Below, the loads and stores that cross between warps, blocks and the host.
 // All functions are called by whole warps.
+#include "wic/watchdog.h"
+
 #include <cstdint>
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -144,7 +146,7 @@ __device__ __forceinline__ bool wic_barrier_try(uint64_t *barrier, uint32_t roun
 #endif
 
 // Parks until all arrivals of the round-th round (0, 1, ..) are in, this one included; the gate is
-// then closed for the next round.
+// then closed for the next round. Of the round only the last bit counts.
 __device__ __forceinline__ void wic_gate_park(const wic_gate &gate, uint32_t round)
 {
 #ifdef WIC_RACECHECK
@@ -229,15 +231,16 @@ __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_parcel &pi
 }
 
 // Parks until the bytes of the round-th pull (0, 1, ..) with this barrier are there. That takes
-// microseconds, also after an abort; if it takes 5 s, the device is broken: trap, for then the host
-// sees a failed kernel and not one that never ends.
+// microseconds, also after an abort; if it takes 5 s of looking, and a last look finds nothing
+// either, the device is broken: trap, for then the host sees a failed kernel and not one that never
+// ends. Time in which this warp did not run does not count.
 __device__ __forceinline__ void wic_pulled(uint64_t *barrier, uint32_t round)
 {
 #if WIC_MBARRIER
-    uint64_t since = 0;
+    wic_watchdog dog = {0, 0};
     while (!wic_barrier_try(barrier, round)) {
-        since = since ? since : wic_now();
-        if (wic_now() - since > WIC_STUCK_NS) {
+        if (wic_watchdog_expired(&dog, wic_now(), WIC_STUCK_NS) &&
+            !wic_barrier_try(barrier, round)) {
             __trap();
         }
     }

@@ -45,6 +45,7 @@ extern "C" {
 #define WIC_LINK_OPEN     (UINT64_C(1) << 62)  /* control.end: no end is known yet */
 #define WIC_LINK_ABORT    (UINT64_C(1) << 63)  /* control.end: leave now */
 #define WIC_LINK_BEAT_NS  UINT64_C(5000000000) /* without a beat for so long, the kernel leaves */
+#define WIC_LINK_START_NS UINT64_C(500000000) /* so long start waits for room on the device */
 
 /* Pinned, written by the host, read by the Monitor alone. */
 struct wic_link_control {
@@ -67,7 +68,8 @@ struct wic_view {
     uint64_t in_stride, out_stride;
     uint64_t in_first, out_first; /* added to a tile's number to find its slots */
     uint32_t in_slots, out_slots;
-    uint32_t ring_mask;
+    uint32_t ring_mask, first_round;
+    uint64_t first_tile;
     struct wic_chunk_plan plan;
     const uint64_t *door;
     const struct wic_link_control *control;
@@ -91,6 +93,10 @@ struct wic_link_options {
      * takes only a view, is borrowed until destroy. */
     const void *kernel, *argument;
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
+    /* Where the counters begin, for tests of what wraps after 2^32: the number of the first tile,
+     * and how often a block has been round its stages (even). 0 elsewhere. */
+    uint64_t first_tile;
+    uint32_t first_round;
 };
 
 struct wic_link;
@@ -100,17 +106,24 @@ struct wic_link;
  * wait for each other, so they must); -EOPNOTSUPP: the driver cannot post to the board from a
  * stream, or launches block (CUDA_LAUNCH_BLOCKING) until the kernel is over. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
-/* Of a link that is not running. NULL is fine. */
-void wic_link_destroy(struct wic_link *link);
+/* Of a link that is not running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
+ * the device or waits to get onto it. Then nothing was given back, for the device may still use it:
+ * the slots, the argument and all device memory have to stay as they are, and the process has to
+ * end by _exit or exec, for CUDA calls that free memory would wait for that kernel without limit,
+ * those at exit among them. */
+int wic_link_destroy(struct wic_link *link);
 
 /* Launches the kernel and waits until every block of it is there; makes the link's device the
- * thread's current one. Tiles are counted from 0 again, tile 0 lies in input slot in_first %
- * in_slots and in output slot out_first % out_slots. -EBUSY: its blocks were not there within 2 s,
- * for somebody else fills the device; the kernel is gone again. -ETIMEDOUT: the same, and it could
- * not be got rid of within 5 s: the link can only be destroyed, which waits for it. */
+ * thread's current one. Tiles are counted from first_tile again, which lies in input slot
+ * (in_first + first_tile) % in_slots and in output slot (out_first + first_tile) % out_slots.
+ * -EBUSY: within WIC_LINK_START_NS there was not room for all its blocks, for somebody else fills
+ * the device. The kernel was told to leave; it does so once it comes, without touching a slot, and
+ * the next start waits for that within its own limit. -ETIMEDOUT: what was queued for an earlier
+ * stay does not end: the device hangs, and the link can only be destroyed. */
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first);
-/* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT;
- * -EIO: the kernel failed, the device is lost to this process. */
+/* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT:
+ * it did not, the link can only be destroyed; -EIO: the kernel failed, the device is lost to this
+ * process. */
 int wic_link_join(struct wic_link *link, int64_t timeout_ns);
 /* Is the kernel still there? 1, 0 or -EIO. */
 int wic_link_running(struct wic_link *link);
@@ -124,7 +137,8 @@ struct wic_link_tile {
 };
 
 /* The tile's input is in its slot and its output slot is free. In ascending order, less than ring
- * entries ahead of the oldest tile that is not done. -EIO: the copy engine refused. */
+ * entries ahead of the oldest tile that is not done. -EIO: the copy engine refused; -EINVAL: more
+ * units than the plan has in a tile, or than its slots hold the inputs or the results of. */
 int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
 /* Is the tile's output there, and its input slot the host's again? In ascending order. Costs one
  * load. The first answer may begin to give the slot back, what is in it is lost then. */
@@ -142,7 +156,7 @@ void wic_link_abort(struct wic_link *link);
 /* What the plan needs to know of a device. -ENODEV, -EIO. Thread: any. */
 int wic_gpu_read(int device, struct wic_gpu *out_gpu);
 
-/* After wic_link_join: the state as the kernel left it. */
+/* After wic_link_join: the state as the kernel left it. -EIO, -ETIMEDOUT. */
 int wic_link_report(struct wic_link *link, struct wic_link_state *out_state);
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 constexpr size_t wic_link_line = 128;
+static_assert(sizeof(wic_link_state) <= wic_link_line, "a report lands on one line");
 
 struct wic_link {
     wic_view view;
@@ -20,7 +21,9 @@ struct wic_link {
     size_t shared_bytes;
     cudaStream_t stream, road, back; // of the kernel; of what brings tiles to it and back
     cudaEvent_t left;
-    wic_link_control *control; // pinned, and the four behind it
+    bool stuck;                // something on the device did not end when it had to
+    wic_link_control *control; // pinned, and the five behind it
+    wic_link_state *landing;   // where a report arrives
     uint64_t *started, *done, *door;
     unsigned char *user;
     unsigned char *device; // the device's block
@@ -51,7 +54,13 @@ inline uint64_t wic_link_load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// backend_memory.cu. What fails has made what it made: take it apart with wic_link_free.
+// backend_life.cu. Waits until a stream is through, until a moment of CLOCK_MONOTONIC at most. 0,
+// -ETIMEDOUT, -EIO.
+int wic_link_drain(cudaStream_t stream, int64_t until_ns);
+int64_t wic_link_now_ns();
+
+// backend_memory.cu. What fails has made what it made: take it apart with wic_link_free, once
+// nothing of the link is on the device or on its way there.
 int wic_link_allocate(wic_link *link, const wic_link_options *options);
 void wic_link_free(wic_link *link);
 #endif

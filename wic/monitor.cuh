@@ -17,7 +17,8 @@ __device__ inline void wic_monitor(const wic_view &view)
     const bool engine = wic_by_engine(view);
     const bool door = lane < WIC_DOOR_WORDS;
     const uint64_t *control = lane == WIC_DOOR_WORDS ? &view.control->end : &view.control->beat;
-    uint64_t next = 0, known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
+    uint64_t next = view.first_tile;
+    uint64_t known = lane == WIC_DOOR_WORDS ? WIC_LINK_OPEN : 0; // end, beat
     uint64_t beat_at = wic_warp_now();
     for (uint32_t idle = 0;;) {
         const uint64_t tile = next + lane;

@@ -8,6 +8,7 @@
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"
+#include "wic/watchdog.h"
 #include "wic/wic_device.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 #define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
 #define LAPSES_MAX 3 /* in a row, without a tile done in between */
-#define BUSY_MAX   5 /* tries of 2 s to get all blocks onto the device */
+#define STARTS_MAX 20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
 
 /* A tile under way. */
 struct passage {
@@ -43,6 +44,7 @@ struct wic_device {
     int64_t came_ns;                 /* when the kernel came */
     int64_t event_ns;                /* when something happened last */
     int64_t beat_ns;
+    struct wic_watchdog quiet; /* with tiles under way */
     struct wic_device_stats stats;
 };
 
@@ -121,6 +123,7 @@ static bool is_within_slots(const struct wic_device *device, const struct passag
     const struct wic_chunk_plan *plan = &device->options.plan;
     return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
            (uint64_t)p->what.units * plan->in_unit <= device->options.in->stride &&
+           (uint64_t)p->what.units * plan->out_unit <= device->options.out->slot_bytes &&
            p->what.out_bytes <= device->options.out->slot_bytes;
 }
 
@@ -162,8 +165,9 @@ static int take_tile(struct wic_device *device, int64_t patience)
 static int arrive(struct wic_device *device)
 {
     int rc = -EBUSY;
+    uint32_t starts = device->options.starts ? device->options.starts : STARTS_MAX;
     device->stay = device->finished;
-    for (int i = 0; i < BUSY_MAX && rc == -EBUSY; i++) {
+    for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
         rc = aborted(device) ? -ECANCELED
                              : wic_link_start(device->link, device->in_first + device->stay,
                                               device->out_first + device->stay);
@@ -193,7 +197,7 @@ static int leave(struct wic_device *device)
         rc = wic_link_report(device->link, &state);
     }
     if (rc != 0) {
-        return -EIO;
+        return rc;
     }
     device->stats.in_bytes += state.pulled_bytes;
     device->stats.starved_ns += state.starved_ns;
@@ -215,6 +219,7 @@ static int lapse(struct wic_device *device)
 static int watch(struct wic_device *device, int64_t now)
 {
     if (now - device->event_ns < ALERT_NS) {
+        device->quiet = (struct wic_watchdog){0, 0};
         for (int i = 0; i < 16; i++) {
             wic_cpu_relax();
         }
@@ -225,6 +230,9 @@ static int watch(struct wic_device *device, int64_t now)
     int running = wic_link_running(device->link);
     if (running == 0 && !wic_link_computed(device->link, device->finished - device->stay)) {
         return lapse(device);
+    }
+    if (wic_watchdog_expired(&device->quiet, (uint64_t)now, (uint64_t)device->options.hang_ns)) {
+        return -ETIMEDOUT;
     }
     struct timespec nap = {.tv_nsec = NAP_NS};
     nanosleep(&nap, NULL);
@@ -320,7 +328,7 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
 {
     if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
         (options->describe == NULL && options->plan.in_unit == 0) || options->idle_ns < 0 ||
-        options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2) {
+        options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0) {
         return -EINVAL;
     }
     struct wic_device *device = calloc(1, sizeof(*device));
@@ -330,6 +338,9 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     device->options = *options;
     if (options->idle_ns == 0) {
         device->options.idle_ns = WIC_DEVICE_IDLE_NS;
+    }
+    if (options->hang_ns == 0) {
+        device->options.hang_ns = WIC_DEVICE_HANG_NS;
     }
     device->in_first = atomic_load(&options->in->side[WIC_CONSUMER].next);
     device->out_first = atomic_load(&options->out->side[WIC_PRODUCER].next);
@@ -347,12 +358,13 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     return 0;
 }
 
-void wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats)
+int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats)
 {
     if (out_stats != NULL) {
         *out_stats = device->stats;
     }
-    wic_link_destroy(device->link);
+    int rc = wic_link_destroy(device->link);
     free(device->passages);
     free(device);
+    return rc;
 }

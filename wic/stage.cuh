@@ -110,15 +110,24 @@ static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_
                   WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
               "what the stages hold fits in front of the buffers");
 
-// Walks the stages in turn; `round` is how often this one was used before.
+// Walks the stages in turn. `round` counts the times round them and wraps after 2^32: it says which
+// phase a barrier is in, for which its last bit is enough. Whether the stage in turn was used
+// before is a word of its own.
 struct wic_turn {
-    uint32_t stage = 0, round = 0;
+    uint32_t stage, round;
+    bool used;
+
+    __device__ explicit wic_turn(const wic_view &view)
+        : stage(0), round(view.first_round), used(false)
+    {
+    }
 
     __device__ void next(uint32_t depth)
     {
         if (++stage == depth) {
             stage = 0;
             round++;
+            used = true;
         }
     }
 };

@@ -68,7 +68,7 @@ __device__ inline void wic_publisher(const wic_block &block)
 {
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
-    for (wic_turn turn;; turn.next(plan.depth)) {
+    for (wic_turn turn(view);; turn.next(plan.depth)) {
         wic_gate_park(block.done(turn.stage), turn.round);
         const volatile wic_stage *stage = block.stage(turn.stage);
         const uint64_t tile = stage->tile;
@@ -139,7 +139,7 @@ template <class Work> __device__ __forceinline__ void wic_resident(const wic_vie
         piece.thread = threadIdx.x - 32 * WIC_SERVICE_WARPS;
         piece.threads = 32 * view.plan.warps;
         piece.work = block.in(view.plan.depth);
-        wic_turn turn;
+        wic_turn turn(view);
         for (; wic_wait(block, turn, &piece); turn.next(view.plan.depth)) {
             work(piece);
             wic_publish(block, turn);

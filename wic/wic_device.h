@@ -59,9 +59,13 @@ struct wic_device_options {
                     struct wic_device_tile *out_tile);
     void *context;
     int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
+    int64_t hang_ns; /* tiles under way and none done for so long: the device hangs; 0:
+                        WIC_DEVICE_HANG_NS */
+    uint32_t starts; /* how often to try to get onto a full device, WIC_LINK_START_NS each; 0: 20 */
 };
 
 #define WIC_DEVICE_IDLE_NS INT64_C(20000000)
+#define WIC_DEVICE_HANG_NS INT64_C(60000000000)
 
 struct wic_device_stats {
     uint64_t tiles;
@@ -80,15 +84,17 @@ struct wic_device_stats {
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
 
 /* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
- * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY, -ETIMEDOUT: somebody else
- * fills the device; -EIO: the kernel failed, the device may be lost to this process; -EINVAL: a
- * ticket was not in whole units, has more of them than a tile or a slot, or somebody else took it;
- * or what describe returned. After an error both channels are aborted. Thread: one, which may have
- * to be woken by wic_abort. */
+ * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the device;
+ * -ETIMEDOUT: the kernel or a copy did not end, the device hangs; -EIO: the kernel failed, the
+ * device may be lost to this process; -EINVAL: a ticket was not in whole units, has more of them
+ * than a tile or than a slot holds the inputs or the results of, or somebody else took it; or what
+ * describe returned. After an error both channels are aborted. Thread: one, which may have to be
+ * woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
-/* Gives everything back. out_stats may be NULL. The device is gone. Thread: init. */
-void wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
+/* Gives everything back. out_stats may be NULL. The device is gone. 0, or -ETIMEDOUT: something is
+ * still on the GPU, and what it may use was left as it is; see wic_link_destroy. Thread: init. */
+int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
 
 #ifdef __cplusplus
 }

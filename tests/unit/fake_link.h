@@ -29,6 +29,7 @@ struct fake_script {
     unsigned returning; /* so many looks after a tile is done its input is back, and lost */
     bool stalls;        /* sleeps and yields at random, on both sides */
     atomic_bool stuck;  /* does nothing, but leaves on abort */
+    bool deaf;          /* and does not even do that; join is told so at once */
 };
 
 struct fake_entry {
@@ -178,10 +179,19 @@ int wic_link_create(const struct wic_link_options *options, struct wic_link **ou
     return 0;
 }
 
-void wic_link_destroy(struct wic_link *link)
+/* A deaf kernel is let go here, after the answer that it was still there. */
+int wic_link_destroy(struct wic_link *link)
 {
-    fake_expect(!link->joinable && atomic_load(&link->running) != 1);
     fake.links--;
+    if (fake.script.deaf && link->joinable) {
+        fake.script.deaf = false;
+        atomic_store(&link->end, WIC_LINK_ABORT);
+        pthread_join(link->thread, NULL);
+        link->joinable = false;
+        return -ETIMEDOUT;
+    }
+    fake_expect(!link->joinable && atomic_load(&link->running) != 1);
+    return 0;
 }
 
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first)
@@ -208,6 +218,9 @@ int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first)
 
 int wic_link_join(struct wic_link *link, int64_t timeout_ns)
 {
+    if (fake.script.deaf) {
+        return -ETIMEDOUT;
+    }
     for (int64_t waited = 0; atomic_load(&link->running) == 1; waited += 100000) {
         if (waited > timeout_ns) {
             return -ETIMEDOUT;
@@ -273,11 +286,16 @@ void wic_link_close(struct wic_link *link, uint64_t tiles)
 {
     uint64_t open = WIC_LINK_OPEN;
     fake_expect(tiles == link->next_post);
-    atomic_compare_exchange_strong(&link->end, &open, tiles);
+    if (!fake.script.deaf) {
+        atomic_compare_exchange_strong(&link->end, &open, tiles);
+    }
 }
 
 void wic_link_abort(struct wic_link *link)
 {
+    if (fake.script.deaf) {
+        return;
+    }
     atomic_store(&link->end, WIC_LINK_ABORT);
 }
 

@@ -24,7 +24,7 @@ struct stream {
     struct wic_device *device;
     struct wic_device_stats stats;
     struct wic_channel *in, *out;
-    int rc;
+    int rc, close_rc;
     atomic_ullong to_start;
     atomic_uchar *seen; /* by tile: how often it was handed over */
     atomic_uint wrong;
@@ -187,7 +187,7 @@ static inline void stream_close(struct stream *s)
     for (int i = s->producers; i < s->producers + s->consumers && s->threads[i] != 0; i++) {
         pthread_join(s->threads[i], NULL);
     }
-    wic_device_close(s->device, &s->stats);
+    s->close_rc = wic_device_close(s->device, &s->stats);
     ck_assert_uint_eq(fake.links, 0);
     ck_assert_uint_eq(fake.wrong, 0);
     ck_assert_uint_eq(s->stats.blocks, 3);

@@ -136,6 +136,18 @@ START_TEST(units_longer_than_the_slots_end_the_run)
 }
 END_TEST
 
+/* The Publisher stores whole units, whatever describe says of the bytes that the consumer gets. */
+START_TEST(units_whose_results_are_longer_than_a_slot_end_the_run)
+{
+    struct wic_device_tile tile = {TILE_BYTES / 4 + 1, 0};
+    struct stream s = {
+        .tiles = 10,
+        .options = {.describe = boast, .context = &tile, .plan = {.in_unit = 1, .out_unit = 4}}};
+    stream_fails(&s, -EINVAL);
+    ck_assert_uint_eq(fake.starts, 0);
+}
+END_TEST
+
 START_TEST(open_refuses_what_cannot_work)
 {
     struct wic_channel *channel = channel_new(2, 16);
@@ -284,11 +296,46 @@ END_TEST
 
 START_TEST(device_that_stays_full_ends_the_run)
 {
-    fake.script.busy = 5;
-    struct stream s = {.tiles = 50};
+    fake.script.busy = INT_MAX;
+    struct stream s = {.tiles = 50, .options = {.starts = (uint32_t)_i}};
     stream_fails(&s, -EBUSY);
-    ck_assert_uint_eq(fake.starts, 5);
+    ck_assert_uint_eq(fake.starts, _i == 0 ? 20 : _i);
+    ck_assert_int_eq(s.close_rc, 0);
     ck_assert_uint_eq(s.stats.stays, 0);
+}
+END_TEST
+
+/* Tiles are under way and nothing comes back. The kernel still hears the abort. */
+START_TEST(device_that_hangs_ends_the_run_and_is_told_apart_from_a_full_one)
+{
+    atomic_store(&fake.script.stuck, true);
+    struct stream s = {.tiles = 5, .options = {.hang_ns = 300 * MS}};
+    stream_fails(&s, -ETIMEDOUT);
+    ck_assert_int_eq(s.close_rc, 0);
+    ck_assert_uint_eq(s.stats.tiles, 0);
+}
+END_TEST
+
+enum { AT_THE_END, WHEN_IDLE, ON_ABORT };
+
+START_TEST(kernel_that_does_not_leave_is_left_behind)
+{
+    fake.script.deaf = true;
+    struct stream s = {.tiles = 20, .options = {.idle_ns = 2 * MS}};
+    stream_open(&s);
+    start_relay(&s);
+    start_threads(&s, s.tiles);
+    join_producers(&s);
+    if (_i == AT_THE_END) {
+        wic_close(s.in);
+    } else if (_i == ON_ABORT) {
+        wic_abort(s.out);
+    }
+    join_relay(&s);
+    ck_assert_aborted(&s);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, _i == ON_ABORT && s.rc == -ECANCELED ? -ECANCELED : -ETIMEDOUT);
+    ck_assert_int_eq(s.close_rc, -ETIMEDOUT);
 }
 END_TEST
 
@@ -388,6 +435,7 @@ int main(void)
     tcase_add_test(t, bytes_that_are_no_whole_units_end_the_run);
     tcase_add_loop_test(t, more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it, 0, 3);
     tcase_add_test(t, units_longer_than_the_slots_end_the_run);
+    tcase_add_test(t, units_whose_results_are_longer_than_a_slot_end_the_run);
     tcase_add_test(t, open_refuses_what_cannot_work);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
@@ -397,7 +445,9 @@ int main(void)
     tcase_add_test(t, kernel_that_fails_ends_the_run);
     tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
     tcase_add_test(t, device_that_is_full_for_a_while_is_waited_for);
-    tcase_add_test(t, device_that_stays_full_ends_the_run);
+    tcase_add_loop_test(t, device_that_stays_full_ends_the_run, 0, 2);
+    tcase_add_test(t, device_that_hangs_ends_the_run_and_is_told_apart_from_a_full_one);
+    tcase_add_loop_test(t, kernel_that_does_not_leave_is_left_behind, 0, 3);
     tcase_add_test(t, abort_while_the_device_is_full_ends_the_run);
     tcase_add_test(t, heart_beats_while_a_tile_takes_long);
     tcase_add_loop_test(t, abort_of_either_channel_ends_the_run_at_once, 0, 2 * SITUATIONS);

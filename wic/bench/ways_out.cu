@@ -5,6 +5,7 @@
 // tried, with figures. Whether the GPU is free is asked by a kernel that takes all shared memory of
 // every multiprocessor and so cannot run beside another.
 #include "wic/bench/channel.cuh"
+#include "wic/bench/hard_links.cuh"
 #include "wic/wic_device.cuh"
 
 #include <atomic>
@@ -342,8 +343,8 @@ void try_full_device(const wic_gpu &gpu, whole_gpu &whole)
     const double busy = ms_since(start);
     const double gone = whole.wait(start);
     const int again = l.rc ? l.rc : l.serve_one();
-    report(rc == -EBUSY && busy >= 2000 && busy < 1e-6 * static_cast<double>(hog_ns) + 500 &&
-               again == 0,
+    constexpr double limit = 1e-6 * WIC_LINK_START_NS;
+    report(rc == -EBUSY && busy >= limit && busy < limit + 500 && again == 0,
            "a device that somebody fills for %.0f ms: start returned %d after %.0f ms; next start, "
            "a tile and the end: %d",
            gone, rc, busy, again);
@@ -365,6 +366,13 @@ bool ways_out()
         try_silence(gpu);
         try_residency(gpu);
         try_full_device(gpu, whole);
+        const wic_chunk_plan plan = make_plan(gpu);
+        std::string text;
+        for (const bool rounds : {true, false}) {
+            report(counters_wrap(plan, rounds, &text), "%s", text.c_str());
+        }
+        report(too_long_is_refused(plan, &text), "%s", text.c_str());
+        report(deaf_kernel_is_left_behind(plan, &text), "%s", text.c_str());
     }
     try_trap(gpu);
     return all_good;
