@@ -59,7 +59,8 @@ static const struct pb_key service_keys[] = {
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",
            "A job that makes no progress for so long is ended."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
-           "Jobs that run at the same time; each has the memory budget to itself."),
+           "Jobs that run at the same time; each has the memory budget to itself. More than one on "
+           "a GPU without MPS go by streams (compute.sync)."),
     RANGED("max_attempts", PB_KEY_INT, AT(pb_service_config, max_attempts), 1, 100, "2",
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,9 +27,9 @@ void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from
     *to_device = *from_device = 0;
 }
 
-int pb_device_gpu(int32_t index, struct wic_gpu *out_gpu, bool *out_integrated)
+int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
-    (void)index, (void)out_gpu, (void)out_integrated;
+    (void)index, (void)out_traits;
     return -ENODEV;
 }
 #endif
@@ -39,6 +40,29 @@ int pb_device_list(struct pb_device *devices, int max, char why[200])
     for (int i = 0; i < n && i < max; i++)
         pb_device_describe(i, &devices[i]);
     return n < max ? n : max;
+}
+
+static atomic_bool left_behind;
+
+void pb_device_leave_behind(void)
+{
+    atomic_store(&left_behind, true);
+}
+
+bool pb_device_left_behind(void)
+{
+    return atomic_load(&left_behind);
+}
+
+void pb_device_left_err(struct pb_err *err)
+{
+    struct pb_err first = *err;
+    if (!pb_device_left_behind() || first.code == PB_E_DEVICE_LOST)
+        return;
+    *err = (struct pb_err){0};
+    (void)pb_fail(err, PB_E_DEVICE_LOST,
+                  "the GPU does not let go of a run that ended with %s: %.150s",
+                  pb_code_id(first.code), first.msg);
 }
 
 uint32_t pb_device_cores(void)

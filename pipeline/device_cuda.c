@@ -40,7 +40,12 @@ void pb_device_describe(int32_t index, struct pb_device *d)
     (void)snprintf(d->arch, sizeof d->arch, "sm_%d%d", prop.major, prop.minor);
     d->memory_bytes = prop.totalGlobalMem;
     d->multiprocessors = prop.multiProcessorCount;
-    d->integrated = prop.integrated != 0;
+    struct pb_device_traits traits = {0};
+    if (pb_device_traits(index, &traits) == 0) {
+        d->integrated = traits.integrated;
+        d->time_limited = traits.time_limited;
+        d->mps = traits.mps;
+    }
     d->managed = prop.concurrentManagedAccess != 0;
     d->usable = works(index, d->why);
     size_t free_bytes = 0, total = 0;
@@ -65,13 +70,18 @@ int pb_device_count(char why[200])
     return n;
 }
 
-int pb_device_gpu(int32_t index, struct wic_gpu *out_gpu, bool *out_integrated)
+int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
-    int integrated = 0;
-    if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess)
+    int integrated = 0, limited = 0, mps = 0;
+    if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess ||
+        cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, index) != cudaSuccess)
         return -EIO;
-    *out_integrated = integrated != 0;
-    return wic_gpu_read(index, out_gpu);
+    /* Drivers before 12.9 do not know this one. */
+    if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, index) != cudaSuccess)
+        (void)cudaGetLastError();
+    *out_traits = (struct pb_device_traits){
+        .integrated = integrated != 0, .time_limited = limited != 0, .mps = mps != 0};
+    return wic_gpu_read(index, &out_traits->gpu);
 }
 
 static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

@@ -3,6 +3,7 @@
 /* Nothing is worked out here: usual scenes are planned as a run would plan them, and what the plan
  * says of the kernel is printed. */
 #include "pipeline/device_plan.h"
+#include "pipeline/device.h"
 #include "pipeline/plan.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static int configure(const struct scene *scene, struct pb_config **out_config)
 }
 
 static int plan_scene(const struct scene *scene, const struct pb_config *config,
-                      const struct wic_gpu *gpu, bool integrated, struct pb_plan **out_plan)
+                      const struct pb_device_traits *traits, struct pb_plan **out_plan)
 {
     const struct pb_raster_info info = {.width = SCENE_PX,
                                         .height = SCENE_PX,
@@ -56,20 +57,19 @@ static int plan_scene(const struct scene *scene, const struct pb_config *config,
                                             .pipeline = &config->pipelines[0],
                                             .info = &info,
                                             .cuda = true,
-                                            .gpu = gpu,
-                                            .integrated = integrated};
+                                            .traits = traits};
     struct pb_err err = {0};
     return pb_plan_create(&request, &err, out_plan);
 }
 
-static void describe(const struct scene *scene, const struct wic_gpu *gpu, bool integrated,
+static void describe(const struct scene *scene, const struct pb_device_traits *traits,
                      struct pb_device_plan *out)
 {
     struct pb_config *config = NULL;
     struct pb_plan *plan = NULL;
     int rc = configure(scene, &config);
     if (rc == 0)
-        rc = plan_scene(scene, config, gpu, integrated, &plan);
+        rc = plan_scene(scene, config, traits, &plan);
     int32_t side = rc == 0 ? plan->grid.side_px : 0;
     (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %d band%s of uint16, %s", side, side,
                    scene->bands, scene->bands == 1 ? "" : "s", scene->chain);
@@ -82,11 +82,11 @@ static void describe(const struct scene *scene, const struct wic_gpu *gpu, bool 
     pb_config_destroy(config);
 }
 
-void pb_device_plan_list(const struct wic_gpu *gpu, bool integrated,
+void pb_device_plan_list(const struct pb_device_traits *traits,
                          struct pb_device_plan out[PB_DEVICE_PLANS])
 {
     for (int i = 0; i < PB_DEVICE_PLANS; i++)
-        describe(&scenes[i], gpu, integrated, &out[i]);
+        describe(&scenes[i], traits, &out[i]);
 }
 
 #ifndef PB_HAVE_CUDA

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct wic_gpu;
+struct pb_device_traits;
 
 enum { PB_DEVICE_PLANS = 4 };
 
@@ -16,8 +16,8 @@ struct pb_device_plan {
     char plan[200]; /* "pull by bulk copy, ...", or "none: " and why */
 };
 
-/* For a GPU described in numbers. integrated: it shares memory with the CPU. */
-void pb_device_plan_list(const struct wic_gpu *gpu, bool integrated,
+/* For a GPU described in numbers. */
+void pb_device_plan_list(const struct pb_device_traits *traits,
                          struct pb_device_plan out[PB_DEVICE_PLANS]);
 /* For CUDA device `index`. Returns how many were written: all, or 0 when it does not answer or this
  * build has no CUDA. */

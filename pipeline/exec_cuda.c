@@ -4,6 +4,7 @@
  * parked on their arrival. wic stands between it and the channels (wic/wic_device.h); this makes
  * the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
 #include "pipeline/cuda_err.h"
+#include "pipeline/device.h"
 #include "pipeline/plan_resident.h"
 #include "pipeline/stream.h"
 
@@ -34,14 +35,23 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
     return 0;
 }
 
+static void close_device(struct exec_cuda *e)
+{
+    if (e->device != NULL && wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
+        pb_device_leave_behind();
+    e->device = NULL;
+}
+
+/* A kernel that is still there has its tables and its argument. */
 static void exec_destroy(void *exec)
 {
     struct exec_cuda *e = exec;
     if (e == NULL)
         return;
     (void)cudaSetDevice(e->stream->plan->device_index);
-    if (e->device != NULL)
-        wic_device_close(e->device, NULL);
+    close_device(e);
+    if (pb_device_left_behind())
+        return;
     pb_chain_resident_destroy(e->chain);
     free(e);
 }
@@ -94,6 +104,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .argument = pb_chain_resident_argument(e->chain),
         .describe = describe,
         .context = e,
+        .starts = 1, /* the run goes on by streams then */
     };
     int rc = wic_device_open(&options, &e->device);
     if (rc == -ENOMEM)
@@ -160,7 +171,7 @@ static void lost(const struct exec_cuda *e, struct pb_err *err)
     (void)pb_fail(err, PB_E_DEVICE_LOST,
                   "the kernel that computes tiles on CUDA device %d ended before its time: %s",
                   e->stream->plan->device_index,
-                  last != cudaSuccess ? cudaGetErrorString(last) : "nobody says why");
+                  last != cudaSuccess ? cudaGetErrorString(last) : "CUDA reported no error");
 }
 
 static void exec_run(void *exec, uint32_t thread)
@@ -169,16 +180,21 @@ static void exec_run(void *exec, uint32_t thread)
     struct pb_err err = {0};
     (void)thread;
     int rc = wic_device_run(e->device);
-    wic_device_close(e->device, &e->stats);
-    e->device = NULL;
+    close_device(e);
     count(e);
     if (rc == 0 || rc == -ECANCELED)
         return;
-    if (rc == -EBUSY || rc == -ETIMEDOUT)
-        (void)pb_fail(&err, PB_E_DEVICE_FAILED,
+    if (rc == -EBUSY)
+        (void)pb_fail(&err, PB_E_DEVICE_BUSY,
                       "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
-                      "it within 10 s; wait for them, or set compute.sync to stream",
-                      e->stream->plan->device_index, e->stream->plan->resident.chunks.blocks);
+                      "it within %d ms",
+                      e->stream->plan->device_index, e->stream->plan->resident.chunks.blocks,
+                      (int)(WIC_LINK_START_NS / 1000000));
+    else if (rc == -ETIMEDOUT)
+        (void)pb_fail(&err, PB_E_DEVICE_LOST,
+                      "CUDA device %d hangs: a tile was not done within %d s, or the kernel that "
+                      "computes tiles did not leave",
+                      e->stream->plan->device_index, (int)(WIC_DEVICE_HANG_NS / 1000000000));
     else if (rc == -EIO)
         lost(e, &err);
     else

@@ -1,19 +1,27 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The executor whose kernels come and go, by streams and events: a feeder thread queues copy in,
- * kernels and copy out of a tile on the next stream; a finisher thread, parked on the oldest tile's
- * events, gives the input slot back as soon as it is copied and publishes the output. The two are
- * joined by a channel of their own, one slot per stream: acquiring a slot of it is what waits for a
- * free stream. With managed buffers the kernels work in the slots, which are prefetched to the
- * device and back instead of copied. */
+ * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
+ * tile's events between naps, gives the input slot back as soon as it is copied and publishes the
+ * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
+ * is what waits for a free stream. With managed buffers the kernels work in the slots, which are
+ * prefetched to the device and back instead of copied. */
 #include "pipeline/cuda_err.h"
+#include "pipeline/device.h"
 #include "pipeline/stream.h"
 
 #include "kernels/chain_cuda.h"
+#include "wic/watchdog.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define HANG_NS   (60 * SECOND_NS)
+
+enum { NAP_NS = 10000 };
 
 #define CHECK(err, call, what)                                                                     \
     do {                                                                                           \
@@ -47,10 +55,39 @@ struct exec_stream {
     uint32_t launched;            /* tiles */
 };
 
+/* Waits for an event, HANG_MS at most: device.lost then, for the GPU does not answer. Polls, since
+ * CUDA has no wait with a limit; the naps are short beside a tile. */
+static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
+{
+    struct wic_watchdog dog = {0, 0};
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (;;) {
+        cudaError_t rc = cudaEventQuery(event);
+        if (rc != cudaErrorNotReady)
+            return pb_cuda_err(err, rc, what);
+        (void)cudaGetLastError(); /* not ready is no error to be found later */
+        if (wic_watchdog_expired(&dog, pb_now_ns(), HANG_NS))
+            return pb_fail(err, PB_E_DEVICE_LOST,
+                           "the GPU hangs: %s did not end within %d s, and the process has to go",
+                           what, (int)(HANG_NS / SECOND_NS));
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* Is the stream through, or will it be within a second? A context that is gone has nothing left. */
+static bool is_idle(cudaStream_t stream)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (uint64_t end = pb_now_ns() + SECOND_NS; pb_now_ns() < end; nanosleep(&nap, NULL)) {
+        if (cudaStreamQuery(stream) != cudaErrorNotReady)
+            return true;
+        (void)cudaGetLastError();
+    }
+    return cudaStreamQuery(stream) != cudaErrorNotReady;
+}
+
 static void lane_fini(struct lane *lane)
 {
-    if (lane->stream)
-        (void)cudaStreamSynchronize(lane->stream);
     pb_chain_cuda_destroy(lane->chain);
     if (lane->in)
         (void)cudaFree(lane->in);
@@ -67,7 +104,7 @@ static void lane_fini(struct lane *lane)
 static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed,
                      struct pb_err *err)
 {
-    const unsigned flags = cudaEventBlockingSync | cudaEventDisableTiming;
+    const unsigned flags = cudaEventDisableTiming;
     CHECK(err, cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking),
           "creating a stream");
     CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
@@ -88,6 +125,9 @@ static void exec_destroy(void *exec)
         return;
     (void)cudaSetDevice(e->device);
     for (uint32_t i = 0; i < e->n_lanes; i++)
+        if (e->lanes[i].stream && !pb_device_left_behind() && !is_idle(e->lanes[i].stream))
+            pb_device_leave_behind();
+    for (uint32_t i = 0; i < e->n_lanes && !pb_device_left_behind(); i++)
         lane_fini(&e->lanes[i]);
     wic_channel_fini(e->flights);
     free(e->flights_memory);
@@ -207,11 +247,15 @@ static int finish(struct exec_stream *e, struct pb_err *err)
     while ((rc = wic_wait(e->flights, WIC_FOREVER, &slot)) == 0) {
         struct flight f = *(struct flight *)slot.user;
         struct lane *lane = &e->lanes[slot.index];
-        CHECK(err, cudaEventSynchronize(lane->copied), "copying a tile in");
+        rc = wait_event(lane->copied, "copying a tile in", err);
+        if (rc < 0)
+            return rc;
         rc = wic_release(s->in, &f.in);
         if (rc < 0)
             break;
-        CHECK(err, cudaEventSynchronize(lane->finished), "computing a tile");
+        rc = wait_event(lane->finished, "computing a tile", err);
+        if (rc < 0)
+            return rc;
         e->in_bytes += f.in.bytes;
         e->out_bytes += f.out.bytes;
         e->launched++;

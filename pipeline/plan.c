@@ -14,6 +14,7 @@
  * (plan_fit.c).
  */
 #include "pipeline/plan.h"
+#include "pipeline/device.h"
 #include "pipeline/plan_bands.h"
 #include "pipeline/plan_fit.h"
 #include "pipeline/plan_resident.h"
@@ -231,9 +232,12 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
         return;
     if (plan->resident.used)
         (void)wic_chunk_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
-    (void)snprintf(text, bytes, "kernel     %s: %s\n",
+    (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
                    plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-                   plan->resident.used ? chunks : plan->resident.why_not);
+                   plan->resident.used ? chunks : plan->resident.why_not,
+                   plan->resident.alone ? "           one a tile in the service, whose "
+                                          "parallel_jobs is over 1\n"
+                                        : "");
 }
 
 /* Tiles that compute threads, streams or the kernel that stays have at a time. */
@@ -247,7 +251,7 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char decoding[200], device[300];
+    char decoding[200], device[500];
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     return snprintf(

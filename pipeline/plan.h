@@ -23,6 +23,7 @@ enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
 struct pb_plan_resident {
     bool used;
     const char *why_not; /* for people, when it is not */
+    bool alone;   /* used, but not by the service with this configuration: it has jobs beside it */
     bool by_line; /* slots hold all bands of a line side by side, and a piece is whole lines; else
                      bands one behind the other, and a piece is a part of the tile's core */
     int px;       /* pixels that a thread makes at a time */
@@ -73,14 +74,18 @@ struct pb_slot_layout {
     size_t bytes;
 };
 
+struct pb_device_traits;
+
 struct pb_plan_request {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
     const struct pb_raster_info *info;
     bool cuda;
     int32_t device_index;
-    const struct wic_gpu *gpu; /* NULL: no kernel stays there */
-    bool integrated;           /* it shares memory with the CPU */
+    const struct pb_device_traits *traits; /* NULL: no kernel stays there */
+    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
+    const char *stream_why; /* why no kernel stays, whatever compute.sync says; NULL: as configured.
+                               Borrowed for the plan's life */
 };
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,

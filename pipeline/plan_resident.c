@@ -6,6 +6,7 @@
  * on a GPU that shares memory with the CPU nothing is moved at all. As many warps as shared memory
  * gives registers to. */
 #include "pipeline/plan_resident.h"
+#include "pipeline/device.h"
 
 #include "kernels/chain_block.h"
 #include "kernels/chain_resident.h"
@@ -20,6 +21,12 @@ enum {
     PART_SIDE = 128,
     PIECE_LEAST = 8 * KIB
 };
+
+/* Processes that share a GPU take turns on it, unless MPS brings them together, and a kernel that
+ * stays takes its turns also while it waits. */
+static const char SHARED_WHY[] =
+    "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
+    "a kernel that stays would starve the others";
 
 /* The piece's place must travel with it. */
 enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
@@ -117,10 +124,17 @@ uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
     return columns * (uint32_t)((core->h + r->part_h - 1) / r->part_h);
 }
 
+const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
+{
+    bool other = plan->cuda && !plan->resident.used && config->compute.sync == PB_SYNC_WIC;
+    return other ? plan->resident.why_not : "";
+}
+
 void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct pb_plan_resident *r = &plan->resident;
-    const struct wic_gpu *gpu = request->gpu;
+    const struct pb_device_traits *traits = request->traits;
+    const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
     *r = (struct pb_plan_resident){0};
     if (!plan->cuda || gpu == NULL)
         r->why_not = "there is no GPU";
@@ -128,9 +142,15 @@ void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *reques
         r->why_not = "the GPU is older than sm_75";
     else if (request->config->compute.sync == PB_SYNC_STREAM)
         r->why_not = "compute.sync is stream";
+    else if (request->stream_why != NULL)
+        r->why_not = request->stream_why;
+    else if (request->jobs_beside > 1 && !traits->mps)
+        r->why_not = SHARED_WHY;
+    else if (traits->time_limited)
+        r->why_not = "the GPU drives a display and ends kernels that run for seconds";
     else if (plan->mem == PB_MEM_HOST)
         r->why_not = "compute.buffers is host, which a GPU cannot read by itself";
-    else if (request->integrated)
+    else if (traits->integrated)
         r->used = take_whole(plan, gpu, WIC_IN_PLACE);
     else if (plan->mem == PB_MEM_MANAGED)
         r->used = take_whole(plan, gpu, WIC_PREFETCH);
@@ -138,4 +158,5 @@ void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *reques
         r->used = (plan->halo == 0 && pull_lines(plan, gpu)) || take_whole(plan, gpu, WIC_COPY);
     if (!r->used && r->why_not == NULL)
         r->why_not = "the chain needs more shared memory than a block of this GPU has";
+    r->alone = r->used && request->config->service.parallel_jobs > 1 && !traits->mps;
 }

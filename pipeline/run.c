@@ -9,6 +9,7 @@
 #include "pipeline/finish.h"
 #include "pipeline/mem.h"
 #include "pipeline/plan_cells.h"
+#include "pipeline/plan_resident.h"
 #include "pipeline/publish.h"
 #include "pipeline/run_threads.h"
 #include "pipeline/stream.h"
@@ -71,14 +72,16 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     int rc = choose_device(&run->options.config->compute, &device, run->device, why, err);
     if (rc < 0)
         return rc;
-    struct wic_gpu gpu;
+    struct pb_device_traits traits;
     struct pb_plan_request request = {.config = run->options.config,
                                       .pipeline = run->options.pipeline,
                                       .info = pb_raster_info(run->raster),
                                       .cuda = device >= 0,
-                                      .device_index = device};
-    if (device >= 0 && pb_device_gpu(device, &gpu, &request.integrated) == 0)
-        request.gpu = &gpu;
+                                      .device_index = device,
+                                      .jobs_beside = run->options.jobs_beside,
+                                      .stream_why = run->options.stream_why};
+    if (device >= 0 && pb_device_traits(device, &traits) == 0)
+        request.traits = &traits;
     rc = pb_plan_create(&request, err, &run->plan);
     if (rc < 0)
         return rc;
@@ -266,6 +269,8 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
     (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
     (void)snprintf(out->sync, sizeof out->sync, "%s", run->exec_type->sync);
+    (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
+                   pb_plan_stream_why(run->plan, run->options.config));
     if (run->exec_type->link != NULL) {
         run->exec_type->link(run->exec, &out->link);
         out->link.to_device_rate = run->to_device_rate;
@@ -347,7 +352,7 @@ void pb_run_destroy(struct pb_run *run)
     wic_channel_fini(run->stream.out);
     free(run->in_channel);
     free(run->out_channel);
-    if (run->plan != NULL) {
+    if (run->plan != NULL && !pb_device_left_behind()) {
         pb_mem_free(run->plan->mem, run->in_memory, run->in_bytes);
         pb_mem_free(run->plan->mem, run->out_memory, run->out_bytes);
     }

@@ -23,10 +23,13 @@ struct pb_run;
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input;    /* path of the scene; borrowed until destroy */
-    const char *products; /* directory that gets <scene>/, created when missing; NULL = the run is
-                             only there to be explained: no file is touched, no tile allocated */
-    const char *scene;    /* NULL = base name of input without its suffix; copied */
+    const char *input;      /* path of the scene; borrowed until destroy */
+    const char *products;   /* directory that gets <scene>/, created when missing; NULL = the run is
+                               only there to be explained: no file is touched, no tile allocated */
+    const char *scene;      /* NULL = base name of input without its suffix; copied */
+    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
+    const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
+                               configured; borrowed until destroy */
 };
 
 enum pb_stage { PB_STAGE_PLAN, PB_STAGE_COMPUTE, PB_STAGE_PUBLISH, PB_STAGE_DONE };
@@ -63,6 +66,8 @@ struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];
     char sync[16];
+    char
+        sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
     uint64_t memory_bytes; /* planned */
     int32_t tile_px;
     struct pb_stage_report stage[3];
@@ -89,7 +94,8 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
 void pb_run_abort(struct pb_run *run);
 /* A snapshot. Thread: any, between create and destroy. */
 void pb_run_progress(struct pb_run *run, struct pb_run_progress *out_progress);
-/* Aborts if needed, joins, removes what was not published, frees. NULL is fine. */
+/* Aborts if needed, joins, removes what was not published, frees. NULL is fine. What a GPU that
+ * does not answer may still use stays: see pb_device_left_behind. */
 void pb_run_destroy(struct pb_run *run);
 
 const char *pb_stage_name(enum pb_stage stage); /* "plan", "compute", "publish", "done" */

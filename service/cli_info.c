@@ -254,6 +254,8 @@ static void json_device(struct pb_json *json, const struct pb_device *d, double 
     pb_json_int(json, "multiprocessors", d->multiprocessors);
     pb_json_bool(json, "integrated", d->integrated);
     pb_json_bool(json, "managed", d->managed);
+    pb_json_bool(json, "time_limited", d->time_limited);
+    pb_json_bool(json, "mps", d->mps);
     pb_json_number(json, "to_device_bytes_per_s", to);
     pb_json_number(json, "from_device_bytes_per_s", from);
     pb_json_bool(json, "usable", d->usable);
@@ -280,6 +282,10 @@ static void print_device(const struct pb_device *d, double to, double from)
            cli_bytes(to, in, sizeof in), cli_bytes(from, out, sizeof out));
     printf("        buffers pinned%s\n",
            d->managed ? ", managed" : "; managed ones do not work beside a running host");
+    printf("        kernels %s\n",
+           d->time_limited ? "end by force after seconds, for a display waits: by streams alone"
+           : d->mps        ? "may stay; processes share the GPU through MPS"
+                    : "may stay, of one process at a time: without MPS others wait their turn");
     print_plans(d);
 }
 

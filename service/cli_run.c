@@ -5,6 +5,7 @@
 #include "service/cli_again.h"
 #include "service/cli_result.h"
 
+#include "pipeline/device.h"
 #include "pipeline/run.h"
 #include "pipeline/thread.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { STEP_MS = 100 }; /* between two looks at the progress */
 
@@ -23,6 +25,7 @@ struct options {
     const char *config, *pipeline, *output, *device;
     bool json, quiet, dry_run;
     const char *device_why; /* of the current input; "" = no device failed */
+    const char *stream_why; /* the same, when it has to go by streams; else NULL */
 };
 
 static atomic_bool interrupted;
@@ -180,7 +183,11 @@ static int dry_run(const struct options *o, const char *input, const char *pipel
 static int process(const struct options *o, const struct pb_config *config,
                    const struct pb_pipeline_config *pipeline, const char *input, struct pb_err *err)
 {
-    struct pb_run_options options = {config, pipeline, input, o->dry_run ? NULL : o->output, NULL};
+    struct pb_run_options options = {.config = config,
+                                     .pipeline = pipeline,
+                                     .input = input,
+                                     .products = o->dry_run ? NULL : o->output,
+                                     .stream_why = o->stream_why};
     struct pb_run *run = NULL;
     struct pb_run_result result = {0};
     bool bar_wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
@@ -267,12 +274,14 @@ static int process_one(struct options *o, struct pb_config *config, char **input
     const char *input = inputs[0];
     enum pb_device_kind configured = config->compute.device;
     o->device_why = again->why;
+    o->stream_why = again->device_try == PB_DEVICE_TRY_STREAM ? again->why : NULL;
     if (again->device_try == PB_DEVICE_TRY_CPU)
         config->compute.device = PB_DEVICE_CPU;
     int rc = try_one(o, config, input, &err, &pipeline);
     config->compute.device = configured;
     if (rc == 0)
         return CLI_DONE;
+    pb_device_left_err(&err);
     enum pb_device_try next = pb_device_try_next(again->device_try, pb_code_id(err.code));
     if (next != PB_DEVICE_TRY_OVER && !interrupted)
         go_on_in_fresh_process(o, config, inputs, next, again->failed, &err);
@@ -361,7 +370,7 @@ int cli_run(int argc, char **argv)
     }
     int i = optind;
     bool usable = rc == CLI_DONE;
-    for (; i < argc && usable && !interrupted; i++) {
+    for (; i < argc && usable && !interrupted && !pb_device_left_behind(); i++) {
         if (process_one(&o, config, argv + i, &again) != CLI_DONE)
             again.failed = true;
         again = (struct cli_again){.failed = again.failed};
@@ -371,6 +380,11 @@ int cli_run(int argc, char **argv)
     if (interrupted && (rc == CLI_JOB_FAILED || i < argc)) {
         fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
         rc = CLI_JOB_FAILED;
+    }
+    if (pb_device_left_behind()) { /* and no fresh process was to be had */
+        fprintf(stderr, "pushbroom: the GPU does not let go; %d inputs were not tried\n", argc - i);
+        (void)fflush(NULL);
+        _exit(CLI_JOB_FAILED);
     }
     pb_config_destroy(config);
     return rc;

@@ -17,18 +17,21 @@ bool pb_device_is_lost(const char *code)
 
 enum pb_device_try pb_device_try_next(enum pb_device_try now, const char *code)
 {
-    bool failed = is(code, PB_E_DEVICE_LOST) || is(code, PB_E_DEVICE_FAILED);
-    if (now == PB_DEVICE_TRY_FIRST && failed)
-        return PB_DEVICE_TRY_FRESH;
-    if (now == PB_DEVICE_TRY_FRESH && (failed || is(code, PB_E_DEVICE_MISSING)))
-        return PB_DEVICE_TRY_CPU;
-    return PB_DEVICE_TRY_OVER;
+    bool busy = is(code, PB_E_DEVICE_BUSY);
+    bool failed = busy || is(code, PB_E_DEVICE_LOST) || is(code, PB_E_DEVICE_FAILED) ||
+                  (now != PB_DEVICE_TRY_FIRST && is(code, PB_E_DEVICE_MISSING));
+    if (!failed || now >= PB_DEVICE_TRY_CPU)
+        return PB_DEVICE_TRY_OVER;
+    if (busy && now < PB_DEVICE_TRY_STREAM)
+        return PB_DEVICE_TRY_STREAM;
+    return now == PB_DEVICE_TRY_FIRST ? PB_DEVICE_TRY_FRESH : PB_DEVICE_TRY_CPU;
 }
 
 const char *pb_device_try_name(enum pb_device_try which)
 {
     static const char *const names[] = {[PB_DEVICE_TRY_FIRST] = "first",
                                         [PB_DEVICE_TRY_FRESH] = "fresh",
+                                        [PB_DEVICE_TRY_STREAM] = "stream",
                                         [PB_DEVICE_TRY_CPU] = "cpu",
                                         [PB_DEVICE_TRY_OVER] = "over"};
     return names[which];
@@ -37,7 +40,8 @@ const char *pb_device_try_name(enum pb_device_try which)
 void pb_device_try_why(enum pb_device_try which, bool demanded, const char *code,
                        const char *message, char *out, size_t bytes)
 {
-    const char *how = which != PB_DEVICE_TRY_CPU ? "once more in a fresh process"
+    const char *how = which == PB_DEVICE_TRY_STREAM ? "by streams in a fresh process"
+                      : which != PB_DEVICE_TRY_CPU  ? "once more in a fresh process"
                       : demanded ? "on the CPU, although the configuration demands a GPU,"
                                  : "on the CPU";
     (void)snprintf(out, bytes, "%s after %s: %s", how, code && *code ? code : "a failure",

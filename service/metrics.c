@@ -54,6 +54,15 @@ static void count_stage(struct pb_metrics *metrics, const struct pb_json_value *
     }
 }
 
+void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which)
+{
+    uint64_t *const counters[] = {[PB_DEVICE_TRY_FRESH] = &metrics->device_retries_fresh,
+                                  [PB_DEVICE_TRY_STREAM] = &metrics->device_retries_stream,
+                                  [PB_DEVICE_TRY_CPU] = &metrics->device_retries_cpu};
+    if (which > PB_DEVICE_TRY_FIRST && which < PB_DEVICE_TRY_OVER)
+        (*counters[which])++;
+}
+
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job)
 {
     metrics->jobs[job->status]++;
@@ -170,8 +179,10 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     head(out, "device_retries_total", "counter", "Runs started again because a device failed.");
     (void)fprintf(out,
                   "pushbroom_device_retries_total{on=\"fresh\"} %" PRIu64
+                  "\npushbroom_device_retries_total{on=\"stream\"} %" PRIu64
                   "\npushbroom_device_retries_total{on=\"cpu\"} %" PRIu64 "\n",
-                  metrics->device_retries_fresh, metrics->device_retries_cpu);
+                  metrics->device_retries_fresh, metrics->device_retries_stream,
+                  metrics->device_retries_cpu);
     pb_troubles_metrics(gauges->troubles, out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

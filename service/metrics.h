@@ -4,6 +4,7 @@
 #define PB_METRICS_H
 /* Counters since the start of the service, printed in Prometheus' text format. Labels are few and
  * bounded: no job ids, no file names. Plain memory. Thread: loop. */
+#include "service/device_retry.h"
 #include "service/job.h"
 #include "service/troubles.h"
 
@@ -20,7 +21,7 @@ struct pb_metrics {
     double duration_sum_s;
     uint64_t tiles, bytes_read, bytes_written;
     uint64_t worker_starts, worker_deaths;
-    uint64_t device_retries_fresh, device_retries_cpu;
+    uint64_t device_retries_fresh, device_retries_stream, device_retries_cpu;
     struct {
         char code[48];
         uint64_t n;
@@ -39,6 +40,8 @@ struct pb_metrics_gauges {
     const struct pb_troubles *troubles;
 };
 
+/* A run starts again, as `which` says. */
+void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which);
 /* A job reached its final state: counts it and what its report says. */
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
 /* malloc'd text, the caller's; NULL = out of memory. */

@@ -110,14 +110,6 @@ static void abandon_worker(struct pb_place *place)
     pb_worker_proc_kill(place->proc);
 }
 
-static void count_retry(struct pb_metrics *metrics, enum pb_device_try which)
-{
-    if (which == PB_DEVICE_TRY_CPU)
-        metrics->device_retries_cpu++;
-    else
-        metrics->device_retries_fresh++;
-}
-
 /* The job stays as it is in the store, running: a restart of the service in between runs it from
  * the beginning. What a device did is no attempt of the job's. */
 static void try_again(struct pb_place *place, enum pb_device_try next, const char *code,
@@ -132,7 +124,7 @@ static void try_again(struct pb_place *place, enum pb_device_try next, const cha
     place->kill_at_ms = 0;
     pb_device_try_why(next, demanded, code, message, job->device_why, sizeof job->device_why);
     pb_job_restart(job, pb_clock_wall_ms());
-    count_retry(runner->options.metrics, next);
+    pb_metrics_device_retry(runner->options.metrics, next);
     pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
     abandon_worker(place);
     notify(place);
@@ -167,6 +159,13 @@ static void take_device(struct pb_place *place, const struct pb_worker_line *lin
     else
         pb_log(PB_LOG_NOTICE, "device: %s%s%s", runner->device, has_why ? ": " : "",
                runner->device_why);
+    const struct pb_config *config = runner->config;
+    if (strncmp(runner->device, "cuda", 4) == 0 && config->compute.sync == PB_SYNC_WIC &&
+        config->service.parallel_jobs > 1)
+        pb_log(PB_LOG_NOTICE,
+               "device: service.parallel_jobs is %d, so jobs use streams (compute.sync: stream) "
+               "unless MPS shares the GPU; one job at a time would use wic",
+               config->service.parallel_jobs);
 }
 
 /* A worker that breaks the rules is ended, and its job ends with it. */

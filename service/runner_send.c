@@ -44,6 +44,8 @@ void pb_place_send_run(struct pb_place *place)
     pb_json_string(json, "scene", job->scene);
     if (place->device_try == PB_DEVICE_TRY_CPU)
         pb_json_string(json, "device", "cpu");
+    if (place->device_try == PB_DEVICE_TRY_STREAM)
+        pb_json_string(json, "stream_why", job->device_why);
     pb_json_end(json);
     place->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&place->lines, job, place->runner->options.dirs->products);

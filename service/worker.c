@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "config/json_writer.h"
+#include "pipeline/device.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
 #include "config/json_reader.h"
@@ -146,6 +147,8 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .input = pb_json_get_text(command, "input"),
         .products = pb_json_get_text(command, "products"),
         .scene = pb_json_get_text(command, "scene"),
+        .jobs_beside = worker->config->service.parallel_jobs,
+        .stream_why = pb_json_get_text(command, "stream_why"),
     };
     struct pb_run *run = NULL;
     struct pb_run_result result;
@@ -177,6 +180,8 @@ static void *job_thread(void *user)
     if (rc != 0 && worker->err.code == PB_OK)
         (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
                       "the run ended: %s", strerror(-rc));
+    if (rc != 0)
+        pb_device_left_err(&worker->err);
     ssize_t n = write(worker->woken, &one, sizeof one);
     (void)n; /* an eventfd takes 2^64 - 2 of them */
     return NULL;
@@ -343,6 +348,8 @@ static int leave(struct worker *worker)
         _exit(1);
     if (worker->busy)
         (void)pthread_join(worker->thread, NULL);
+    if (pb_device_left_behind())
+        _exit(1);
     pb_json_destroy(worker->done);
     pb_json_release(worker->command);
     pb_config_destroy(worker->config);

@@ -5,7 +5,8 @@
 /* The worker process: computes one job at a time for the service that started it, and stays for the
  * next (its device context stays warm). Commands come as JSON lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
- *    "device"}                                         "cpu": on the CPU whatever the config says
+ *    "device",                                         "cpu": on the CPU whatever the config says
+ *    "stream_why"}                                     by streams whatever it says, for this reason
  *   {"cmd":"cancel"}
  *   {"cmd":"probe","config","config_name"}             which device would be used
  * and events leave as JSON lines on stdout:

@@ -118,9 +118,9 @@ cudaError_t clear_device(wic_link *link)
                                 cudaMemcpyHostToDevice, link->stream);
     }
     if (!error) {
-        error = cudaMemcpyAsync(link->view.board, link->door,
-                                wic_link_entries(link) * sizeof(uint64_t), cudaMemcpyHostToDevice,
-                                link->stream);
+        error =
+            cudaMemcpyAsync(link->view.board, link->door, wic_link_entries(link) * sizeof(uint64_t),
+                            cudaMemcpyHostToDevice, link->stream);
     }
     return error;
 }

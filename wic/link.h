@@ -45,7 +45,7 @@ extern "C" {
 #define WIC_LINK_OPEN     (UINT64_C(1) << 62)  /* control.end: no end is known yet */
 #define WIC_LINK_ABORT    (UINT64_C(1) << 63)  /* control.end: leave now */
 #define WIC_LINK_BEAT_NS  UINT64_C(5000000000) /* without a beat for so long, the kernel leaves */
-#define WIC_LINK_START_NS UINT64_C(500000000) /* so long start waits for room on the device */
+#define WIC_LINK_START_NS UINT64_C(500000000)  /* so long start waits for room on the device */
 
 /* Pinned, written by the host, read by the Monitor alone. */
 struct wic_link_control {

@@ -21,7 +21,7 @@
 #define NAP_NS     20000
 #define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
-#define LAPSES_MAX 3 /* in a row, without a tile done in between */
+#define LAPSES_MAX 3  /* in a row, without a tile done in between */
 #define STARTS_MAX 20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
 
 /* A tile under way. */

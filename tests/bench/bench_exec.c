@@ -58,7 +58,7 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
     struct pb_err err = {0};
     int32_t device = -1;
     char why[200];
-    struct wic_gpu gpu;
+    struct pb_device_traits traits;
     const struct pb_raster_info info = {.width = SIDE,
                                         .height = SIDE,
                                         .n_bands = 4,
@@ -79,8 +79,8 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
                                       .info = &info,
                                       .cuda = device >= 0,
                                       .device_index = device};
-    if (device >= 0 && pb_device_gpu(device, &gpu, &request.integrated) == 0)
-        request.gpu = &gpu;
+    if (device >= 0 && pb_device_traits(device, &traits) == 0)
+        request.traits = &traits;
     must(pb_plan_create(&request, &err, &b->plan), &err, "plan");
     if (pulls > 0)
         b->plan->resident.chunks.pulls = pulls;

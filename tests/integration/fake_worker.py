@@ -41,7 +41,7 @@ def device(job, words):
     with open(path, "a+") as file:
         file.seek(0)
         run_before = len(file.readlines())
-        file.write("%d %s\n" % (os.getpid(), job.get("device", "config")))
+        file.write("%d %s\n" % (os.getpid(), job.get("device", "stream" if "stream_why" in job else "config")))
     codes = [word for word in words if word.startswith("device.")]
     return ["device", codes[run_before]] if run_before < len(codes) else words[len(codes):] or ["ok"]
 

@@ -10,7 +10,7 @@ import threading
 import pbtest
 from pbtest import SOURCE, run
 
-LOST, FAILED, MISSING, GOOD = "device.lost", "device.failed", "device.missing", "-"
+LOST, FAILED, MISSING, BUSY, GOOD = "device.lost", "device.failed", "device.missing", "device.busy", "-"
 
 
 def scenes(scratch, *names):
@@ -63,6 +63,38 @@ def test_lost_twice_runs_on_the_cpu_with_the_same_products(scratch):
         assert result["device_why"].startswith(f"on the CPU after {second}: "), result
         assert checksums(result) == checksums(plain)
         assert sorted(p.name for p in (scratch / "out").iterdir()) == ["a"]
+
+
+def test_a_full_device_is_used_by_streams(scratch):
+    image, = scenes(scratch, "a.tif")
+    done, runs = lossy(scratch, [BUSY], "--json", image)
+    assert devices(runs) == ["auto", "stream"], runs
+    assert [n for _, n, _, _ in runs] == ["1", "1"], "the second run is the first of a fresh program"
+    result, = results(done)
+    assert result["status"] == "successful", result
+    assert result["device_why"].startswith("by streams in a fresh process after device.busy: the GPU failed"), result
+    assert "a.tif: runs by streams in a fresh process after device.busy" in done.stderr, done.stderr
+    for codes, asked in (([BUSY, LOST], ["auto", "stream", "cpu"]), ([LOST, BUSY], ["auto", "auto", "stream"])):
+        done, runs = lossy(scratch, codes, "--json", image)
+        assert devices(runs) == asked, (codes, runs)
+        assert results(done)[0]["status"] == "successful", done
+
+
+def test_a_process_whose_gpu_does_not_let_go_is_replaced_whatever_failed(scratch):
+    images = scenes(scratch, "a.tif", "b.tif")
+    done, runs = lossy(scratch, ["input.damaged!", "input.damaged"], "--json", *images, code=1)
+    assert [(n, name) for _, n, _, name in runs] == [("1", "a.tif"), ("1", "a.tif"), ("2", "b.tif")], runs
+    assert "the GPU does not let go of a run that ended with input.damaged" in done.stderr, done.stderr
+    first, second = results(done)
+    assert (first["error"]["code"], second["status"]) == ("input.damaged", "successful"), done
+    # Where no fresh process can be had, nothing more is tried in this one, and it ends at once.
+    fifo = scratch / "c.yaml"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=[(SOURCE / "samples/vegetation.yaml").read_bytes()])
+    writer.start()
+    done, runs = lossy(scratch, ["input.damaged!"], *images, config=fifo, code=1)
+    writer.join()
+    assert len(runs) == 1 and "the GPU does not let go; 1 inputs were not tried" in done.stderr, done
 
 
 def test_lost_for_ever_is_one_failure(scratch):

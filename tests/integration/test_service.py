@@ -338,6 +338,17 @@ class LostDevice(Service):
         self.assertIsNone(job["device_why"])
         self.assertEqual([str(pid) for pid in d.workers()], pids[1:], "the fresh worker stays")
 
+    def test_a_full_device_is_used_by_streams_in_a_fresh_worker(self):
+        d = self.daemon()
+        d.drop("x.tif", "device device.busy")
+        job = d.wait_job("x.tif", "successful")
+        pids, devices = self.tries(d, "x")
+        self.assertNotEqual(pids[0], pids[1])
+        self.assertEqual((devices, job["attempts"]), (["config", "stream"], 1))
+        self.assertTrue(job["device_why"].startswith("by streams in a fresh process after device.busy: "), job)
+        self.assertEqual([self.counted(d, on) for on in ("fresh", "stream", "cpu")], [0, 1, 0])
+        self.assertEqual(d.files("quarantine"), [])
+
     def test_lost_twice_runs_on_the_cpu_and_only_that_job(self):
         for second in ("device.lost", "device.failed", "device.missing"):
             d = self.daemon()

@@ -3,9 +3,11 @@
  *
  * `pushbroom` with a device that fails when a test wants it, for machines without one: the linker
  * puts two functions of the pipeline behind the ones here (--wrap), all else is the product's. The
- * n-th run ends with the n-th error code of $LOSSY_CODES ("-": no error), whatever follows runs
- * through. All is computed on the CPU; what was asked for goes to the file $LOSSY_LOG, a line "pid
- * n device input" a run, the n-th since the program was executed. */
+ * n-th run ends with the n-th error code of $LOSSY_CODES ("-": no error; a "!" behind the code: and
+ * something stays on the GPU that does not end), whatever follows runs through. All is computed on
+ * the CPU; what was asked for goes to the file $LOSSY_LOG, a line "pid n device input" a run, the
+ * n-th since the program was executed; the device is "stream" where kernels are to come and go. */
+#include "pipeline/device.h"
 #include "pipeline/run.h"
 
 #include <errno.h>
@@ -22,6 +24,7 @@ int __real_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *er
 int __wrap_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 
 static enum pb_code outcome; /* of the current run */
+static bool stays;           /* something on the GPU, behind it */
 
 static enum pb_code code_at(const char *codes, int at)
 {
@@ -29,8 +32,10 @@ static enum pb_code code_at(const char *codes, int at)
         codes = strchr(codes, ',') ? strchr(codes, ',') + 1 : NULL;
     for (int i = PB_OK + 1; codes != NULL && i < PB_E_COUNT; i++) {
         const char *id = pb_code_id((enum pb_code)i);
-        if (strncmp(codes, id, strlen(id)) == 0 && strchr(",", codes[strlen(id)]) != NULL)
-            return (enum pb_code)i;
+        if (strncmp(codes, id, strlen(id)) != 0 || strchr(",!", codes[strlen(id)]) == NULL)
+            continue;
+        stays = codes[strlen(id)] == '!';
+        return (enum pb_code)i;
     }
     return PB_OK;
 }
@@ -51,7 +56,8 @@ int __wrap_pb_run_create(const struct pb_run_options *options, struct pb_err *er
         before += c == '\n';
     const char *name = strrchr(options->input, '/');
     (void)fprintf(log, "%d %d %s %s\n", (int)getpid(), ++runs,
-                  devices[options->config->compute.device], name ? name + 1 : options->input);
+                  options->stream_why ? "stream" : devices[options->config->compute.device],
+                  name ? name + 1 : options->input);
     (void)fclose(log);
     outcome = code_at(getenv("LOSSY_CODES"), before);
     config = *options->config;
@@ -67,5 +73,7 @@ int __wrap_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *er
     struct pb_err ignored = {0};
     pb_run_abort(run);
     (void)__real_pb_run_wait(run, -1, &ignored);
+    if (stays)
+        pb_device_leave_behind();
     return pb_fail(err, outcome, "the GPU failed while computing: unspecified launch failure");
 }

@@ -108,7 +108,10 @@ static inline void run_teardown(void)
 
 static inline struct pb_run_options options_of(const char *path)
 {
-    return (struct pb_run_options){config, pb_config_pipeline(config, "p"), path, products, NULL};
+    return (struct pb_run_options){.config = config,
+                                   .pipeline = pb_config_pipeline(config, "p"),
+                                   .input = path,
+                                   .products = products};
 }
 
 static inline struct pb_run *run_create(void)

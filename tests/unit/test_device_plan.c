@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device_plan.h"
+#include "pipeline/device.h"
 
 #include "run_suite.h"
 #include "wic/chunk_plan.h"
@@ -8,7 +9,7 @@
 #include <check.h>
 #include <string.h>
 
-static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
+static const struct pb_device_traits h200 = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448}};
 
 START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
 {
@@ -21,7 +22,7 @@ START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
         "pull by bulk copy, pieces of 16384 bytes, ", "pull by bulk copy, pieces of 16384 bytes, ",
         "pull by bulk copy, pieces of 26624 bytes, ", "copy engine to device slots, "};
     struct pb_device_plan plans[PB_DEVICE_PLANS];
-    pb_device_plan_list(&h200, false, plans);
+    pb_device_plan_list(&h200, plans);
     for (int i = 0; i < PB_DEVICE_PLANS; i++) {
         ck_assert_str_eq(plans[i].tile, tiles[i]);
         ck_assert_msg(strncmp(plans[i].plan, roads[i], strlen(roads[i])) == 0, "%s", plans[i].plan);
@@ -33,7 +34,9 @@ END_TEST
 START_TEST(on_a_gpu_that_shares_memory_tiles_stay_where_they_are)
 {
     struct pb_device_plan plans[PB_DEVICE_PLANS];
-    pb_device_plan_list(&h200, true, plans);
+    struct pb_device_traits shared = h200;
+    shared.integrated = true;
+    pb_device_plan_list(&shared, plans);
     for (int i = 0; i < PB_DEVICE_PLANS; i++)
         ck_assert_msg(strncmp(plans[i].plan, "in place, ", 10) == 0, "%s", plans[i].plan);
 }
@@ -41,13 +44,17 @@ END_TEST
 
 START_TEST(where_there_is_none_the_reason_is_said)
 {
-    static const struct wic_gpu old = {"old", 70, 80, 98304, 98304},
-                                tiny = {"tiny", 75, 1, 600, 600};
+    static const struct pb_device_traits old = {.gpu = {"old", 70, 80, 98304, 98304}},
+                                         tiny = {.gpu = {"tiny", 75, 1, 600, 600}};
+    struct pb_device_traits limited = h200;
+    limited.time_limited = true;
     struct pb_device_plan plans[PB_DEVICE_PLANS];
-    pb_device_plan_list(&old, false, plans);
+    pb_device_plan_list(&old, plans);
     ck_assert_str_eq(plans[2].plan, "none: the GPU is older than sm_75");
-    pb_device_plan_list(&tiny, false, plans);
+    pb_device_plan_list(&tiny, plans);
     ck_assert_ptr_nonnull(strstr(plans[0].plan, "shared memory"));
+    pb_device_plan_list(&limited, plans);
+    ck_assert_ptr_nonnull(strstr(plans[0].plan, "none: the GPU drives a display"));
 }
 END_TEST
 

@@ -41,6 +41,12 @@ static const struct {
     {{"device.lost", "job.dismissed"}, "first fresh over"},
     {{"device.lost", "memory"}, "first fresh over"},
     {{"device.missing"}, "first over"}, /* a demand that was never met */
+    {{"device.busy", NULL}, "first stream"},
+    {{"device.busy", "device.failed", NULL}, "first stream cpu"},
+    {{"device.busy", "device.missing", NULL}, "first stream cpu"},
+    {{"device.busy", "device.busy", NULL}, "first stream cpu"},
+    {{"device.lost", "device.busy", NULL}, "first fresh stream"},
+    {{"device.busy", "input.damaged"}, "first stream over"},
     {{"input.damaged"}, "first over"},
     {{"job.dismissed"}, "first over"},
     {{""}, "first over"},
@@ -66,6 +72,7 @@ START_TEST(only_a_lost_device_ends_its_process)
     ck_assert(pb_device_is_lost("device.lost"));
     ck_assert(!pb_device_is_lost("device.failed"));
     ck_assert(!pb_device_is_lost("device.missing"));
+    ck_assert(!pb_device_is_lost("device.busy"));
 }
 END_TEST
 
@@ -76,6 +83,8 @@ START_TEST(the_reason_names_what_is_done_and_why)
     ck_assert_str_eq(why, "on the CPU after device.lost: the GPU failed");
     pb_device_try_why(PB_DEVICE_TRY_CPU, true, "device.lost", "x", why, sizeof why);
     ck_assert_ptr_nonnull(strstr(why, "although the configuration demands a GPU"));
+    pb_device_try_why(PB_DEVICE_TRY_STREAM, true, "device.busy", "full", why, sizeof why);
+    ck_assert_str_eq(why, "by streams in a fresh process after device.busy: full");
     pb_device_try_why(PB_DEVICE_TRY_FRESH, true, "", NULL, why, sizeof why);
     ck_assert_str_eq(why, "once more in a fresh process after a failure: no reason was given");
 }

@@ -3,6 +3,7 @@
  *
  * By which road tiles come to a GPU, planned for devices that are not here. */
 #include "pipeline/plan_resident.h"
+#include "pipeline/device.h"
 #include "pipeline/stream.h"
 
 #include <check.h>
@@ -21,6 +22,13 @@ struct question {
     int32_t w, h;
     enum pb_type type;
 };
+
+/* What keeps a kernel from staying, of the next question. */
+static struct {
+    bool time_limited, mps;
+    int32_t jobs_beside;
+    const char *stream_why;
+} around;
 
 /* A chain without a halo, on a scene of no special kind. */
 static const struct question sum_of_bands = {
@@ -57,8 +65,14 @@ static int try_plan(const struct question *q, struct pb_err *err)
                                       .pipeline = &config->pipelines[0],
                                       .info = &info,
                                       .cuda = true,
-                                      .gpu = q->gpu,
-                                      .integrated = q->integrated};
+                                      .jobs_beside = around.jobs_beside,
+                                      .stream_why = around.stream_why};
+    struct pb_device_traits traits = {
+        .integrated = q->integrated, .time_limited = around.time_limited, .mps = around.mps};
+    if (q->gpu != NULL) {
+        traits.gpu = *q->gpu;
+        request.traits = &traits;
+    }
     return pb_plan_create(&request, err, &plan);
 }
 
@@ -75,6 +89,7 @@ static void forget(void)
     pb_config_destroy(config);
     plan = NULL;
     config = NULL;
+    memset(&around, 0, sizeof around);
 }
 
 START_TEST(a_chain_without_halo_pulls_lines_with_all_their_bands)
@@ -166,6 +181,7 @@ START_TEST(says_why_no_kernel_stays)
     ck_assert_ptr_nonnull(strstr(r->why_not, "compute.sync"));
     ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "compute.sync is stream"));
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), ""); /* as asked for */
     forget();
     q.compute = ", buffers: host";
     r = ask(&q);
@@ -175,6 +191,54 @@ START_TEST(says_why_no_kernel_stays)
     q.compute = "";
     q.gpu = NULL;
     ck_assert(!ask(&q)->used);
+    forget();
+}
+END_TEST
+
+START_TEST(no_kernel_stays_on_a_gpu_that_ends_long_ones)
+{
+    around.time_limited = true;
+    ck_assert(!ask(&sum_of_bands)->used);
+    ck_assert_ptr_nonnull(strstr(plan->resident.why_not, "display"));
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), plan->resident.why_not);
+    forget();
+}
+END_TEST
+
+START_TEST(no_kernel_stays_where_other_processes_take_turns)
+{
+    around.jobs_beside = 2;
+    ck_assert(!ask(&sum_of_bands)->used);
+    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "service.parallel_jobs"));
+    forget();
+    around.jobs_beside = 2;
+    around.mps = true;
+    ck_assert(ask(&sum_of_bands)->used);
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), "");
+    forget();
+    around.jobs_beside = 1;
+    ck_assert(ask(&sum_of_bands)->used);
+    forget();
+    around.stream_why = "by streams after device.busy";
+    ck_assert(!ask(&sum_of_bands)->used);
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), "by streams after device.busy");
+    forget();
+}
+END_TEST
+
+/* `pushbroom run` is alone on its GPU; the service with the same file is not. */
+START_TEST(the_plan_says_that_the_service_goes_by_streams)
+{
+    struct question q = sum_of_bands;
+    char text[2000];
+    ck_assert(ask(&q)->used);
+    ck_assert_int_gt(pb_plan_describe(plan, text, sizeof text), 0);
+    ck_assert_ptr_null(strstr(text, "in the service"));
+    forget();
+    q.compute = "}\nservice: {parallel_jobs: 3";
+    ck_assert(ask(&q)->used);
+    ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "in the service, whose parallel_jobs is over 1"));
     forget();
 }
 END_TEST
@@ -235,6 +299,9 @@ int main(void)
     tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
+    tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);
+    tcase_add_test(tests, no_kernel_stays_where_other_processes_take_turns);
+    tcase_add_test(tests, the_plan_says_that_the_service_goes_by_streams);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
     tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
     suite_add_tcase(suite, tests);

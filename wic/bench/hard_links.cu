@@ -73,12 +73,13 @@ bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_tex
     const int left = wic_link_join(link, WIC_LINK_BEAT_NS);
     const int freed = wic_link_destroy(link);
     char text[200];
-    snprintf(text, sizeof text,
-             "%s wraps while the kernel stays: %llu tiles, status %d, %llu elements wrong, left %d, "
-             "freed %d",
-             rounds ? "the count of rounds" : "the tiles' mark",
-             static_cast<unsigned long long>(next - options.first_tile), rc,
-             static_cast<unsigned long long>(wrong), left, freed);
+    snprintf(
+        text, sizeof text,
+        "%s wraps while the kernel stays: %llu tiles, status %d, %llu elements wrong, left %d, "
+        "freed %d",
+        rounds ? "the count of rounds" : "the tiles' mark",
+        static_cast<unsigned long long>(next - options.first_tile), rc,
+        static_cast<unsigned long long>(wrong), left, freed);
     *out_text = text;
     return rc == 0 && wrong == 0 && left == 0 && freed == 0;
 }
@@ -126,8 +127,7 @@ bool too_long_is_refused(const wic_chunk_plan &plan, std::string *out_text)
     }
     const uint32_t units = chunk / in_unit;
     const wic_link_tile half = {0, units / 2, chunk / 2, nullptr},
-                        whole = {1, units, chunk, nullptr},
-                        more = {1, units + 1, chunk, nullptr};
+                        whole = {1, units, chunk, nullptr}, more = {1, units + 1, chunk, nullptr};
     const int good = wic_link_post(link, &half), bad = wic_link_post(link, &whole),
               worse = wic_link_post(link, &more);
     wic_link_close(link, 1);
