@@ -57,6 +57,7 @@ struct pb_compute_config {
 struct pb_limits {
     uint64_t max_pixels;      /* width x height */
     uint64_t max_block_bytes; /* one decoded block, all bands it holds */
+    uint64_t max_ratio;       /* decoded bytes for each stored one; 0 = any */
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;

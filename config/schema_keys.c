@@ -93,6 +93,8 @@ static const struct pb_key limits_keys[] = {
            "Width, and height."),
     RANGED("max_block_bytes", PB_KEY_SIZE, AT(pb_limits, max_block_bytes), 4096, TIB, "256MiB",
            "One tile or strip of the file when decoded, with all bands it holds."),
+    RANGED("max_ratio", PB_KEY_COUNT, AT(pb_limits, max_ratio), 1, 1e15, "10000",
+           "Decoded bytes for each byte that the file stores, of images above 4 GiB."),
     RANGED("max_bands", PB_KEY_INT, AT(pb_limits, max_bands), 1, PB_BANDS_MAX, "64", "Bands."),
     RANGED("max_directories", PB_KEY_INT, AT(pb_limits, max_directories), 1, 65535, "64",
            "TIFF directories: the image, its overviews and masks."),

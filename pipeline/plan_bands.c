@@ -71,6 +71,11 @@ static int list_inputs(const struct pb_pipeline_config *pipeline, const struct p
                            pipeline->name, number, c->bands[i].name, info->n_bands,
                            info->n_bands == 1 ? "" : "s");
         const struct pb_raster_band *band = &info->band[number - 1];
+        if (band->nodata_unreadable && !c->has_nodata)
+            return pb_fail(
+                err, PB_E_INPUT_GEOREFERENCE,
+                "the file's nodata tag is not a number, so which pixels are valid is not "
+                "known; name the value with input.nodata");
         (void)snprintf(in->own_name[i], sizeof in->own_name[i], "B%d", number);
         in->number[i] = number;
         in->input[i] = (struct pb_chain_input){

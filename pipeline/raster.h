@@ -17,6 +17,7 @@ struct pb_raster;
 
 struct pb_raster_band {
     bool has_nodata;
+    bool nodata_unreadable; /* the file has a nodata tag, but it is no number */
     double nodata;
     bool is_alpha;
     char description[128]; /* valid UTF-8, no control characters; "" = none */
@@ -52,6 +53,10 @@ struct pb_raster_info {
 
 /* Once per process, before any other call, on the main thread. Idempotent. */
 void pb_raster_init(void);
+
+/* Whether PROJ finds its database: without it a CRS is not there. system, with a message that says
+ * what to install or set. Does what pb_raster_init does. Thread: any. */
+int pb_raster_ready(struct pb_err *err);
 
 /* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
  * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words; what the

@@ -88,15 +88,15 @@ static void CPL_STDCALL hear(CPLErr severity, CPLErrorNum number, const char *te
         return;
     words->number = number;
     size_t n = strlen(words->path);
-    while (strncmp(text, words->path, n) == 0 && text[n] == ':')
+    while (n > 0 && strncmp(text, words->path, n) == 0 && text[n] == ':')
         text += n + 1 + (text[n + 1] == ' ');
     (void)pb_text_clean(text, words->first, sizeof words->first);
 }
 
-/* Collects this thread's messages until unlisten. */
+/* Collects this thread's messages until unlisten. raster: NULL = of no file. */
 static void listen(struct words *words, const struct pb_raster *raster)
 {
-    *words = (struct words){.path = raster->vsi_name, .least = CE_Failure};
+    *words = (struct words){.path = raster != NULL ? raster->vsi_name : "", .least = CE_Failure};
     CPLErrorReset();
     CPLPushErrorHandlerEx(hear, words);
 }
@@ -288,6 +288,31 @@ void pb_raster_init(void)
     (void)pthread_once(&once, init_once);
 }
 
+/* Any code will do; this one is in every database. */
+int pb_raster_ready(struct pb_err *err)
+{
+    struct words words;
+    pb_raster_init();
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    listen(&words, NULL);
+    bool fine = srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE;
+    unlisten();
+    OSRDestroySpatialReference(srs);
+    if (fine)
+        return 0;
+    char **paths = OSRGetPROJSearchPaths();
+    char looked[200] = "";
+    for (size_t i = 0, used = 0; paths != NULL && paths[i] != NULL && used < sizeof looked; i++)
+        used += (size_t)snprintf(looked + used, sizeof looked - used, "%s%s", i > 0 ? ", " : "",
+                                 paths[i]);
+    CSLDestroy(paths);
+    return pb_fail(err, PB_E_SYSTEM,
+                   "PROJ cannot use its database proj.db, so no CRS can be read (%s; looked for in "
+                   "%s): install the package proj-data, or set PROJ_DATA to the directory that "
+                   "holds it",
+                   said(&words), looked);
+}
+
 void pb_raster_cache_reserve(int64_t bytes)
 {
     pthread_mutex_lock(&cache_lock);
@@ -382,6 +407,7 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     int has = 0;
     out->nodata = GDALGetRasterNoDataValue(band, &has);
     out->has_nodata = has && is_number(header->nodata);
+    out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
     out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand;
     (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
     out->scale = GDALGetRasterScale(band, &has);
@@ -419,6 +445,26 @@ static void read_place(struct pb_raster *raster)
     if (name != NULL && code != NULL &&
         snprintf(both, sizeof both, "%s:%s", name, code) < (int)sizeof both)
         (void)pb_text_clean(both, info->crs_code, sizeof info->crs_code);
+}
+
+/* What the header promises must be there; a product without it would look like a good one. */
+static int check_place(const struct pb_raster *raster, const struct pb_tiff_geo *promised,
+                       const struct words *words, struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    const char *what = NULL;
+    if (promised->place && !info->has_transform && info->n_gcps == 0)
+        what = "its tie points or its matrix give no finite, invertible transform";
+    else if (promised->crs && !info->has_crs)
+        what = "its GeoKeys give no CRS";
+    else if (promised->rpc && !info->has_rpc)
+        what = "its RPC tag gives no RPCs";
+    if (says(words, "proj.db"))
+        return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0, "%s", words->first);
+    if (what == NULL)
+        return 0;
+    return pb_fail_at(err, PB_E_INPUT_GEOREFERENCE, raster->file.path, 0, 0, "%s: %s", what,
+                      said(words));
 }
 
 static int read_type(struct pb_raster *raster, struct pb_err *err)
@@ -522,7 +568,9 @@ static int read_info(struct pb_raster *raster, const struct pb_limits *limits,
     }
     unlisten();
     /* Metadata that could not be read looks like metadata that is not there. */
-    return rc < 0 ? rc : pb_raster_file_check(&raster->file, err);
+    if (rc == 0)
+        rc = pb_raster_file_check(&raster->file, err);
+    return rc < 0 ? rc : check_place(raster, &header->geo, &words, err);
 }
 
 /* Our own decoders. Blocks that are not stored hold what GDAL says: nodata, else 0. */

@@ -178,8 +178,9 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);
     else
         pb_file_name_scene(options->input, run->scene, sizeof run->scene);
-    pb_raster_init();
-    int rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
+    int rc = pb_raster_ready(err);
+    if (rc == 0)
+        rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)

@@ -30,7 +30,15 @@ enum {
     TAG_SUBSAMPLING = 530,
     TAG_DEPTH = 32997,
     TAG_TILE_DEPTH = 32998,
+    TAG_PIXEL_SCALE = 33550,
+    TAG_TIE_POINTS = 33922,
+    TAG_MATRIX = 34264,
+    TAG_GEO_KEYS = 34735,
+    TAG_GEO_DOUBLES = 34736,
+    TAG_GEO_TEXTS = 34737,
+    TAG_METADATA = 42112,
     TAG_NODATA = 42113,
+    TAG_RPC = 50844,
 };
 
 #define DIRECTORY_CHUNK 64 /* entries read at once */
@@ -140,9 +148,48 @@ static struct pb_tiff_field *field_of(struct pb_tiff_directory *dir, uint64_t ta
         return &dir->counts;
     case TAG_NODATA:
         return &dir->nodata;
+    case TAG_TIE_POINTS:
+        return &dir->tie_points;
+    case TAG_MATRIX:
+        return &dir->matrix;
+    case TAG_GEO_KEYS:
+        return &dir->geo_keys;
+    case TAG_RPC:
+        return &dir->rpc;
     default:
         return NULL;
     }
+}
+
+/* Tags without which a product is at the wrong place, or counts what is no measurement. */
+static bool is_geo(uint64_t tag)
+{
+    static const uint16_t tags[] = {TAG_PIXEL_SCALE, TAG_TIE_POINTS,  TAG_MATRIX,
+                                    TAG_GEO_KEYS,    TAG_GEO_DOUBLES, TAG_GEO_TEXTS,
+                                    TAG_METADATA,    TAG_NODATA,      TAG_RPC};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        if (tags[i] == tag)
+            return true;
+    }
+    return false;
+}
+
+static int past_the_end(const struct pb_tiff_file *file, enum pb_code code, uint64_t tag,
+                        uint64_t count, uint64_t at)
+{
+    return PB_TIFF_FAIL(file, code,
+                        "the %llu values of tag %llu at byte %llu reach past the end of the file "
+                        "(%llu bytes)",
+                        (unsigned long long)count, (unsigned long long)tag, (unsigned long long)at,
+                        (unsigned long long)file->bytes);
+}
+
+int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir)
+{
+    if (dir->outside == 0)
+        return 0;
+    return past_the_end(file, is_geo(dir->outside) ? PB_E_INPUT_GEOREFERENCE : PB_E_INPUT_TRUNCATED,
+                        dir->outside, dir->outside_count, dir->outside_at);
 }
 
 /* Takes one entry. Of a tag that comes twice the first counts, as in libtiff. */
@@ -153,27 +200,28 @@ static int take_entry(const struct pb_tiff_file *file, const unsigned char *entr
     struct pb_tiff_field *field = field_of(dir, tag);
     unsigned type = (unsigned)pb_tiff_number(file, entry + 2, 2);
     unsigned inside = file->big_tiff ? 8 : 4;
-    if (field == NULL || field->there)
-        return 0;
-    if (tag == TAG_NODATA ? type != 2 : !is_integer(type))
+    bool geo = is_geo(tag);
+    if (field != NULL && (field->there || (!geo && !is_integer(type))))
         return 0; /* GDAL says what it thinks of that */
     uint64_t count = pb_tiff_number(file, entry + 4, inside);
     unsigned each = pb_tiff_type_bytes(type);
-    if (count == 0)
-        return 0;
     uint64_t at = entry_at + 4 + inside;
-    if (count > inside / each) {
+    if (each > 0 && count > inside / each) {
         at = pb_tiff_number(file, entry + 4 + inside, inside);
-        if (at > file->bytes || count > (file->bytes - at) / each)
-            return PB_TIFF_FAIL(
-                file, PB_E_INPUT_TRUNCATED,
-                "the %llu values of tag %llu at byte %llu reach past the end of the file "
-                "(%llu bytes)",
-                (unsigned long long)count, (unsigned long long)tag, (unsigned long long)at,
-                (unsigned long long)file->bytes);
+        bool there = at <= file->bytes && count <= (file->bytes - at) / each;
+        if (!there && field != NULL && !geo)
+            return past_the_end(file, PB_E_INPUT_TRUNCATED, tag, count, at);
+        if (!there && (dir->outside == 0 || (geo && !is_geo(dir->outside)))) {
+            dir->outside = (uint16_t)tag;
+            dir->outside_count = count;
+            dir->outside_at = at;
+        }
+        if (!there)
+            return 0;
     }
-    *field =
-        (struct pb_tiff_field){.there = true, .type = (uint16_t)type, .count = count, .at = at};
+    if (field != NULL && (count > 0 || geo))
+        *field =
+            (struct pb_tiff_field){.there = true, .type = (uint16_t)type, .count = count, .at = at};
     return 0;
 }
 

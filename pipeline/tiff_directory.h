@@ -35,6 +35,10 @@ struct pb_tiff_directory {
     struct pb_tiff_field subfile, width, height, bits, compression, bands, rows, planar, tile_w,
         tile_h, offsets, counts, nodata, photometric, fill_order, predictor, format, subsampling,
         depth;
+    struct pb_tiff_field tie_points, matrix, geo_keys, rpc; /* of any type and count */
+    /* The first tag of another kind whose values lie past the end of the file. */
+    uint16_t outside; /* 0 = none */
+    uint64_t outside_count, outside_at;
 };
 
 #define PB_TIFF_FAIL(file, code, ...)                                                              \
@@ -54,7 +58,11 @@ int pb_tiff_field_or(const struct pb_tiff_file *file, const struct pb_tiff_field
 
 /* Reads the magic bytes, sets the flavour in *file; *out_at is where the first directory is. */
 int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at);
-/* Reads the directory at `at`; index (1-based) names it in messages. */
+/* Reads the directory at `at`; index (1-based) names it in messages. Values past the end of the
+ * file are an error at once where the layout needs them; see pb_tiff_check_outside for others. */
 int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int index,
                            struct pb_tiff_directory *out);
+/* Fails when values of a tag lie past the end of the file: input.georeference when they would place
+ * the image or say what is no measurement, else input.truncated. */
+int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir);
 #endif

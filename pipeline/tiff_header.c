@@ -2,14 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/tiff_header.h"
 
+#include "pipeline/file_holes.h"
 #include "pipeline/text_clean.h"
 #include "pipeline/tiff_directory.h"
+#include "pipeline/tiff_geo.h"
+#include "pipeline/tiff_ranges.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_VALUES 512                 /* of an offset array read at once */
-#define BLOCKS_MAX   (UINT64_C(1) << 27) /* keeps the walk over their places within seconds */
+#define BLOCKS_MAX (UINT64_C(1) << 27) /* keeps the walk over their places within seconds */
 
 /* A size that must be there, at least 1, at most max: what key of the config says. */
 static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
@@ -116,104 +118,43 @@ static int read_shape(const struct pb_tiff_file *file, const struct pb_tiff_dire
     return rc < 0 ? rc : check_block_limit(file, out);
 }
 
-/* Walks an array of integers in chunks. */
-struct cursor {
-    const struct pb_tiff_field *field;
-    uint64_t next, first;
-    size_t n;
-    unsigned char raw[CHUNK_VALUES * 8];
-};
-
-static int cursor_value(const struct pb_tiff_file *file, struct cursor *cursor, uint64_t *out_value)
+static int read_nodata(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
+                       struct pb_tiff_header *out)
 {
-    unsigned each = pb_tiff_type_bytes(cursor->field->type);
-    if (cursor->next - cursor->first >= cursor->n) {
-        uint64_t left = cursor->field->count - cursor->next;
-        cursor->first = cursor->next;
-        cursor->n = left < CHUNK_VALUES ? (size_t)left : CHUNK_VALUES;
-        int rc = pb_tiff_read_at(file, cursor->field->at + cursor->first * each, cursor->raw,
-                                 cursor->n * each, "the list of blocks");
-        if (rc < 0)
-            return rc;
-    }
-    *out_value = pb_tiff_number(file, cursor->raw + (cursor->next++ - cursor->first) * each, each);
-    return 0;
-}
-
-/* Bytes an uncompressed single strip really needs: libtiff, too, mistrusts its tag. */
-static uint64_t strip_need(const struct pb_tiff_header *header)
-{
-    uint64_t samples = (uint64_t)header->width * (uint64_t)(header->planar ? 1 : header->bands);
-    return (samples * header->bits + 7) / 8 * (uint64_t)header->height;
-}
-
-/* Holds one block's byte range against the file; *end grows to the last byte needed. */
-static int check_range(const struct pb_tiff_file *file, struct pb_tiff_header *header, uint64_t i,
-                       uint64_t offset, uint64_t bytes, uint64_t *end)
-{
-    if (bytes == 0) {
-        header->n_sparse++;
+    char text[sizeof out->nodata] = "";
+    uint64_t n = field->count < sizeof text - 1 ? field->count : sizeof text - 1;
+    if (!field->there)
+        return 0;
+    if (field->type != 2) {
+        out->geo.nodata = true; /* of a type that no reader takes */
         return 0;
     }
-    if (offset < 8 || offset > INT64_MAX || bytes > INT64_MAX - offset)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED,
-                            "block %llu of the image has an impossible place: "
-                            "byte %llu, length %llu",
-                            (unsigned long long)i, (unsigned long long)offset,
-                            (unsigned long long)bytes);
-    if (!header->tiled && header->n_blocks == 1 && header->compression == 1)
-        bytes = strip_need(header);
-    else if (bytes > header->stored_block_max)
-        header->stored_block_max = bytes;
-    if (offset + bytes > *end)
-        *end = offset + bytes;
-    return 0;
+    int rc = pb_tiff_read_at(file, field->at, text, (size_t)n, "the nodata tag");
+    (void)pb_text_clean(text, out->nodata, sizeof out->nodata);
+    out->geo.nodata = out->nodata[0] != '\0';
+    return rc;
 }
 
-/* Every block of a directory lies inside the file. Fills n_sparse and stored_block_max. */
-static int check_ranges(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
-                        struct pb_tiff_header *header)
+/* Whether so few bytes can hold so many pixels. Small images pass: they cost nothing. */
+static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
-    struct cursor offsets = {.field = &dir->offsets}, counts = {.field = &dir->counts};
-    uint64_t end = 0, outside = 0;
-    if (!dir->offsets.there && header->compression == 6)
-        return 0; /* old-style JPEG keeps its place elsewhere */
-    if (!dir->offsets.there)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the file does not say where its pixels are");
-    if (dir->offsets.count < header->n_blocks ||
-        (dir->counts.there && dir->counts.count < header->n_blocks))
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED,
-                            "the file declares %llu blocks of pixels but lists the place of %llu",
-                            (unsigned long long)header->n_blocks,
-                            (unsigned long long)(dir->offsets.count < header->n_blocks
-                                                     ? dir->offsets.count
-                                                     : dir->counts.count));
-    for (uint64_t i = 0; i < header->n_blocks; i++) {
-        uint64_t offset = 0, bytes = 1, before = end;
-        int rc = cursor_value(file, &offsets, &offset);
-        if (rc == 0 && dir->counts.there)
-            rc = cursor_value(file, &counts, &bytes);
-        if (rc == 0)
-            rc = check_range(file, header, i, offset, bytes, &end);
-        if (rc < 0)
-            return rc;
-        outside += end > before && end > file->bytes;
-    }
-    if (end > file->bytes)
-        return PB_TIFF_FAIL(
-            file, PB_E_INPUT_TRUNCATED,
-            "the file has %llu bytes but its pixels reach to byte %llu: %llu bytes are "
-            "missing (at least %llu of %llu blocks)",
-            (unsigned long long)file->bytes, (unsigned long long)end,
-            (unsigned long long)(end - file->bytes), (unsigned long long)outside,
-            (unsigned long long)header->n_blocks);
-    if (header->stored_block_max > file->limits->max_block_bytes)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
-                            "one stored block of the file has %llu bytes; the limit is %llu "
-                            "(limits.max_block_bytes)",
-                            (unsigned long long)header->stored_block_max,
-                            (unsigned long long)file->limits->max_block_bytes);
-    return 0;
+    uint64_t max = file->limits->max_ratio, sample = (header->bits + 7u) / 8;
+    uint64_t pixels = (uint64_t)header->width * (uint64_t)header->height;
+    uint64_t bytes = pixels * (uint64_t)header->bands; /* below 2^63: both are limited */
+    struct pb_file_holes holes;
+    if (max == 0 || bytes <= PB_TIFF_RATIO_FLOOR / sample)
+        return 0;
+    pb_file_holes_init(&holes, file->fd, file->bytes);
+    if (pb_file_holes_data(&holes, bytes / max * sample))
+        return 0;
+    return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
+                        "the file declares %ld x %ld pixels of %ld bands, more than %llu decoded "
+                        "bytes for each of the few that it stores (limits.max_ratio); %llu of its "
+                        "%llu blocks are stored",
+                        (long)header->width, (long)header->height, (long)header->bands,
+                        (unsigned long long)max,
+                        (unsigned long long)(header->n_blocks - header->n_sparse),
+                        (unsigned long long)header->n_blocks);
 }
 
 static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
@@ -221,14 +162,20 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
 {
     int rc = read_shape(file, dir, out);
     if (rc == 0)
-        rc = check_ranges(file, dir, out);
-    if (rc == 0 && dir->nodata.there) {
-        char text[sizeof out->nodata] = "";
-        uint64_t n = dir->nodata.count < sizeof text - 1 ? dir->nodata.count : sizeof text - 1;
-        rc = pb_tiff_read_at(file, dir->nodata.at, text, (size_t)n, "the nodata tag");
-        (void)pb_text_clean(text, out->nodata, sizeof out->nodata);
-    }
-    return rc;
+        rc = pb_tiff_check_ranges(file, dir, out);
+    if (rc == 0) /* a file whose pixels are missing, too, is better called truncated */
+        rc = pb_tiff_check_outside(file, dir);
+    if (rc == 0 && out->n_sparse + out->n_unwritten == out->n_blocks)
+        rc = PB_TIFF_FAIL(file, PB_E_INPUT_EMPTY,
+                          "none of its %llu blocks of pixels was ever written (%llu are absent, "
+                          "%llu lie in holes of the file)",
+                          (unsigned long long)out->n_blocks, (unsigned long long)out->n_sparse,
+                          (unsigned long long)out->n_unwritten);
+    if (rc == 0)
+        rc = check_ratio(file, out);
+    if (rc == 0)
+        rc = pb_tiff_read_geo(file, dir, &out->geo);
+    return rc < 0 ? rc : read_nodata(file, &dir->nodata, out);
 }
 
 /* A full-size mask counts as pixels: without it invalid pixels would be taken for valid. */
@@ -240,7 +187,7 @@ static int check_mask(const struct pb_tiff_file *file, const struct pb_tiff_dire
     if (rc < 0 || (subfile & 5) != 4)
         return rc;
     rc = read_shape(file, dir, &mask);
-    return rc < 0 ? rc : check_ranges(file, dir, &mask);
+    return rc < 0 ? rc : pb_tiff_check_ranges(file, dir, &mask);
 }
 
 static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, int32_t max,

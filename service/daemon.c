@@ -8,6 +8,7 @@
 #include "service/daemon.h"
 
 #include "pipeline/publish.h"
+#include "pipeline/raster.h"
 #include "service/clock.h"
 #include "service/log.h"
 #include "service/methods.h"
@@ -74,12 +75,18 @@ int pb_daemon_check(const char *path)
     }
     if (errors != NULL && errors->n_more > 0)
         (void)fprintf(stderr, "and %zu mistakes more\n", errors->n_more);
-    if (rc == 0)
+    struct pb_err err = {0};
+    bool ready = pb_raster_ready(&err) == 0;
+    if (!ready) {
+        pb_err_text(&err, text, sizeof text);
+        (void)fprintf(stderr, "%s\n", text);
+    }
+    if (rc == 0 && ready)
         (void)printf("%s: ok, %zu pipeline%s\n", path, config->n_pipelines,
                      config->n_pipelines == 1 ? "" : "s");
     pb_config_destroy(config);
     free(errors);
-    return rc == 0 ? PB_DAEMON_EXIT_OK : PB_DAEMON_EXIT_CONFIG;
+    return rc != 0 ? PB_DAEMON_EXIT_CONFIG : ready ? PB_DAEMON_EXIT_OK : PB_DAEMON_EXIT_FAILED;
 }
 
 static struct pb_config *load(const char *path)
@@ -329,7 +336,8 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     }
     pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
     (void)uv_loop_init(&daemon->loop);
-    int rc = prepare(daemon, &err);
+    int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
+    rc = rc ? rc : prepare(daemon, &err);
     rc = rc ? rc : start(daemon, &err);
     if (rc != 0)
         log_err(&err);

@@ -14,6 +14,8 @@ DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data"))
 TYPES = {"Byte": "uint8", "Int16": "int16", "UInt16": "uint16", "Int32": "int32", "UInt32": "uint32",
          "Float32": "float32", "Float64": "float64"}
 
+EMPTY = {"odd/gdal_sparse_tiled_contig.tif"}  # not one of its tiles is stored
+
 
 def truths():
     for line in (DATA / "TRUTH.tsv").read_text().splitlines()[1:]:
@@ -27,6 +29,8 @@ def wrong(line, field):
     _, stage, code, _, _, shape, kind, digest, message = line.split("\t")
     if "REFUSED" in field or field[2] not in TYPES:
         return None if code == "input.unsupported" else f"expected input.unsupported, got {stage} {code}"
+    if field[0] in EMPTY:
+        return None if code == "input.empty" else f"expected input.empty, got {stage} {code}"
     if stage != "ok":
         return f"{stage} {code}: {message}"
     if (shape, kind) != (field[1], TYPES[field[2]]):

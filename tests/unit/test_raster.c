@@ -123,13 +123,11 @@ START_TEST(takes_nonsense_in_the_nodata_tag_for_no_nodata)
 }
 END_TEST
 
-START_TEST(has_no_transform_where_the_file_has_nan)
+START_TEST(refuses_a_place_that_is_promised_and_not_there)
 {
-    struct pb_raster *raster = opened(HOSTILE("syn__geo_nan_matrix.tif"));
-    struct pb_footprint footprint;
-    ck_assert(!pb_raster_info(raster)->has_transform);
-    ck_assert_int_eq(pb_raster_footprint(raster, &footprint), -ENODATA);
-    pb_raster_close(raster);
+    refused(HOSTILE("syn__geo_nan_matrix.tif"), &limits, PB_E_INPUT_GEOREFERENCE, "matrix");
+    refused(HOSTILE("syn__geo_short_matrix.tif"), &limits, PB_E_INPUT_GEOREFERENCE, "matrix");
+    refused(REAL("odd/gdal_sparse_tiled_contig.tif"), &limits, PB_E_INPUT_EMPTY, "ever written");
 }
 END_TEST
 
@@ -423,7 +421,7 @@ int main(void)
     tcase_add_test(open_case, says_what_a_landsat_scene_is);
     tcase_add_test(open_case, reads_nodata_alpha_and_descriptions_of_bands);
     tcase_add_test(open_case, takes_nonsense_in_the_nodata_tag_for_no_nodata);
-    tcase_add_test(open_case, has_no_transform_where_the_file_has_nan);
+    tcase_add_test(open_case, refuses_a_place_that_is_promised_and_not_there);
     tcase_add_test(open_case, keeps_rotated_and_south_up_transforms);
     tcase_add_test(open_case, refuses_each_kind_of_bad_file_with_its_code);
     tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);

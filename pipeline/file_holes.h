@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FILE_HOLES_H
+#define PB_FILE_HOLES_H
+/* Which bytes of a file were never written: holes, and space that was only reserved (fallocate). A
+ * transfer that sets the length first leaves such ranges where data is still to come; they read as
+ * zeros. What is in the page cache and not on the disk yet counts as written. Where the file system
+ * cannot tell, everything counts as written. Thread: one per object. */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pb_file_holes {
+    int fd; /* borrowed; its file position is moved */
+    uint64_t bytes;
+    bool any;          /* the file has a hole at all */
+    uint64_t from, to; /* the segment looked at last */
+    bool is_hole;      /* what it is */
+};
+
+/* What is known of a range. */
+struct pb_holes_found {
+    bool data;     /* some bytes were written */
+    bool hole;     /* some were not */
+    bool reserved; /* of those, some have space reserved for them; only when asked for */
+};
+
+void pb_file_holes_init(struct pb_file_holes *holes, int fd, uint64_t bytes);
+/* ask_reserved: costs a call more for every hole. */
+struct pb_holes_found pb_file_holes_look(struct pb_file_holes *holes, uint64_t at, uint64_t bytes,
+                                         bool ask_reserved);
+/* Whether at least `enough` bytes of the file were written. */
+bool pb_file_holes_data(struct pb_file_holes *holes, uint64_t enough);
+#endif

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs that promise more than they hold, and what becomes of their place on the Earth, in whole runs."""
+import struct
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+from pbtest import run, run_json
+
+gdal.UseExceptions()
+
+
+def config(scratch, products="- cog: {bands: [B1]}", source="", limits=""):
+    path = scratch / "c.yaml"
+    path.write_text("compute: {device: cpu}\n" + limits + "pipelines:\n  p:\n    input: {match: ['*']" + source + "}\n    products:\n" +
+                    "".join(f"      {line}\n" for line in products.splitlines()))
+    return path
+
+
+def outcome(scratch, path, **more):
+    """The result of one run."""
+    code = more.pop("code", None)
+    env = more.pop("env", None)
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, **more), "-o", scratch / "out", path, code=code, env=env)
+    return result
+
+
+def made(result, kind="cog"):
+    return next(p["path"] for p in result["products"] if p["type"] == kind)
+
+
+def error_of(result):
+    assert result["status"] == "failed", result
+    return result["error"]["code"]
+
+
+def entry_at(data, tag):
+    """Where the entry of a tag begins in a classic little-endian TIFF's first directory."""
+    at, = struct.unpack_from("<I", data, 4)
+    for i in range(struct.unpack_from("<H", data, at)[0]):
+        if struct.unpack_from("<H", data, at + 2 + 12 * i)[0] == tag:
+            return at + 2 + 12 * i
+    raise AssertionError(f"no tag {tag}")
+
+
+def scene(path, array, nodata=None, options=(), geo=(500000, 10, 0, 4600000, 0, -10), epsg=32632, point=False):
+    array = np.atleast_3d(array) if array.ndim == 2 else array
+    bands = array if array.ndim == 3 and array.shape[2] != 1 else array.transpose(2, 0, 1)
+    kind = {"uint8": gdal.GDT_Byte, "uint16": gdal.GDT_UInt16, "int16": gdal.GDT_Int16, "float32": gdal.GDT_Float32}[str(array.dtype)]
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), bands.shape[2], bands.shape[1], bands.shape[0], kind, list(options))
+    if point:
+        ds.SetMetadataItem("AREA_OR_POINT", "Point")
+    if geo:
+        ds.SetGeoTransform(geo)
+    if epsg:
+        srs = osr.SpatialReference()
+        srs.ImportFromEPSG(epsg)
+        ds.SetSpatialRef(srs)
+    for i, band in enumerate(bands):
+        if nodata is not None:
+            ds.GetRasterBand(i + 1).SetNoDataValue(nodata)
+        ds.GetRasterBand(i + 1).WriteArray(band)
+    ds = None
+    return path
+
+
+def test_a_file_of_absent_tiles_is_refused(scratch):
+    path = scratch / "sparse.tif"
+    gdal.GetDriverByName("GTiff").Create(str(path), 512, 512, 1, gdal.GDT_Byte, ["TILED=YES", "SPARSE_OK=YES", "COMPRESS=DEFLATE"])
+    assert error_of(outcome(scratch, path)) == "input.empty"
+    assert not list((scratch / "out").glob("*")), "something was published"
+
+
+def test_lost_georeferencing_fails_the_job(scratch):
+    ground = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
+    good = scene(scratch / "good.tif", ground, nodata=7).read_bytes()
+    for tag in (33550, 33922, 34735, 34737, 42113):
+        data = bytearray(good)
+        at = entry_at(data, tag)
+        if tag == 42113:  # its text lies in the entry
+            struct.pack_into("<I", data, at + 4, 9)
+        struct.pack_into("<I", data, at + 8, len(data) - 1)
+        path = scratch / f"cut{tag}.tif"
+        path.write_bytes(data)
+        assert error_of(outcome(scratch, path)) == "input.georeference", tag
+    assert outcome(scratch, scratch / "good.tif")["status"] == "successful"
+
+
+def test_a_nodata_tag_that_is_no_number_needs_the_config(scratch):
+    data = bytearray(scene(scratch / "x.tif", np.arange(64 * 64, dtype=np.uint16).reshape(64, 64), nodata=123).read_bytes())
+    at = entry_at(data, 42113)
+    data[at + 8:at + 12] = b"12x\0"
+    (scratch / "x.tif").write_bytes(data)
+    result = outcome(scratch, scratch / "x.tif")
+    assert error_of(result) == "input.georeference" and "input.nodata" in result["error"]["message"], result
+    assert outcome(scratch, scratch / "x.tif", source=", nodata: 12")["status"] == "successful"
+
+
+def test_without_proj_db_nothing_starts(scratch):
+    path = scene(scratch / "x.tif", np.ones((64, 64), np.uint8))
+    env = {"PROJ_DATA": str(scratch), "PROJ_LIB": str(scratch)}
+    result = outcome(scratch, path, env=env)
+    assert error_of(result) == "system" and "proj-data" in result["error"]["message"], result
+    service = scratch / "s.yaml"
+    service.write_text("service:\n" + "".join(f"  {d}: {scratch}/{d}\n" for d in ("inbox", "work", "products", "quarantine", "state")) +
+                       f"  socket: {scratch}/s.sock\n" + (scratch / "c.yaml").read_text())
+    for more in (["--check"], []):
+        done = run("pushbroomd", "--config", service, *more, code=1, env=env, timeout=60)
+        assert "proj-data" in done.stderr + done.stdout, done
+    run("pushbroomd", "--config", service, "--check", code=0)
+
+
+pbtest.main(globals())
