@@ -136,6 +136,8 @@ static int move_in(const struct claim *claim, struct pb_err *err)
 static int store_job(const struct pb_intake *intake, const struct claim *claim, struct pb_job *job,
                      struct pb_err *err)
 {
+    struct stat st;
+    job->uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
     (void)pb_path_sync(claim->directory);
     (void)pb_path_sync(intake->dirs->work);
     (void)pb_path_sync(intake->dirs->inbox);

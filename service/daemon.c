@@ -14,6 +14,7 @@
 #include "service/methods.h"
 #include "service/notify.h"
 #include "service/reload.h"
+#include "service/status_methods.h"
 #include "service/writers.h"
 
 #include <errno.h>
@@ -40,6 +41,10 @@ struct daemon {
     struct pb_troubles troubles;
     struct pb_intake intake;
     struct pb_methods methods;
+    struct pb_facts facts;
+    struct pb_tasks tasks;
+    struct pb_status_methods *status_methods;
+    uv_prepare_t publish;
     char *socket;
     int lock_fd;
     bool ready;
@@ -104,8 +109,23 @@ static struct pb_config *load(const char *path)
 static void on_change(void *user, const struct pb_job *job)
 {
     struct daemon *daemon = user;
+    if (daemon->methods.status == NULL)
+        return;
+    pb_methods_publish(&daemon->methods); /* who hears of the event finds it in the metrics */
+    pb_status_tell(daemon->methods.status, job);
+}
+
+static void on_hold(void *user, const struct pb_job *job)
+{
+    struct daemon *daemon = user;
     if (daemon->methods.status != NULL)
-        pb_status_tell(daemon->methods.status, job);
+        pb_status_hold(daemon->methods.status, job);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    const struct daemon *daemon = prepare->data;
+    pb_methods_publish(&daemon->methods);
 }
 
 static int on_take(void *user, const struct pb_settle_file *file, struct pb_err *err)
@@ -184,11 +204,20 @@ static void stop_signals(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 }
 
+static void stop_status(struct daemon *daemon)
+{
+    pb_status_stop(daemon->methods.status);
+    daemon->methods.status = NULL;
+    pb_status_methods_destroy(daemon->status_methods);
+    daemon->status_methods = NULL;
+    pb_tasks_close(&daemon->tasks);
+    uv_close((uv_handle_t *)&daemon->publish, NULL);
+}
+
 static void on_drained(void *user)
 {
     struct daemon *daemon = user;
-    pb_status_stop(daemon->methods.status);
-    daemon->methods.status = NULL;
+    stop_status(daemon);
     pb_runner_destroy(daemon->methods.runner);
     daemon->methods.runner = NULL;
     stop_signals(daemon);
@@ -269,17 +298,32 @@ static void start_signals(struct daemon *daemon)
     }
 }
 
+static int start_status(struct daemon *daemon, struct pb_err *err)
+{
+    struct pb_methods *methods = &daemon->methods;
+    struct pb_status_options options = {.path = daemon->socket};
+    int rc = pb_status_methods_create(daemon->dirs.state, &daemon->facts, &daemon->tasks,
+                                      methods->start_wall_ms, err, &daemon->status_methods);
+    if (rc != 0)
+        return rc;
+    pb_methods_publish(methods);
+    pb_status_methods_options(daemon->status_methods, &options);
+    return pb_status_start(&options, err, &methods->status);
+}
+
 static int start(struct daemon *daemon, struct pb_err *err)
 {
     struct pb_methods *methods = &daemon->methods;
     start_signals(daemon);
+    (void)pb_tasks_init(&daemon->tasks, &daemon->loop, pb_methods_run, methods);
+    (void)uv_prepare_init(&daemon->loop, &daemon->publish);
+    daemon->publish.data = daemon;
     *methods = (struct pb_methods){.intake = &daemon->intake,
                                    .metrics = &daemon->metrics,
                                    .troubles = &daemon->troubles,
+                                   .facts = &daemon->facts,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
-    struct pb_status_options status = {&daemon->loop, daemon->socket, pb_methods_serve, methods};
-    int rc = pb_status_start(&status, err, &methods->status);
     struct pb_runner_options runner = {
         .loop = &daemon->loop,
         .store = daemon->store,
@@ -289,9 +333,11 @@ static int start(struct daemon *daemon, struct pb_err *err)
         .metrics = &daemon->metrics,
         .troubles = &daemon->troubles,
         .on_change = on_change,
+        .on_hold = on_hold,
         .user = daemon,
     };
-    rc = rc ? rc : pb_runner_create(&runner, err, &methods->runner);
+    int rc = pb_runner_create(&runner, err, &methods->runner);
+    rc = rc ? rc : start_status(daemon, err);
     struct pb_watch_options watch = {&daemon->loop,
                                      daemon->dirs.inbox,
                                      daemon->config->service.settle_ms,
@@ -301,8 +347,8 @@ static int start(struct daemon *daemon, struct pb_err *err)
                                      &daemon->troubles};
     rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
     if (rc != 0) {
+        stop_status(daemon);
         pb_runner_destroy(methods->runner);
-        pb_status_stop(methods->status);
         stop_signals(daemon);
         return rc;
     }
@@ -311,6 +357,7 @@ static int start(struct daemon *daemon, struct pb_err *err)
         beat_ms = BEAT_MS;
     (void)uv_timer_init(&daemon->loop, &daemon->beat);
     daemon->beat.data = daemon;
+    (void)uv_prepare_start(&daemon->publish, on_prepare);
     pb_runner_set_config(methods->runner, daemon->config);
     (void)uv_timer_start(&daemon->beat, on_beat, 1, (uint64_t)beat_ms);
     return 0;
@@ -327,6 +374,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return code;
     daemon->options = options;
     daemon->lock_fd = -1;
+    pb_facts_init(&daemon->facts);
     daemon->troubles.on_change = on_trouble;
     daemon->troubles.user = daemon;
     daemon->config = load(options->config);
@@ -350,6 +398,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     if (daemon->lock_fd >= 0)
         (void)close(daemon->lock_fd);
     pb_config_destroy(daemon->config);
+    pb_facts_fini(&daemon->facts);
     free(daemon->socket);
     free(daemon);
     if (code == PB_DAEMON_EXIT_OK)

@@ -64,13 +64,15 @@ static int check_submitted(const struct pb_intake *intake, const char *path, con
 }
 
 int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
-                     struct pb_err *err, struct pb_job *out_job)
+                     int64_t uid, const char *identity, struct pb_err *err, struct pb_job *out_job)
 {
     struct pb_job job;
     int rc = check_submitted(intake, path, pipeline, err);
     if (rc != 0)
         return rc;
     pb_job_init(&job);
+    job.uid = uid;
+    (void)snprintf(job.identity, sizeof job.identity, "%s", identity);
     pb_intake_describe(intake, &job, pb_files_base(path));
     if (pipeline != NULL)
         (void)snprintf(job.pipeline, sizeof job.pipeline, "%s", pipeline);
@@ -109,10 +111,12 @@ static int adopt_file(const struct pb_intake *intake, const char *id, const char
                       struct pb_err *err)
 {
     struct pb_job job;
+    struct stat st;
     pb_job_init(&job);
     job.owned = true;
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     pb_intake_describe(intake, &job, pb_files_base(path));
+    job.uid = lstat(path, &st) == 0 ? (int64_t)st.st_uid : -1;
     int rc = pb_job_set(&job.input, path);
     rc = rc ? rc : pb_job_store_insert(intake->store, &job, err);
     if (rc == 0)

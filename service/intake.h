@@ -23,9 +23,10 @@ struct pb_intake {
  * fails, the file lies in the inbox again, or in work/ where pb_intake_adopt finds it. */
 int pb_intake_claim(struct pb_intake *intake, const struct pb_settle_file *file, struct pb_err *err,
                     struct pb_job *out_job);
-/* path must be absolute; pipeline NULL = the first that fits the name. */
+/* path must be absolute; pipeline NULL = the first that fits the name. uid: who asks; identity: of
+ * the file that this user could read, "" = not known. */
 int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
-                     struct pb_err *err, struct pb_job *out_job);
+                     int64_t uid, const char *identity, struct pb_err *err, struct pb_job *out_job);
 /* At the start: files in work/ that belong to no job become jobs again, and inputs of jobs that had
  * finished when the service died are put where they belong. Returns how many were adopted. */
 int pb_intake_adopt(const struct pb_intake *intake, struct pb_err *err);

@@ -53,6 +53,19 @@ int pb_job_set(char **field, const char *value)
     return 0;
 }
 
+int pb_job_copy(struct pb_job *out, const struct pb_job *job)
+{
+    *out = *job;
+    out->input = out->directory = out->products = out->report = NULL;
+    if (pb_job_set(&out->input, job->input) == 0 &&
+        pb_job_set(&out->directory, job->directory) == 0 &&
+        pb_job_set(&out->products, job->products) == 0 &&
+        pb_job_set(&out->report, job->report) == 0)
+        return 0;
+    pb_job_fini(out);
+    return -ENOMEM;
+}
+
 /* Without i, l, o, u: what is read aloud or typed is not mistaken. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 

@@ -64,6 +64,8 @@ struct pb_job {
 
 void pb_job_init(struct pb_job *job); /* accepted, empty */
 void pb_job_fini(struct pb_job *job); /* a job of zero bytes is fine */
+/* *out is set anew. 0, or -ENOMEM and *out empty. */
+int pb_job_copy(struct pb_job *out, const struct pb_job *job);
 /* Replaces one of a job's strings by a copy (NULL clears). 0 or -ENOMEM. */
 int pb_job_set(char **field, const char *value);
 

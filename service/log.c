@@ -7,6 +7,7 @@
 
 #include "service/clock.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ static struct {
     int64_t window_start_ms;
     unsigned in_window, left_out;
 } state = {.most = PB_LOG_INFO};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* state, but for what init sets */
 
 bool pb_log_is_journal(const char *journal_stream, int fd)
 {
@@ -103,12 +105,15 @@ static bool admit(enum pb_log_level level)
 
 void pb_log(enum pb_log_level level, const char *format, ...)
 {
-    if (level > state.most || !admit(level))
+    if (level > state.most)
         return;
     char text[2048];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    emit(level, text);
+    (void)pthread_mutex_lock(&lock);
+    if (admit(level))
+        emit(level, text);
+    (void)pthread_mutex_unlock(&lock);
 }

@@ -6,7 +6,7 @@
  * from a "<N>" prefix; on a terminal or in a file each line carries time and level in words. One
  * line stays one line: control characters (a file name may hold them) are escaped. A flood is cut:
  * past PB_LOG_BURST lines in PB_LOG_WINDOW_MS only errors pass, and a line says how many were left
- * out. Thread: the loop thread (workers have their own process). */
+ * out. Thread: any, after init. */
 #include <stdbool.h>
 
 #define PB_LOG_BURST     400

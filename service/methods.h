@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_METHODS_H
 #define PB_METHODS_H
-/* What the requests on the status socket mean: looks jobs up, asks the runner, writes the results.
- * Owns nothing. Thread: loop. */
+/* The loop's side of the status socket: makes the changes that clients ask for, and leaves texts
+ * about the service where the status thread finds them. Owns nothing. Thread: loop. */
+#include "service/facts.h"
 #include "service/intake.h"
 #include "service/metrics.h"
 #include "service/runner.h"
 #include "service/status.h"
+#include "service/tasks.h"
 #include "service/troubles.h"
 #include "service/watch.h"
 
@@ -18,14 +20,17 @@ struct pb_methods {
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
+    struct pb_facts *facts;
     const char *socket; /* path in use */
     int64_t start_wall_ms;
     bool stopping; /* nothing new is taken */
 };
 
-/* serve of struct pb_status_options; user is a struct pb_methods. */
-void pb_methods_serve(void *user, const struct pb_request *request, struct pb_json *reply,
-                      const char **out_watch);
+/* Brings the texts up to date. Before an event that makes people ask, and once a turn of the loop.
+ */
+void pb_methods_publish(const struct pb_methods *methods);
+/* run of struct pb_tasks; user is a struct pb_methods. */
+void pb_methods_run(void *user, const struct pb_task *task);
 /* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */
 void pb_methods_summary(const struct pb_methods *methods, char *out, size_t bytes);
 #endif

@@ -167,7 +167,6 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     gauge(out, "workers", "Worker processes.", gauges->workers);
     gauge(out, "inbox_waiting", "Files of the inbox that are not complete yet.",
           gauges->inbox_waiting);
-    gauge(out, "clients", "Connections to the status socket.", gauges->clients);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
     counter(out, "tiles_total", "Tiles of finished jobs.", metrics->tiles);

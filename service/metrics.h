@@ -34,7 +34,7 @@ struct pb_metrics {
 
 /* What is true at the moment of asking. */
 struct pb_metrics_gauges {
-    int64_t queue_depth, running, workers, inbox_waiting, clients;
+    int64_t queue_depth, running, workers, inbox_waiting;
     int64_t start_wall_ms;
     uint64_t planned_bytes; /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;

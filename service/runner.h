@@ -29,6 +29,9 @@ struct pb_runner_options {
     /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
      * status, which come at once. */
     void (*on_change)(void *user, const struct pb_job *job);
+    /* A job is about to end, which takes several steps: it is to be shown as it is now until
+     * on_change tells its end. */
+    void (*on_hold)(void *user, const struct pb_job *job);
     void *user;
 };
 

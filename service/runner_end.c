@@ -131,6 +131,7 @@ static void announce_end(struct pb_runner *runner, const struct pb_job *job)
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
 {
     bool disposed = false;
+    runner->options.on_hold(runner->options.user, job);
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     if (status != PB_JOB_SUCCESSFUL)
@@ -146,6 +147,7 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
 int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err)
 {
     bool disposed = false;
+    runner->options.on_hold(runner->options.user, job);
     (void)pb_job_move(job, PB_JOB_DISMISSED, pb_clock_wall_ms());
     int rc = pb_job_store_update(runner->options.store, job, err);
     if (rc != 0)

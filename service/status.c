@@ -1,346 +1,283 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A client is a buffer of one line and a pipe. It is served line by line in the read callback;
- * replies queue in libuv, and a client that does not read them is dropped once
- * PB_STATUS_BACKLOG_BYTES wait. A line over the limit is answered and ends the connection: what
- * follows could be anything. When all places are taken, who has said nothing for the longest time
- * makes room, unless it waits for events. */
+ * The thread: one epoll set with the listener, the clients and an eventfd that news ring. Nothing
+ * in it waits for a disk or for another thread, so that every client is answered whatever the
+ * service is doing. */
 #include "service/status.h"
-#include "service/clock.h"
-#include "service/dirs.h"
 
-#include "config/json_reader.h"
+#include "service/clock.h"
 #include "service/log.h"
+#include "service/status_loop.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 128
+#define EVENTS_A_ROUND 64
+#define BEAT_MS        1000
 
-struct client {
-    uv_pipe_t pipe;
-    struct pb_status *status; /* NULL once the server has stopped */
-    struct client *next;
-    char watch[PB_JOB_ID_BYTES];
-    bool watches, closing;
-    bool leaving; /* was told to go */
-    uint64_t heard_ms;
-    size_t n_line;
-    char line[PB_JSON_LINE_MAX + 1];
-};
-
-struct pb_status {
-    uv_pipe_t pipe;
-    struct pb_status_options options;
-    char *path;
-    struct client *clients;
-    int64_t n_clients;
-    bool full_told;
-};
-
-static void on_client_closed(uv_handle_t *handle)
+int pb_status_listen(struct pb_status *status, bool on)
 {
-    free(handle->data);
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &status->bound}};
+    int rc = epoll_ctl(status->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, status->bound.fd, &event);
+    return rc == 0 ? 0 : -errno;
 }
 
-static void drop(struct client *client)
+static void take_news(struct pb_status *status)
 {
-    if (client->closing)
-        return;
-    client->closing = true;
-    struct pb_status *status = client->status;
-    struct client **link = &status->clients;
-    while (*link != client)
-        link = &(*link)->next;
-    *link = client->next;
-    status->n_clients--;
-    uv_close((uv_handle_t *)&client->pipe, on_client_closed);
+    uint64_t count;
+    struct pb_news_queue news = STAILQ_HEAD_INITIALIZER(news);
+    struct pb_news *item;
+    (void)!read(status->wake, &count, sizeof count);
+    (void)pthread_mutex_lock(&status->lock);
+    STAILQ_CONCAT(&news, &status->news);
+    (void)pthread_mutex_unlock(&status->lock);
+    while ((item = STAILQ_FIRST(&news)) != NULL) {
+        STAILQ_REMOVE_HEAD(&news, next);
+        if (item->held)
+            status->options.on_event(status->options.user, &item->outcome.job, true);
+        else if (item->ticket == 0)
+            pb_status_spread(status, &item->outcome.job);
+        else
+            pb_status_finish(status, item->ticket, &item->outcome);
+        pb_job_fini(&item->outcome.job);
+        free(item);
+    }
 }
 
-struct message {
-    uv_write_t request;
-    bool last; /* the connection ends with it */
-    char text[];
-};
-
-static void on_written(uv_write_t *request, int rc)
+/* A socket file that somebody deleted comes back; clients of the old one stay. */
+static void look_for_socket(struct pb_status *status)
 {
-    struct message *message = (struct message *)(void *)request;
-    struct client *client = request->data;
-    if ((rc != 0 || message->last) && client->status != NULL)
-        drop(client);
-    free(message);
-}
-
-/* Sends what json holds and a newline; a client that cannot take it is dropped. */
-static void send_json(struct client *client, struct pb_json *json, bool last)
-{
-    size_t bytes = 0;
-    const char *text = pb_json_text(json, &bytes);
-    if (client->closing)
-        return;
-    if (text == NULL) {
-        drop(client);
+    struct pb_err err = {0};
+    struct pb_status_bind again;
+    if (pb_status_bind_is_there(status->path, &status->bound)) {
+        status->told_gone = false;
         return;
     }
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&client->pipe) + bytes >
-            PB_STATUS_BACKLOG_BYTES &&
-        uv_stream_get_write_queue_size((uv_stream_t *)&client->pipe) > 0) {
-        pb_log(PB_LOG_WARNING, "status: a client does not read its replies and is dropped");
-        drop(client);
+    int rc = pb_status_bind_again(status->path, &err, &again);
+    if (rc == 0) {
+        pb_status_accept(status); /* who connected before */
+        if (status->accept_at_ms == 0)
+            (void)pb_status_listen(status, false);
+        (void)close(status->bound.fd);
+        status->bound = again;
+        status->accept_at_ms = 0;
+        (void)pb_status_listen(status, true);
+        pb_log(PB_LOG_WARNING, "status: the socket %s was deleted and is made anew", status->path);
+    } else if (!status->told_gone) {
+        pb_log(PB_LOG_ERROR, "status: the socket %s was taken away: %s", status->path,
+               rc == -EEXIST ? "something else lies there now; move it away" : err.msg);
+        status->told_gone = true;
+    }
+}
+
+static void beat(struct pb_status *status)
+{
+    if (status->now_ms - status->beat_ms < BEAT_MS)
         return;
-    }
-    struct message *message = malloc(sizeof *message + bytes + 1);
-    if (message == NULL) {
-        drop(client);
-        return;
-    }
-    (void)memcpy(message->text, text, bytes);
-    message->text[bytes] = '\n';
-    message->last = last;
-    message->request.data = client;
-    uv_buf_t buffer = uv_buf_init(message->text, (unsigned)bytes + 1);
-    if (uv_write(&message->request, (uv_stream_t *)&client->pipe, &buffer, 1, on_written) != 0) {
-        free(message);
-        drop(client);
-    }
+    status->beat_ms = status->now_ms;
+    pb_status_sweep(status);
+    pb_fair_sweep(&status->fair, status->now_ms);
+    look_for_socket(status);
+    if (status->options.on_beat != NULL)
+        status->options.on_beat(status->options.user);
 }
 
-static void answer(struct client *client, const char *line, size_t bytes)
+static int patience_ms(struct pb_status *status)
 {
-    struct pb_request request;
-    struct pb_fault fault;
-    const char *watch = NULL;
-    struct pb_json *reply = pb_json_create(false);
-    int rc = pb_request_parse(line, bytes, &request, &fault);
-    if (rc != 0)
-        pb_reply_fault(reply, &request, &fault);
-    else
-        client->status->options.serve(client->status->options.user, &request, reply, &watch);
-    /* A notification gets no answer, but a line that is no request at all does. */
-    if (request.wants_reply || rc != 0)
-        send_json(client, reply, false);
-    if (watch != NULL) {
-        client->watches = true;
-        (void)snprintf(client->watch, sizeof client->watch, "%s", watch);
+    int due = pb_fair_due_ms(&status->fair, status->now_ms);
+    int64_t left = BEAT_MS - (status->now_ms - status->beat_ms);
+    if (status->accept_at_ms != 0 && status->accept_at_ms - status->now_ms < left)
+        left = status->accept_at_ms - status->now_ms;
+    left = left < 0 ? 0 : left;
+    return due >= 0 && due < left ? due : (int)left;
+}
+
+static void round_of(struct pb_status *status)
+{
+    struct epoll_event events[EVENTS_A_ROUND];
+    int n = epoll_wait(status->epoll, events, EVENTS_A_ROUND, patience_ms(status));
+    status->now_ms = pb_clock_mono_ms();
+    bool connects = false;
+    take_news(status);
+    for (int i = 0; i < n; i++) {
+        void *what = events[i].data.ptr;
+        if (what == &status->bound)
+            connects = true;
+        else if (what == &status->options)
+            status->options.on_extra(status->options.user);
+        else if (what != &status->wake)
+            pb_status_client_event(status, what, events[i].events);
     }
-    pb_json_destroy(reply);
-    pb_request_fini(&request);
-}
-
-static void refuse(struct client *client, int rpc_code, const char *message)
-{
-    struct pb_request request = {0};
-    struct pb_fault fault = {.rpc_code = rpc_code};
-    (void)snprintf(fault.message, sizeof fault.message, "%s", message);
-    struct pb_json *reply = pb_json_create(false);
-    pb_reply_fault(reply, &request, &fault);
-    (void)uv_read_stop((uv_stream_t *)&client->pipe);
-    send_json(client, reply, true);
-    pb_json_destroy(reply);
-}
-
-static void take_lines(struct client *client)
-{
-    size_t start = 0;
-    char *end;
-    while (!client->closing && (end = memchr(client->line + start, '\n', client->n_line - start))) {
-        size_t bytes = (size_t)(end - client->line) - start;
-        const char *line = client->line + start;
-        start += bytes + 1;
-        if (bytes > 0 && line[bytes - 1] == '\r')
-            bytes--;
-        if (bytes > 0)
-            answer(client, line, bytes);
+    if (status->accept_at_ms != 0 && status->now_ms >= status->accept_at_ms) {
+        status->accept_at_ms = 0;
+        (void)pb_status_listen(status, true);
     }
-    (void)memmove(client->line, client->line + start, client->n_line - start);
-    client->n_line -= start;
-    if (!client->closing && client->n_line == sizeof client->line)
-        refuse(client, PB_RPC_INVALID_REQUEST, "a line over 65536 bytes");
+    if (connects)
+        pb_status_accept(status);
+    pb_status_serve_round(status);
+    beat(status);
+    pb_status_bury(status);
 }
 
-static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *buffer)
+static bool is_stopping(struct pb_status *status)
 {
-    (void)wanted;
-    struct client *client = handle->data;
-    *buffer = uv_buf_init(client->line + client->n_line,
-                          (unsigned)(sizeof client->line - client->n_line));
+    (void)pthread_mutex_lock(&status->lock);
+    bool stop = status->stop;
+    (void)pthread_mutex_unlock(&status->lock);
+    return stop;
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
+static void *run(void *user)
 {
-    (void)buffer;
-    struct client *client = stream->data;
-    if (n < 0) {
-        drop(client);
-    } else if (n > 0) {
-        client->n_line += (size_t)n;
-        client->heard_ms = uv_now(stream->loop);
-        take_lines(client);
+    struct pb_status *status = user;
+    (void)pthread_setname_np(pthread_self(), "pb-status");
+    while (!is_stopping(status))
+        round_of(status);
+    take_news(status);
+    pb_status_serve_round(status);
+    return NULL;
+}
+
+static int watch_also(struct pb_status *status, int fd, void *what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = what}};
+    return fd < 0 || epoll_ctl(status->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+/* Signals are the main thread's. */
+static int start_thread(struct pb_status *status)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&status->thread, NULL, run, status);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+static void destroy(struct pb_status *status)
+{
+    struct pb_status_client *client;
+    struct pb_news *item;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        client->dead = true;
     }
-}
-
-/* Lets the longest idle client go; false: all of them watch. */
-static bool make_room(struct pb_status *status, const struct client *newest)
-{
-    struct client *idle = NULL;
-    for (struct client *client = status->clients; client != NULL; client = client->next) {
-        if (client->watches || client->leaving || client == newest)
-            continue;
-        if (idle == NULL || client->heard_ms <= idle->heard_ms) /* newer ones come first */
-            idle = client;
+    pb_status_bury(status);
+    pb_fair_fini(&status->fair);
+    while ((item = STAILQ_FIRST(&status->news)) != NULL) {
+        STAILQ_REMOVE_HEAD(&status->news, next);
+        pb_job_fini(&item->outcome.job);
+        free(item);
     }
-    if (idle == NULL)
-        return false;
-    idle->leaving = true;
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&idle->pipe) > 0)
-        drop(idle);
-    else
-        refuse(idle, PB_RPC_JOB_ERROR, "the service has too many clients; you were idle longest");
-    return true;
-}
-
-static void on_connection(uv_stream_t *server, int rc)
-{
-    struct pb_status *status = server->data;
-    if (rc != 0) {
-        pb_log(PB_LOG_WARNING, "status: cannot take a client: %s", uv_strerror(rc));
-        return;
-    }
-    struct client *client = calloc(1, sizeof *client);
-    if (client == NULL)
-        return;
-    client->status = status;
-    client->heard_ms = uv_now(status->options.loop);
-    client->pipe.data = client;
-    (void)uv_pipe_init(status->options.loop, &client->pipe, 0);
-    client->next = status->clients;
-    status->clients = client;
-    status->n_clients++;
-    if (uv_accept(server, (uv_stream_t *)&client->pipe) != 0) {
-        drop(client);
-    } else if (status->n_clients > PB_STATUS_CLIENTS_MAX && !make_room(status, client)) {
-        if (!status->full_told)
-            pb_log(PB_LOG_WARNING,
-                   "status: more than %d clients that watch; new ones are sent away",
-                   PB_STATUS_CLIENTS_MAX);
-        status->full_told = true;
-        refuse(client, PB_RPC_JOB_ERROR, "the service has too many clients; try again later");
-    } else {
-        if (status->n_clients < PB_STATUS_CLIENTS_MAX)
-            status->full_told = false;
-        (void)uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read);
-    }
-}
-
-/* A socket file of a service that is gone stands in the way; one that answers must stay. */
-/* user: the address. Also true when it cannot be known; binding will tell. */
-static bool nobody_listens(void *user)
-{
-    const struct sockaddr_un *address = user;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return true;
-    int rc = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : -errno;
-    (void)close(fd);
-    return rc != 0 && rc != -EAGAIN;
-}
-
-static int clear_way(const char *path, struct pb_err *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return 0;
-    if (!S_ISSOCK(st.st_mode))
-        return pb_fail(err, PB_E_SERVICE_STATE, "%s is there and is no socket; move it away", path);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (!pb_clock_retry(PB_DIRS_PATIENCE_MS, nobody_listens, &address))
-        return pb_fail(err, PB_E_SERVICE_STATE,
-                       "another service listens on %s; stop it, or choose another service.socket",
-                       path);
-    if (unlink(path) != 0 && errno != ENOENT)
-        return pb_fail(err, PB_E_SERVICE_STATE, "cannot remove the old socket %s: %s", path,
-                       strerror(errno));
-    return 0;
+    if (status->path != NULL)
+        pb_status_bind_close(status->path, &status->bound);
+    if (status->epoll >= 0)
+        (void)close(status->epoll);
+    if (status->wake >= 0)
+        (void)close(status->wake);
+    (void)pthread_mutex_destroy(&status->lock);
+    free(status->path);
+    free(status);
 }
 
 int pb_status_start(const struct pb_status_options *options, struct pb_err *err,
                     struct pb_status **out_status)
 {
-    struct sockaddr_un address;
-    if (strlen(options->path) >= sizeof address.sun_path)
-        return pb_fail(err, PB_E_CONFIG_VALUE, "service.socket: %s is longer than %zu bytes",
-                       options->path, sizeof address.sun_path - 1);
-    int rc = clear_way(options->path, err);
-    if (rc != 0)
-        return rc;
     struct pb_status *status = calloc(1, sizeof *status);
-    if (status == NULL || (status->path = strdup(options->path)) == NULL) {
-        free(status);
+    if (status == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    }
     status->options = *options;
-    status->pipe.data = status;
-    (void)uv_pipe_init(options->loop, &status->pipe, 0);
-    mode_t mask = umask(0117); /* 0660 from the first moment */
-    rc = uv_pipe_bind(&status->pipe, options->path);
-    (void)umask(mask);
-    if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&status->pipe, LISTEN_BACKLOG, on_connection);
+    status->bound.fd = -1;
+    status->now_ms = status->beat_ms = pb_clock_mono_ms();
+    TAILQ_INIT(&status->clients);
+    STAILQ_INIT(&status->news);
+    pb_fair_init(&status->fair);
+    (void)pthread_mutex_init(&status->lock, NULL);
+    status->epoll = epoll_create1(EPOLL_CLOEXEC);
+    status->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    status->path = strdup(options->path);
+    int rc = 0;
+    if (status->path == NULL || status->epoll < 0 || status->wake < 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot start the status socket: %s", strerror(errno));
+    rc = rc ? rc : pb_status_bind_open(status->path, err, &status->bound);
+    if (rc == 0 && (watch_also(status, status->wake, &status->wake) != 0 ||
+                    watch_also(status, options->extra_fd, &status->options) != 0 ||
+                    pb_status_listen(status, true) != 0 || start_thread(status) != 0))
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot start the thread of the status socket");
     if (rc != 0) {
-        (void)pb_fail(err, PB_E_SYSTEM, "cannot listen on %s: %s; see service.socket",
-                      options->path, uv_strerror(rc));
-        pb_status_stop(status);
-        return pb_code_errno(PB_E_SYSTEM);
+        destroy(status);
+        return rc;
     }
     *out_status = status;
     return 0;
 }
 
+static void post(struct pb_status *status, struct pb_news *item)
+{
+    uint64_t one = 1;
+    (void)pthread_mutex_lock(&status->lock);
+    STAILQ_INSERT_TAIL(&status->news, item, next);
+    (void)pthread_mutex_unlock(&status->lock);
+    (void)!write(status->wake, &one, sizeof one);
+}
+
+static void tell(struct pb_status *status, const struct pb_job *job, bool held)
+{
+    struct pb_news *item = calloc(1, sizeof *item);
+    if (item == NULL || pb_job_copy(&item->outcome.job, job) != 0) {
+        free(item);
+        pb_log(PB_LOG_ERROR, "status: out of memory; an event of job %s is lost", job->id);
+        return;
+    }
+    item->held = held;
+    post(status, item);
+}
+
 void pb_status_tell(struct pb_status *status, const struct pb_job *job)
 {
-    struct pb_json *json = NULL;
-    struct client *next;
-    for (struct client *client = status->clients; client != NULL; client = next) {
-        next = client->next;
-        if (!client->watches || (client->watch[0] && strcmp(client->watch, job->id) != 0))
-            continue;
-        if (json == NULL) {
-            json = pb_json_create(false);
-            pb_event_print(json, job);
-        }
-        send_json(client, json, false);
+    tell(status, job, false);
+}
+
+void pb_status_hold(struct pb_status *status, const struct pb_job *job)
+{
+    tell(status, job, true);
+}
+
+void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome)
+{
+    struct pb_news *item = calloc(1, sizeof *item);
+    if (item == NULL) {
+        pb_job_fini(&outcome->job);
+        pb_log(PB_LOG_ERROR, "status: out of memory; a reply is lost");
+        return;
     }
-    pb_json_destroy(json);
+    item->ticket = ticket;
+    item->outcome = *outcome;
+    memset(&outcome->job, 0, sizeof outcome->job);
+    post(status, item);
 }
 
 int64_t pb_status_clients(const struct pb_status *status)
 {
-    return status->n_clients;
-}
-
-static void on_server_closed(uv_handle_t *handle)
-{
-    struct pb_status *status = handle->data;
-    free(status->path);
-    free(status);
+    return atomic_load(&status->n_clients);
 }
 
 void pb_status_stop(struct pb_status *status)
 {
+    uint64_t one = 1;
     if (status == NULL)
         return;
-    while (status->clients != NULL) {
-        struct client *client = status->clients;
-        drop(client);
-    }
-    uv_close((uv_handle_t *)&status->pipe, on_server_closed);
+    (void)pthread_mutex_lock(&status->lock);
+    status->stop = true;
+    (void)pthread_mutex_unlock(&status->lock);
+    (void)!write(status->wake, &one, sizeof one);
+    (void)pthread_join(status->thread, NULL);
+    destroy(status);
 }

@@ -157,41 +157,6 @@ class Socket(unittest.TestCase):
         self.assertIn("does not read its replies", self.d.log_text())
         self.assertEqual(self.d.jobs(), [])
 
-    def test_at_most_64_clients_watch(self):
-        clients = [self.d.client() for _ in range(64)]
-        for client in clients:
-            client.call("job.watch")
-        extra = self.d.client()
-        self.assertIn("too many clients", extra.line()["error"]["message"])
-        self.assertIsNone(extra.line())
-        extra.close()
-        for client in clients[1:]:
-            client.close()
-        wait_for(lambda: clients[0].call("service.info")["clients"] == 1)
-        clients[0].close()
-
-    def test_clients_that_say_nothing_make_room(self):
-        watcher, talker = self.d.client(), self.d.client()
-        watcher.call("job.watch")
-        talker.call("service.info")
-        time.sleep(0.1)
-        idle = [self.d.client() for _ in range(62)]
-        wait_for(lambda: talker.call("service.info")["clients"] == 64)
-        time.sleep(0.1)
-        talker.call("service.info")
-        more = [self.d.client() for _ in range(10)]
-        for client in more:
-            self.assertEqual(client.call("job.list"), {"jobs": []})
-        self.assertEqual(talker.call("service.info")["clients"], 64)
-        for client in idle[:10]:
-            self.assertIn("idle", client.line()["error"]["message"])
-            self.assertIsNone(client.line())
-        self.assertEqual(idle[10].call("job.list"), {"jobs": []})
-        self.d.drop("x.tif")
-        self.assertEqual(watcher.event()["status"], "accepted")
-        for client in idle + more + [watcher, talker]:
-            client.close()
-
     def test_memory_does_not_grow_with_connections(self):
         def resident():
             with open("/proc/%d/statm" % self.d.process.pid) as file:
