@@ -165,6 +165,13 @@ static void on_beat(uv_timer_t *timer)
         pb_notify_status(text);
         return;
     }
+    /* Only now, after the first look at the inbox: who is answered finds all of it at work. */
+    struct pb_err err = {0};
+    if (pb_status_serve(daemon->methods.status, &err) != 0) {
+        log_err(&err);
+        (void)raise(SIGTERM);
+        return;
+    }
     daemon->ready = true;
     pb_notify_ready(text);
     pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
@@ -308,7 +315,7 @@ static int start_status(struct daemon *daemon, struct pb_err *err)
         return rc;
     pb_methods_publish(methods);
     pb_status_methods_options(daemon->status_methods, &options);
-    return pb_status_start(&options, err, &methods->status);
+    return pb_status_open(&options, err, &methods->status);
 }
 
 static int start(struct daemon *daemon, struct pb_err *err)
@@ -337,7 +344,6 @@ static int start(struct daemon *daemon, struct pb_err *err)
         .user = daemon,
     };
     int rc = pb_runner_create(&runner, err, &methods->runner);
-    rc = rc ? rc : start_status(daemon, err);
     struct pb_watch_options watch = {&daemon->loop,
                                      daemon->dirs.inbox,
                                      daemon->config->service.settle_ms,
@@ -346,7 +352,10 @@ static int start(struct daemon *daemon, struct pb_err *err)
                                      daemon,
                                      &daemon->troubles};
     rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
+    rc = rc ? rc : start_status(daemon, err);
     if (rc != 0) {
+        pb_watch_stop(methods->watch);
+        methods->watch = NULL;
         stop_status(daemon);
         pb_runner_destroy(methods->runner);
         stop_signals(daemon);

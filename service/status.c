@@ -187,8 +187,8 @@ static void destroy(struct pb_status *status)
     free(status);
 }
 
-int pb_status_start(const struct pb_status_options *options, struct pb_err *err,
-                    struct pb_status **out_status)
+int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
+                   struct pb_status **out_status)
 {
     struct pb_status *status = calloc(1, sizeof *status);
     if (status == NULL)
@@ -209,8 +209,8 @@ int pb_status_start(const struct pb_status_options *options, struct pb_err *err,
     rc = rc ? rc : pb_status_bind_open(status->path, err, &status->bound);
     if (rc == 0 && (watch_also(status, status->wake, &status->wake) != 0 ||
                     watch_also(status, options->extra_fd, &status->options) != 0 ||
-                    pb_status_listen(status, true) != 0 || start_thread(status) != 0))
-        rc = pb_fail(err, PB_E_SYSTEM, "cannot start the thread of the status socket");
+                    pb_status_listen(status, true) != 0))
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot watch the status socket");
     if (rc != 0) {
         destroy(status);
         return rc;
@@ -226,6 +226,15 @@ static void post(struct pb_status *status, struct pb_news *item)
     STAILQ_INSERT_TAIL(&status->news, item, next);
     (void)pthread_mutex_unlock(&status->lock);
     (void)!write(status->wake, &one, sizeof one);
+}
+
+int pb_status_serve(struct pb_status *status, struct pb_err *err)
+{
+    int rc = start_thread(status);
+    status->serves = rc == 0;
+    return rc == 0 ? 0
+                   : pb_fail(err, PB_E_SYSTEM, "cannot start the thread of the status socket: %s",
+                             strerror(-rc));
 }
 
 static void tell(struct pb_status *status, const struct pb_job *job, bool held)
@@ -278,6 +287,7 @@ void pb_status_stop(struct pb_status *status)
     status->stop = true;
     (void)pthread_mutex_unlock(&status->lock);
     (void)!write(status->wake, &one, sizeof one);
-    (void)pthread_join(status->thread, NULL);
+    if (status->serves)
+        (void)pthread_join(status->thread, NULL);
     destroy(status);
 }

@@ -66,9 +66,11 @@ struct pb_status_options {
     void (*on_extra)(void *user);
 };
 
-/* Binds the socket and starts the thread. A socket file that nobody listens on is replaced. */
-int pb_status_start(const struct pb_status_options *options, struct pb_err *err,
-                    struct pb_status **out_status);
+/* Binds the socket: who connects waits. A socket file that nobody listens on is replaced. */
+int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
+                   struct pb_status **out_status);
+/* Starts the thread: clients are answered from now on. */
+int pb_status_serve(struct pb_status *status, struct pb_err *err);
 /* A job changed: serve sees it from now on, and job.event goes to everybody who watches it. Thread:
  * any, one at a time a job. */
 void pb_status_tell(struct pb_status *status, const struct pb_job *job);

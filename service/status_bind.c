@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 128
+#define LISTEN_BACKLOG 256
 
 /* user: the address. Also true when it cannot be known; binding will tell. */
 static bool nobody_listens(void *user)

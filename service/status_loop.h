@@ -24,6 +24,7 @@ struct pb_status {
     struct pb_status_options options;
     char *path;
     pthread_t thread;
+    bool serves; /* the thread runs; of the thread that starts and stops it */
     int epoll, wake;
     struct pb_status_bind bound;
     struct pb_fair fair;

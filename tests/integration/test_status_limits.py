@@ -44,8 +44,11 @@ class Limits(unittest.TestCase):
         if uid is None:
             client = self.d.client()
         else:
+            def connect():
+                with contextlib.suppress(BlockingIOError):  # the queue of connections is full
+                    return Client(self.path)
             with as_user(uid):
-                client = Client(self.path)
+                client = wait_for(connect)
         self.addCleanup(client.close)
         return client
 
@@ -98,7 +101,7 @@ class Limits(unittest.TestCase):
         descriptors, resident = self.descriptors(), self.resident()
         for _ in range(5000):
             s = socket.socket(socket.AF_UNIX)
-            s.connect(str(self.path))
+            s.connect(str(self.path))  # blocks while the queue is full
             s.close()
             self.assertLess(self.descriptors(), descriptors + USER_CLIENTS + 2)
         wait_for(lambda: self.descriptors() <= descriptors)
