@@ -3,7 +3,9 @@
  *
  * One table, one row a job. WAL and synchronous=FULL: a commit is on the disk when it returns, and
  * a reader sees it only then. A file that is no database, fails SQLite's quick check or has other
- * tables is renamed to jobs.db.damaged-<time>, with its -wal, and a fresh one is started. */
+ * tables, and does so when it is opened a second time as well, is renamed to
+ * jobs.db.damaged-<time>, with its -wal, and a fresh one is started. A disk that fails or is full,
+ * a lock or a permission says nothing about the file: it stays. */
 #include "service/job_store.h"
 
 #include "pipeline/path.h"
@@ -12,9 +14,12 @@
 #include "service/job_store_sql.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SCHEMA_VERSION 3 /* 2: device_why; 3: uid, identity, indices, counts */
 
@@ -57,15 +62,18 @@ static bool execute(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* First column of the first row; "" on any failure. */
-static void query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
+/* First column of the first row as text, "" when there is none. False: it could not be read. */
+static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
 {
     sqlite3_stmt *statement = NULL;
     out[0] = '\0';
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0) != NULL)
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW && sqlite3_column_text(statement, 0) != NULL)
         (void)snprintf(out, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
-    (void)sqlite3_finalize(statement);
+    /* The error of the statement stands in the database after this, too. */
+    return sqlite3_finalize(statement) == SQLITE_OK && (rc == SQLITE_ROW || rc == SQLITE_DONE);
 }
 
 /* From a version (0 = an empty file) to ours. */
@@ -80,31 +88,59 @@ static bool upgrade(sqlite3 *db, int version)
     return ok && execute(db, "COMMIT");
 }
 
-/* 0 = a store of ours, with the schema made in an empty one; 1 = damaged, or not ours; -EIO = this
- * says nothing about the file (permission, disk, a newer program's schema): it must stay. */
-static int check_database(sqlite3 *db, struct pb_err *err)
+/* What an error says about the file: 1 = damaged, or not ours; -EIO = nothing (permission, disk,
+ * lock): it must stay. */
+static int judge(sqlite3 *db, struct pb_err *err)
 {
-    char text[64];
-    bool ok = execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;");
-    if (ok) {
-        query_text(db, "PRAGMA quick_check(1)", text, sizeof text);
-        if (text[0] != '\0' && strcmp(text, "ok") != 0)
-            return 1;
-        query_text(db, "PRAGMA user_version", text, sizeof text);
-        if (atoi(text) > SCHEMA_VERSION)
-            return pb_fail(err, PB_E_SERVICE_STATE,
-                           "the job store was written by a newer pushbroomd (schema %s, this one "
-                           "knows %d); use that version, or move the file away",
-                           text, SCHEMA_VERSION);
-        ok = upgrade(db, atoi(text)) && execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1");
-    }
     int error = sqlite3_errcode(db);
-    if (ok)
-        return 0;
     /* SQLITE_ERROR: it has other tables or columns than ours. */
     if (error == SQLITE_CORRUPT || error == SQLITE_NOTADB || error == SQLITE_ERROR)
         return 1;
     return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", sqlite3_errmsg(db));
+}
+
+/* 0 = a store of ours, with the schema made in an empty one; else as judge. */
+static int check_database(sqlite3 *db, struct pb_err *err)
+{
+    char text[64];
+    if (!execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;") ||
+        !query_text(db, "PRAGMA quick_check(1)", text, sizeof text))
+        return judge(db, err);
+    if (strcmp(text, "ok") != 0)
+        return 1;
+    if (!query_text(db, "PRAGMA user_version", text, sizeof text))
+        return judge(db, err);
+    if (atoi(text) > SCHEMA_VERSION)
+        return pb_fail(err, PB_E_SERVICE_STATE,
+                       "the job store was written by a newer pushbroomd (schema %s, this one "
+                       "knows %d); use that version, or move the file away",
+                       text, SCHEMA_VERSION);
+    bool ok = upgrade(db, atoi(text)) && execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1");
+    return ok ? 0 : judge(db, err);
+}
+
+/* Jobs name inputs and people: the store is the service's alone. SQLite gives -wal and -shm the
+ * mode of the file. Done before SQLite opens it, for closing any descriptor of it ends SQLite's
+ * locks. */
+static int make_private(const char *path, struct pb_err *err)
+{
+    static const char *const suffixes[] = {"-wal", "-shm"};
+    char beside[PB_FILES_PATH_BYTES + 8];
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    struct stat st;
+    int rc = fd < 0 || fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+    if (rc == 0 && (st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
+        rc = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    for (size_t i = 0; rc == 0 && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        (void)snprintf(beside, sizeof beside, "%s%s", path, suffixes[i]);
+        if (lstat(beside, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
+            (void)chmod(beside, 0600);
+    }
+    return rc == 0 ? 0
+                   : pb_fail(err, PB_E_SERVICE_STATE, "cannot open the job store %s: %s", path,
+                             strerror(-rc));
 }
 
 static int open_database(const char *path, struct pb_err *err, sqlite3 **out_db)
@@ -152,9 +188,14 @@ int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[
     struct pb_job_store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = open_database(path, err, &store->db);
-    if (rc > 0 && move_aside(path, out_moved))
+    int rc = make_private(path, err);
+    rc = rc ? rc : open_database(path, err, &store->db);
+    if (rc > 0) /* damage must show twice: a disk may have failed once */
         rc = open_database(path, err, &store->db);
+    if (rc > 0 && move_aside(path, out_moved)) {
+        rc = make_private(path, err);
+        rc = rc ? rc : open_database(path, err, &store->db);
+    }
     if (rc != 0) {
         free(store);
         return rc < 0 ? rc

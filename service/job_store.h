@@ -4,8 +4,10 @@
 #define PB_JOB_STORE_H
 /* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
  * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
- * damaged is moved aside and a fresh one started: the inputs themselves lie in work/, quarantine/
- * and the archive, so no scene depends on it. Thread: loop; one thread a reader. */
+ * damaged, and was so when read twice, is moved aside and a fresh one started; one that cannot be
+ * read or written (disk, lock, permission) stays and does not open: the inputs themselves lie in
+ * work/, quarantine/ and the archive, so no scene depends on it. Thread: loop; one thread a reader.
+ */
 #include "service/job.h"
 
 #include <stddef.h>

@@ -377,6 +377,106 @@ START_TEST(a_damaged_file_is_moved_aside_and_a_fresh_one_started)
 }
 END_TEST
 
+/* SQLite's own file layer with a disk below it that fails. */
+static sqlite3_vfs shim, *real_vfs;
+static sqlite3_io_methods shim_methods;
+static const sqlite3_io_methods *real_methods;
+static int read_error, rubbish_opens;
+static bool rubbish;
+
+static int shim_read(sqlite3_file *file, void *to, int bytes, sqlite3_int64 at)
+{
+    if (read_error != 0)
+        return read_error;
+    int rc = real_methods->xRead(file, to, bytes, at);
+    if (rubbish)
+        memset(to, 0x5a, (size_t)bytes);
+    return rc;
+}
+
+static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    int rc = real_vfs->xOpen(vfs, name, file, flags, out);
+    if (rc != SQLITE_OK || (flags & SQLITE_OPEN_MAIN_DB) == 0)
+        return rc;
+    rubbish = rubbish_opens-- > 0;
+    real_methods = file->pMethods;
+    shim_methods = *real_methods;
+    shim_methods.xRead = shim_read;
+    file->pMethods = &shim_methods;
+    return rc;
+}
+
+static void put_shim_below(void)
+{
+    real_vfs = sqlite3_vfs_find(NULL);
+    shim = *real_vfs;
+    shim.zName = "shim";
+    shim.xOpen = shim_open;
+    ck_assert_int_eq(sqlite3_vfs_register(&shim, 1), SQLITE_OK);
+}
+
+START_TEST(a_disk_that_fails_or_is_full_says_nothing_about_the_store)
+{
+    static const int errors[] = {SQLITE_IOERR_READ, SQLITE_FULL, SQLITE_BUSY, SQLITE_NOMEM};
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    pb_job_store_close(store);
+    store = NULL;
+    put_shim_below();
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        struct pb_err err = {0};
+        read_error = errors[i];
+        ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+        ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
+        ck_assert_str_eq(moved, "");
+    }
+    read_error = 0;
+    open_store();
+    ck_assert_int_eq(status_of("20261121-082850-aaaa"), PB_JOB_FAILED);
+}
+END_TEST
+
+START_TEST(damage_that_is_seen_once_is_not_believed)
+{
+    insert("20261121-082850-aaaa", PB_JOB_FAILED);
+    pb_job_store_close(store);
+    put_shim_below();
+    rubbish_opens = 1;
+    open_store();
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(status_of("20261121-082850-aaaa"), PB_JOB_FAILED);
+    pb_job_store_close(store);
+    rubbish_opens = 2;
+    open_store();
+    ck_assert_ptr_nonnull(strstr(moved, "jobs.db.damaged-"));
+}
+END_TEST
+
+static unsigned mode_of(const char *name)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct stat st;
+    (void)pb_files_join(path, directory, name);
+    ck_assert_int_eq(stat(path, &st), 0);
+    return (unsigned)st.st_mode & 07777;
+}
+
+START_TEST(the_store_is_readable_by_the_service_alone)
+{
+    static const char *const names[] = {"jobs.db", "jobs.db-wal", "jobs.db-shm"};
+    for (int round = 0; round < 2; round++) {
+        insert(round ? "20261121-082850-bbbb" : "20261121-082850-aaaa", PB_JOB_FAILED);
+        for (size_t i = 0; i < 3; i++)
+            ck_assert_uint_eq(mode_of(names[i]), 0600);
+        char path[PB_FILES_PATH_BYTES];
+        (void)pb_files_join(path, directory, names[0]);
+        pb_job_store_close(store);
+        ck_assert_int_eq(chmod(path, 0644), 0); /* as an older service left it */
+        open_store();
+    }
+}
+END_TEST
+
 START_TEST(a_store_of_a_newer_service_is_refused_and_kept)
 {
     char path[PB_FILES_PATH_BYTES];
@@ -425,6 +525,9 @@ int main(void)
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, a_reader_sees_what_is_committed_and_changes_nothing);
     tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);
+    tcase_add_test(tests, a_disk_that_fails_or_is_full_says_nothing_about_the_store);
+    tcase_add_test(tests, damage_that_is_seen_once_is_not_believed);
+    tcase_add_test(tests, the_store_is_readable_by_the_service_alone);
     tcase_add_test(tests, a_damaged_file_is_moved_aside_and_a_fresh_one_started);
     tcase_add_test(tests, a_store_of_a_newer_service_is_refused_and_kept);
     tcase_add_test(tests, a_directory_that_is_not_there_gives_words);
