@@ -148,17 +148,19 @@ static int store_job(const struct pb_intake *intake, const struct claim *claim, 
 
 /* The file is in work/: it becomes the job's, or goes back to the inbox. When that cannot be, for a
  * file of that name came meanwhile, it stays for pb_intake_adopt. */
-static int settle_claim(const struct pb_intake *intake, const struct claim *claim,
-                        struct pb_job *job, struct pb_err *err)
+static int settle_claim(struct pb_intake *intake, const struct claim *claim, struct pb_job *job,
+                        struct pb_err *err)
 {
     bool untouched =
         is_what_settled(claim, true) && (!claim->leased || pb_writers_still_none(claim->fd));
     int rc = untouched ? store_job(intake, claim, job, err) : -EAGAIN;
     if (rc == 0)
         return 0;
-    if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) != 0)
-        pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->file->name, claim->to,
-               strerror(errno));
+    if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0)
+        return rc;
+    intake->left = true;
+    pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->file->name, claim->to,
+           strerror(errno));
     return rc;
 }
 

@@ -28,6 +28,7 @@
 #define N_SIGNALS     3
 #define SELF          "/proc/self/exe"
 #define SUMMARY_BYTES 500
+#define SWEEP_MS      4000
 
 struct daemon {
     const struct pb_daemon_options *options;
@@ -46,7 +47,8 @@ struct daemon {
     struct pb_status_methods *status_methods;
     uv_prepare_t publish;
     char *socket;
-    int lock_fd;
+    struct pb_dirs_locks locks;
+    int64_t sweep_at_ms; /* not before */
     bool ready;
 };
 
@@ -66,32 +68,6 @@ static void log_err(const struct pb_err *err)
     char text[1200];
     pb_err_text(err, text, sizeof text);
     pb_log(PB_LOG_ERROR, "%s", text);
-}
-
-int pb_daemon_check(const char *path)
-{
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
-    struct pb_config *config = NULL;
-    char text[1200];
-    int rc = errors ? pb_config_load(path, errors, &config) : -ENOMEM;
-    for (size_t i = 0; errors != NULL && i < errors->n; i++) {
-        pb_err_text(&errors->err[i], text, sizeof text);
-        (void)fprintf(stderr, "%s\n", text);
-    }
-    if (errors != NULL && errors->n_more > 0)
-        (void)fprintf(stderr, "and %zu mistakes more\n", errors->n_more);
-    struct pb_err err = {0};
-    bool ready = pb_raster_ready(&err) == 0;
-    if (!ready) {
-        pb_err_text(&err, text, sizeof text);
-        (void)fprintf(stderr, "%s\n", text);
-    }
-    if (rc == 0 && ready)
-        (void)printf("%s: ok, %zu pipeline%s\n", path, config->n_pipelines,
-                     config->n_pipelines == 1 ? "" : "s");
-    pb_config_destroy(config);
-    free(errors);
-    return rc != 0 ? PB_DAEMON_EXIT_CONFIG : ready ? PB_DAEMON_EXIT_OK : PB_DAEMON_EXIT_FAILED;
 }
 
 static struct pb_config *load(const char *path)
@@ -155,11 +131,24 @@ static void on_trouble(void *user)
     pb_notify_status(text);
 }
 
+/* What could not be put away is tried again. */
+static void sweep_work(struct daemon *daemon)
+{
+    int64_t now = pb_clock_mono_ms();
+    if (now < daemon->sweep_at_ms || daemon->methods.stopping ||
+        !pb_intake_has_left(&daemon->intake, &daemon->troubles))
+        return;
+    if (pb_intake_adopt(&daemon->intake, false, &daemon->troubles) > 0)
+        pb_runner_kick(daemon->methods.runner);
+    daemon->sweep_at_ms = pb_clock_mono_ms() + SWEEP_MS;
+}
+
 static void on_beat(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
     char text[SUMMARY_BYTES];
     pb_notify_watchdog();
+    sweep_work(daemon);
     pb_methods_summary(&daemon->methods, text, sizeof text);
     if (daemon->ready) {
         pb_notify_status(text);
@@ -263,24 +252,33 @@ static int open_store(struct daemon *daemon, struct pb_err *err)
     rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
-    daemon->intake = (struct pb_intake){daemon->store, &daemon->dirs, daemon->config,
-                                        pb_writers_probe(daemon->dirs.inbox)};
+    daemon->intake = (struct pb_intake){.store = daemon->store,
+                                        .dirs = &daemon->dirs,
+                                        .config = daemon->config,
+                                        .writers = pb_writers_probe(daemon->dirs.inbox)};
     if (daemon->intake.writers != 0)
         pb_log(PB_LOG_WARNING,
                "inbox: files that are open for writing are %s; a file counts as "
                "complete when it held still for service.settle",
                pb_writers_word(daemon->intake.writers));
-    rc = rc < 0 ? rc : pb_intake_adopt(&daemon->intake, err);
-    rc = rc < 0 ? rc : pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, err);
-    return rc < 0 ? rc : 0;
+    if (rc < 0)
+        return rc;
+    (void)pb_intake_adopt(&daemon->intake, true, &daemon->troubles);
+    (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
+    return 0;
 }
 
 static int prepare(struct daemon *daemon, struct pb_err *err)
 {
     char parent[PB_FILES_PATH_BYTES];
     const struct pb_service_config *service = &daemon->config->service;
-    int rc = pb_dirs_lock_state(service->state, err, &daemon->lock_fd);
-    rc = rc ? rc : pb_dirs_prepare(service, err, &daemon->dirs);
+    int rc = pb_dirs_prepare(service, err, &daemon->dirs);
+    rc = rc ? rc : pb_dirs_lock(&daemon->dirs, &daemon->locks, err);
+    if (rc == 0 && pb_dirs_inbox_is_open(daemon->dirs.inbox))
+        pb_log(PB_LOG_WARNING,
+               "inbox: %s is writable for several users and not sticky: each can move and delete "
+               "what others put there; chmod +t, and let it belong to the service's user",
+               daemon->dirs.inbox);
     rc = rc ? rc : open_store(daemon, err);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -382,7 +380,6 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     if (daemon == NULL)
         return code;
     daemon->options = options;
-    daemon->lock_fd = -1;
     pb_facts_init(&daemon->facts);
     daemon->troubles.on_change = on_trouble;
     daemon->troubles.user = daemon;
@@ -396,16 +393,17 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
     rc = rc ? rc : prepare(daemon, &err);
     rc = rc ? rc : start(daemon, &err);
-    if (rc != 0)
+    if (rc != 0) {
         log_err(&err);
+        code = pb_daemon_exit_code(&err);
+    }
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&daemon->loop) != 0)
         pb_log(PB_LOG_ERROR, "stopping: handles are left open");
     else if (rc == 0)
         code = PB_DAEMON_EXIT_OK;
     pb_job_store_close(daemon->store);
-    if (daemon->lock_fd >= 0)
-        (void)close(daemon->lock_fd);
+    pb_dirs_unlock(&daemon->locks);
     pb_config_destroy(daemon->config);
     pb_facts_fini(&daemon->facts);
     free(daemon->socket);

@@ -5,6 +5,8 @@
 /* pushbroomd as a whole: wires watcher, intake, store, runner and status socket to one loop, and
  * follows signals. SIGTERM and SIGINT stop it within 10 s; SIGHUP reads the config again. */
 
+#include "config/err.h"
+
 #define PB_DAEMON_CONFIG      "/etc/pushbroom/pushbroom.yaml"
 #define PB_DAEMON_EXIT_OK     0
 #define PB_DAEMON_EXIT_FAILED 1
@@ -17,6 +19,12 @@ struct pb_daemon_options {
 
 /* Runs until a signal; logs everything. Returns an exit code. */
 int pb_daemon_run(const struct pb_daemon_options *options);
-/* Loads the file and prints its mistakes, or that it is fine. Returns an exit code. */
+/* Loads the file and looks at the directories and the socket as a start would, but makes nothing
+ * and takes no lock; prints the mistakes, or that it is fine. Returns an exit code: CONFIG for what
+ * is wrong with the file or its values, FAILED for what the machine refuses. Permissions are those
+ * of the calling user. */
 int pb_daemon_check(const char *config);
+/* Of an error that ends the start. A config that is refused stays refused until it is changed; what
+ * the machine refuses may pass. */
+int pb_daemon_exit_code(const struct pb_err *err);
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/dirs.h"
-#include "service/clock.h"
+
+#include "service/log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,34 +25,35 @@ static int make(const char *path, const char *what, char out[PB_FILES_PATH_BYTES
     return rc;
 }
 
-/* Renames an empty dot-file from one directory into the other. */
-static int try_rename(const char *from, const char *to, const char *from_what, const char *to_what,
-                      struct pb_err *err)
+/* Nobody else has to see jobs and their errors. */
+static int make_private(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
+                        struct pb_err *err)
 {
-    char source[PB_FILES_PATH_BYTES], target[PB_FILES_PATH_BYTES];
-    struct stat a, b;
-    if (stat(from, &a) != 0 || stat(to, &b) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "%s or %s: %s", from, to, strerror(errno));
-    if (pb_files_join(source, from, ".pushbroomd.probe") != 0 ||
-        pb_files_join(target, to, ".pushbroomd.probe") != 0)
-        return pb_fail(err, PB_E_CONFIG_VALUE, "%s or %s: path too long", from, to);
-    int fd = open(source, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot write in the %s directory %s: %s", from_what, from,
-                       strerror(errno));
-    (void)close(fd);
-    int rc = strcmp(from, to) == 0 || rename(source, target) == 0 ? 0 : -errno;
-    (void)unlink(rc == 0 ? target : source);
-    if (rc == -EXDEV)
-        return pb_fail(err, PB_E_CONFIG_VALUE,
-                       "%s (%s) and %s (%s) are on different %s; files move between them by "
-                       "rename, so put both on one",
-                       from_what, from, to_what, to,
-                       a.st_dev == b.st_dev ? "mounts" : "filesystems");
-    if (rc != 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot move a file from %s (%s) to %s (%s): %s",
-                       from_what, from, to_what, to, strerror(-rc));
-    return 0;
+    bool was_there = path != NULL && access(path, F_OK) == 0;
+    int rc = make(path, what, out, err);
+    if (rc == 0 && !was_there && chmod(out, 0700) != 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+    return rc;
+}
+
+/* Files move between the two by rename: that needs one filesystem and one mount of it, and a bind
+ * mount has the same device number. Nothing is written to find out. A kernel that does not tell the
+ * mount leaves it to the first claim, which fails and says the same. */
+static int check_same_mount(const char *a, const char *b, const char *a_what, const char *b_what,
+                            struct pb_err *err)
+{
+    struct statx x, y;
+    if (statx(AT_FDCWD, a, 0, STATX_BASIC_STATS | STATX_MNT_ID, &x) != 0 ||
+        statx(AT_FDCWD, b, 0, STATX_BASIC_STATS | STATX_MNT_ID, &y) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "%s or %s: %s", a, b, strerror(errno));
+    bool one_device = x.stx_dev_major == y.stx_dev_major && x.stx_dev_minor == y.stx_dev_minor;
+    bool told = (x.stx_mask & y.stx_mask & STATX_MNT_ID) != 0;
+    if (one_device && (!told || x.stx_mnt_id == y.stx_mnt_id))
+        return 0;
+    return pb_fail(err, PB_E_SYSTEM,
+                   "%s (%s) and %s (%s) are on different %s; files move between them by rename, so "
+                   "put both on one",
+                   a_what, a, b_what, b, one_device ? "mounts" : "filesystems");
 }
 
 static bool is_inside(const char *a, const char *b)
@@ -78,6 +79,18 @@ int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, 
     return 0;
 }
 
+static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, struct pb_err *err)
+{
+    int rc = pb_dirs_check_inbox(dirs->inbox, dirs->work, "work", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->archive, "archive", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->quarantine, "quarantine", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->products, "products", err);
+    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->state, "state", err);
+    rc = rc ? rc : check_same_mount(there->inbox, there->work, "inbox", "work", err);
+    rc = rc ? rc : check_same_mount(there->work, there->archive, "work", "archive", err);
+    return rc ? rc : check_same_mount(there->work, there->quarantine, "work", "quarantine", err);
+}
+
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs)
 {
@@ -89,52 +102,94 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     rc = rc ? rc : make(config->archive, "archive", dirs->archive, err);
     rc = rc ? rc : make(config->quarantine, "quarantine", dirs->quarantine, err);
     rc = rc ? rc : make(config->products, "products", dirs->products, err);
-    rc = rc ? rc : make(config->state, "state", dirs->state, err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->work, "work", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->archive, "archive", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->quarantine, "quarantine", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->products, "products", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->state, "state", err);
-    rc = rc ? rc : try_rename(dirs->inbox, dirs->work, "inbox", "work", err);
-    rc = rc ? rc : try_rename(dirs->work, dirs->archive, "work", "archive", err);
-    rc = rc ? rc : try_rename(dirs->work, dirs->quarantine, "work", "quarantine", err);
+    rc = rc ? rc : make_private(config->state, "state", dirs->state, err);
+    rc = rc ? rc : check_all(dirs, dirs, err);
     if (rc == 0)
         *out_dirs = *dirs;
     free(dirs);
     return rc;
 }
 
-static bool try_lock(void *user)
+/* What `make` would give: the real path of a directory, which need not be there yet, and of its
+ * part that is (there). */
+static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
+                   char there[PB_FILES_PATH_BYTES], struct pb_err *err)
 {
-    return flock(*(int *)user, LOCK_EX | LOCK_NB) == 0;
+    char part[PB_FILES_PATH_BYTES];
+    if (path == NULL || (size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "the path of the %s directory is missing or too long", what);
+    char *end = part + strlen(part);
+    while (realpath(part, there) == NULL) {
+        char *slash = strrchr(part, '/');
+        if (errno != ENOENT || slash == NULL)
+            return pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+        end = slash;
+        *end = '\0';
+        if (part[0] == '\0')
+            (void)snprintf(part, sizeof part, "/");
+    }
+    const char *missing = path + (end - part);
+    int n =
+        snprintf(out, PB_FILES_PATH_BYTES, "%s%s", strcmp(there, "/") == 0 ? "" : there, missing);
+    if (n >= PB_FILES_PATH_BYTES)
+        return pb_fail(err, PB_E_CONFIG_VALUE, "the path of the %s directory is too long", what);
+    if (out[0] == '\0')
+        (void)snprintf(out, PB_FILES_PATH_BYTES, "/");
+    return pb_files_check_directory(there, what, err);
 }
 
-int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd)
+int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err)
 {
-    char path[PB_FILES_PATH_BYTES], owner[32] = "";
-    int rc = pb_files_make_directory(state, "state", err);
-    if (rc == 0 && pb_files_join(path, state, "lock") != 0)
-        rc = pb_fail(err, PB_E_CONFIG_VALUE, "the path of the state directory is too long");
+    struct pb_dirs *dirs = calloc(2, sizeof *dirs), *there = dirs + 1;
+    if (dirs == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = foresee(config->inbox, "inbox", dirs->inbox, there->inbox, err);
+    rc = rc ? rc : foresee(config->work, "work", dirs->work, there->work, err);
+    rc = rc ? rc : foresee(config->archive, "archive", dirs->archive, there->archive, err);
+    rc = rc ? rc
+            : foresee(config->quarantine, "quarantine", dirs->quarantine, there->quarantine, err);
+    rc = rc ? rc : foresee(config->products, "products", dirs->products, there->products, err);
+    rc = rc ? rc : foresee(config->state, "state", dirs->state, there->state, err);
+    rc = rc ? rc : check_all(dirs, there, err);
+    free(dirs);
+    return rc;
+}
+
+static int lock(const char *directory, const char *file, struct pb_dirs_locks *locks,
+                struct pb_err *err)
+{
+    int rc = pb_dir_lock(directory, file, err, &locks->fd[locks->n]);
+    locks->n += rc == 0;
+    return rc;
+}
+
+int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err)
+{
+    int rc = lock(dirs->state, PB_DIR_LOCK_STATE_FILE, locks, err);
+    rc = rc ? rc : lock(dirs->work, PB_DIR_LOCK_FILE, locks, err);
+    rc = rc ? rc : lock(dirs->quarantine, PB_DIR_LOCK_FILE, locks, err);
     if (rc != 0)
         return rc;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return pb_fail(err, PB_E_SERVICE_STATE, "cannot open %s: %s", path, strerror(errno));
-    if (!pb_clock_retry(PB_DIRS_PATIENCE_MS, try_lock, &fd)) {
-        ssize_t n = read(fd, owner, sizeof owner - 1);
-        owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
-        (void)close(fd);
-        return pb_fail(err, PB_E_SERVICE_STATE,
-                       "another pushbroomd (pid %s) works on %s; stop it, or give this one its own "
-                       "directories",
-                       owner[0] ? owner : "?", state);
-    }
-    int n = snprintf(owner, sizeof owner, "%d\n", (int)getpid());
-    if (ftruncate(fd, 0) != 0 || write(fd, owner, (size_t)n) != n) {
-        rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot write %s: %s", path, strerror(errno));
-        (void)close(fd);
-        return rc;
-    }
-    *out_fd = fd;
+    if (!pb_dir_lock_try(dirs->inbox, &locks->fd[locks->n]))
+        pb_log(
+            PB_LOG_WARNING,
+            "inbox: another process holds a lock on %s; if that is another pushbroomd, each file "
+            "goes to one of the two",
+            dirs->inbox);
+    else if (locks->fd[locks->n] >= 0)
+        locks->n++;
     return 0;
+}
+
+void pb_dirs_unlock(struct pb_dirs_locks *locks)
+{
+    while (locks->n > 0)
+        (void)close(locks->fd[--locks->n]);
+}
+
+bool pb_dirs_inbox_is_open(const char *inbox)
+{
+    struct stat st;
+    return stat(inbox, &st) == 0 && (st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0;
 }

@@ -3,10 +3,10 @@
 #ifndef PB_DIRS_H
 #define PB_DIRS_H
 /* The directories of the service, absolute and checked. Inputs move between inbox, work, archive
- * and quarantine by rename, so those four must be on one filesystem and one mount; that is tried
- * out at the start, because a bind mount has the same device number and still refuses. */
+ * and quarantine by rename, so those four must be on one filesystem and one mount of it. */
 #include "config/config.h"
 #include "config/err.h"
+#include "service/dir_lock.h"
 #include "service/files.h"
 
 struct pb_dirs {
@@ -17,12 +17,22 @@ struct pb_dirs {
 /* Creates what is missing and checks everything; the first error names directory and remedy. */
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
+/* The same without making anything: what pb_dirs_prepare would refuse now. */
+int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
 /* Refuses an inbox that is, contains or lies inside the other directory (what): products would come
  * back as scenes. Both as realpath gives them. */
 int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, struct pb_err *err);
 
-#define PB_DIRS_PATIENCE_MS 1000 /* see pb_clock_retry */
-/* Creates the state directory and takes its lock (held until the returned descriptor is closed), so
- * that no second service works on the same jobs. */
-int pb_dirs_lock_state(const char *state, struct pb_err *err, int *out_fd);
+/* Zero bytes hold none. */
+struct pb_dirs_locks {
+    int fd[4];
+    int n;
+};
+/* So that no second service works on the same jobs: locks state, work and quarantine (see
+ * dir_lock.h), and warns when another process has the inbox. Unlock what a failure left. */
+int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err);
+void pb_dirs_unlock(struct pb_dirs_locks *locks);
+/* Whether several users may write the inbox and move or delete each other's files there: it is not
+ * sticky. */
+bool pb_dirs_inbox_is_open(const char *inbox);
 #endif

@@ -10,6 +10,7 @@
 #include "pipeline/path.h"
 #include "service/clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -147,15 +148,64 @@ int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_succes
     return rc;
 }
 
+int pb_dispose_claimed(const struct pb_dirs *dirs, const char *id,
+                       char out_path[PB_FILES_PATH_BYTES])
+{
+    char claim[PB_FILES_PATH_BYTES];
+    struct stat st;
+    if (pb_files_join(claim, dirs->work, id) != 0)
+        return -ENAMETOOLONG;
+    DIR *directory = opendir(claim);
+    if (directory == NULL)
+        return errno == ENOTDIR || errno == ENOENT ? 0 : -errno;
+    int found = 0;
+    while (found == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(directory);
+        if (entry == NULL) {
+            found = -errno;
+            break;
+        }
+        if (pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
+            S_ISREG(st.st_mode))
+            found = 1;
+    }
+    (void)closedir(directory);
+    return found;
+}
+
+static bool is_plain(const char *path)
+{
+    struct stat st;
+    return path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Makes job->input name the file again. */
+static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+{
+    char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    struct stat st;
+    if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
+    bool found = job->owned && pb_dispose_claimed(dirs, job->id, path) > 0;
+    if (job->owned && !found)
+        found = choose_name(job, dirs, name, record, &is_there) == 0 && is_there &&
+                pb_files_join(path, dirs->quarantine, name) == 0 && is_plain(path);
+    if (!found)
+        return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is gone",
+                       job->input ? job->input : "?", job->id);
+    return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
 int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES];
     char moved[PB_FILES_PATH_BYTES];
     bool is_there = false;
-    struct stat st;
-    if (job->input == NULL || stat(job->input, &st) != 0 || !S_ISREG(st.st_mode))
-        return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is gone",
-                       job->input ? job->input : "?", job->id);
+    int rc = find_input(job, dirs, err);
+    if (rc != 0)
+        return rc;
     if (choose_name(job, dirs, name, record, &is_there) == 0 && is_there)
         (void)unlink(record);
     if (!job->owned || !lies_in(job->input, dirs->quarantine))
@@ -164,7 +214,7 @@ int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->work);
     if (mkdir(claim, 0755) != 0 && errno != EEXIST)
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
-    int rc = pb_files_move(job->input, claim, job->name, moved, err);
+    rc = pb_files_move(job->input, claim, job->name, moved, err);
     (void)pb_path_sync(dirs->work);
     return rc ? rc : pb_job_set(&job->input, moved);
 }

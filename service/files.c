@@ -26,7 +26,7 @@ const char *pb_files_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int check_directory(const char *path, const char *what, struct pb_err *err)
+int pb_files_check_directory(const char *path, const char *what, struct pb_err *err)
 {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -64,7 +64,7 @@ int pb_files_make_directory(const char *path, const char *what, struct pb_err *e
                            (int)geteuid());
         *c = was;
         if (was == '\0')
-            return check_directory(path, what, err);
+            return pb_files_check_directory(path, what, err);
     }
 }
 

@@ -14,6 +14,8 @@
 int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const char *name);
 const char *pb_files_base(const char *path); /* part after the last '/' */
 
+/* Whether it is a directory that we may list, write and search; what names it in messages. */
+int pb_files_check_directory(const char *path, const char *what, struct pb_err *err);
 /* Creates a directory and its parents (mode 0755 less umask); one that is there must be one we may
  * write and search. what names it in messages ("inbox"). */
 int pb_files_make_directory(const char *path, const char *what, struct pb_err *err);

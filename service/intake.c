@@ -3,14 +3,11 @@
 #include "service/intake.h"
 
 #include "pipeline/file_name.h"
-#include "pipeline/path.h"
 #include "service/clock.h"
 #include "service/dispose.h"
 #include "service/log.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,78 +86,4 @@ int pb_intake_submit(const struct pb_intake *intake, const char *path, const cha
     else
         pb_job_fini(&job);
     return rc;
-}
-
-/* The plain file in work/<id>: 1 and its path, 0 when there is none. */
-static int claimed_file(const char *claim, char out_path[PB_FILES_PATH_BYTES])
-{
-    DIR *directory = opendir(claim);
-    const struct dirent *entry;
-    struct stat st;
-    int found = 0;
-    while (directory != NULL && !found && (entry = readdir(directory)) != NULL) {
-        found = pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
-                S_ISREG(st.st_mode);
-    }
-    if (directory != NULL)
-        (void)closedir(directory);
-    return found;
-}
-
-static int adopt_file(const struct pb_intake *intake, const char *id, const char *path,
-                      struct pb_err *err)
-{
-    struct pb_job job;
-    struct stat st;
-    pb_job_init(&job);
-    job.owned = true;
-    (void)snprintf(job.id, sizeof job.id, "%s", id);
-    pb_intake_describe(intake, &job, pb_files_base(path));
-    job.uid = lstat(path, &st) == 0 ? (int64_t)st.st_uid : -1;
-    int rc = pb_job_set(&job.input, path);
-    rc = rc ? rc : pb_job_store_insert(intake->store, &job, err);
-    if (rc == 0)
-        pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
-    pb_job_fini(&job);
-    return rc;
-}
-
-static int adopt(const struct pb_intake *intake, const char *id, struct pb_err *err)
-{
-    char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
-    struct pb_job job;
-    struct pb_err unknown = {0};
-    if (pb_files_join(claim, intake->dirs->work, id) != 0 || !claimed_file(claim, path)) {
-        (void)rmdir(claim);
-        return 0;
-    }
-    if (pb_job_store_find(intake->store, id, &unknown, &job) != 0) {
-        if (unknown.code != PB_E_JOB_UNKNOWN)
-            return pb_fail(err, unknown.code, "%s", unknown.msg);
-        int rc = adopt_file(intake, id, path, err);
-        return rc == 0 ? 1 : rc;
-    }
-    int rc = pb_job_set(&job.input, path);
-    if (rc == 0 && (PB_JOB_MASK(job.status) & PB_JOB_MASK_FINISHED) != 0)
-        rc = pb_dispose(&job, intake->dirs, intake->config->service.on_success, err);
-    rc = rc ? rc : pb_job_store_update(intake->store, &job, err);
-    pb_job_fini(&job);
-    return rc;
-}
-
-int pb_intake_adopt(const struct pb_intake *intake, struct pb_err *err)
-{
-    DIR *directory = opendir(intake->dirs->work);
-    if (directory == NULL)
-        return pb_fail(err, PB_E_SYSTEM, "cannot read %s: %s", intake->dirs->work, strerror(errno));
-    int adopted = 0, rc = 0;
-    const struct dirent *entry;
-    while (rc >= 0 && (entry = readdir(directory)) != NULL) {
-        if (!pb_job_is_id(entry->d_name))
-            continue;
-        rc = adopt(intake, entry->d_name, err);
-        adopted += rc > 0;
-    }
-    (void)closedir(directory);
-    return rc < 0 ? rc : adopted;
 }

@@ -9,12 +9,14 @@
 #include "service/dirs.h"
 #include "service/job_store.h"
 #include "service/settle.h"
+#include "service/troubles.h"
 
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
     const struct pb_config *config; /* follows reloads */
     int writers;                    /* what can be told of them: see pb_writers_probe */
+    bool left;                      /* a claimed file lies in work/ without a job */
 };
 
 /* Takes a settled file (claim.c). *out_job is the caller's to fini. -EAGAIN: it changed under our
@@ -27,9 +29,13 @@ int pb_intake_claim(struct pb_intake *intake, const struct pb_settle_file *file,
  * the file that this user could read, "" = not known. */
 int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
                      int64_t uid, const char *identity, struct pb_err *err, struct pb_job *out_job);
-/* At the start: files in work/ that belong to no job become jobs again, and inputs of jobs that had
- * finished when the service died are put where they belong. Returns how many were adopted. */
-int pb_intake_adopt(const struct pb_intake *intake, struct pb_err *err);
+/* Files in work/ that belong to no job become jobs again, unless somebody still writes them, and
+ * inputs of jobs that are over are put where they belong (adopt.c). At the start (at_start: no job
+ * runs yet) the stored paths of the others are mended, too. What cannot be done now stays, is a
+ * trouble ("work") and is done by a later call. Returns how many became jobs. */
+int pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_troubles *troubles);
+/* Whether something stays in work/ that another pb_intake_adopt may put away. */
+bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles);
 
 /* Shared by the parts of the intake: a new id; names, pipeline and times of a new job. */
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);

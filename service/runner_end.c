@@ -44,7 +44,8 @@ static bool put_away(struct pb_runner *runner, struct pb_job *job, bool *dispose
 {
     struct pb_err why = {0};
     if (pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &why) != 0) {
-        pb_log(PB_LOG_ERROR, "job %s: %s; the next start tries again", job->id, why.msg);
+        pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again", job->id, why.msg);
+        pb_trouble_raise(runner->options.troubles, "work", why.code, why.msg); /* the intake's */
         return true;
     }
     *disposed = true;

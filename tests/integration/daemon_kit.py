@@ -208,8 +208,9 @@ class Daemon:
         return self.log.read_text(errors="replace")
 
     def files(self, folder):
+        """What is below a folder, but for the service's own locks."""
         base = self.root / folder
-        return sorted(str(p.relative_to(base)) for p in base.rglob("*")) if base.is_dir() else []
+        return sorted(str(p.relative_to(base)) for p in base.rglob("*") if p.name != ".pushbroomd.lock") if base.is_dir() else []
 
     def stop(self, number=signal.SIGTERM):
         """Returns the exit status and the seconds it took."""

@@ -668,7 +668,7 @@ class Start(Service):
         (d.root / "inbox/p").mkdir(exist_ok=True)
         d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 1)
+        self.assertEqual(d.process.wait(60), 2)
         self.assertIn("products (%s/inbox/p) lies inside inbox" % d.root, d.log_text())
         d.config.write_text(good)
         d.start()

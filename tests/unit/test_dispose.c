@@ -8,10 +8,15 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char root[64];
@@ -150,6 +155,90 @@ START_TEST(restore_brings_the_input_back_and_removes_the_record)
 }
 END_TEST
 
+START_TEST(restore_finds_an_input_whose_move_was_not_stored)
+{
+    struct pb_job job;
+    struct pb_err err = {0};
+    char stale[PB_FILES_PATH_BYTES];
+    claim(&job, a, PB_JOB_FAILED);
+    put("quarantine/x.tif", "another's");
+    (void)snprintf(stale, sizeof stale, "%s", job.input);
+    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert(there("quarantine/x.tif.1"));
+    ck_assert_int_eq(pb_job_set(&job.input, stale), 0); /* it died before that was stored */
+    ck_assert_msg(pb_dispose_restore(&job, &dirs, &err) == 0, "%s", err.msg);
+    ck_assert_str_eq(job.input, stale);
+    ck_assert(there("work/20261121-082850-aaaa/x.tif") && there("quarantine/x.tif"));
+    ck_assert(!there("quarantine/x.tif.1") && !there("quarantine/x.tif.1.error.json"));
+    /* The other way round: it is in work/ again, and the store still says quarantine/. */
+    (void)pb_files_join(stale, dirs.quarantine, "gone.tif");
+    ck_assert_int_eq(pb_job_set(&job.input, stale), 0);
+    ck_assert_msg(pb_dispose_restore(&job, &dirs, &err) == 0, "%s", err.msg);
+    ck_assert_ptr_nonnull(strstr(job.input, "work/20261121-082850-aaaa/x.tif"));
+    pb_job_fini(&job);
+}
+END_TEST
+
+/* From here on the system calls fail, as those of filesystems do that do not have them. */
+static void fail_calls(int renameat2_error, int link_error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)renameat2_error),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_linkat, 1, 0),
+#ifdef SYS_link
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_link, 0, 1),
+#else
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_linkat, 0, 1),
+#endif
+        BPF_STMT(BPF_RET | BPF_K,
+                 link_error ? SECCOMP_RET_ERRNO | (unsigned)link_error : SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void moves_without_overwriting(void)
+{
+    char from[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    struct pb_err err = {0};
+    struct stat before, after;
+    put("quarantine/x.tif", "older");
+    put("work/x.tif", "newer");
+    (void)pb_files_join(from, dirs.work, "x.tif");
+    ck_assert_int_eq(stat(from, &before), 0);
+    ck_assert_msg(pb_files_move(from, dirs.quarantine, "x.tif", moved, &err) == 0, "%s", err.msg);
+    ck_assert(there("quarantine/x.tif.1") && !there("work/x.tif"));
+    ck_assert_int_eq(stat(moved, &after), 0);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    ck_assert_uint_eq(after.st_nlink, 1);
+    (void)pb_files_join(from, dirs.quarantine, "x.tif");
+    ck_assert_int_eq(stat(from, &after), 0);
+    ck_assert_int_eq(after.st_size, 5);
+}
+
+START_TEST(a_filesystem_whose_rename_may_replace_gets_links)
+{
+    fail_calls(EINVAL, 0);
+    moves_without_overwriting();
+}
+END_TEST
+
+START_TEST(a_filesystem_without_links_too_gets_a_name_that_is_taken_first)
+{
+    fail_calls(EINVAL, EPERM);
+    moves_without_overwriting();
+    char from[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
+    (void)pb_files_join(from, dirs.quarantine, "x.tif");
+    (void)pb_files_join(to, dirs.work, "back.tif");
+    ck_assert_int_eq(pb_files_rename_new(from, to, PB_FILES_LINK_ONLY), -EPERM);
+    ck_assert(there("quarantine/x.tif") && !there("work/back.tif"));
+}
+END_TEST
+
 START_TEST(a_submitted_input_is_not_touched)
 {
     struct pb_job job;
@@ -184,6 +273,9 @@ int main(void)
     tcase_add_test(tests, failure_quarantines_with_a_record_each);
     tcase_add_test(tests, a_repetition_after_a_crash_uses_the_same_name);
     tcase_add_test(tests, restore_brings_the_input_back_and_removes_the_record);
+    tcase_add_test(tests, restore_finds_an_input_whose_move_was_not_stored);
+    tcase_add_test(tests, a_filesystem_whose_rename_may_replace_gets_links);
+    tcase_add_test(tests, a_filesystem_without_links_too_gets_a_name_that_is_taken_first);
     tcase_add_test(tests, a_submitted_input_is_not_touched);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What lies in work/<id>/ says by its name whose it is. One entry that cannot be dealt with is
+ * named and left; the others go on. */
+#include "service/intake.h"
+
+#include "service/dispose.h"
+#include "service/log.h"
+#include "service/writers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct sweep {
+    const struct pb_intake *intake;
+    bool at_start;
+    int adopted, left;
+    struct pb_err first; /* why the first one stays */
+};
+
+static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
+{
+    char text[sizeof err->msg];
+    (void)snprintf(text, sizeof text, "%s", err->msg);
+    if (sweep->left++ == 0)
+        (void)pb_fail(&sweep->first, err->code ? err->code : PB_E_SYSTEM, "work/%s: %s", id, text);
+}
+
+/* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
+static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
+{
+    struct pb_job job;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || pb_writers_none(fd) == -EBUSY) {
+        int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
+                        : pb_fail(err, PB_E_SYSTEM, "%s is open for writing", path);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    pb_job_init(&job);
+    job.owned = true;
+    job.uid = st.st_uid;
+    (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
+    pb_intake_describe(sweep->intake, &job, pb_files_base(path));
+    int rc = pb_job_set(&job.input, path);
+    rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
+    (void)close(fd);
+    if (rc == 0) {
+        pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
+        sweep->adopted++;
+    }
+    pb_job_fini(&job);
+    return rc;
+}
+
+/* The file of a job that the store knows. */
+static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path, struct pb_err *err)
+{
+    const struct pb_intake *intake = sweep->intake;
+    bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
+    if (!finished && (!sweep->at_start || (job->input != NULL && strcmp(job->input, path) == 0)))
+        return 0;
+    if (pb_job_set(&job->input, path) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = finished ? pb_dispose(job, intake->dirs, intake->config->service.on_success, err) : 0;
+    return rc ? rc : pb_job_store_update(intake->store, job, err);
+}
+
+static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
+{
+    char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    struct pb_job job;
+    struct pb_err unknown = {0};
+    int rc = pb_dispose_claimed(sweep->intake->dirs, id, path);
+    if (rc < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
+    if (rc == 0) {
+        /* Empty, as a crash leaves it. With anything else in it it is not ours and stays. */
+        if (pb_files_join(claim, sweep->intake->dirs->work, id) == 0 && rmdir(claim) != 0 &&
+            errno == ENOTEMPTY && sweep->at_start)
+            pb_log(PB_LOG_WARNING, "work: %s holds no input and stays; remove it", claim);
+        return 0;
+    }
+    if (pb_job_store_find(sweep->intake->store, id, &unknown, &job) != 0) {
+        if (unknown.code != PB_E_JOB_UNKNOWN)
+            return pb_fail(err, unknown.code, "%s", unknown.msg);
+        return adopt_file(sweep, id, path, err);
+    }
+    rc = settle_job(sweep, &job, path, err);
+    pb_job_fini(&job);
+    return rc;
+}
+
+static void report(const struct sweep *sweep, struct pb_troubles *troubles)
+{
+    char text[sizeof sweep->first.msg + 64];
+    if (sweep->left == 0) {
+        pb_trouble_clear(troubles, "work");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%d input%s in work/ cannot be put away: %s", sweep->left,
+                   sweep->left == 1 ? "" : "s", sweep->first.msg);
+    pb_trouble_raise(troubles, "work", sweep->first.code, text);
+}
+
+bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles)
+{
+    return intake->left || pb_trouble_find(troubles, "work") != NULL;
+}
+
+int pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_troubles *troubles)
+{
+    struct sweep sweep = {.intake = intake, .at_start = at_start};
+    struct pb_err err = {0};
+    DIR *directory = opendir(intake->dirs->work);
+    if (directory == NULL) {
+        (void)pb_fail(&err, PB_E_SYSTEM, "cannot read it: %s", strerror(errno));
+        leave(&sweep, "", &err);
+    }
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        err = (struct pb_err){0};
+        if (pb_job_is_id(entry->d_name) && adopt(&sweep, entry->d_name, &err) != 0)
+            leave(&sweep, entry->d_name, &err);
+    }
+    if (directory != NULL)
+        (void)closedir(directory);
+    intake->left = false;
+    report(&sweep, troubles);
+    return sweep.adopted;
+}
