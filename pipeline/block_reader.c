@@ -108,6 +108,12 @@ void pb_block_reader_destroy(struct pb_block_reader *reader)
     free(reader);
 }
 
+bool pb_block_reader_decodes(const struct pb_block_reader *reader)
+{
+    return pb_block_layout_is_plain(&reader->layout) &&
+           (reader->decode == NULL || !reader->decode->verifies_only);
+}
+
 const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reader *reader)
 {
     return &reader->layout;
@@ -117,6 +123,8 @@ const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reade
 static uint64_t scratch_bytes(const struct pb_block_reader *reader)
 {
     const struct pb_block_layout *l = &reader->layout;
+    if (reader->decode != NULL && reader->decode->verifies_only)
+        return 0;
     if (reader->decode != NULL || l->block_bytes <= RUN_BYTES)
         return l->block_bytes;
     return l->row_bytes < RUN_BYTES ? RUN_BYTES : l->row_bytes;

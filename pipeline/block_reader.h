@@ -24,6 +24,8 @@ int pb_block_reader_find(int fd, uint64_t file_bytes, const char *name, bool mas
                          int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
 void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
 
+/* It can give out pixels: a plain layout, and a codec that is decoded here. */
+bool pb_block_reader_decodes(const struct pb_block_reader *reader);
 const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reader *reader);
 /* What it holds at most. */
 uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);

@@ -16,6 +16,7 @@
 
 struct pb_decode {
     const char *name;
+    bool verifies_only;                /* looks whether a stream is whole; run() writes nothing */
     size_t context_bytes;              /* an upper bound of what create() allocates */
     int (*create)(void **out_context); /* 0 or -ENOMEM. Thread: init */
     void (*destroy)(void *context);    /* NULL is fine */
@@ -28,6 +29,7 @@ extern const struct pb_decode pb_decode_deflate;  /* decode_deflate.c */
 extern const struct pb_decode pb_decode_lzw;      /* decode_lzw.c */
 extern const struct pb_decode pb_decode_packbits; /* decode_packbits.c */
 extern const struct pb_decode pb_decode_zstd;     /* decode_zstd.c */
+extern const struct pb_decode pb_decode_jpeg, pb_decode_webp, pb_decode_lzma; /* .._envelope.c */
 
 /* By the value of tag 259; NULL = none of ours, or nothing to decode. */
 const struct pb_decode *pb_decode_of(uint16_t tiff_compression);

@@ -53,7 +53,7 @@ int pb_raster_blocks_open(struct pb_raster_blocks *blocks, int fd, const char *n
         return rc;
     if (blocks->image != NULL) {
         const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);
-        blocks->own = pb_block_layout_is_plain(layout) && agrees(layout, info);
+        blocks->own = pb_block_reader_decodes(blocks->image) && agrees(layout, info);
         info->decoder_bytes += info->top_down ? 0 : pb_block_reader_bytes(blocks->image);
     }
     if (blocks->mask != NULL)
