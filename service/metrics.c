@@ -175,6 +175,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     counter(out, "worker_starts_total", "Worker processes started.", metrics->worker_starts);
     counter(out, "worker_deaths_total", "Worker processes that died in a job.",
             metrics->worker_deaths);
+    counter(out, "setbacks_total", "Runs that a fault of the machine ended, and that are repeated.",
+            metrics->setbacks);
     head(out, "device_retries_total", "counter", "Runs started again because a device failed.");
     (void)fprintf(out,
                   "pushbroom_device_retries_total{on=\"fresh\"} %" PRIu64

@@ -21,6 +21,7 @@ struct pb_metrics {
     double duration_sum_s;
     uint64_t tiles, bytes_read, bytes_written;
     uint64_t worker_starts, worker_deaths;
+    uint64_t setbacks; /* runs that a fault of the machine ended */
     uint64_t device_retries_fresh, device_retries_stream, device_retries_cpu;
     struct {
         char code[48];

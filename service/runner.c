@@ -1,15 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The queue is the store: the oldest accepted job whose scene is not running already (two runs of
- * one scene would publish into one directory). A change of state is stored before anything visible
- * follows from it, so that a restart repeats work at most.
- * A tick of 100 ms runs only while there is something to time. */
+ * A change of state is stored before anything visible follows from it, so that a restart repeats
+ * work at most. A tick of 100 ms runs only while there is something to time. */
 #include "service/runner.h"
 
-#include "pipeline/publish.h"
 #include "service/clock.h"
-#include "service/dispose.h"
 #include "service/log.h"
 #include "service/runner_place.h"
 
@@ -20,15 +16,12 @@
 #include <sys/wait.h>
 
 #define TICK_MS          100
-#define BACK_OFF_MS      1000
-#define BATCH            16
 #define NEARLY_DONE_MS   4000
 #define DRAIN_FINISH_MS  5000
 #define DRAIN_CANCEL_MS  2000
 #define DRAIN_LEAVE_MS   1500
 #define DRAIN_GIVE_UP_MS 8900
 #define LAST_SAVE_MS     6000
-#define EXTRA_STARTS_MAX 8 /* of a job, over max_attempts, before it is taken for a poison */
 
 static void on_tick(uv_timer_t *timer);
 
@@ -52,124 +45,6 @@ int64_t pb_runner_workers(const struct pb_runner *runner)
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
         n += runner->places[i].proc != NULL;
     return n;
-}
-
-static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job)
-{
-    return strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0;
-}
-
-static bool may_start(void *user, const struct pb_job *job)
-{
-    const struct pb_runner *runner = user;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
-            return false;
-    }
-    return pb_unsaved_find(runner, job->id) == NULL;
-}
-
-/* An idle worker if there is one, else a place without a worker. */
-static struct pb_place *free_place(struct pb_runner *runner)
-{
-    struct pb_place *empty = NULL;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_place *place = &runner->places[i];
-        if (place->busy || place->leaving)
-            continue;
-        if (place->proc != NULL)
-            return place;
-        if (empty == NULL)
-            empty = place;
-    }
-    return empty;
-}
-
-/* Jobs that cannot run at all get their error here. */
-static bool is_runnable(struct pb_runner *runner, struct pb_job *job)
-{
-    const struct pb_config *config = runner->config;
-    int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
-    if (job->attempts > starts_max) {
-        pb_job_fail(job, PB_E_JOB_CRASHED, "the service itself ended %d times while this job ran",
-                    job->attempts - 1);
-        return false;
-    }
-    if (job->pipeline[0] != '\0' && pb_config_pipeline(config, job->pipeline) != NULL)
-        return true;
-    if (job->pipeline[0] != '\0' && !job->owned) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
-                    job->pipeline, config->path);
-        return false;
-    }
-    const struct pb_pipeline_config *pipeline = pb_config_match(config, job->name);
-    if (pipeline == NULL) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
-                    config->path, job->name);
-        return false;
-    }
-    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    return true;
-}
-
-/* Starts the job (taken) at the place. False: admission pauses; the job is still accepted. */
-static bool start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job)
-{
-    struct pb_err err = {0};
-    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(runner, job)) {
-        pb_runner_finish(runner, job, PB_JOB_FAILED);
-        pb_job_fini(job);
-        return true;
-    }
-    int rc = place->proc ? 0 : pb_place_start_worker(place, &err);
-    rc = rc ? rc : pb_job_store_update(runner->options.store, job, &err);
-    if (rc != 0) {
-        pb_log(PB_LOG_ERROR, "job %s waits: %s", job->id, err.msg);
-        pb_job_fini(job);
-        return false;
-    }
-    runner->options.metrics->jobs[PB_JOB_RUNNING]++;
-    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
-           pb_worker_proc_pid(place->proc));
-    pb_place_run(place, job);
-    return true;
-}
-
-/* Workers that were given up end when their storage answers again. */
-static void reap(struct pb_runner *runner)
-{
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->hung[i] != 0 && waitpid(runner->hung[i], NULL, WNOHANG) != 0)
-            runner->hung[i] = 0;
-    }
-}
-
-void pb_runner_kick(struct pb_runner *runner)
-{
-    struct pb_job job;
-    int64_t now = pb_clock_mono_ms();
-    reap(runner);
-    pb_runner_wake(runner);
-    if (runner->retry_at_ms > now)
-        return;
-    runner->retry_at_ms = 0;
-    for (int i = 0; runner->drain_ms == 0 && runner->retry_at_ms == 0 &&
-                    pb_runner_busy(runner) < runner->config->service.parallel_jobs;
-         i++) {
-        struct pb_err err = {0};
-        struct pb_place *place = free_place(runner);
-        int rc =
-            place ? pb_job_store_next(runner->options.store, may_start, runner, &err, &job) : 0;
-        if (rc == 0)
-            break;
-        if (rc < 0)
-            pb_log(PB_LOG_ERROR, "%s", err.msg);
-        if (rc < 0 || !start(runner, place, &job))
-            runner->retry_at_ms = pb_clock_mono_ms() + BACK_OFF_MS;
-        else if (i == BATCH) /* a crowd that no pipeline fits must not hold up the loop */
-            runner->retry_at_ms = now + 1;
-    }
 }
 
 /* Lets idle workers go that are more than the config wants. */
@@ -228,7 +103,8 @@ static void on_tick(uv_timer_t *timer)
 {
     struct pb_runner *runner = timer->data;
     int64_t now = pb_clock_mono_ms();
-    bool wanted = runner->retry_at_ms > 0 || runner->drain_ms > 0;
+    bool due = pb_hold_tick(&runner->hold, now) || runner->more;
+    bool wanted = runner->drain_ms > 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         struct pb_place *place = &runner->places[i];
         pb_place_tick(place, now);
@@ -240,10 +116,10 @@ static void on_tick(uv_timer_t *timer)
     wanted = wanted || runner->unsaved != NULL;
     if (runner->drain_ms > 0)
         drain_tick(runner, now);
-    else if (runner->retry_at_ms > 0)
+    else if (due)
         pb_runner_kick(runner);
     trim(runner, runner->drain_ms > 0 ? 0 : runner->config->service.parallel_jobs);
-    if (!wanted)
+    if (!wanted && !runner->more && !pb_hold_waits(&runner->hold))
         (void)uv_timer_stop(timer);
 }
 
@@ -279,7 +155,8 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
 {
     struct pb_err err = {0};
     runner->config = config;
-    struct pb_place *place = free_place(runner);
+    struct pb_place *place = pb_runner_free_place(runner);
+    pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
     if (place == NULL || pb_runner_busy(runner) > 0)
         return; /* a worker that runs a job says its device by itself */
     if (place->proc == NULL && pb_place_start_worker(place, &err) != 0)

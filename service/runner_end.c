@@ -3,7 +3,8 @@
  *
  * Where jobs end or go back into the queue, and what happens when the store does not take that (a
  * full disk, a locked file): the job is kept here and shown as it is, no second run of it is
- * started, and the runner's tick tries again. A restart in between finds the older state and
+ * started, and the runner's tick tries again. No job starts before its start is stored, so that at
+ * most as many are kept as run side by side. A restart in between finds the older state and
  * repeats the work. */
 #include "pipeline/publish.h"
 #include "service/clock.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TROUBLE       "jobs"
 #define PRUNE_EVERY   32
 #define SAVE_EVERY_MS 5000
 
@@ -35,6 +37,7 @@ static bool store(struct pb_runner *runner, const struct pb_job *job)
         return true;
     pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again, and a restart before that repeats it",
            job->id, err.msg);
+    pb_trouble_raise(runner->options.troubles, TROUBLE, err.code, err.msg);
     return false;
 }
 
@@ -99,6 +102,7 @@ bool pb_unsaved_save(struct pb_runner *runner, struct pb_err *err)
         pb_job_fini(&unsaved->job);
         free(unsaved);
     }
+    pb_trouble_clear(runner->options.troubles, TROUBLE);
     return true;
 }
 
@@ -135,6 +139,7 @@ void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_
     runner->options.on_hold(runner->options.user, job);
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
+    pb_runner_hold_end(runner, job, true);
     if (status != PB_JOB_SUCCESSFUL)
         (void)pb_publish_sweep(runner->options.dirs->products);
     /* An end that is not on disk did not happen yet: the input stays in work/, so that a restart
@@ -153,6 +158,7 @@ int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_er
     int rc = pb_job_store_update(runner->options.store, job, err);
     if (rc != 0)
         return rc;
+    pb_runner_hold_end(runner, job, true);
     bool stored = put_away(runner, job, &disposed, NULL);
     announce_end(runner, job);
     if (!stored)
@@ -163,7 +169,9 @@ int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_er
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
 {
     (void)pb_publish_sweep(runner->options.dirs->products);
-    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    if (job->status == PB_JOB_RUNNING)
+        (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    pb_runner_hold_end(runner, job, false);
     bool stored = store(runner, job);
     pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);
     runner->options.on_change(runner->options.user, job);

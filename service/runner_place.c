@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void notify(struct pb_place *place)
+void pb_place_notify(struct pb_place *place)
 {
     place->changed = false;
     place->notified_ms = pb_clock_mono_ms();
@@ -22,7 +22,7 @@ static struct pb_job release(struct pb_place *place)
 {
     struct pb_job job = place->job;
     memset(&place->job, 0, sizeof place->job);
-    place->busy = place->changed = place->again = false;
+    place->busy = place->changed = place->again = place->untold = false;
     place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
@@ -30,7 +30,7 @@ static struct pb_job release(struct pb_place *place)
     return job;
 }
 
-static void finish(struct pb_place *place, enum pb_job_status status)
+void pb_place_finish(struct pb_place *place, enum pb_job_status status)
 {
     struct pb_job job = release(place);
     pb_runner_finish(place->runner, &job, status);
@@ -38,18 +38,27 @@ static void finish(struct pb_place *place, enum pb_job_status status)
     pb_runner_kick(place->runner);
 }
 
-static void dismiss(struct pb_place *place)
+void pb_place_dismiss(struct pb_place *place)
 {
     pb_job_fail(&place->job, PB_E_JOB_DISMISSED, "cancelled on request");
-    finish(place, PB_JOB_DISMISSED);
+    pb_place_finish(place, PB_JOB_DISMISSED);
 }
 
-static void put_back(struct pb_place *place, bool attempt_counts)
+void pb_place_put_back(struct pb_place *place, bool attempt_counts)
 {
     struct pb_job job = release(place);
     if (!attempt_counts)
         job.attempts--;
     pb_runner_put_back(place->runner, &job);
+    pb_job_fini(&job);
+    pb_runner_kick(place->runner);
+}
+
+void pb_place_set_back(struct pb_place *place)
+{
+    int64_t began_ms = place->began_ms;
+    struct pb_job job = release(place);
+    pb_runner_set_back(place->runner, &job, began_ms);
     pb_job_fini(&job);
     pb_runner_kick(place->runner);
 }
@@ -82,7 +91,7 @@ static void take_progress(struct pb_place *place, const struct pb_worker_line *l
         job->updated_ms = pb_clock_wall_ms();
     }
     if (pb_clock_mono_ms() - place->notified_ms >= PB_PLACE_NOTIFY_MS)
-        notify(place);
+        pb_place_notify(place);
     else
         place->changed = true;
 }
@@ -100,7 +109,7 @@ static void take_done(struct pb_place *place, const struct pb_worker_line *line)
     if (job->tiles_total > 0)
         job->tiles_done = job->tiles_total;
     place->runner->planned_bytes = (uint64_t)line->memory_bytes;
-    finish(place, PB_JOB_SUCCESSFUL);
+    pb_place_finish(place, PB_JOB_SUCCESSFUL);
 }
 
 /* The worker is ended before the next job can come to it. */
@@ -127,7 +136,14 @@ static void try_again(struct pb_place *place, enum pb_device_try next, const cha
     pb_metrics_device_retry(runner->options.metrics, next);
     pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
     abandon_worker(place);
-    notify(place);
+    pb_place_notify(place);
+}
+
+/* A code that nobody knows is taken for the input's. */
+static bool is_input_s(const char *code)
+{
+    enum pb_code known = pb_code_find(code);
+    return known == PB_E_COUNT || pb_code_class(known) == PB_CLASS_INPUT;
 }
 
 static void take_failed(struct pb_place *place, const struct pb_worker_line *line)
@@ -137,14 +153,17 @@ static void take_failed(struct pb_place *place, const struct pb_worker_line *lin
     if (pb_device_is_lost(error->code))
         abandon_worker(place);
     if (place->ending == PB_ENDING_CANCEL) {
-        dismiss(place);
+        pb_place_dismiss(place);
     } else if (place->ending == PB_ENDING_PUT_BACK) {
-        put_back(place, false);
+        pb_place_put_back(place, false);
     } else if (next != PB_DEVICE_TRY_OVER) {
         try_again(place, next, error->code, error->message);
     } else {
         place->job.error = *error;
-        finish(place, PB_JOB_FAILED);
+        if (is_input_s(error->code))
+            pb_place_finish(place, PB_JOB_FAILED);
+        else
+            pb_place_set_back(place);
     }
 }
 
@@ -204,39 +223,10 @@ static void on_line(void *user, const char *text, size_t bytes)
     pb_worker_line_fini(&line);
 }
 
-static void crashed(struct pb_place *place, const char *how)
+static void on_end(void *user, const char *how)
 {
-    struct pb_job *job = &place->job;
-    int attempts_max = place->runner->config->service.max_attempts;
-    bool killed = strncmp(how, "signal 9 ", 9) == 0;
-    place->runner->options.metrics->worker_deaths++;
-    pb_log(PB_LOG_ERROR, "job %s: its worker ended with %s%s (attempt %d of %d)", job->id, how,
-           killed ? ", which may be the kernel out of memory" : "", job->attempts, attempts_max);
-    if (job->attempts < attempts_max) {
-        put_back(place, true);
-        return;
-    }
-    pb_job_fail(job, PB_E_JOB_CRASHED,
-                "the worker ended with %s%s in stage %s at tile %lld of %lld, attempt %d of %d",
-                how, killed ? " (perhaps out of memory: see dmesg)" : "",
-                job->stage[0] ? job->stage : "plan", (long long)job->tiles_done,
-                (long long)job->tiles_total, job->attempts, attempts_max);
-    finish(place, PB_JOB_FAILED);
+    pb_place_worker_ended(user, how);
 }
-
-static void stalled(struct pb_place *place, const char *then)
-{
-    struct pb_job *job = &place->job;
-    pb_job_fail(job, PB_E_JOB_STALLED,
-                "no progress for %lld s in stage %s at tile %lld of %lld; %s",
-                (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000),
-                job->stage[0] ? job->stage : "plan", (long long)job->tiles_done,
-                (long long)job->tiles_total, then);
-    finish(place, PB_JOB_FAILED);
-}
-
-static void on_line(void *user, const char *text, size_t bytes);
-static void on_end(void *user, const char *how);
 
 int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
 {
@@ -249,88 +239,6 @@ int pb_place_start_worker(struct pb_place *place, struct pb_err *err)
     return rc;
 }
 
-/* The worker whose device failed is gone. */
-static void run_again(struct pb_place *place)
-{
-    struct pb_err err = {0};
-    place->again = false;
-    (void)pb_publish_sweep(place->runner->options.dirs->products);
-    if (pb_place_start_worker(place, &err) == 0) {
-        pb_log(PB_LOG_NOTICE, "job %s: worker %d has it now", place->job.id,
-               pb_worker_proc_pid(place->proc));
-        pb_place_send_run(place);
-        notify(place);
-        return;
-    }
-    pb_log(PB_LOG_ERROR, "job %s waits: %s", place->job.id, err.msg);
-    put_back(place, false);
-}
-
-static void on_end(void *user, const char *how)
-{
-    struct pb_place *place = user;
-    bool expected = place->leaving;
-    int pid = pb_worker_proc_pid(place->proc);
-    pb_worker_proc_destroy(place->proc);
-    place->proc = NULL;
-    place->leaving = false;
-    if (!place->busy) {
-        place->kill_at_ms = 0;
-        if (!expected)
-            pb_log(PB_LOG_WARNING, "worker %d: ended without a job with %s", pid, how);
-        pb_runner_kick(place->runner);
-        return;
-    }
-    switch (place->ending) {
-    case PB_ENDING_NONE:
-        if (place->again)
-            run_again(place);
-        else
-            crashed(place, how);
-        break;
-    case PB_ENDING_CANCEL:
-        dismiss(place);
-        break;
-    case PB_ENDING_STALL:
-        stalled(place, "the worker was ended");
-        break;
-    case PB_ENDING_PUT_BACK:
-        put_back(place, false);
-        break;
-    }
-}
-
-void pb_place_give_up(struct pb_place *place)
-{
-    struct pb_runner *runner = place->runner;
-    int pid = pb_worker_proc_pid(place->proc);
-    pb_log(PB_LOG_ERROR,
-           "worker %d: does not end on SIGKILL (does its storage hang?); the service goes on "
-           "without it",
-           pid);
-    runner->options.metrics->worker_deaths++;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->hung[i] == 0) {
-            runner->hung[i] = pid;
-            break;
-        }
-    }
-    pb_worker_proc_destroy(place->proc);
-    place->proc = NULL;
-    place->leaving = false;
-    place->kill_at_ms = 0;
-    if (!place->busy)
-        pb_runner_kick(runner);
-    else if (place->ending == PB_ENDING_CANCEL)
-        dismiss(place);
-    else if (place->ending == PB_ENDING_PUT_BACK)
-        put_back(place, false);
-    else if (place->again)
-        run_again(place);
-    else
-        stalled(place, "the worker hangs and cannot be ended");
-}
-
 void pb_place_run(struct pb_place *place, const struct pb_job *job)
 {
     place->job = *job;
@@ -339,19 +247,20 @@ void pb_place_run(struct pb_place *place, const struct pb_job *job)
     place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
+    place->began_ms = pb_clock_mono_ms();
     pb_place_send_run(place);
-    notify(place);
+    pb_place_notify(place);
 }
 
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms)
 {
     static const char cancel[] = "{\"cmd\":\"cancel\"}";
     if (place->again && ending == PB_ENDING_CANCEL) { /* no worker has the job */
-        dismiss(place);
+        pb_place_dismiss(place);
         return;
     }
     if (place->again) {
-        put_back(place, false);
+        pb_place_put_back(place, false);
         return;
     }
     if (place->ending == PB_ENDING_NONE) {
@@ -380,7 +289,7 @@ void pb_place_tick(struct pb_place *place, int64_t mono_ms)
     if (!place->busy)
         return;
     if (place->changed && mono_ms - place->notified_ms >= PB_PLACE_NOTIFY_MS)
-        notify(place);
+        pb_place_notify(place);
     bool timed = place->ending == PB_ENDING_NONE && !place->again && stall_ms > 0;
     if (timed && mono_ms - place->moved_ms >= stall_ms) {
         pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,

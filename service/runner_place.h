@@ -6,6 +6,7 @@
  * runs where; runner_place.c follows a job from the first line to the worker to its final state.
  * Nobody else includes this. Thread: loop. */
 #include "service/device_retry.h"
+#include "service/hold.h"
 #include "service/runner.h"
 #include "service/worker_lines.h"
 #include "service/worker_proc.h"
@@ -28,9 +29,11 @@ struct pb_place {
     bool again;
     enum pb_device_try device_try;
     enum pb_ending ending;
-    int64_t moved_ms;             /* monotonic time of the last progress */
-    int64_t notified_ms;          /* of the last on_change */
-    int64_t kill_at_ms;           /* 0 = no end is near */
+    bool untold;         /* the worker could not be told its work, and was ended for that */
+    int64_t began_ms;    /* monotonic time when the job was given to this place */
+    int64_t moved_ms;    /* monotonic time of the last progress */
+    int64_t notified_ms; /* of the last on_change */
+    int64_t kill_at_ms;  /* 0 = no end is near */
     struct pb_worker_lines lines; /* what the worker may say now */
     struct pb_job job;
 };
@@ -47,8 +50,9 @@ struct pb_runner {
     const struct pb_config *config;
     struct pb_place places[PB_RUNNER_PLACES_MAX];
     uv_timer_t tick;
-    int64_t retry_at_ms; /* admission waits until then after a system error; 0 = no */
-    int64_t drain_ms;    /* when drain was called; 0 = not */
+    struct pb_hold hold;
+    bool more;        /* the next tick starts further jobs */
+    int64_t drain_ms; /* when drain was called; 0 = not */
     void (*drained)(void *user);
     void *drained_user;
     unsigned finished;
@@ -60,30 +64,54 @@ struct pb_runner {
     uint64_t planned_bytes;
 };
 
-/* Starts the worker of an empty place. */
-int pb_place_start_worker(struct pb_place *place, struct pb_err *err);
-/* Hands the job (taken, already running and stored) to the place's worker. */
-void pb_place_run(struct pb_place *place, const struct pb_job *job);
 /* --- runner_send.c --- */
 /* Tells the worker to run the place's job. */
 void pb_place_send_run(struct pb_place *place);
 void pb_place_ask_device(struct pb_place *place);
 /* --- runner_place.c --- */
+/* Starts the worker of an empty place. */
+int pb_place_start_worker(struct pb_place *place, struct pb_err *err);
+/* Hands the job (taken, already running and stored) to the place's worker. */
+void pb_place_run(struct pb_place *place, const struct pb_job *job);
+/* Tells of the place's job now. */
+void pb_place_notify(struct pb_place *place);
+/* The place's job is over, or waits again: the place is free. */
+void pb_place_finish(struct pb_place *place, enum pb_job_status status);
+void pb_place_dismiss(struct pb_place *place);
+void pb_place_put_back(struct pb_place *place, bool attempt_counts);
+/* The machine's fault that stands in the job's error ended its run. */
+void pb_place_set_back(struct pb_place *place);
 /* Cancels the running job for the given reason; its end comes through the worker. */
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
+/* Timeouts and withheld notifications; called by the runner's tick. */
+void pb_place_tick(struct pb_place *place, int64_t mono_ms);
+/* --- runner_over.c: how a job ends with its worker --- */
+/* The place's worker is gone; how: "exit status 1", "signal 9 (Killed)". */
+void pb_place_worker_ended(struct pb_place *place, const char *how);
 /* Goes on without the place's worker, which SIGKILL did not end; its job ends as its end was meant,
  * or as stalled. */
 void pb_place_give_up(struct pb_place *place);
-/* Timeouts and withheld notifications; called by the runner's tick. */
-void pb_place_tick(struct pb_place *place, int64_t mono_ms);
+/* --- runner_faults.c: faults of the machine; hold.h has the rule --- */
+/* A run that began then ended by the fault that stands in job->error (which may be taken, as in
+ * runner_end.c): the job waits again, or fails. */
+void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
+/* No job could be started at all. */
+void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err);
+/* The job ended otherwise; over: it does not run again. */
+void pb_runner_hold_end(struct pb_runner *runner, const struct pb_job *job, bool over);
+/* Nothing waits any more: there is nothing to hold. */
+void pb_runner_hold_clear(struct pb_runner *runner);
 
+/* --- runner_queue.c --- */
+/* An idle worker if there is one, else a place without a worker; NULL = none. */
+struct pb_place *pb_runner_free_place(struct pb_runner *runner);
 /* Makes the runner's tick run. */
 void pb_runner_wake(struct pb_runner *runner);
 
 /* --- runner_end.c. These may take what the job holds; it still wants its fini. --- */
 /* Moves a job to its final state, stores it, puts its input away, tells everybody. */
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
-/* running -> accepted */
+/* running -> accepted; or the job is accepted again already and this is to be stored and told. */
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
 /* A waiting job is over. When that cannot be stored nothing has happened. */
 int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err);

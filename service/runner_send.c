@@ -11,8 +11,10 @@ static void send_line(struct pb_place *place, struct pb_json *json)
     size_t bytes = 0;
     const char *text = pb_json_text(json, &bytes);
     /* A worker that was not told its work is ended, and its end says the rest. */
-    if (text == NULL || pb_worker_proc_send(place->proc, text, bytes) != 0)
+    if (text == NULL || pb_worker_proc_send(place->proc, text, bytes) != 0) {
+        place->untold = place->busy;
         pb_worker_proc_kill(place->proc);
+    }
     pb_json_destroy(json);
 }
 

@@ -380,7 +380,7 @@ int pb_worker_main(void)
 {
     static struct worker worker;
     become_worker(&worker);
-    if (worker.out < 0 || worker.woken < 0)
+    if (worker.out < 0 || worker.woken < 0 || write(worker.out, "\n", 1) != 1)
         return 1;
     for (;;) {
         struct pollfd watched[2] = {{.fd = STDIN_FILENO, .events = POLLIN},

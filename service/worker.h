@@ -9,7 +9,7 @@
  *    "stream_why"}                                     by streams whatever it says, for this reason
  *   {"cmd":"cancel"}
  *   {"cmd":"probe","config","config_name"}             which device would be used
- * and events leave as JSON lines on stdout:
+ * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device"}                            5 times a second while something moves, and
  *                                                      once in 2 s as a sign of life

@@ -27,7 +27,7 @@ struct pb_worker_proc {
     int open_handles;
     int64_t killed_ms;
     struct pb_worker_proc_handlers handlers;
-    bool started, exited, out_ended, ended, destroyed, stdin_closed;
+    bool spoke, started, exited, out_ended, ended, destroyed, stdin_closed;
     char how[96];
     char read_buffer[READ_BYTES];
     char *line;
@@ -113,6 +113,7 @@ static void take_lines(struct pb_worker_proc *proc, const char *data, size_t byt
             return;
         size_t n = proc->n_line;
         proc->n_line = 0;
+        proc->spoke = true;
         if (n > 0)
             proc->handlers.on_line(proc->handlers.user, proc->line, n);
         data += part + 1;
@@ -155,6 +156,13 @@ static void on_log(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
     }
 }
 
+static enum pb_code spawn_code(int rc)
+{
+    if (rc == UV_EMFILE || rc == UV_ENFILE)
+        return PB_E_SYSTEM_FILES;
+    return rc == UV_ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM;
+}
+
 int pb_worker_proc_start(uv_loop_t *loop, const char *program,
                          const struct pb_worker_proc_handlers *handlers, struct pb_err *err,
                          struct pb_worker_proc **out_proc)
@@ -184,7 +192,7 @@ int pb_worker_proc_start(uv_loop_t *loop, const char *program,
     int rc = uv_spawn(loop, &proc->process, &options);
     if (rc != 0) {
         pb_worker_proc_destroy(proc);
-        return pb_fail(err, PB_E_SYSTEM, "cannot start a worker (%s): %s", program,
+        return pb_fail(err, spawn_code(rc), "cannot start a worker (%s): %s", program,
                        uv_strerror(rc));
     }
     proc->started = true;
@@ -238,6 +246,11 @@ void pb_worker_proc_kill(struct pb_worker_proc *proc)
 int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc)
 {
     return proc->killed_ms;
+}
+
+bool pb_worker_proc_spoke(const struct pb_worker_proc *proc)
+{
+    return proc->spoke;
 }
 
 int pb_worker_proc_pid(const struct pb_worker_proc *proc)

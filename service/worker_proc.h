@@ -34,6 +34,8 @@ void pb_worker_proc_kill(struct pb_worker_proc *proc);        /* SIGKILL */
 /* Monotonic time of the first SIGKILL, 0 = none yet. A process that hangs in the kernel (storage
  * that does not answer) outlives it. */
 int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc);
+/* Whether it ever wrote a line, be it an empty one: its program runs. */
+bool pb_worker_proc_spoke(const struct pb_worker_proc *proc);
 int pb_worker_proc_pid(const struct pb_worker_proc *proc);
 /* Frees when libuv has closed the handles; no handler is called any more. Kills a process that is
  * still there. NULL is fine. */

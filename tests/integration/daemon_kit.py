@@ -139,6 +139,7 @@ class Daemon:
     def __init__(self, fake=True, **settings):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.fake = fake
+        self.worker = None  # a program in the worker's place
         self.settings = dict(settle="150ms", rescan="1s", stall="20s", parallel=1, on_success="archive",
                              pipeline="plain", root=self.root)
         self.config = self.root / "config.yaml"
@@ -153,8 +154,9 @@ class Daemon:
 
     def start(self, wait=True, env=None):
         command = [str(BIN / "pushbroomd"), "--config", str(self.config)]
-        if self.fake:
-            command += ["--worker-command", str(FAKE_WORKER)]
+        worker = self.worker or (FAKE_WORKER if self.fake else None)
+        if worker:
+            command += ["--worker-command", str(worker)]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                             env=dict(os.environ, **(env or {})))
@@ -182,6 +184,10 @@ class Daemon:
 
     def jobs(self, **params):
         return self.call("job.list", **params)["jobs"]
+
+    def trouble(self, key):
+        found = [t for t in self.call("service.info")["troubles"] if t["key"] == key]
+        return found[0] if found else None
 
     def drop(self, name, text="ok", old=False):
         """Into the inbox the proper way: written elsewhere, renamed in."""

@@ -5,6 +5,8 @@
 come when a test wants them. What it does with a job is the first word of the input file:
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
+fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
+there, beside products/ | killed_once: SIGKILL, as from outside, in the first run
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
 it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE beside products/."""
 import fcntl
@@ -46,12 +48,38 @@ def device(job, words):
     return ["device", codes[run_before]] if run_before < len(codes) else words[len(codes):] or ["ok"]
 
 
+def runs_before(job):
+    path = os.path.join(os.path.dirname(job["products"]), "runs-" + job["scene"])
+    with open(path, "a+") as file:
+        file.seek(0)
+        before = len(file.readlines())
+        file.write("%s\n" % job["job"])
+    return before
+
+
+def fault(job, words):
+    """The code that this run ends with, or None."""
+    before = runs_before(job)
+    if words[0] == "fault":
+        return words[1] if len(words) < 3 or before < int(words[2]) else None
+    if words[0] == "while":
+        return words[2] if os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])) else None
+    if before == 0:
+        progress(3, 10)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
 def run(job):
     with open(job["input"], "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
     if words[0] == "device":
         words = device(job, words[1:])
     what = words[0]
+    code = fault(job, words) if what in ("fault", "while", "killed_once") else None
+    if code:
+        say(event="failed", job=job["job"], error={"code": code, "message": "as the test wants it", "hint": "wait"})
+        return
     leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
     os.makedirs(leftover, exist_ok=True)
     lock = os.open(leftover, os.O_RDONLY)  # as a real worker: what is locked is not swept
@@ -93,6 +121,7 @@ def run(job):
             if what == "stall" and cancelled.is_set():
                 break
     if what == "device":
+        os.close(lock)
         progress(7, 10)
         error = {"code": words[1], "message": "the GPU failed while computing: unspecified launch failure", "hint": "dmesg"}
         late = dict(event="progress", job=current, stage="compute", tiles_done=9, tiles_total=10, bytes_read=9000,
@@ -130,6 +159,8 @@ def run(job):
 def main():
     global current
     assert sys.argv[1:] == ["--worker"]
+    sys.stdout.write("\n")
+    sys.stdout.flush()
     for line in sys.stdin:
         command = json.loads(line)
         if command["cmd"] == "probe":

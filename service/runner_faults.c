@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that a fault of the machine ended go back into the queue, and the queue is held as hold.h
+ * says. The trouble "queue" stands from the first fault until a job is successful. */
+#include "pipeline/publish.h"
+#include "service/clock.h"
+#include "service/log.h"
+#include "service/runner_place.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TROUBLE "queue"
+/* Faults of its own, over max_attempts, until a job is set aside. */
+#define EXTRA_FAULTS 1
+
+static enum pb_hold_verdict judge(struct pb_runner *runner, int64_t seq, int64_t began_ms,
+                                  enum pb_code code)
+{
+    struct pb_hold_fault fault = {.job = seq,
+                                  .started_ms = began_ms,
+                                  .code = code,
+                                  .limit = runner->config->service.max_attempts + EXTRA_FAULTS};
+    if (getrandom(&fault.random, sizeof fault.random, GRND_NONBLOCK) !=
+        (ssize_t)sizeof fault.random)
+        fault.random = 0;
+    return pb_hold_fault(&runner->hold, &fault, pb_clock_mono_ms());
+}
+
+static void raise_trouble(struct pb_runner *runner, enum pb_code code, const char *message)
+{
+    char text[512];
+    int64_t wait_ms = runner->hold.until_ms - pb_clock_mono_ms();
+    (void)snprintf(text, sizeof text,
+                   "no job is started: %.300s; fault %u since the last success, the next try is "
+                   "in %lld s",
+                   message, runner->hold.faults,
+                   (long long)(wait_ms > 0 ? wait_ms + 999 : 0) / 1000);
+    pb_trouble_raise(runner->options.troubles, TROUBLE, code, text);
+}
+
+/* What a job says while it waits: why its last run ended. */
+static void wait_again(struct pb_runner *runner, struct pb_job *job)
+{
+    struct pb_job_error error = job->error;
+    job->attempts--;
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->error = error;
+    pb_runner_put_back(runner, job);
+}
+
+void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms)
+{
+    enum pb_code code = pb_code_find(job->error.code);
+    if (code == PB_E_COUNT)
+        code = PB_E_SYSTEM;
+    runner->options.metrics->setbacks++;
+    pb_log(PB_LOG_WARNING, "job %s: %s: %s; this is no fault of its input", job->id,
+           job->error.code, job->error.message);
+    char message[sizeof job->error.message];
+    (void)memcpy(message, job->error.message, sizeof message);
+    switch (judge(runner, job->seq, began_ms, code)) {
+    case PB_HOLD_QUEUE:
+        raise_trouble(runner, code, message);
+        wait_again(runner, job);
+        break;
+    case PB_HOLD_JOB:
+        wait_again(runner, job);
+        break;
+    case PB_HOLD_ASIDE:
+        (void)snprintf(job->error.message, sizeof job->error.message,
+                       "%.900s; so it went time and again while other jobs were successful",
+                       message);
+        pb_runner_finish(runner, job, PB_JOB_FAILED);
+        break;
+    }
+}
+
+void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err)
+{
+    (void)judge(runner, 0, pb_clock_mono_ms(), err->code);
+    raise_trouble(runner, err->code, err->msg);
+}
+
+void pb_runner_hold_end(struct pb_runner *runner, const struct pb_job *job, bool over)
+{
+    if (job->status == PB_JOB_SUCCESSFUL) {
+        pb_hold_success(&runner->hold, job->seq, pb_clock_mono_ms());
+        pb_trouble_clear(runner->options.troubles, TROUBLE);
+    } else {
+        pb_hold_end(&runner->hold, job->seq, over);
+    }
+}
+
+void pb_runner_hold_clear(struct pb_runner *runner)
+{
+    pb_hold_clear(&runner->hold);
+    pb_trouble_clear(runner->options.troubles, TROUBLE);
+}

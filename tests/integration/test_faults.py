@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run
+hold the queue; nothing goes to quarantine for them, and the service goes on by itself. --long: as many scenes as a day brings."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, FAKE_WORKER, Daemon, main, wait_for  # noqa: E402
+
+LONG = "--long" in sys.argv
+if LONG:
+    sys.argv.remove("--long")
+SCENES = 200 if LONG else 20
+
+
+class Faults(unittest.TestCase):
+    def daemon(self, start=True, **settings):
+        d = Daemon(**settings)
+        self.addCleanup(d.remove)
+        if start:
+            d.start()
+        return d
+
+    def mount(self, place, size):
+        """A small disk at the place."""
+        place.mkdir(exist_ok=True)
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", str(place)], capture_output=True)
+        if made.returncode:
+            self.skipTest("cannot mount a tmpfs here: needs root")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(place)])
+
+    def count(self, d, status):
+        return d.call("service.info")["jobs"][status]
+
+    def held(self, d, code, key="queue"):
+        """Waits until the queue is held for that reason."""
+        try:
+            return wait_for(lambda: (lambda t: t and t["code"] == code and t)(d.trouble(key)))
+        except AssertionError:
+            raise AssertionError("%s, not %s\n%s" % (d.call("service.info")["troubles"], code, d.log_text()))
+
+    def all_done(self, d, n):
+        try:
+            wait_for(lambda: self.count(d, "successful") == n, 120 + n)
+        except AssertionError:
+            raise AssertionError("%s\n%s" % (d.call("service.info"), d.log_text()))
+        self.assertEqual(self.count(d, "failed"), 0)
+        self.assertEqual(d.files("quarantine"), [])
+        self.assertEqual({j["attempts"] for j in d.jobs(limit=1000)}, {1})
+        self.assertIsNone(d.trouble("queue"))
+
+    def fill(self, place):
+        with open(place / "fill", "wb", buffering=0) as file:
+            try:
+                while file.write(b"x" * 4096) == 4096:
+                    pass
+            except OSError:
+                pass
+        return place / "fill"
+
+    def scenes(self, d, n):
+        """Tiny good scenes for a real worker."""
+        from osgeo import gdal
+        import numpy
+        gdal.UseExceptions()
+        path = d.root / "one.tif"
+        out = gdal.GetDriverByName("GTiff").Create(str(path), 32, 32, 1, gdal.GDT_UInt16)
+        out.SetGeoTransform([500000, 10, 0, 5000000, 0, -10])
+        out.GetRasterBand(1).WriteArray(numpy.arange(1024, dtype=numpy.uint16).reshape(32, 32))
+        out = None
+        for i in range(n):
+            shutil.copy(path, d.root / ".copy")
+            os.rename(d.root / ".copy", d.root / "inbox" / ("s%03d.tif" % i))
+
+
+class Queue(Faults):
+    def test_a_fault_of_the_machine_fails_no_job(self):
+        d = self.daemon(parallel=3)
+        (d.root / "full").touch()
+        for i in range(SCENES):
+            d.drop("s%03d.tif" % i, "while full output.full")
+        trouble = self.held(d, "output.full")
+        self.assertIn("as the test wants it", trouble["message"])
+        self.assertIn('pushbroom_trouble{key="queue",code="output.full"} 1', d.call("service.metrics")["text"])
+        # While it is held one job is tried at a time, and each try takes longer to come.
+        wait_for(lambda: self.count(d, "accepted") == SCENES)
+        wait_for(lambda: "fault 6 since" in d.trouble("queue")["message"])
+        self.assertLess(len(list(d.root.glob("runs-*"))), 12)
+        waiting = [j for j in d.jobs(limit=1000) if j["error"]]
+        self.assertEqual({(j["status"], j["attempts"], j["error"]["code"]) for j in waiting}, {("accepted", 0, "output.full")})
+        self.assertEqual(self.count(d, "failed"), 0)
+        (d.root / "full").unlink()
+        self.all_done(d, SCENES)
+        self.assertEqual({j["error"] for j in d.jobs(limit=1000)}, {None})
+
+    def test_a_job_that_provokes_the_fault_itself_is_set_aside_and_holds_nobody(self):
+        d = self.daemon()
+        d.drop("poison.tif", "fault input.io")
+        self.held(d, "input.io")
+        good = 0
+        while not d.jobs(status="failed"):
+            good += 1
+            self.assertLess(good, 300, d.log_text())
+            d.drop("g%d.tif" % good)
+            d.wait_job("g%d.tif" % good, "successful")
+            time.sleep(0.2)
+        job, = d.jobs(status="failed")
+        self.assertEqual((job["name"], job["error"]["code"]), ("poison.tif", "input.io"))
+        self.assertIn("while other jobs were successful", job["error"]["message"])
+        self.assertEqual(d.files("quarantine"), ["poison.tif", "poison.tif.error.json"])
+        self.assertEqual(len((d.root / "runs-poison").read_text().splitlines()), 4)
+        self.assertIsNone(d.trouble("queue"))
+
+    def test_a_cancelled_job_leaves_no_hold_behind(self):
+        d = self.daemon()
+        d.drop("x.tif", "fault memory")
+        self.held(d, "memory")
+        job = d.wait_job("x.tif", "accepted")
+        d.call("job.cancel", id=job["id"])
+        wait_for(lambda: d.trouble("queue") is None)
+
+    def test_a_worker_that_is_killed_costs_no_attempt(self):
+        d = self.daemon()
+        d.write_config()
+        d.drop("x.tif", "killed_once")
+        job = d.wait_job("x.tif", "successful")
+        self.assertEqual(job["attempts"], 1)
+        self.assertIn("signal 9", d.log_text())
+
+
+class Program(Faults):
+    def swap(self, d, text):
+        """The worker's program is another one from now on, in one step."""
+        new = d.root / "worker.new"
+        new.write_text(text)
+        new.chmod(0o755)
+        os.rename(new, d.worker)
+
+    def test_a_worker_that_dies_at_once_holds_the_queue(self):
+        d = self.daemon(start=False)
+        d.worker = d.root / "worker"
+        self.swap(d, "#!/bin/sh\nexit 127\n")
+        d.start()
+        for i in range(SCENES):
+            d.drop("s%03d.tif" % i)
+        trouble = self.held(d, "system")
+        self.assertIn("exit status 127", trouble["message"])
+        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        self.assertEqual(self.count(d, "failed"), 0)
+        self.swap(d, FAKE_WORKER.read_text())
+        self.all_done(d, SCENES)
+
+    def test_a_program_that_is_not_there_holds_the_queue(self):
+        d = self.daemon(start=False)
+        d.worker = d.root / "worker"
+        d.start()
+        d.drop("x.tif")
+        self.assertIn("cannot start a worker", self.held(d, "system")["message"])
+        self.swap(d, FAKE_WORKER.read_text())
+        self.all_done(d, 1)
+
+
+class Disk(Faults):
+    """Real workers, real disks."""
+
+    def test_full_products(self):
+        d = self.daemon(start=False, fake=False)
+        self.mount(d.root / "products", "2m")
+        fill = self.fill(d.root / "products")
+        d.start()
+        self.scenes(d, SCENES)
+        self.held(d, "output.full")
+        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        fill.unlink()
+        wait_for(lambda: self.count(d, "successful") > 0, 120)
+        subprocess.run(["mount", "-o", "remount,size=100m", str(d.root / "products")], check=True)
+        self.all_done(d, SCENES)
+
+    def test_read_only_products(self):
+        d = self.daemon(start=False, fake=False)
+        self.mount(d.root / "products", "100m")
+        d.start()
+        subprocess.run(["mount", "-o", "remount,ro", str(d.root / "products")], check=True)
+        self.scenes(d, SCENES)
+        self.held(d, "output.denied")
+        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        subprocess.run(["mount", "-o", "remount,rw", str(d.root / "products")], check=True)
+        self.all_done(d, SCENES)
+
+    def test_full_state(self):
+        d = self.daemon(start=False)
+        self.mount(d.root / "state", "1m")
+        d.start()
+        d.drop("first.tif", "slow 3")
+        d.wait_job("first.tif", "running")
+        fill = self.fill(d.root / "state")
+        self.held(d, "service.state", "jobs")
+        for i in range(5):
+            d.drop("s%03d.tif" % i)
+        time.sleep(2)
+        self.assertTrue(d.is_up())
+        fill.unlink()
+        self.all_done(d, 6)
+        self.assertIsNone(d.trouble("jobs"))
+
+    def test_no_descriptors(self):
+        d = self.daemon(fake=False)
+        worker, = wait_for(d.workers)
+        soft, hard = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+        wait_for(lambda: d.call("service.info")["device"])
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (6, hard))
+        self.scenes(d, SCENES)
+        self.held(d, "system.files")
+        wait_for(lambda: "fault 3 since" in d.trouble("queue")["message"])
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (soft, hard))
+        self.all_done(d, SCENES)
+
+
+if __name__ == "__main__":
+    main()
