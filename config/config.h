@@ -38,6 +38,7 @@ struct pb_service_config {
     int64_t settle_ms;
     int64_t rescan_ms;     /* periodic look at the inbox */
     int64_t stall_ms;      /* a job without progress for so long is ended */
+    int64_t express_ms;    /* time that a short job has in the express place; 0 = there is none */
     int32_t parallel_jobs; /* 1 .. 64 */
     int32_t max_attempts;  /* how often a job is started in all when its worker dies */
     int32_t keep_jobs;     /* finished jobs kept in the store */
@@ -61,6 +62,7 @@ struct pb_limits {
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;
+    int64_t job_time_ms; /* of one run of a job in the service; 0 = no limit */
 };
 
 struct pb_band_config {

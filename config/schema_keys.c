@@ -58,6 +58,9 @@ static const struct pb_key service_keys[] = {
            "The inbox is read anew this often, whatever the file system's events say."),
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",
            "A job that makes no progress for so long is ended."),
+    RANGED("express", PB_KEY_DURATION, AT(pb_service_config, express_ms), 0, DAY, "60s",
+           "When all parallel jobs have run for so long and others wait, one place more takes "
+           "small ones, each for this time at most, on the CPU; 0s = there is no such place."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
            "Jobs that run at the same time; each has the memory budget to itself. More than one on "
            "a GPU without MPS go by streams (compute.sync)."),
@@ -98,6 +101,8 @@ static const struct pb_key limits_keys[] = {
     RANGED("max_bands", PB_KEY_INT, AT(pb_limits, max_bands), 1, PB_BANDS_MAX, "64", "Bands."),
     RANGED("max_directories", PB_KEY_INT, AT(pb_limits, max_directories), 1, 65535, "64",
            "TIFF directories: the image, its overviews and masks."),
+    RANGED("job_time", PB_KEY_DURATION, AT(pb_limits, job_time_ms), 0, 30 * DAY, "6h",
+           "A job of the service that runs for longer is ended and fails; 0s = no limit."),
 };
 
 static const struct pb_key input_keys[] = {

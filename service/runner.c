@@ -103,7 +103,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct pb_runner *runner = timer->data;
     int64_t now = pb_clock_mono_ms();
-    bool due = pb_hold_tick(&runner->hold, now) || runner->more;
+    bool due = pb_hold_tick(&runner->hold, now) || runner->more || pb_express_is_due(runner, now);
     bool wanted = runner->drain_ms > 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         struct pb_place *place = &runner->places[i];
@@ -118,7 +118,9 @@ static void on_tick(uv_timer_t *timer)
         drain_tick(runner, now);
     else if (due)
         pb_runner_kick(runner);
-    trim(runner, runner->drain_ms > 0 ? 0 : runner->config->service.parallel_jobs);
+    int64_t idle_kept = runner->config->service.parallel_jobs - pb_express_ordinary(runner);
+    trim(runner,
+         runner->drain_ms > 0 ? 0 : pb_runner_busy(runner) + (idle_kept > 0 ? idle_kept : 0));
     if (!wanted && !runner->more && !pb_hold_waits(&runner->hold))
         (void)uv_timer_stop(timer);
 }

@@ -91,6 +91,17 @@ static void stalled(struct pb_place *place)
     pb_place_finish(place, PB_JOB_FAILED);
 }
 
+void pb_place_out_of_time(struct pb_place *place)
+{
+    struct pb_job *job = &place->job;
+    pb_job_fail(job, PB_E_INPUT_LIMIT,
+                "the run took longer than limits.job_time (%lld s) and was ended in stage %s at "
+                "tile %lld of %lld",
+                (long long)(place->runner->config->limits.job_time_ms / 1000), stage_of(job),
+                (long long)job->tiles_done, (long long)job->tiles_total);
+    pb_place_finish(place, PB_JOB_FAILED);
+}
+
 static void hung(struct pb_place *place, int pid)
 {
     struct pb_job *job = &place->job;
@@ -151,6 +162,9 @@ void pb_place_worker_ended(struct pb_place *place, const char *how)
         break;
     case PB_ENDING_STALL:
         stalled(place);
+        break;
+    case PB_ENDING_TIME:
+        pb_place_out_of_time(place);
         break;
     case PB_ENDING_PUT_BACK:
         pb_place_put_back(place, false);

@@ -22,7 +22,7 @@ static struct pb_job release(struct pb_place *place)
 {
     struct pb_job job = place->job;
     memset(&place->job, 0, sizeof place->job);
-    place->busy = place->changed = place->again = place->untold = false;
+    place->busy = place->changed = place->again = place->untold = place->express = false;
     place->device_try = PB_DEVICE_TRY_FIRST;
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
@@ -32,6 +32,8 @@ static struct pb_job release(struct pb_place *place)
 
 void pb_place_finish(struct pb_place *place, enum pb_job_status status)
 {
+    if (place->express)
+        pb_express_done(place->runner);
     struct pb_job job = release(place);
     pb_runner_finish(place->runner, &job, status);
     pb_job_fini(&job);
@@ -156,6 +158,8 @@ static void take_failed(struct pb_place *place, const struct pb_worker_line *lin
         pb_place_dismiss(place);
     } else if (place->ending == PB_ENDING_PUT_BACK) {
         pb_place_put_back(place, false);
+    } else if (place->ending == PB_ENDING_TIME) {
+        pb_place_out_of_time(place);
     } else if (next != PB_DEVICE_TRY_OVER) {
         try_again(place, next, error->code, error->message);
     } else {
@@ -248,6 +252,10 @@ void pb_place_run(struct pb_place *place, const struct pb_job *job)
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
     place->began_ms = pb_clock_mono_ms();
+    place->express_until_ms = place->began_ms + place->runner->config->service.express_ms;
+    if (pb_express_on_cpu(place))
+        (void)snprintf(place->job.device_why, sizeof place->job.device_why,
+                       "on the CPU, to overtake jobs that take long");
     pb_place_send_run(place);
     pb_place_notify(place);
 }
@@ -257,6 +265,10 @@ void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_m
     static const char cancel[] = "{\"cmd\":\"cancel\"}";
     if (place->again && ending == PB_ENDING_CANCEL) { /* no worker has the job */
         pb_place_dismiss(place);
+        return;
+    }
+    if (place->again && ending == PB_ENDING_TIME) {
+        pb_place_out_of_time(place);
         return;
     }
     if (place->again) {
@@ -274,13 +286,30 @@ void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_m
         place->kill_at_ms = kill_at_ms;
     /* What a person asked for counts more than a shutdown, and a stall is known already. */
     if (place->ending == PB_ENDING_NONE ||
-        (place->ending == PB_ENDING_PUT_BACK && ending == PB_ENDING_CANCEL))
+        (ending == PB_ENDING_CANCEL &&
+         (place->ending == PB_ENDING_PUT_BACK || place->ending == PB_ENDING_TIME)))
         place->ending = ending;
+}
+
+static void end_in_time(struct pb_place *place, int64_t mono_ms)
+{
+    int64_t stall_ms = place->runner->config->service.stall_ms;
+    int64_t time_ms = place->runner->config->limits.job_time_ms;
+    if (place->ending != PB_ENDING_NONE)
+        return;
+    if (time_ms > 0 && mono_ms - place->began_ms >= time_ms) {
+        pb_log(PB_LOG_ERROR, "job %s: runs for %lld s, over limits.job_time; it is ended",
+               place->job.id, (long long)(time_ms / 1000));
+        pb_place_end(place, PB_ENDING_TIME, PB_PLACE_CANCEL_MS);
+    } else if (!place->again && stall_ms > 0 && mono_ms - place->moved_ms >= stall_ms) {
+        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,
+               (long long)(stall_ms / 1000));
+        pb_place_end(place, PB_ENDING_STALL, 0);
+    }
 }
 
 void pb_place_tick(struct pb_place *place, int64_t mono_ms)
 {
-    int64_t stall_ms = place->runner->config->service.stall_ms;
     if (place->proc != NULL && place->kill_at_ms > 0 && mono_ms >= place->kill_at_ms)
         pb_worker_proc_kill(place->proc);
     int64_t killed_ms = place->proc ? pb_worker_proc_killed_ms(place->proc) : 0;
@@ -290,10 +319,6 @@ void pb_place_tick(struct pb_place *place, int64_t mono_ms)
         return;
     if (place->changed && mono_ms - place->notified_ms >= PB_PLACE_NOTIFY_MS)
         pb_place_notify(place);
-    bool timed = place->ending == PB_ENDING_NONE && !place->again && stall_ms > 0;
-    if (timed && mono_ms - place->moved_ms >= stall_ms) {
-        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,
-               (long long)(stall_ms / 1000));
-        pb_place_end(place, PB_ENDING_STALL, 0);
-    }
+    pb_express_tick(place, mono_ms);
+    end_in_time(place, mono_ms);
 }

@@ -11,12 +11,20 @@
 #include "service/worker_lines.h"
 #include "service/worker_proc.h"
 
-#define PB_PLACE_NOTIFY_MS 200   /* between two progress events of a job */
-#define PB_PLACE_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
-#define PB_PLACE_HUNG_MS   30000 /* from SIGKILL until the worker is given up */
+#define PB_EXPRESS_LONG_MAX 256   /* long jobs that are remembered */
+#define PB_EXPRESS_LOOK_MS  1000  /* between two looks whether the express place opens */
+#define PB_PLACE_NOTIFY_MS  200   /* between two progress events of a job */
+#define PB_PLACE_CANCEL_MS  5000  /* from a cancel line to SIGKILL */
+#define PB_PLACE_HUNG_MS    30000 /* from SIGKILL until the worker is given up */
 
 /* Why a running job is being ended from our side. */
-enum pb_ending { PB_ENDING_NONE, PB_ENDING_CANCEL, PB_ENDING_STALL, PB_ENDING_PUT_BACK };
+enum pb_ending {
+    PB_ENDING_NONE,
+    PB_ENDING_CANCEL,
+    PB_ENDING_STALL,
+    PB_ENDING_TIME, /* limits.job_time */
+    PB_ENDING_PUT_BACK
+};
 
 struct pb_place {
     struct pb_runner *runner;
@@ -29,6 +37,8 @@ struct pb_place {
     bool again;
     enum pb_device_try device_try;
     enum pb_ending ending;
+    bool express; /* it is one more than parallel_jobs, for short jobs */
+    int64_t express_until_ms;
     bool untold;         /* the worker could not be told its work, and was ended for that */
     int64_t began_ms;    /* monotonic time when the job was given to this place */
     int64_t moved_ms;    /* monotonic time of the last progress */
@@ -45,12 +55,21 @@ struct pb_unsaved {
     struct pb_job job;
 };
 
+/* The place for short jobs; see runner_express.c. Zero bytes: nothing is known. */
+struct pb_express {
+    int64_t known_long[PB_EXPRESS_LONG_MAX]; /* numbers of jobs */
+    size_t next_long;
+    int64_t pause_until_ms, look_at_ms;
+    int in_vain; /* tries since the last short job */
+};
+
 struct pb_runner {
     struct pb_runner_options options;
     const struct pb_config *config;
     struct pb_place places[PB_RUNNER_PLACES_MAX];
     uv_timer_t tick;
     struct pb_hold hold;
+    struct pb_express express;
     bool more;        /* the next tick starts further jobs */
     int64_t drain_ms; /* when drain was called; 0 = not */
     void (*drained)(void *user);
@@ -88,6 +107,8 @@ void pb_place_tick(struct pb_place *place, int64_t mono_ms);
 /* --- runner_over.c: how a job ends with its worker --- */
 /* The place's worker is gone; how: "exit status 1", "signal 9 (Killed)". */
 void pb_place_worker_ended(struct pb_place *place, const char *how);
+/* The place's job ran for longer than limits.job_time. */
+void pb_place_out_of_time(struct pb_place *place);
 /* Goes on without the place's worker, which SIGKILL did not end; its job ends as its end was meant,
  * or as stalled. */
 void pb_place_give_up(struct pb_place *place);
@@ -105,6 +126,23 @@ void pb_runner_hold_clear(struct pb_runner *runner);
 /* --- runner_queue.c --- */
 /* An idle worker if there is one, else a place without a worker; NULL = none. */
 struct pb_place *pb_runner_free_place(struct pb_runner *runner);
+/* Whether the job may run beside what runs, and has waited on its own account. */
+bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job);
+/* --- runner_express.c --- */
+bool pb_express_is_long(const struct pb_runner *runner, int64_t seq);
+/* Jobs that run in ordinary places. */
+int64_t pb_express_ordinary(const struct pb_runner *runner);
+/* The job that may start in the express place: 1 and the job (the caller's), 0 none, negative. */
+int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err,
+                    struct pb_job *out_job);
+/* Whether it is time to ask pb_express_next. */
+bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms);
+/* Whether the place's job is to be computed on the CPU for the sake of the others. */
+bool pb_express_on_cpu(const struct pb_place *place);
+/* Ends the time of the express place's job. */
+void pb_express_tick(struct pb_place *place, int64_t now_ms);
+/* A job was done in the express place in time. */
+void pb_express_done(struct pb_runner *runner);
 /* Makes the runner's tick run. */
 void pb_runner_wake(struct pb_runner *runner);
 

@@ -22,15 +22,19 @@ static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job
     return strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0;
 }
 
-static bool may_start(void *user, const struct pb_job *job)
+bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job)
 {
-    const struct pb_runner *runner = user;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
             return false;
     }
     return pb_unsaved_find(runner, job->id) == NULL &&
            pb_hold_may_try(&runner->hold, job->seq, pb_clock_mono_ms());
+}
+
+static bool may_start(void *user, const struct pb_job *job)
+{
+    return pb_runner_may_start(user, job);
 }
 
 /* The choice of a probe: jobs of that rank, and the least rank seen above it. */
@@ -42,7 +46,7 @@ struct probe {
 static bool may_probe(void *user, const struct pb_job *job)
 {
     struct probe *probe = user;
-    if (!may_start((void *)probe->runner, job))
+    if (!pb_runner_may_start(probe->runner, job))
         return false;
     int64_t rank = pb_hold_rank(&probe->runner->hold, job->seq);
     if (rank > probe->rank && rank < probe->next)
@@ -51,9 +55,13 @@ static bool may_probe(void *user, const struct pb_job *job)
 }
 
 /* 1 and the job (the caller's), 0 none, negative errno. */
-static int next_job(struct pb_runner *runner, struct pb_err *err, struct pb_job *out_job)
+static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
+                    struct pb_job *out_job)
 {
     struct pb_job_store *store = runner->options.store;
+    *out_express = pb_express_ordinary(runner) >= runner->config->service.parallel_jobs;
+    if (*out_express)
+        return pb_express_next(runner, now_ms, err, out_job);
     if (!runner->hold.on)
         return pb_job_store_next(store, may_start, runner, err, out_job);
     struct probe probe = {runner, 0, INT64_MAX};
@@ -156,9 +164,7 @@ void pb_runner_kick(struct pb_runner *runner)
     reap(runner);
     pb_runner_wake(runner);
     runner->more = false;
-    for (int i = 0; runner->drain_ms == 0 && pb_hold_may_start(&runner->hold, now) &&
-                    pb_runner_busy(runner) < runner->config->service.parallel_jobs;
-         i++) {
+    for (int i = 0; runner->drain_ms == 0 && pb_hold_may_start(&runner->hold, now); i++) {
         struct pb_job job;
         struct pb_err err = {0};
         if (i == BATCH) { /* a crowd that no pipeline fits must not hold up the loop */
@@ -166,9 +172,11 @@ void pb_runner_kick(struct pb_runner *runner)
             break;
         }
         struct pb_place *place = pb_runner_free_place(runner);
-        int rc = place ? next_job(runner, &err, &job) : 0;
+        bool express = false;
+        int rc = place ? next_job(runner, now, &err, &express, &job) : 0;
         if (rc == 0)
             break;
+        place->express = express;
         rc = rc < 0 ? rc : start(runner, place, &job, &err);
         if (rc < 0)
             pb_runner_cannot_start(runner, &err);

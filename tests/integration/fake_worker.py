@@ -5,6 +5,7 @@
 come when a test wants them. What it does with a job is the first word of the input file:
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
+until FILE: works until FILE is there, beside products/
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, beside products/ | killed_once: SIGKILL, as from outside, in the first run
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
@@ -138,8 +139,17 @@ def run(job):
         os.close(lock)
         say(event="failed", error={"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
         return
+    done = 0
+    while what == "until" and not os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])):
+        done += 1
+        progress(done, 1000000)
+        if cancelled.wait(0.1):
+            say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})
+            return
+    if what == "until":
+        progress(1000000, 1000000)
     seconds = float(words[1]) if what == "slow" else 0.05
-    steps = 20
+    steps = 20 if what != "until" else 0
     for i in range(steps):
         if cancelled.wait(seconds / steps):
             say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})

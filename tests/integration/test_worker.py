@@ -150,7 +150,7 @@ class Worker(unittest.TestCase):
 
     @unittest.skipUnless((DATA / "hostile").is_dir(), "PB_SHARED_DATA with hostile/ is not there")
     def test_every_hostile_file_ends_in_success_or_an_error_with_words(self):
-        d = self.daemon(stall="20s", parallel=2).start()
+        d = self.daemon(stall="120s", parallel=2).start()
         files = sorted(p for p in (DATA / "hostile").iterdir() if p.is_file())
         if os.environ.get("PB_SANITIZE") == "thread":
             files = files[::4]  # damage makes no races; the address sanitizer and test_hostile take all of them

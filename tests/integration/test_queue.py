@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Order and limits of jobs in the real pushbroomd with scripted workers: first come, first served; short jobs overtake long
+ones without starving them; a job has a limit of time."""
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import Daemon, main, wait_for  # noqa: E402
+
+
+class Queue(unittest.TestCase):
+    def daemon(self, service="", limits="", **settings):
+        d = Daemon(**settings)
+        self.addCleanup(d.remove)
+        text = d.config.read_text().replace("pipelines:", "%spipelines:" % limits, 1)
+        d.config.write_text(text.replace("  settle:", service + "  settle:", 1))
+        return d.start()
+
+    def job(self, d, name):
+        return [j for j in d.jobs() if j["name"] == name][0]
+
+    def started(self, d, name):
+        """How often the job was given to a worker."""
+        return d.log_text().count("fake worker takes " + self.job(d, name)["id"])
+
+    def test_jobs_start_in_the_order_in_which_they_came(self):
+        d = self.daemon()
+        d.drop("first.tif", "until go")
+        d.wait_job("first.tif", "running")
+        for i in range(6):
+            d.drop("s%d.tif" % i)
+            wait_for(lambda: [j for j in d.jobs() if j["name"] == "s%d.tif" % i])
+        (d.root / "go").touch()
+        wait_for(lambda: len(d.jobs(status="successful")) == 7)
+        done = sorted(d.jobs(), key=lambda j: j["finished"])
+        self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
+
+    def test_short_jobs_overtake_a_long_one(self):
+        d = self.daemon(service="  express: 1s\n")
+        d.drop("long.tif", "until go")
+        d.wait_job("long.tif", "running")
+        for i in range(3):
+            d.drop("s%d.tif" % i)
+        for i in range(3):
+            d.wait_job("s%d.tif" % i, "successful", 60)
+        (d.root / "go").touch()
+        job = d.wait_job("long.tif", "successful", 90)
+        self.assertEqual((job["attempts"], self.started(d, "long.tif")), (1, 1), "it was never interrupted")
+
+    def test_long_jobs_behind_a_long_one_go_back_and_have_their_turn(self):
+        d = self.daemon(service="  express: 1s\n")
+        d.drop("a.tif", "until go-a")
+        d.wait_job("a.tif", "running")
+        d.drop("b.tif", "until go-b")
+        d.wait_job("b.tif", "running")
+        d.drop("c.tif")  # a short one behind both
+        wait_for(lambda: "takes longer than service.express" in d.log_text())
+        d.wait_job("c.tif", "successful", 60)
+        self.assertEqual(self.job(d, "b.tif")["status"], "accepted")
+        (d.root / "go-a").touch()
+        d.wait_job("a.tif", "successful")
+        d.wait_job("b.tif", "running")
+        (d.root / "go-b").touch()
+        b = d.wait_job("b.tif", "successful")
+        self.assertEqual((b["attempts"], self.started(d, "b.tif")), (1, 2), "one try was in vain, none counts")
+        self.assertEqual(self.started(d, "a.tif"), 1)
+
+    def test_the_smallest_goes_first_where_short_ones_go(self):
+        d = self.daemon(service="  express: 2s\n")
+        d.drop("long.tif", "until go")
+        d.wait_job("long.tif", "running")
+        d.drop("big.tif", "slow 1" + " " * 5000)
+        wait_for(lambda: len(d.jobs()) == 2)
+        d.drop("small.tif", "slow 1")
+        wait_for(lambda: len(d.jobs()) == 3)
+        small, big = d.wait_job("small.tif", "successful"), d.wait_job("big.tif", "successful")
+        (d.root / "go").touch()
+        d.wait_job("long.tif", "successful")
+        self.assertLess(small["finished"], big["finished"])
+
+    def test_without_the_express_place_jobs_wait(self):
+        d = self.daemon(service="  express: 0s\n")
+        d.drop("long.tif", "slow 4")
+        d.wait_job("long.tif", "running")
+        d.drop("s.tif")
+        s, long = d.wait_job("s.tif", "successful"), d.wait_job("long.tif", "successful")
+        self.assertLess(long["finished"], s["started"])
+
+    def test_a_job_over_its_time_fails_with_words(self):
+        d = self.daemon(limits="limits: {job_time: 2s}\n", stall="60s")
+        d.drop("long.tif", "slow 60")
+        d.drop("deaf.tif", "deaf")
+        d.drop("short.tif")
+        for name in ("long.tif", "deaf.tif"):
+            job = d.wait_job(name, "failed")
+            self.assertEqual((job["error"]["code"], job["attempts"]), ("input.limit", 1))
+            self.assertIn("limits.job_time (2 s)", job["error"]["message"])
+        d.wait_job("short.tif", "successful")
+        self.assertEqual(d.files("quarantine"), ["deaf.tif", "deaf.tif.error.json", "long.tif", "long.tif.error.json"])
+
+
+if __name__ == "__main__":
+    main()
