@@ -41,7 +41,8 @@ static const struct pb_key service_keys[] = {
          "on one file system."),
     PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
-         "Results: products/<scene>/<files>, published by one rename when all are complete."),
+         "Results: products/<scene>/<pipeline>/<files>, published by one rename when all are "
+         "complete."),
     PATH("quarantine", quarantine, "/var/lib/pushbroom/quarantine", NULL,
          "Inputs of failed jobs, each with <name>.error.json beside it."),
     PATH("state", state, "/var/lib/pushbroom/state", NULL, "The job store."),

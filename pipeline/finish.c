@@ -80,6 +80,20 @@ static int finish_together(struct crew *crew, uint32_t threads, pthread_t *helpe
     return crew->rc;
 }
 
+int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
+                    struct pb_product_result *results)
+{
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; i < s->n_products; i++)
+        n += s->types[i]->kind != PB_PRODUCT_STAC;
+    const size_t n_earlier = n;
+    for (size_t i = 0; i < s->n_products && rc == 0; i++)
+        if (s->types[i]->kind == PB_PRODUCT_STAC)
+            rc = s->types[i]->finish(s->products[i], results, n_earlier, err, &results[n++]);
+    return rc;
+}
+
 int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_file_progress *files,
                        struct pb_err *err, struct pb_product_result *out_results, size_t *out_n)
 {
@@ -97,16 +111,10 @@ int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_fi
             product[crew.n++] = i;
     crew.product = product;
     rc = finish_together(&crew, threads, helper, err);
-    size_t n = crew.n;
-    for (size_t i = 0; i < s->n_products && rc == 0; i++) {
-        if (s->types[i]->kind != PB_PRODUCT_STAC)
-            continue;
-        rc = s->types[i]->finish(s->products[i], out_results, n, err, &out_results[n]);
-        if (rc == 0)
-            n++;
-    }
     if (rc == 0)
-        *out_n = n;
+        rc = pb_finish_items(s, err, out_results);
+    if (rc == 0)
+        *out_n = s->n_products;
 out:
     free(product);
     free(helper);

@@ -12,4 +12,8 @@
 int pb_finish_products(const struct pb_stream *stream, uint32_t threads,
                        struct pb_file_progress *files, struct pb_err *err,
                        struct pb_product_result *out_results, size_t *out_n);
+/* Writes the STAC items again, as what they tell of their place has changed. results: of all
+ * products, from pb_finish_products. */
+int pb_finish_items(const struct pb_stream *stream, struct pb_err *err,
+                    struct pb_product_result *results);
 #endif

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,16 +57,60 @@ int pb_path_make(const char *path)
     }
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+/* --- removing --------------------------------------------------------------------------------*/
+
+#define DEPTH_MAX 64
+
+/* Number of the mount that an open directory lies on; 0 = the kernel does not say. */
+static uint64_t mount_of(int fd)
 {
-    (void)st;
-    (void)kind;
-    (void)ftw;
-    (void)remove(path); /* what stays does not keep the rest */
-    return 0;
+    struct statx st;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) != 0 || (st.stx_mask & STATX_MNT_ID) == 0)
+        return 0;
+    return st.stx_mnt_id;
 }
 
-void pb_path_remove(const char *path)
+/* The directory below, unless it is a link or something is mounted there: its descriptor, or a
+ * negative errno. */
+static int open_below(int directory, const char *name)
 {
-    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    struct stat above, below;
+    int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(directory, &above) == 0 && fstat(fd, &below) == 0 && above.st_dev == below.st_dev &&
+        mount_of(directory) == mount_of(fd))
+        return fd;
+    (void)close(fd);
+    return -EXDEV;
+}
+
+static int remove_below(int directory, const char *name, int depth)
+{
+    if (unlinkat(directory, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -errno;
+    if (unlinkat(directory, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if ((errno != ENOTEMPTY && errno != EEXIST) || depth == 0)
+        return -errno;
+    int fd = open_below(directory, name);
+    if (fd < 0)
+        return fd;
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            (void)remove_below(fd, e->d_name, depth - 1); /* what stays does not keep the rest */
+    (void)closedir(dir);
+    return unlinkat(directory, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
+}
+
+int pb_path_remove_at(int directory, const char *name)
+{
+    return remove_below(directory, name, DEPTH_MAX);
 }

@@ -9,6 +9,8 @@ int pb_path_make(const char *path);
 /* Puts a directory's entries on disk. Filesystems that cannot do that count as done: their renames
  * are as durable as they get. */
 int pb_path_sync(const char *path);
-/* Removes the path and what is below it, as far as it can; links are removed, not followed. */
-void pb_path_remove(const char *path);
+/* Removes the entry `name` of an open directory and what is below it, as far as it can. Links are
+ * removed, not followed; what is mounted below stays, with the directories above it. 0: it is gone.
+ */
+int pb_path_remove_at(int directory, const char *name);
 #endif

@@ -28,6 +28,7 @@ struct pb_product_env {
                                * last started one, in visiting order, counted in whole units */
     uint32_t workers;         /* tile() is called with worker < workers */
     const char *scene;        /* base name of the products */
+    const char *place;        /* name of the scene directory: scene, or scene~N; NULL = scene */
     const char *input;        /* path of the scene */
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */

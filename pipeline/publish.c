@@ -3,95 +3,116 @@
 #include "pipeline/publish.h"
 #include "pipeline/path.h"
 #include "pipeline/product.h"
+#include "pipeline/publish_move.h"
+#include "pipeline/publish_place.h"
+#include "pipeline/publish_temp.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEMP_TRIES  1000
-#define SHOWN_BYTES 180 /* of the scene in the temporary name */
+#define PLACE_TRIES 100 /* others may come and go */
 
 struct pb_publish {
-    char products[PATH_MAX];
-    char final[PATH_MAX];
-    char temp[PATH_MAX];
-    int lock_fd; /* of temp, flock'd */
-    bool made, committed;
+    struct pb_publish_options options; /* its strings are those below */
+    char products[PATH_MAX], scene[256], pipeline[256], job[64], input_path[PATH_MAX];
+    char directory[PATH_MAX]; /* products/temp/pipeline */
+    char place[256];          /* name of the scene directory */
+    char marked[256];         /* the place that the temporary directory's manifest names */
+    char temp[256];
+    int products_fd, temp_fd; /* of temp, flock'd; after it became the scene directory, of that */
+    bool made, committed, unsynced;
+    char warning[PATH_MAX + 400];
 };
 
-/* Makes a temporary directory of a name that is not there yet, and locks it. A process that died
- * may have had our number, and a sweep may take the directory before it is locked: then the next
- * name is tried. */
-static int make_temp(struct pb_publish *p, const char *scene, struct pb_err *err)
+/* --- opening ---------------------------------------------------------------------------------*/
+
+static bool is_usable_name(const char *name)
 {
-    static _Atomic unsigned serial;
-    int error = EEXIST;
-    /* The scene is for people only, so a long one is cut, but not in the middle of a character. */
-    int shown = (int)strnlen(scene, SHOWN_BYTES);
-    while (shown == SHOWN_BYTES && ((unsigned char)scene[shown] & 0xc0) == 0x80)
-        shown--;
-    for (int i = 0; i < TEMP_TRIES; i++) {
-        struct stat ours, there;
-        if (snprintf(p->temp, sizeof p->temp, "%s/.%.*s.%ld-%u.tmp", p->products, shown, scene,
-                     (long)getpid(), atomic_fetch_add(&serial, 1)) >= (int)sizeof p->temp)
-            return pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s is too long", p->products);
-        p->made = mkdir(p->temp, 0755) == 0;
-        error = errno;
-        if (!p->made && error != EEXIST)
-            break;
-        if (!p->made)
-            continue;
-        p->lock_fd = open(p->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (p->lock_fd >= 0 && flock(p->lock_fd, LOCK_EX | LOCK_NB) == 0 &&
-            fstat(p->lock_fd, &ours) == 0 && stat(p->temp, &there) == 0 &&
-            ours.st_ino == there.st_ino)
-            return 0;
-        error = errno;
-        p->made = error != ENOENT && error != EWOULDBLOCK;
-        if (p->made)
-            break;
-        if (p->lock_fd >= 0)
-            close(p->lock_fd);
-        p->lock_fd = -1;
-    }
-    return pb_product_io_fail(err, error, "cannot create", p->temp);
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-int pb_publish_open(const char *products, const char *scene, struct pb_err *err,
+static int copy(char *to, size_t bytes, const char *from, const char *what, struct pb_err *err)
+{
+    if ((size_t)snprintf(to, bytes, "%s", from ? from : "") >= bytes)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "the %s %.200s... is too long", what, from);
+    return 0;
+}
+
+static int take_options(struct pb_publish *p, const struct pb_publish_options *options,
+                        struct pb_err *err)
+{
+    p->options = *options;
+    p->options.products = p->products;
+    p->options.scene = p->scene;
+    p->options.pipeline = p->pipeline;
+    p->options.job = p->job;
+    p->options.input_path = options->input_path ? p->input_path : NULL;
+    int rc = copy(p->products, sizeof p->products, options->products, "path", err);
+    rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
+    rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
+    rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
+    rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
+    if (rc == 0 && (!is_usable_name(p->scene) || !is_usable_name(p->pipeline)))
+        rc = pb_fail(err, PB_E_OUTPUT_WRITE,
+                     "products cannot be named '%s'; give the input a name without a leading dot",
+                     is_usable_name(p->scene) ? p->pipeline : p->scene);
+    return rc;
+}
+
+/* The manifest that makes the temporary directory ours, and later the scene directory this
+ * input's. */
+static int write_mark(struct pb_publish *p, struct pb_err *err)
+{
+    struct pb_manifest mark = {.input = p->options.input};
+    (void)snprintf(mark.scene, sizeof mark.scene, "%s", p->place);
+    int rc = pb_manifest_write(p->temp_fd, &mark, 0644, p->directory, err);
+    if (rc == 0)
+        (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
+    return rc;
+}
+
+static int make_directory(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, err, p->temp, &p->temp_fd);
+    if (rc < 0)
+        return rc;
+    p->made = true;
+    if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp,
+                 p->pipeline) >= (int)sizeof p->directory)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s is too long", p->products);
+    rc = write_mark(p, err);
+    if (rc == 0 && mkdirat(p->temp_fd, p->pipeline, 0755) != 0)
+        rc = pb_product_io_fail(err, errno, "cannot create", p->directory);
+    return rc;
+}
+
+int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish)
 {
     struct pb_publish *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", products);
-    p->lock_fd = -1;
-    int rc = pb_path_make(products);
-    if (rc < 0) {
-        rc = pb_product_io_fail(err, -rc, "cannot create", products);
-        goto out;
+        return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
+    p->temp_fd = p->products_fd = -1;
+    int rc = take_options(p, options, err);
+    if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
+        rc = pb_product_io_fail(err, -rc, "cannot create", p->products);
+    if (rc == 0) {
+        p->products_fd = open(p->products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (p->products_fd < 0)
+            rc = pb_product_io_fail(err, errno, "cannot open", p->products);
     }
-    if (scene[0] == '\0' || scene[0] == '.' || strchr(scene, '/') != NULL) {
-        rc = pb_fail(err, PB_E_OUTPUT_WRITE,
-                     "products cannot be named '%s'; give the input a name without a leading dot",
-                     scene);
-        goto out;
+    if (rc == 0) {
+        (void)pb_publish_sweep(p->products); /* of runs that were killed */
+        rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
     }
-    int n = snprintf(p->products, sizeof p->products, "%s", products);
-    int m = snprintf(p->final, sizeof p->final, "%s/%s", products, scene);
-    if (n >= PATH_MAX || m >= PATH_MAX) {
-        rc = pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s/%s is too long", products, scene);
-        goto out;
-    }
-    (void)pb_publish_sweep(products); /* of runs that were killed */
-    rc = make_temp(p, scene, err);
-out:
+    if (rc == 0)
+        rc = make_directory(p, err);
     if (rc < 0) {
         pb_publish_close(p);
         return rc;
@@ -102,57 +123,146 @@ out:
 
 const char *pb_publish_directory(const struct pb_publish *publish)
 {
-    return publish->temp;
+    return publish->directory;
 }
 
-/* Moves temp to final; when a final exists the two change places in one step. old gets where the
- * older products lie now, "" = there were none. */
-static int swap_in(struct pb_publish *p, char old[PATH_MAX + 16])
+const char *pb_publish_place(const struct pb_publish *publish)
 {
-    old[0] = '\0';
-    if (renameat2(AT_FDCWD, p->temp, AT_FDCWD, p->final, RENAME_NOREPLACE) == 0)
+    return publish->place;
+}
+
+const char *pb_publish_warning(const struct pb_publish *publish)
+{
+    return publish->warning;
+}
+
+/* --- committing ------------------------------------------------------------------------------*/
+
+static int set_mode(int directory, const char *name, unsigned mode)
+{
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0 ? -errno : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+/* Whoever may read the files may search the directories. */
+static int set_modes(const struct pb_publish *p, int fd, const struct pb_manifest *m)
+{
+    unsigned mode = p->options.mode, search = mode | ((mode & 0444u) >> 2);
+    if (mode == 0)
         return 0;
-    if (errno == EEXIST && renameat2(AT_FDCWD, p->temp, AT_FDCWD, p->final, RENAME_EXCHANGE) == 0) {
-        (void)snprintf(old, PATH_MAX + 16, "%s", p->temp);
-        return 0;
+    int rc = set_mode(fd, PB_MANIFEST_FILE, mode);
+    for (size_t i = 0; i < m->n_files && rc == 0; i++)
+        rc = set_mode(fd, m->file[i].file, mode);
+    rc = rc ? rc : set_mode(p->temp_fd, PB_MANIFEST_FILE, mode);
+    if (rc == 0 && (fchmod(fd, search) != 0 || fchmod(p->temp_fd, search) != 0))
+        rc = -errno;
+    return rc;
+}
+
+/* Manifests, permissions, and all of it on disk. */
+static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
+                struct pb_err *err)
+{
+    struct pb_manifest m = {.input = p->options.input, .n_files = n_files};
+    (void)snprintf(m.job, sizeof m.job, "%s", p->job);
+    (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
+    (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
+    m.file = calloc(n_files + 1, sizeof *m.file);
+    int fd = openat(p->temp_fd, p->pipeline, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = 0;
+    if (fd < 0)
+        rc = pb_product_io_fail(err, errno, "cannot open", p->directory);
+    else if (m.file == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
+    if (rc == 0) {
+        for (size_t i = 0; i < n_files; i++)
+            m.file[i] = file[i];
+        if (strcmp(p->marked, p->place) != 0)
+            rc = write_mark(p, err);
+        rc = rc ? rc : pb_manifest_write(fd, &m, 0644, p->directory, err);
     }
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    /* A file system without these flags (some network ones): two renames, the old products aside
-     * first. */
-    char aside[PATH_MAX + 16];
-    (void)snprintf(aside, sizeof aside, "%s.old.tmp", p->temp);
-    bool moved = rename(p->final, aside) == 0;
-    if (!moved && errno != ENOENT)
-        return -errno;
-    if (rename(p->temp, p->final) != 0) {
-        int rc = -errno;
-        if (moved)
-            (void)rename(aside, p->final);
+    if (rc == 0 && ((rc = set_modes(p, fd, &m)) < 0 || (rc = pb_publish_sync(fd)) < 0 ||
+                    (rc = pb_publish_sync(p->temp_fd)) < 0))
+        rc = pb_product_io_fail(err, -rc, "cannot sync", p->directory);
+    if (fd >= 0)
+        (void)close(fd);
+    pb_manifest_fini(&m);
+    return rc;
+}
+
+/* Another has the place. PB_PUBLISH_MOVED when there is a next one. */
+static int move_on(struct pb_publish *p, struct pb_err *err)
+{
+    char was[256];
+    (void)memcpy(was, p->place, sizeof was);
+    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+    if (rc < 0)
         return rc;
-    }
-    if (moved)
-        (void)snprintf(old, PATH_MAX + 16, "%s", aside);
-    return 0;
+    return strcmp(was, p->place) == 0 ? -EAGAIN : PB_PUBLISH_MOVED;
 }
 
-int pb_publish_commit(struct pb_publish *p, struct pb_err *err, char *out_path)
+static int try_place(struct pb_publish *p, struct pb_err *err)
 {
-    char old[PATH_MAX + 16];
-    int rc = pb_path_sync(p->temp);
-    if (rc == 0)
-        rc = swap_in(p, old);
+    struct pb_place_look look;
+    struct pb_publish_move move = {.products_fd = p->products_fd, .temp_fd = p->temp_fd};
+    int rc = pb_place_look(p->products_fd, p->place, &p->options, &look);
     if (rc < 0)
-        return pb_product_io_fail(err, -rc, "cannot publish", p->final);
+        return rc;
+    if (look.state == PB_PLACE_ANOTHER)
+        return move_on(p, err);
+    move.temp = p->temp;
+    move.place = p->place;
+    move.pipeline = p->pipeline;
+    move.scene_fd = look.scene_fd;
+    if (look.state == PB_PLACE_FREE)
+        rc = pb_publish_move_scene(&move);
+    else if (look.state == PB_PLACE_OURS)
+        rc = pb_publish_move_pipeline(&move);
+    else
+        rc = pb_publish_move_exchange(&move, &look.products);
+    if (look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    p->unsynced = rc == 0 && move.unsynced != 0;
+    if (p->unsynced)
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the products are in place, but may be lost when the machine fails: the "
+                       "directory above could not be synced: %s",
+                       strerror(move.unsynced));
+    return rc;
+}
+
+/* What is left of the temporary directory: nothing, or the older products. */
+static void remove_rest(struct pb_publish *p)
+{
+    if (!pb_publish_temp_discard(p->products_fd, p->temp) && p->warning[0] == '\0')
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the older products could not all be removed; what is left lies in %s/%s",
+                       p->products, p->temp);
+}
+
+int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
+                      struct pb_err *err, char *out_path)
+{
+    char final[PATH_MAX + 520];
+    int rc = seal(p, file, n_files, err);
+    if (rc < 0)
+        return rc;
+    rc = -EAGAIN;
+    for (int i = 0; i < PLACE_TRIES && rc == -EAGAIN; i++)
+        rc = try_place(p, err);
+    if (rc == PB_PUBLISH_MOVED || (rc < 0 && err != NULL && err->code != PB_OK))
+        return rc;
+    (void)snprintf(final, sizeof final, "%s/%s/%s", p->products, p->place, p->pipeline);
+    if (rc < 0)
+        return pb_product_io_fail(err, -rc, "cannot publish", final);
     p->committed = true;
-    rc = pb_path_sync(p->products);
-    /* Only now: a crash must not bring back the old directory without its files. */
-    if (rc == 0 && old[0] != '\0')
-        pb_path_remove(old);
-    if (rc < 0)
-        return pb_product_io_fail(err, -rc, "cannot sync", p->products);
-    if (realpath(p->final, out_path) == NULL)
-        (void)snprintf(out_path, PATH_MAX, "%s", p->final);
+    if (!p->unsynced) /* else a crash could bring back the older directory without its files */
+        remove_rest(p);
+    if (realpath(final, out_path) == NULL)
+        (void)snprintf(out_path, PATH_MAX, "%.*s", PATH_MAX - 1, final);
     return 0;
 }
 
@@ -161,55 +271,10 @@ void pb_publish_close(struct pb_publish *p)
     if (p == NULL)
         return;
     if (p->made && !p->committed)
-        pb_path_remove(p->temp);
-    if (p->lock_fd >= 0)
-        close(p->lock_fd);
+        (void)pb_publish_temp_discard(p->products_fd, p->temp);
+    if (p->temp_fd >= 0)
+        (void)close(p->temp_fd);
+    if (p->products_fd >= 0)
+        (void)close(p->products_fd);
     free(p);
-}
-
-/* Removes the directory unless a living process holds its lock. The lock is kept meanwhile, so that
- * whoever is just making it notices. */
-static bool remove_leftover(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool ours = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (ours)
-        pb_path_remove(path);
-    close(fd);
-    return ours;
-}
-
-/* .<scene>.<pid>-<n>.tmp, as make_temp spells it; what others call .x.tmp is not ours to remove. */
-static bool is_temp_name(const char *name)
-{
-    static const char digits[] = "0123456789";
-    size_t n = strlen(name), used;
-    if (n < 9 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
-        return false;
-    const char *at = name + n - 4;
-    while (at > name && at[-1] != '.')
-        at--;
-    if (at - name < 3 || (used = strspn(at, digits)) == 0 || at[used] != '-')
-        return false;
-    at += used + 1;
-    used = strspn(at, digits);
-    return used > 0 && at + used == name + n - 4;
-}
-
-int pb_publish_sweep(const char *products)
-{
-    DIR *dir = opendir(products);
-    if (dir == NULL)
-        return 0;
-    int removed = 0;
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        char path[PATH_MAX];
-        if (is_temp_name(e->d_name) &&
-            snprintf(path, sizeof path, "%s/%s", products, e->d_name) < (int)sizeof path)
-            removed += remove_leftover(path);
-    }
-    closedir(dir);
-    return removed;
 }

@@ -10,7 +10,7 @@
 #include "pipeline/mem.h"
 #include "pipeline/plan_cells.h"
 #include "pipeline/plan_resident.h"
-#include "pipeline/publish.h"
+#include "pipeline/publish_results.h"
 #include "pipeline/run_threads.h"
 #include "pipeline/stream.h"
 
@@ -101,9 +101,11 @@ static int make_products(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = run->options.pipeline;
     struct pb_stream *s = &run->stream;
-    int rc = pb_publish_open(run->options.products, run->scene, err, &run->publish);
+    int rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->raster), err,
+                              &run->publish);
     if (rc < 0)
         return rc;
+    run->env.place = pb_publish_place(run->publish);
     run->env.directory = pb_publish_directory(run->publish);
     s->products = calloc(pipeline->n_products + 1, sizeof *s->products);
     s->types = calloc(pipeline->n_products + 1, sizeof *s->types);
@@ -313,11 +315,13 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     if (rc == 0)
         rc = pb_raster_unchanged(run->raster, err);
     if (rc == 0)
-        rc = pb_publish_commit(run->publish, err, out_result->directory);
+        rc = pb_publish_results(run->publish, &run->stream, run->results, run->n_results, err,
+                                out_result->directory);
     if (rc < 0)
         return rc;
     out_result->products = run->results;
     out_result->n_products = run->n_results;
+    out_result->warning = pb_publish_warning(run->publish);
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_now_ns() - start) / 1000000);
     atomic_store(&run->stage, PB_STAGE_DONE);

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/err.h"
 #include "pipeline/product.h"
+#include "pipeline/publish.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,13 +24,18 @@ struct pb_run;
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input;      /* path of the scene; borrowed until destroy */
-    const char *products;   /* directory that gets <scene>/, created when missing; NULL = the run is
-                               only there to be explained: no file is touched, no tile allocated */
+    const char *input; /* path of the scene; borrowed until destroy */
+    const char
+        *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
+                      is only there to be explained: no file is touched, no tile allocated */
     const char *scene;      /* NULL = base name of input without its suffix; copied */
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */
+    const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
+    const char *job;  /* id for the manifest; NULL = none; copied */
+    enum pb_existing existing; /* when the scene's directory is another input's */
+    unsigned mode;             /* permissions of product files; see struct pb_publish_options */
 };
 
 enum pb_stage { PB_STAGE_PLAN, PB_STAGE_COMPUTE, PB_STAGE_PUBLISH, PB_STAGE_DONE };
@@ -81,6 +87,7 @@ struct pb_run_result {
     struct pb_product_result *products; /* owned by the run */
     size_t n_products;
     struct pb_run_report report;
+    const char *warning; /* of a success, "" = none; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

@@ -138,11 +138,12 @@ static void write_properties(const struct pb_stac_item *item)
 static void write_links(const struct pb_stac_item *item)
 {
     pb_json_array(item->json, "links");
-    /* A collection's name needs a link to it, and the other way round. */
+    /* A collection's name needs a link to it, and the other way round: it lies in
+     * products/, the item in products/<scene>/<pipeline>/. */
     if (item->config->u.stac.collection != NULL) {
         pb_json_object(item->json, NULL);
         pb_json_string(item->json, "rel", "collection");
-        pb_json_string(item->json, "href", "../collection.json");
+        pb_json_string(item->json, "href", "../../collection.json");
         pb_json_string(item->json, "type", "application/json");
         pb_json_end(item->json);
     }
@@ -162,6 +163,17 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_end(json);
 }
 
+/* Unique among all items below products/, as a collection demands: one scene may have an item of
+ * each pipeline, and another input of its name has a place of its own. */
+static void write_id(const struct pb_stac_item *item)
+{
+    const struct pb_product_env *env = item->env;
+    char id[400];
+    (void)snprintf(id, sizeof id, "%s.%s", env->place ? env->place : env->scene,
+                   env->pipeline->name);
+    pb_json_string(item->json, "id", id);
+}
+
 static int write_item(const struct pb_stac_item *item, struct pb_err *err)
 {
     struct pb_footprint footprint;
@@ -170,7 +182,7 @@ static int write_item(const struct pb_stac_item *item, struct pb_err *err)
     pb_json_string(item->json, "type", "Feature");
     pb_json_string(item->json, "stac_version", "1.1.0");
     write_extensions(item);
-    pb_json_string(item->json, "id", item->env->scene);
+    write_id(item);
     if (item->config->u.stac.collection != NULL)
         pb_json_string(item->json, "collection", item->config->u.stac.collection);
     pb_stac_geometry(item->json, placed ? &footprint : NULL);

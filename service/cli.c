@@ -13,7 +13,9 @@ static const struct cli_command commands[] = {
     {"run", "-c FILE [options] INPUT...", "process files here and now, no service needed",
      "  -c, --config FILE      the configuration\n"
      "  -p, --pipeline NAME    pipeline to use (default: the first that matches)\n"
-     "  -o, --output DIR       products go to DIR/<scene>/ (default: here)\n"
+     "  -o, --output DIR       products go to DIR/<scene>/<pipeline>/ (default: here)\n"
+     "      --existing WHAT    when DIR/<scene> is another input's or not pushbroom's:\n"
+     "                         refuse (the default), or version: use DIR/<scene>~2, ~3, ...\n"
      "      --device DEVICE    auto | cpu | cuda | cuda:N, instead of the config's\n"
      "      --dry-run          say what would be done, touch nothing\n"
      "      --json             one JSON object per input, a line each, with timings\n"

@@ -71,6 +71,8 @@ void cli_result_text(const char *input, const struct pb_run_result *r)
                cli_bytes((double)r->products[i].bytes, size, sizeof size), r->products[i].file);
     if (r->report.link.used)
         print_link(&r->report);
+    if (r->warning != NULL && r->warning[0] != '\0')
+        fprintf(stderr, "pushbroom: %s: %s\n", input, r->warning);
 }
 
 void cli_result_json(const char *input, const char *pipeline, const char *device_why,

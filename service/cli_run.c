@@ -24,6 +24,7 @@ enum { STEP_MS = 100 }; /* between two looks at the progress */
 struct options {
     const char *config, *pipeline, *output, *device;
     bool json, quiet, dry_run;
+    enum pb_existing existing;
     const char *device_why; /* of the current input; "" = no device failed */
     const char *stream_why; /* the same, when it has to go by streams; else NULL */
 };
@@ -187,7 +188,8 @@ static int process(const struct options *o, const struct pb_config *config,
                                      .pipeline = pipeline,
                                      .input = input,
                                      .products = o->dry_run ? NULL : o->output,
-                                     .stream_why = o->stream_why};
+                                     .stream_why = o->stream_why,
+                                     .existing = o->existing};
     struct pb_run *run = NULL;
     struct pb_run_result result = {0};
     bool bar_wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
@@ -217,7 +219,7 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
 {
     struct cli_again again = {.device_try = next, .failed = failed};
     const char *options[] = {"-c", o->config, "-o", o->output, NULL, NULL,
-                             NULL, NULL,      NULL, NULL,      NULL};
+                             NULL, NULL,      NULL, NULL,      NULL, NULL};
     size_t n = 4;
     struct stat st;
     if (stat(config->path, &st) != 0 || !S_ISREG(st.st_mode)) {
@@ -237,6 +239,8 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
         options[n++] = "--json";
     if (o->quiet)
         options[n++] = "--quiet";
+    if (o->existing == PB_EXISTING_VERSION)
+        options[n++] = "--existing=version";
     pb_device_try_why(next, config->compute.device == PB_DEVICE_CUDA, pb_code_id(err->code),
                       err->msg, again.why, sizeof again.why);
     fprintf(stderr, "pushbroom: %s: runs %s\n", inputs[0], again.why);
@@ -296,10 +300,10 @@ static int process_one(struct options *o, struct pb_config *config, char **input
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"config", 1, 0, 'c'},  {"pipeline", 1, 0, 'p'},
-                                          {"output", 1, 0, 'o'},  {"device", 1, 0, 'd'},
-                                          {"dry-run", 0, 0, 'n'}, {"json", 0, 0, 'j'},
-                                          {"quiet", 0, 0, 'q'},   {0, 0, 0, 0}};
+    static const struct option longs[] = {
+        {"config", 1, 0, 'c'}, {"pipeline", 1, 0, 'p'}, {"output", 1, 0, 'o'},
+        {"device", 1, 0, 'd'}, {"dry-run", 0, 0, 'n'},  {"json", 0, 0, 'j'},
+        {"quiet", 0, 0, 'q'},  {"existing", 1, 0, 'e'}, {0, 0, 0, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":c:p:o:", longs, NULL)) != -1;) {
         switch (c) {
@@ -323,6 +327,11 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 'q':
             o->quiet = true;
+            break;
+        case 'e':
+            if (strcmp(optarg, "refuse") != 0 && strcmp(optarg, "version") != 0)
+                return cli_usage("run", "--existing is refuse or version, not '%s'", optarg);
+            o->existing = optarg[0] == 'v' ? PB_EXISTING_VERSION : PB_EXISTING_REFUSE;
             break;
         default:
             return cli_bad_option("run", argv, c, longs);

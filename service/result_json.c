@@ -86,6 +86,8 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
             print_stage(json, &report->stage[i], report->elapsed_ms);
     }
     pb_json_end(json);
+    if (result->warning != NULL && result->warning[0] != '\0')
+        pb_json_string(json, "warning", result->warning);
     if (report->link.used)
         print_link(json, &report->link, report->elapsed_ms);
     pb_json_end(json);

@@ -44,6 +44,7 @@ void pb_place_send_run(struct pb_place *place)
     pb_json_string(json, "input", job->input);
     pb_json_string(json, "products", place->runner->options.dirs->products);
     pb_json_string(json, "scene", job->scene);
+    pb_json_string(json, "name", job->name);
     if (place->device_try == PB_DEVICE_TRY_CPU || pb_express_on_cpu(place))
         pb_json_string(json, "device", "cpu");
     if (place->device_try == PB_DEVICE_TRY_STREAM)

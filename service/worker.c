@@ -149,6 +149,9 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .scene = pb_json_get_text(command, "scene"),
         .jobs_beside = worker->config->service.parallel_jobs,
         .stream_why = pb_json_get_text(command, "stream_why"),
+        .name = pb_json_get_text(command, "name"),
+        .job = pb_json_get_text(command, "job"),
+        .existing = PB_EXISTING_VERSION,
     };
     struct pb_run *run = NULL;
     struct pb_run_result result;

@@ -85,6 +85,9 @@ def run(job):
     os.makedirs(leftover, exist_ok=True)
     lock = os.open(leftover, os.O_RDONLY)  # as a real worker: what is locked is not swept
     fcntl.flock(lock, fcntl.LOCK_EX)
+    identity = {"name": job["name"], "bytes": 1, "mtime_ns": 1}
+    with open(os.path.join(leftover, ".pushbroom.json"), "w") as file:  # what is ours to sweep
+        json.dump({"manifest": 1, "pushbroom": "0", "scene": job["scene"], "input": identity}, file)
     open(os.path.join(leftover, "half.tif"), "w").close()
     mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])
     if what == "crash" or (what == "crash_once" and not os.path.exists(mark)):
@@ -155,9 +158,10 @@ def run(job):
             say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})
             return
         progress(i + 1, steps)
-    directory = os.path.join(job["products"], job["scene"])
+    directory = os.path.join(job["products"], job["scene"], job["pipeline"])
     os.makedirs(directory, exist_ok=True)
     os.rename(os.path.join(leftover, "half.tif"), os.path.join(directory, job["scene"] + ".tif"))
+    os.unlink(os.path.join(leftover, ".pushbroom.json"))
     os.rmdir(leftover)
     say(event="done", directory=directory,
         products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:" + "0" * 64,

@@ -21,7 +21,7 @@ SLOW = 8  # limits, for a machine with other work
 PIPELINE = """compute: {device: cpu, threads: 1}
 pipelines:
   vegetation:
-    input: {match: ["*.tif"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+    input: {match: ["*.tif", "*.tiff"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
     steps:
       - index: {names: [NDVI]}
     products:
@@ -30,7 +30,7 @@ pipelines:
       - statistics: {}
       - stac: {}
 """
-FILES = ("{}.png", "{}.stac.json", "{}.statistics.json", "{}.tif")
+FILES = (".pushbroom.json", "{}.png", "{}.stac.json", "{}.statistics.json", "{}.tif")
 made = {}
 
 
@@ -83,8 +83,13 @@ def products(d):
 
 def check_products(d, job):
     name = job["scene"]
-    folder = d.root / "products" / name
+    folder = pathlib.Path(job["directory"])
+    assert folder.parent.parent == d.root / "products" and folder.name == "vegetation", folder
     assert sorted(os.listdir(folder)) == sorted(f.format(name) for f in FILES), os.listdir(folder)
+    manifest = json.loads((folder / ".pushbroom.json").read_text())
+    assert (manifest["job"], manifest["pipeline"], manifest["input"]["name"]) == (job["id"], "vegetation", job["name"]), manifest
+    assert {(f["file"], f["bytes"], "sha256:" + f["sha256"]) for f in manifest["files"]} == \
+        {(os.path.basename(p["path"]), p["bytes"], p["checksum"]) for p in job["products"]}, manifest
     assert [p["type"] for p in job["products"]] == ["cog", "quicklook", "statistics", "stac"], job
     for p in job["products"]:
         data = pathlib.Path(p["path"]).read_bytes()
@@ -113,10 +118,10 @@ def test_three_scenes_become_products_while_watched(scratch):
             check_products(d, job)
         assert products(d) == ["a", "b", "c"] and d.files("inbox") == []
         assert d.files("work") == ["done", "done/a.tif", "done/b.tif", "done/c.tif"]
-        item = json.loads((d.root / "products/a/a.stac.json").read_text())
+        item = json.loads((d.root / "products/a/vegetation/a.stac.json").read_text())
         assert item["stac_version"] == "1.1.0" and item["assets"]["data"]["proj:transform"][0] == 10, item
         from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
-        warnings, errors, _ = validator.validate(str(d.root / "products/a/a.tif"), full_check=True)
+        warnings, errors, _ = validator.validate(str(d.root / "products/a/vegetation/a.tif"), full_check=True)
         assert not warnings and not errors, (warnings, errors)
 
 
@@ -209,20 +214,42 @@ def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
         check_products(d, job)
 
 
-def test_a_scene_that_comes_again_replaces_its_products_in_one_step(scratch):
+def test_the_same_file_again_replaces_its_products_in_one_step(scratch):
+    with service() as d:
+        def deliver():
+            shutil.copy2(scene(700), d.root / "inbox/.x.tif")  # name, size and mtime are those of the first
+            os.rename(d.root / "inbox/.x.tif", d.root / "inbox/x.tif")
+        deliver()
+        before = wait(d, "x.tif", "successful")
+        folder = d.root / "products/x/vegetation"
+        inode = folder.stat().st_ino
+        deliver()
+
+        def second():
+            assert len(os.listdir(folder)) == 5  # at every moment the old products or the new ones
+            return [j for j in d.jobs(status="successful") if j["id"] != before["id"]]
+        after = wait_for(second, 60 * SLOW, 0.005)[0]
+        check_products(d, after)
+        assert products(d) == ["x"] and folder.stat().st_ino != inode
+        assert json.loads((folder / ".pushbroom.json").read_text())["job"] == after["id"]
+
+
+def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
     with service() as d:
         drop(d, scene(700), "x.tif")
         before = wait(d, "x.tif", "successful")
         run("make_scene", "--size", "700x700", "--seed", "7", scratch / "other.tif")
         drop(d, scratch / "other.tif", "x.tif")
-        folder = d.root / "products/x"
-
-        def second():
-            assert len(os.listdir(folder)) == 4  # at every moment the old products or the new ones
-            return [j for j in d.jobs(status="successful") if j["id"] != before["id"]]
-        after = wait_for(second, 60 * SLOW, 0.005)[0]
-        check_products(d, after)
-        assert after["products"][0]["checksum"] != before["products"][0]["checksum"] and products(d) == ["x"]
+        after = wait_for(lambda: [j for j in d.jobs(status="successful") if j["id"] != before["id"]], 60 * SLOW)[0]
+        drop(d, scene(700), "x.tiff")  # the suffix is no part of the scene's name
+        third = wait(d, "x.tiff", "successful")
+        assert products(d) == ["x", "x~2", "x~3"], products(d)
+        for job, place in ((before, "x"), (after, "x~2"), (third, "x~3")):
+            assert job["directory"] == str(d.root / "products" / place / "vegetation"), job
+            check_products(d, job)
+            item = json.loads((d.root / "products" / place / "vegetation/x.stac.json").read_text())
+            assert item["id"] == place + ".vegetation", item
+        assert after["products"][0]["checksum"] != before["products"][0]["checksum"]
 
 
 def test_a_full_disk_is_said_and_the_job_goes_on_when_there_is_room(scratch):

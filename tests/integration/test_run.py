@@ -6,7 +6,9 @@ whatever the threads and tiles, metadata carried, bad input refused with words."
 import csv
 import hashlib
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 
 import numpy as np
@@ -272,6 +274,74 @@ def test_running_again_replaces_the_products(scratch):
     for _ in range(2):
         run("pushbroom", "run", "--quiet", "-c", config(scratch, NDVI), "-o", scratch / "out", scene)
     assert [p.name for p in (scratch / "out").iterdir()] == ["landsat7_L7_ETMs_6band"]
+
+
+def kept(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def refused(scratch, scene, output, word, cwd=None):
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, NDVI), "-o", output, scene, code=1, cwd=cwd)
+    assert result["error"]["code"] == "output.exists" and word in result["error"]["message"], result
+    assert not [p.name for p in pathlib.Path(cwd or ".", output).iterdir() if p.name.endswith(".tmp")]
+
+
+def test_the_directory_of_the_input_is_left_alone(scratch):
+    """As a Landsat scene is delivered: LC08_A/LC08_A.tif with its metadata; run from inside with -o .. ."""
+    folder = scratch / "LC08_A"
+    folder.mkdir()
+    shutil.copy(need_data() / "real/landsat7_L7_ETMs_6band.tif", folder / "LC08_A.tif")
+    (folder / "LC08_A_MTL.txt").write_text("metadata")
+    before = kept(folder)
+    refused(scratch, "LC08_A.tif", "..", "not made by pushbroom", cwd=folder)
+    refused(scratch, folder / "LC08_A.tif", scratch, "not made by pushbroom")
+    assert kept(folder) == before
+    result, = run_json("pushbroom", "run", "--json", "--existing", "version", "-c", config(scratch, NDVI), "-o", "..", "LC08_A.tif", cwd=folder)
+    assert result["directory"] == str(scratch / "LC08_A~2/p"), result
+    assert kept(folder) == before
+
+
+def test_what_others_made_under_the_name_of_the_scene_is_left_alone(scratch):
+    scene, out = scratch / "s.tif", scratch / "out"
+    shutil.copy(need_data() / "real/landsat7_L7_ETMs_6band.tif", scene)
+    out.mkdir()
+    elsewhere = scratch / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "keep").write_text("mine")
+    for make in (lambda p: p.write_text("a file"), lambda p: p.symlink_to(elsewhere), lambda p: p.symlink_to("nowhere"), lambda p: p.mkdir()):
+        make(out / "s")
+        refused(scratch, scene, out, "out/s ")
+        assert (out / "s").is_symlink() or (out / "s").exists()
+        (out / "s").rmdir() if (out / "s").is_dir() and not (out / "s").is_symlink() else (out / "s").unlink()
+    assert kept(elsewhere) == {"keep": b"mine"}
+
+
+def test_another_input_of_the_name_is_refused_and_the_same_one_replaced(scratch):
+    out = scratch / "out"
+    for name in ("a", "b"):
+        (scratch / name).mkdir()
+        shutil.copy(need_data() / "real/landsat7_L7_ETMs_6band.tif", scratch / name / "s.tif")
+    os.utime(scratch / "a/s.tif", (1e9, 1e9))
+    first, = run_json("pushbroom", "run", "--json", "-c", config(scratch, NDVI), "-o", out, scratch / "a/s.tif")
+    before = kept(out)
+    refused(scratch, scratch / "b/s.tif", out, "another input")
+    shutil.copy2(scratch / "a/s.tif", scratch / "s.tiff")
+    refused(scratch, scratch / "s.tiff", out, "another input")
+    assert kept(out) == before
+    again, = run_json("pushbroom", "run", "--json", "-c", config(scratch, NDVI), "-o", out, scratch / "a/s.tif")
+    assert again["directory"] == first["directory"] == str(out / "s/p"), (first, again)
+    (out / "s/p/notes.txt").write_text("mine")
+    refused(scratch, scratch / "a/s.tif", out, "notes.txt")
+    assert (out / "s/p/notes.txt").read_text() == "mine"
+
+
+def test_pipelines_of_a_scene_lie_side_by_side(scratch):
+    path = config(scratch, NDVI)
+    path.write_text(path.read_text() + path.read_text().split("pipelines:\n")[1].replace("  p:", "  q:"))
+    scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
+    for pipeline in ("p", "q"):
+        run("pushbroom", "run", "--quiet", "-c", path, "-p", pipeline, "-o", scratch / "out", scene)
+    assert sorted(os.listdir(scratch / "out/landsat7_L7_ETMs_6band")) == [".pushbroom.json", "p", "q"]
 
 
 pbtest.main(globals())

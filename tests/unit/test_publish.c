@@ -1,138 +1,314 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/publish.h"
-
+#include "publish_fixture.h"
 #include "run_suite.h"
 
-#include <check.h>
-#include <fcntl.h>
-#include <limits.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char root[64];
-
-static void setup(void)
-{
-    strcpy(root, "/tmp/pb-publish-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static void put(const char *directory, const char *name, const char *text)
-{
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static const char *get(const char *name)
-{
-    static char text[64];
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *f = fopen(path, "r");
-    text[0] = '\0';
-    if (f != NULL) {
-        if (fgets(text, sizeof text, f) == NULL)
-            text[0] = '\0';
-        fclose(f);
-    }
-    return text;
-}
+#include <sys/file.h>
 
 START_TEST(shows_nothing_before_commit_and_everything_after)
 {
-    struct pb_publish *p;
-    char path[PATH_MAX + 64];
+    char path[PATH_MAX];
     struct pb_err err = {0};
-    ck_assert_int_eq(pb_publish_open(root, "scene", &err, &p), 0);
-    put(pb_publish_directory(p), "a", "new");
-    ck_assert_str_eq(get("scene/a"), "");
-    ck_assert_int_eq(pb_publish_commit(p, &err, path), 0);
-    ck_assert_str_eq(get("scene/a"), "new");
-    ck_assert_ptr_nonnull(strstr(path, "/scene"));
+    struct pb_publish_options o = options_for("scene", 1);
+    struct pb_publish *p = begin(&o);
+    write_product(p, "new");
+    ck_assert(!there("scene"));
+    ck_assert_int_eq(commit(p, "new", &err, path), 0);
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+    ck_assert_str_eq(path, at("scene/p"));
     pb_publish_close(p);
-    ck_assert_str_eq(get("scene/a"), "new");
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+    ck_assert(there("scene/p/.pushbroom.json") && there("scene/.pushbroom.json"));
+    ck_assert_int_eq(hidden(), 0);
+    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", path, NULL), 0);
 }
 END_TEST
 
-START_TEST(replaces_older_products_as_a_whole)
+START_TEST(the_same_input_replaces_its_older_products_as_a_whole)
 {
-    char path[PATH_MAX + 64];
-    for (int round = 0; round < 2; round++) {
-        struct pb_publish *p;
+    struct pb_publish_options o = options_for("scene", 1);
+    publish(&o, "one");
+    struct stat before, after;
+    ck_assert_int_eq(stat(at("scene/p"), &before), 0);
+    publish(&o, "two");
+    ck_assert_int_eq(stat(at("scene/p"), &after), 0);
+    ck_assert_uint_ne(before.st_ino, after.st_ino);
+    ck_assert_str_eq(get("scene/p/a.txt"), "two");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(pipelines_of_one_input_share_its_directory)
+{
+    struct pb_publish_options p = options_for("scene", 1), q = p;
+    q.pipeline = "q";
+    publish(&p, "of p");
+    publish(&q, "of q");
+    ck_assert_str_eq(get("scene/p/a.txt"), "of p");
+    ck_assert_str_eq(get("scene/q/a.txt"), "of q");
+    /* Both begin before either is there. */
+    struct pb_publish_options r = options_for("other", 2), s = r;
+    struct pb_err err = {0};
+    char path[PATH_MAX];
+    s.pipeline = "q";
+    struct pb_publish *a = begin(&r), *b = begin(&s);
+    ck_assert_int_eq(commit(a, "a", &err, path), 0);
+    ck_assert_msg(commit(b, "b", &err, path) == 0, "%s", err.msg);
+    pb_publish_close(a);
+    pb_publish_close(b);
+    ck_assert_str_eq(get("other/p/a.txt"), "a");
+    ck_assert_str_eq(get("other/q/a.txt"), "b");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(another_input_of_the_name_is_refused_or_gets_a_place_of_its_own)
+{
+    struct pb_publish_options first = options_for("scene", 1), second = options_for("scene", 2);
+    struct pb_publish_options third = options_for("scene", 3);
+    publish(&first, "first");
+    refuse(&second, PB_E_OUTPUT_EXISTS, "another input");
+    second.existing = third.existing = PB_EXISTING_VERSION;
+    publish(&second, "second");
+    publish(&third, "third");
+    publish(&second, "again"); /* replaces its own */
+    ck_assert_str_eq(get("scene/p/a.txt"), "first");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "again");
+    ck_assert_str_eq(get("scene~3/p/a.txt"), "third");
+    ck_assert(!there("scene~4"));
+    /* Also when a place before its own was given up. */
+    ck_assert_int_eq(rename(at("scene~2"), at("elsewhere")), 0);
+    publish(&third, "fourth");
+    ck_assert_str_eq(get("scene~3/p/a.txt"), "fourth");
+    ck_assert(!there("scene~2"));
+    second.pipeline = "q"; /* the scene belongs to its input, whatever the pipeline */
+    second.existing = PB_EXISTING_REFUSE;
+    refuse(&second, PB_E_OUTPUT_EXISTS, "another input");
+}
+END_TEST
+
+START_TEST(what_pushbroom_did_not_make_is_never_replaced)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    ck_assert_int_eq(mkdir(at("scene"), 0755), 0);
+    put(at("scene/mine"), "x");
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not made by pushbroom");
+    o.existing = PB_EXISTING_VERSION;
+    publish(&o, "x");
+    ck_assert_str_eq(get("scene/mine"), "x");
+    ck_assert(there("scene~2/p/a.txt"));
+    o = options_for("file", 1);
+    put(at("file"), "x");
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not a directory");
+    o = options_for("link", 1);
+    ck_assert_int_eq(symlink("scene~2", at("link")), 0);
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not a directory");
+    o = options_for("broken", 1);
+    ck_assert_int_eq(symlink("none", at("broken")), 0);
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not a directory");
+    o = options_for("scene~2", 1); /* its own products lie there, but as "scene" */
+    publish(&o, "y");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "y");
+    ck_assert_str_eq(get("file"), "x");
+}
+END_TEST
+
+START_TEST(within_a_scene_nothing_of_others_is_replaced)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    publish(&o, "x");
+    put(at("scene/p/notes"), "mine");
+    refuse(&o, PB_E_OUTPUT_EXISTS, "notes");
+    ck_assert_int_eq(unlink(at("scene/p/notes")), 0);
+    ck_assert_int_eq(rename(at("scene/p"), at("scene/q")), 0);
+    o.pipeline = "q"; /* products of p, whatever the directory is called */
+    refuse(&o, PB_E_OUTPUT_EXISTS, "other products");
+    o.pipeline = "r";
+    ck_assert_int_eq(mkdir(at("scene/r"), 0755), 0);
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not made by pushbroom");
+    o.pipeline = "s";
+    put(at("scene/s"), "x");
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not a directory");
+}
+END_TEST
+
+START_TEST(the_directory_that_the_input_lies_in_is_never_replaced)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    char input[PATH_MAX + 16];
+    publish(&o, "x");
+    ck_assert_int_eq(symlink("scene/p", at("way")), 0);
+    snprintf(input, sizeof input, "%s/way/a.txt", root);
+    o.input_path = input;
+    refuse(&o, PB_E_OUTPUT_EXISTS, "the input itself");
+    snprintf(input, sizeof input, "%s/in.tif", root);
+    put(input, "x");
+    publish(&o, "y");
+}
+END_TEST
+
+START_TEST(a_place_taken_meanwhile_is_left_to_who_took_it)
+{
+    struct pb_publish_options first = options_for("scene", 1), second = options_for("scene", 2);
+    struct pb_err err = {0};
+    char path[PATH_MAX];
+    first.existing = second.existing = PB_EXISTING_VERSION;
+    struct pb_publish *a = begin(&first), *b = begin(&second);
+    ck_assert_str_eq(pb_publish_place(b), "scene");
+    ck_assert_int_eq(commit(a, "a", &err, path), 0);
+    ck_assert_int_eq(commit(b, "b", &err, path), PB_PUBLISH_MOVED);
+    ck_assert_str_eq(pb_publish_place(b), "scene~2");
+    ck_assert(!there("scene~2"));
+    ck_assert_int_eq(commit(b, "b", &err, path), 0);
+    pb_publish_close(a);
+    pb_publish_close(b);
+    ck_assert_str_eq(get("scene/p/a.txt"), "a");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "b");
+    ck_assert_int_eq(hidden(), 0);
+    /* Without versions the later one fails and leaves nothing. */
+    first = options_for("once", 1);
+    second = options_for("once", 2);
+    a = begin(&first);
+    b = begin(&second);
+    ck_assert_int_eq(commit(a, "a", &err, path), 0);
+    ck_assert_int_eq(commit(b, "b", &err, path), -EEXIST);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_EXISTS);
+    pb_publish_close(a);
+    pb_publish_close(b);
+    ck_assert_str_eq(get("once/p/a.txt"), "a");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+enum { PUBLISHERS = 8, ROUNDS = 6 };
+
+static void *publish_own(void *arg)
+{
+    int n = *(int *)arg;
+    struct pb_publish_options o = options_for("scene", n);
+    o.existing = PB_EXISTING_VERSION;
+    for (int i = 0; i < ROUNDS; i++) {
+        char text[16], path[PATH_MAX];
         struct pb_err err = {0};
-        ck_assert_int_eq(pb_publish_open(root, "scene", &err, &p), 0);
-        put(pb_publish_directory(p), round ? "b" : "a", "x");
-        ck_assert_int_eq(pb_publish_commit(p, &err, path), 0);
+        int rc;
+        snprintf(text, sizeof text, "%d", n);
+        struct pb_publish *p = begin(&o);
+        while ((rc = commit(p, text, &err, path)) == PB_PUBLISH_MOVED)
+            continue;
+        ck_assert_msg(rc == 0, "%s", err.msg);
         pb_publish_close(p);
     }
-    ck_assert_str_eq(get("scene/a"), "");
-    ck_assert_str_eq(get("scene/b"), "x");
-    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    return NULL;
+}
+
+START_TEST(inputs_of_one_name_at_the_same_time_all_get_their_place)
+{
+    pthread_t thread[PUBLISHERS];
+    int number[PUBLISHERS];
+    bool seen[PUBLISHERS] = {false};
+    for (int i = 0; i < PUBLISHERS; i++) {
+        number[i] = i;
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, publish_own, &number[i]), 0);
+    }
+    for (int i = 0; i < PUBLISHERS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 1; i <= PUBLISHERS; i++) {
+        char name[64] = "scene/p/a.txt";
+        if (i > 1)
+            snprintf(name, sizeof name, "scene~%d/p/a.txt", i);
+        int n = atoi(get(name));
+        ck_assert_msg(n >= 0 && n < PUBLISHERS && get(name)[0] != '\0' && !seen[n], "%s", name);
+        seen[n] = true;
+    }
+    ck_assert_int_eq(hidden(), 0);
 }
 END_TEST
 
 START_TEST(removes_what_was_not_committed)
 {
-    struct pb_publish *p;
-    struct pb_err err = {0};
-    char temp[PATH_MAX];
-    ck_assert_int_eq(pb_publish_open(root, "scene", &err, &p), 0);
-    snprintf(temp, sizeof temp, "%s", pb_publish_directory(p));
-    put(temp, "a", "x");
+    struct pb_publish_options o = options_for("scene", 1);
+    struct pb_publish *p = begin(&o);
+    write_product(p, "x");
+    ck_assert_int_eq(hidden(), 1);
     pb_publish_close(p);
-    ck_assert_int_ne(access(temp, F_OK), 0);
+    ck_assert_int_eq(hidden(), 0);
+    ck_assert(!there("scene"));
 }
 END_TEST
 
+/* A temporary directory as a killed process leaves it. */
+static void leave_behind(const char *name)
+{
+    char path[PATH_MAX];
+    struct pb_publish_options o = options_for("gone", 1);
+    struct pb_publish *p = begin(&o);
+    write_product(p, "half");
+    snprintf(path, sizeof path, "%s", pb_publish_directory(p));
+    *strrchr(path, '/') = '\0';
+    ck_assert_int_eq(rename(path, at(name)), 0);
+    pb_publish_close(p);
+}
+
 START_TEST(sweeps_leftovers_of_the_dead_and_spares_the_living)
 {
-    struct pb_publish *p;
-    struct pb_err err = {0};
-    char dead[128], other[128];
-    ck_assert_int_eq(pb_publish_open(root, "alive", &err, &p), 0);
-    snprintf(dead, sizeof dead, "%s/.gone.77-0.tmp", root);
-    snprintf(other, sizeof other, "%s/scene", root);
-    ck_assert_int_eq(mkdir(dead, 0755), 0);
-    ck_assert_int_eq(mkdir(other, 0755), 0);
-    put(dead, "a", "x");
+    struct pb_publish_options o = options_for("alive", 1);
+    struct pb_publish *p = begin(&o);
+    leave_behind(".gone.77-0.tmp");
+    ck_assert_int_eq(mkdir(at("scene"), 0755), 0);
+    ck_assert_int_eq(hidden(), 2);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
-    ck_assert_int_ne(access(dead, F_OK), 0);
-    ck_assert_int_eq(access(other, F_OK), 0);
+    ck_assert(!there(".gone.77-0.tmp") && there("scene"));
     ck_assert_int_eq(access(pb_publish_directory(p), F_OK), 0);
     pb_publish_close(p);
 }
 END_TEST
 
-START_TEST(starts_although_a_dead_process_had_our_number)
+START_TEST(sweeps_only_what_carries_our_mark)
 {
-    struct pb_publish *p;
-    struct pb_err err = {0};
-    char dead[128];
-    for (int i = 0; i < 8; i++) {
-        snprintf(dead, sizeof dead, "%s/.scene.%d-%d.tmp", root, (int)getpid(), i);
-        ck_assert_int_eq(mkdir(dead, 0755), 0);
-    }
-    ck_assert_msg(pb_publish_open(root, "scene", &err, &p) == 0, "%s", err.msg);
-    pb_publish_close(p);
-    ck_assert_int_eq(pb_publish_sweep(root), 0); /* open has done it */
+    static const char *const others[] = {
+        ".mine.tmp", ".a.1-2", ".1-2.tmp",  ".a.b-1.tmp",   ".a.1-.tmp",         ".a.-1.tmp",
+        "a.1-2.tmp", ".tmp",   ".a.12.tmp", ".a.1-2.x.tmp", ".a.1-2.tmp.old.tmp"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        leave_behind(others[i]);
+    ck_assert_int_eq(mkdir(at(".user.1-2.tmp"), 0755), 0); /* our kind of name, not our manifest */
+    put(at(".user.1-2.tmp/keep"), "x");
+    ck_assert_int_eq(mkdir(at(".empty.1-2.tmp"), 0755), 0);
+    ck_assert_int_eq(mkdir(at("kept"), 0755), 0);
+    put(at("kept/a.txt"), "x");
+    ck_assert_int_eq(symlink("kept", at(".link.1-2.tmp")), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert_str_eq(get(".user.1-2.tmp/keep"), "x");
+    ck_assert(there(".empty.1-2.tmp") && there(".link.1-2.tmp"));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_msg(there(others[i]), "%s", others[i]);
+    leave_behind(".a.b.1-2.tmp");
+    ck_assert_int_eq(symlink("../../kept", at(".a.b.1-2.tmp/p/link")), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert(!there(".a.b.1-2.tmp"));
+    ck_assert_str_eq(get("kept/a.txt"), "x"); /* behind the link */
+}
+END_TEST
+
+START_TEST(a_sweep_keeps_what_somebody_put_among_replaced_products)
+{
+    /* As after a crash between the exchange and the removal of the older products. */
+    struct pb_publish_options o = options_for("scene", 1);
+    publish(&o, "old");
+    leave_behind(".scene.77-0.tmp");
+    ck_assert_int_eq(unlink(at(".scene.77-0.tmp/p/a.txt")), 0);
+    ck_assert_int_eq(rmdir(at(".scene.77-0.tmp/p")), 0);
+    ck_assert_int_eq(rename(at("scene/p"), at(".scene.77-0.tmp/p")), 0);
+    put(at(".scene.77-0.tmp/p/notes"), "mine");
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert_str_eq(get(".scene.77-0.tmp/p/notes"), "mine");
+    ck_assert(!there(".scene.77-0.tmp/p/a.txt"));
+    ck_assert_int_eq(unlink(at(".scene.77-0.tmp/p/notes")), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
 }
 END_TEST
 
@@ -148,36 +324,65 @@ static void *sweep(void *arg)
 START_TEST(a_sweep_takes_nothing_that_is_just_being_made)
 {
     pthread_t sweeper[2];
+    struct pb_publish_options o = options_for("scene", 1);
+    atomic_store(&enough, false);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&sweeper[i], NULL, sweep, root), 0);
-    for (int i = 0; i < 300; i++) {
-        struct pb_publish *p;
-        struct pb_err err = {0};
-        char path[PATH_MAX];
-        ck_assert_msg(pb_publish_open(root, "scene", &err, &p) == 0, "%s", err.msg);
-        put(pb_publish_directory(p), "a", "x");
-        ck_assert_msg(pb_publish_commit(p, &err, path) == 0, "%s", err.msg);
-        pb_publish_close(p);
-    }
+    for (int i = 0; i < 150; i++)
+        publish(&o, "x");
     atomic_store(&enough, true);
     for (int i = 0; i < 2; i++)
         pthread_join(sweeper[i], NULL);
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(permissions_are_those_asked_for_whatever_the_umask)
+{
+    static const unsigned modes[][2] = {{0640, 0750}, {0644, 0755}, {0600, 0700}, {0664, 0775}};
+    mode_t was = umask(0077);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct stat st;
+        struct pb_publish_options o = options_for("scene", (int)i);
+        o.existing = PB_EXISTING_VERSION;
+        o.mode = modes[i][0];
+        publish(&o, "x");
+        char place[256] = "scene", name[300];
+        if (i > 0)
+            snprintf(place, sizeof place, "scene~%zu", i + 1);
+        static const char *const files[] = {"/p/a.txt", "/p/.pushbroom.json", "/.pushbroom.json"};
+        for (size_t k = 0; k < 3; k++) {
+            snprintf(name, sizeof name, "%s%s", place, files[k]);
+            ck_assert_int_eq(stat(at(name), &st), 0);
+            ck_assert_uint_eq(st.st_mode & 07777, modes[i][0]);
+        }
+        snprintf(name, sizeof name, "%s/p", place);
+        ck_assert_int_eq(stat(at(name), &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, modes[i][1]);
+        ck_assert_int_eq(stat(at(place), &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, modes[i][1]);
+    }
+    umask(was);
 }
 END_TEST
 
 START_TEST(takes_names_as_long_as_names_can_be)
 {
-    struct pb_publish *p;
+    char scene[280] = "a", path[PATH_MAX];
     struct pb_err err = {0};
-    char scene[256] = "a", path[PATH_MAX];
     for (int i = 0; i < 127; i++)
         strcat(scene, "\u00e9");
-    ck_assert_msg(pb_publish_open(root, scene, &err, &p) == 0, "%s", err.msg);
+    struct pb_publish_options o = options_for(scene, 1), other = options_for(scene, 2);
+    struct pb_publish *p = begin(&o);
     const char *cut = strstr(pb_publish_directory(p), "\u00e9.");
     ck_assert_ptr_nonnull(cut); /* between two characters */
-    ck_assert_msg(pb_publish_commit(p, &err, path) == 0, "%s", err.msg);
+    ck_assert_msg(commit(p, "x", &err, path) == 0, "%s", err.msg);
     ck_assert_ptr_nonnull(strstr(path, scene));
     pb_publish_close(p);
+    other.existing = PB_EXISTING_VERSION;
+    publish(&other, "y");
+    strcpy(scene + 253, "~2/p/a.txt"); /* cut between two characters */
+    ck_assert_str_eq(get(scene), "y");
 }
 END_TEST
 
@@ -185,40 +390,23 @@ START_TEST(refuses_names_that_hide_or_lead_elsewhere)
 {
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", ".x.tmp"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct pb_publish *p;
-        struct pb_err err = {0};
-        ck_assert_msg(pb_publish_open(root, bad[i], &err, &p) < 0, "'%s' was taken", bad[i]);
-        ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+        struct pb_publish_options o = options_for(bad[i], 1);
+        refuse(&o, PB_E_OUTPUT_WRITE, "cannot be named");
+        o = options_for("good", 1);
+        o.pipeline = bad[i];
+        refuse(&o, PB_E_OUTPUT_WRITE, "cannot be named");
     }
-}
-END_TEST
-
-START_TEST(sweeps_only_what_runs_have_made)
-{
-    static const char *const others[] = {
-        ".mine.tmp", ".a.1-2", ".1-2.tmp",  ".a.b-1.tmp",   ".a.1-.tmp",         ".a.-1.tmp",
-        "a.1-2.tmp", ".tmp",   ".a.12.tmp", ".a.1-2.x.tmp", ".a.1-2.tmp.old.tmp"};
-    char path[128];
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", root, others[i]);
-        ck_assert_int_eq(mkdir(path, 0755), 0);
-    }
-    ck_assert_int_eq(pb_publish_sweep(root), 0);
-    snprintf(path, sizeof path, "%s/.a.b.1-2.tmp", root);
-    ck_assert_int_eq(mkdir(path, 0755), 0);
-    ck_assert_int_eq(pb_publish_sweep(root), 1);
 }
 END_TEST
 
 START_TEST(says_which_path_cannot_be_created)
 {
-    struct pb_publish *p;
-    struct pb_err err = {0};
-    put(root, "file", "x");
-    char below[128];
+    char below[PATH_MAX + 16];
+    struct pb_publish_options o = options_for("scene", 1);
+    put(at("file"), "x");
     snprintf(below, sizeof below, "%s/file/deeper", root);
-    ck_assert_int_lt(pb_publish_open(below, "scene", &err, &p), 0);
-    ck_assert_ptr_nonnull(strstr(err.msg, below));
+    o.products = below;
+    refuse(&o, PB_E_OUTPUT_WRITE, below);
 }
 END_TEST
 
@@ -229,14 +417,22 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, shows_nothing_before_commit_and_everything_after);
-    tcase_add_test(tc, replaces_older_products_as_a_whole);
+    tcase_add_test(tc, the_same_input_replaces_its_older_products_as_a_whole);
+    tcase_add_test(tc, pipelines_of_one_input_share_its_directory);
+    tcase_add_test(tc, another_input_of_the_name_is_refused_or_gets_a_place_of_its_own);
+    tcase_add_test(tc, what_pushbroom_did_not_make_is_never_replaced);
+    tcase_add_test(tc, within_a_scene_nothing_of_others_is_replaced);
+    tcase_add_test(tc, the_directory_that_the_input_lies_in_is_never_replaced);
+    tcase_add_test(tc, a_place_taken_meanwhile_is_left_to_who_took_it);
+    tcase_add_test(tc, inputs_of_one_name_at_the_same_time_all_get_their_place);
     tcase_add_test(tc, removes_what_was_not_committed);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
-    tcase_add_test(tc, starts_although_a_dead_process_had_our_number);
+    tcase_add_test(tc, sweeps_only_what_carries_our_mark);
+    tcase_add_test(tc, a_sweep_keeps_what_somebody_put_among_replaced_products);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
+    tcase_add_test(tc, permissions_are_those_asked_for_whatever_the_umask);
     tcase_add_test(tc, takes_names_as_long_as_names_can_be);
     tcase_add_test(tc, refuses_names_that_hide_or_lead_elsewhere);
-    tcase_add_test(tc, sweeps_only_what_runs_have_made);
     tcase_add_test(tc, says_which_path_cannot_be_created);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

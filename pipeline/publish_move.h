@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PUBLISH_MOVE_H
+#define PB_PUBLISH_MOVE_H
+/* The renames that make products visible, each with its sync and, when that fails, its way back.
+ * All return 0; -EAGAIN when the place is not as it was when it was looked at (look again); or a
+ * negative errno, and then a reader finds what was there before. Thread: any. */
+#include <sys/stat.h>
+
+struct pb_publish_move {
+    int products_fd, temp_fd;
+    int scene_fd;      /* of products/<place>; not for move_scene */
+    const char *temp;  /* products/<temp>/<pipeline> is what becomes visible */
+    const char *place; /* products/<place>/<pipeline> is where */
+    const char *pipeline;
+    int unsynced; /* out, with 0: errno of a sync that failed where the rename could not be taken
+                     back */
+};
+
+/* The temporary directory becomes the scene directory. */
+int pb_publish_move_scene(struct pb_publish_move *move);
+/* Into a scene directory without products of the pipeline. */
+int pb_publish_move_pipeline(struct pb_publish_move *move);
+/* Changes places with the older products, which must be the directory `old`. They are left in the
+ * temporary directory, as <pipeline> or, where the file system cannot exchange, as PB_PUBLISH_OLD;
+ * there a reader finds nothing between the two renames, and a sweep puts the older ones back after
+ * a crash between them. */
+int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *old);
+
+/* fsync of a directory. File systems that cannot do that count as done: their renames are as
+ * durable as they get. */
+int pb_publish_sync(int fd);
+#endif
