@@ -224,7 +224,7 @@ class Products(unittest.TestCase):
         item = json.loads((out / "scene.stac.json").read_text())
         self.assertEqual(item["type"], "Feature")
         self.assertEqual(item["stac_version"], "1.1.0")
-        self.assertEqual(item["id"], "scene")
+        self.assertEqual(item["id"], "scene.test")
         self.assertIn("geometry", item)
         self.assertEqual(item["geometry"] is None, "bbox" not in item)
         if item["geometry"]:
