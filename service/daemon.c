@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Start: config, lock, directories, store, then what a crash may have left (running jobs, files in
- * work/ without a job, half-written products), then socket, workers and watcher. Stop, in reverse:
+ * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, what a crash may have
+ * left, workers and watcher; a store that does not open is tried again by the beat. Stop, in reverse:
  * the watcher first, so that nothing new comes in; the runner drains; the socket last, so that
  * clients see it happen. */
-#include "service/daemon.h"
+#include "service/daemon_parts.h"
 
 #include "pipeline/publish.h"
 #include "pipeline/raster.h"
@@ -25,32 +25,7 @@
 #include <unistd.h>
 
 #define BEAT_MS       5000
-#define N_SIGNALS     3
-#define SELF          "/proc/self/exe"
 #define SUMMARY_BYTES 500
-#define SWEEP_MS      4000
-
-struct daemon {
-    const struct pb_daemon_options *options;
-    uv_loop_t loop;
-    uv_signal_t signals[N_SIGNALS];
-    uv_timer_t beat;
-    struct pb_config *config;
-    struct pb_dirs dirs;
-    struct pb_job_store *store;
-    struct pb_metrics metrics;
-    struct pb_troubles troubles;
-    struct pb_intake intake;
-    struct pb_methods methods;
-    struct pb_facts facts;
-    struct pb_tasks tasks;
-    struct pb_status_methods *status_methods;
-    uv_prepare_t publish;
-    char *socket;
-    struct pb_dirs_locks locks;
-    int64_t sweep_at_ms; /* not before */
-    bool ready;
-};
 
 static void log_errors(const struct pb_err_list *errors)
 {
@@ -82,48 +57,16 @@ static struct pb_config *load(const char *path)
     return config;
 }
 
-static void on_change(void *user, const struct pb_job *job)
-{
-    struct daemon *daemon = user;
-    if (daemon->methods.status == NULL)
-        return;
-    pb_methods_publish(&daemon->methods); /* who hears of the event finds it in the metrics */
-    pb_status_tell(daemon->methods.status, job);
-}
-
-static void on_hold(void *user, const struct pb_job *job)
-{
-    struct daemon *daemon = user;
-    if (daemon->methods.status != NULL)
-        pb_status_hold(daemon->methods.status, job);
-}
-
 static void on_prepare(uv_prepare_t *prepare)
 {
-    const struct daemon *daemon = prepare->data;
+    struct pb_daemon *daemon = prepare->data;
     pb_methods_publish(&daemon->methods);
-}
-
-static int on_take(void *user, const struct pb_settle_file *file, struct pb_err *err)
-{
-    struct daemon *daemon = user;
-    struct pb_job job;
-    int rc = pb_intake_claim(&daemon->intake, file, err, &job);
-    if (rc != 0)
-        return rc;
-    daemon->metrics.jobs[PB_JOB_ACCEPTED]++;
-    pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job.id, job.name,
-           (unsigned long long)file->size);
-    on_change(daemon, &job);
-    pb_job_fini(&job);
-    pb_runner_kick(daemon->methods.runner);
-    return 0;
 }
 
 /* A trouble came or went: systemd's status line says so at once. */
 static void on_trouble(void *user)
 {
-    struct daemon *daemon = user;
+    struct pb_daemon *daemon = user;
     char text[SUMMARY_BYTES];
     if (!daemon->ready || daemon->methods.stopping)
         return;
@@ -131,24 +74,13 @@ static void on_trouble(void *user)
     pb_notify_status(text);
 }
 
-/* What could not be put away is tried again. */
-static void sweep_work(struct daemon *daemon)
-{
-    int64_t now = pb_clock_mono_ms();
-    if (now < daemon->sweep_at_ms || daemon->methods.stopping ||
-        !pb_intake_has_left(&daemon->intake, &daemon->troubles))
-        return;
-    if (pb_intake_adopt(&daemon->intake, false, &daemon->troubles) > 0)
-        pb_runner_kick(daemon->methods.runner);
-    daemon->sweep_at_ms = pb_clock_mono_ms() + SWEEP_MS;
-}
-
 static void on_beat(uv_timer_t *timer)
 {
-    struct daemon *daemon = timer->data;
+    struct pb_daemon *daemon = timer->data;
     char text[SUMMARY_BYTES];
     pb_notify_watchdog();
-    sweep_work(daemon);
+    pb_daemon_open_jobs(daemon);
+    pb_daemon_sweep_work(daemon);
     pb_methods_summary(&daemon->methods, text, sizeof text);
     if (daemon->ready) {
         pb_notify_status(text);
@@ -156,6 +88,7 @@ static void on_beat(uv_timer_t *timer)
     }
     /* Only now, after the first look at the inbox: who is answered finds all of it at work. */
     struct pb_err err = {0};
+    pb_methods_publish(&daemon->methods);
     if (pb_status_serve(daemon->methods.status, &err) != 0) {
         log_err(&err);
         (void)raise(SIGTERM);
@@ -167,7 +100,7 @@ static void on_beat(uv_timer_t *timer)
            text);
 }
 
-static void reload(struct daemon *daemon)
+static void reload(struct pb_daemon *daemon)
 {
     char text[SUMMARY_BYTES];
     struct pb_err err = {0};
@@ -184,9 +117,11 @@ static void reload(struct daemon *daemon)
         struct pb_config *old = daemon->config;
         daemon->config = config;
         daemon->intake.config = config;
-        pb_runner_set_config(daemon->methods.runner, config);
-        pb_watch_set_times(daemon->methods.watch, config->service.settle_ms,
-                           config->service.rescan_ms);
+        if (daemon->methods.runner != NULL)
+            pb_runner_set_config(daemon->methods.runner, config);
+        if (daemon->methods.watch != NULL)
+            pb_watch_set_times(daemon->methods.watch, config->service.settle_ms,
+                               config->service.rescan_ms);
         pb_config_destroy(old);
         pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
     }
@@ -194,13 +129,13 @@ static void reload(struct daemon *daemon)
     pb_notify_ready(text);
 }
 
-static void stop_signals(struct daemon *daemon)
+static void stop_signals(struct pb_daemon *daemon)
 {
-    for (int i = 0; i < N_SIGNALS; i++)
+    for (int i = 0; i < PB_DAEMON_SIGNALS; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 }
 
-static void stop_status(struct daemon *daemon)
+static void stop_status(struct pb_daemon *daemon)
 {
     pb_status_stop(daemon->methods.status);
     daemon->methods.status = NULL;
@@ -212,7 +147,7 @@ static void stop_status(struct daemon *daemon)
 
 static void on_drained(void *user)
 {
-    struct daemon *daemon = user;
+    struct pb_daemon *daemon = user;
     stop_status(daemon);
     pb_runner_destroy(daemon->methods.runner);
     daemon->methods.runner = NULL;
@@ -222,7 +157,7 @@ static void on_drained(void *user)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    struct daemon *daemon = handle->data;
+    struct pb_daemon *daemon = handle->data;
     if (daemon->methods.stopping)
         return;
     if (number == SIGHUP) {
@@ -234,41 +169,13 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon->methods.stopping = true;
     pb_watch_stop(daemon->methods.watch);
     daemon->methods.watch = NULL;
-    pb_runner_drain(daemon->methods.runner, on_drained, daemon);
+    if (daemon->methods.runner != NULL)
+        pb_runner_drain(daemon->methods.runner, on_drained, daemon);
+    else
+        on_drained(daemon);
 }
 
-static int open_store(struct daemon *daemon, struct pb_err *err)
-{
-    char moved[PB_FILES_PATH_BYTES];
-    int rc = pb_job_store_open(daemon->dirs.state, err, moved, &daemon->store);
-    if (rc == 0 && moved[0] != '\0')
-        pb_log(PB_LOG_ERROR,
-               "the job store was damaged and lies at %s now; a new one was started. Inputs in "
-               "work/ are taken up again; the list of old jobs is lost",
-               moved);
-    if (rc != 0)
-        return rc;
-    (void)pb_publish_sweep(daemon->dirs.products);
-    rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
-    if (rc > 0)
-        pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
-    daemon->intake = (struct pb_intake){.store = daemon->store,
-                                        .dirs = &daemon->dirs,
-                                        .config = daemon->config,
-                                        .writers = pb_writers_probe(daemon->dirs.inbox)};
-    if (daemon->intake.writers != 0)
-        pb_log(PB_LOG_WARNING,
-               "inbox: files that are open for writing are %s; a file counts as "
-               "complete when it held still for service.settle",
-               pb_writers_word(daemon->intake.writers));
-    if (rc < 0)
-        return rc;
-    (void)pb_intake_adopt(&daemon->intake, true, &daemon->troubles);
-    (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
-    return 0;
-}
-
-static int prepare(struct daemon *daemon, struct pb_err *err)
+static int prepare(struct pb_daemon *daemon, struct pb_err *err)
 {
     char parent[PB_FILES_PATH_BYTES];
     const struct pb_service_config *service = &daemon->config->service;
@@ -279,7 +186,7 @@ static int prepare(struct daemon *daemon, struct pb_err *err)
                "inbox: %s is writable for several users and not sticky: each can move and delete "
                "what others put there; chmod +t, and let it belong to the service's user",
                daemon->dirs.inbox);
-    rc = rc ? rc : open_store(daemon, err);
+    rc = rc ? rc : pb_job_store_create(daemon->dirs.state, err, &daemon->store);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)snprintf(parent, sizeof parent, "%s", service->socket);
@@ -293,21 +200,21 @@ static int prepare(struct daemon *daemon, struct pb_err *err)
 
 /* Before anything else is there to be asked for: a SIGTERM that comes early ends the service as
  * well as a late one. */
-static void start_signals(struct daemon *daemon)
+static void start_signals(struct pb_daemon *daemon)
 {
-    static const int numbers[N_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
-    for (int i = 0; i < N_SIGNALS; i++) {
+    static const int numbers[PB_DAEMON_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < PB_DAEMON_SIGNALS; i++) {
         (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
         (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
     }
 }
 
-static int start_status(struct daemon *daemon, struct pb_err *err)
+static int start_status(struct pb_daemon *daemon, struct pb_err *err)
 {
     struct pb_methods *methods = &daemon->methods;
     struct pb_status_options options = {.path = daemon->socket};
-    int rc = pb_status_methods_create(daemon->dirs.state, &daemon->facts, &daemon->tasks,
+    int rc = pb_status_methods_create(daemon->store, &daemon->facts, &daemon->tasks,
                                       methods->start_wall_ms, err, &daemon->status_methods);
     if (rc != 0)
         return rc;
@@ -316,7 +223,7 @@ static int start_status(struct daemon *daemon, struct pb_err *err)
     return pb_status_open(&options, err, &methods->status);
 }
 
-static int start(struct daemon *daemon, struct pb_err *err)
+static int start(struct pb_daemon *daemon, struct pb_err *err)
 {
     struct pb_methods *methods = &daemon->methods;
     start_signals(daemon);
@@ -329,43 +236,29 @@ static int start(struct daemon *daemon, struct pb_err *err)
                                    .facts = &daemon->facts,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
-    struct pb_runner_options runner = {
-        .loop = &daemon->loop,
-        .store = daemon->store,
-        .dirs = &daemon->dirs,
-        .config = daemon->config,
-        .worker = daemon->options->worker ? daemon->options->worker : SELF,
-        .metrics = &daemon->metrics,
-        .troubles = &daemon->troubles,
-        .on_change = on_change,
-        .on_hold = on_hold,
-        .user = daemon,
-    };
-    int rc = pb_runner_create(&runner, err, &methods->runner);
-    struct pb_watch_options watch = {&daemon->loop,
-                                     daemon->dirs.inbox,
-                                     daemon->config->service.settle_ms,
-                                     daemon->config->service.rescan_ms,
-                                     on_take,
-                                     daemon,
-                                     &daemon->troubles};
-    rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
-    rc = rc ? rc : start_status(daemon, err);
+    daemon->intake = (struct pb_intake){.store = daemon->store,
+                                        .dirs = &daemon->dirs,
+                                        .config = daemon->config,
+                                        .writers = pb_writers_probe(daemon->dirs.inbox)};
+    if (daemon->intake.writers != 0)
+        pb_log(PB_LOG_WARNING,
+               "inbox: files that are open for writing are %s; a file counts as "
+               "complete when it held still for service.settle",
+               pb_writers_word(daemon->intake.writers));
+    (void)pb_publish_sweep(daemon->dirs.products);
+    int rc = start_status(daemon, err);
     if (rc != 0) {
-        pb_watch_stop(methods->watch);
-        methods->watch = NULL;
         stop_status(daemon);
-        pb_runner_destroy(methods->runner);
         stop_signals(daemon);
         return rc;
     }
+    pb_daemon_open_jobs(daemon);
     int64_t beat_ms = pb_notify_watchdog_ms();
     if (beat_ms == 0 || beat_ms > BEAT_MS)
         beat_ms = BEAT_MS;
     (void)uv_timer_init(&daemon->loop, &daemon->beat);
     daemon->beat.data = daemon;
     (void)uv_prepare_start(&daemon->publish, on_prepare);
-    pb_runner_set_config(methods->runner, daemon->config);
     (void)uv_timer_start(&daemon->beat, on_beat, 1, (uint64_t)beat_ms);
     return 0;
 }
@@ -376,7 +269,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     struct pb_err err = {0};
     (void)signal(SIGPIPE, SIG_IGN);
     pb_writers_keep_capability_here();
-    struct daemon *daemon = calloc(1, sizeof *daemon);
+    struct pb_daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL)
         return code;
     daemon->options = options;

@@ -62,6 +62,8 @@ static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *w
 static sqlite3_stmt *prepare(struct pb_job_store *store, sqlite3_stmt **slot, const char *text,
                              struct pb_err *err)
 {
+    if (pb_job_store_ready(store, err) != 0)
+        return NULL;
     if (*slot == NULL &&
         sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
         (void)db_fail(store, err, "prepare");

@@ -178,65 +178,127 @@ static bool move_aside(const char *path, char out_moved[4096])
     return true;
 }
 
-int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
-                      struct pb_job_store **out_store)
+int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store)
 {
-    char path[PB_FILES_PATH_BYTES];
-    out_moved[0] = '\0';
-    if (pb_files_join(path, directory, "jobs.db") != 0)
-        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
     struct pb_job_store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = make_private(path, err);
-    rc = rc ? rc : open_database(path, err, &store->db);
-    if (rc > 0) /* damage must show twice: a disk may have failed once */
-        rc = open_database(path, err, &store->db);
-    if (rc > 0 && move_aside(path, out_moved)) {
-        rc = make_private(path, err);
-        rc = rc ? rc : open_database(path, err, &store->db);
-    }
-    if (rc != 0) {
+    if (pb_files_join(store->path, directory, "jobs.db") != 0) {
         free(store);
-        return rc < 0 ? rc
-                      : pb_fail(err, PB_E_SERVICE_STATE,
-                                "the job store %s is damaged and cannot be moved aside: %s", path,
-                                strerror(errno));
+        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
     }
-    (void)pb_path_sync(directory);
     *out_store = store;
     return 0;
+}
+
+int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096])
+{
+    char directory[PB_FILES_PATH_BYTES];
+    out_moved[0] = '\0';
+    int rc = make_private(store->path, err);
+    rc = rc ? rc : open_database(store->path, err, &store->db);
+    if (rc > 0) /* damage must show twice: a disk may have failed once */
+        rc = open_database(store->path, err, &store->db);
+    if (rc > 0 && move_aside(store->path, out_moved)) {
+        rc = make_private(store->path, err);
+        rc = rc ? rc : open_database(store->path, err, &store->db);
+    }
+    if (rc > 0)
+        return pb_fail(err, PB_E_SERVICE_STATE,
+                       "the job store %s is damaged and cannot be moved aside: %s", store->path,
+                       strerror(errno));
+    (void)memcpy(directory, store->path, sizeof directory);
+    *strrchr(directory, '/') = '\0';
+    if (rc == 0)
+        (void)pb_path_sync(directory);
+    return rc;
+}
+
+int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
+                      struct pb_job_store **out_store)
+{
+    struct pb_job_store *store = NULL;
+    int rc = pb_job_store_create(directory, err, &store);
+    if (rc != 0)
+        return rc;
+    rc = pb_job_store_connect(store, err, out_moved);
+    if (rc == 0)
+        *out_store = store;
+    else
+        pb_job_store_close(store);
+    return rc;
+}
+
+void pb_job_store_disconnect(struct pb_job_store *store)
+{
+    for (size_t i = 0; i < sizeof store->statement / sizeof store->statement[0]; i++)
+        (void)sqlite3_finalize(store->statement[i]);
+    for (size_t i = 0; i < sizeof store->list / sizeof store->list[0]; i++)
+        (void)sqlite3_finalize(store->list[i]);
+    (void)memset(store->statement, 0, sizeof store->statement);
+    (void)memset(store->list, 0, sizeof store->list);
+    (void)sqlite3_close(store->db);
+    store->db = NULL;
 }
 
 void pb_job_store_close(struct pb_job_store *store)
 {
     if (store == NULL)
         return;
-    for (size_t i = 0; i < sizeof store->statement / sizeof store->statement[0]; i++)
-        (void)sqlite3_finalize(store->statement[i]);
-    for (size_t i = 0; i < sizeof store->list / sizeof store->list[0]; i++)
-        (void)sqlite3_finalize(store->list[i]);
-    (void)sqlite3_close(store->db);
+    pb_job_store_disconnect(store);
     free(store);
+}
+
+static int connect_reader(struct pb_job_store *store, struct pb_err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    if (rc != SQLITE_OK || !execute(store->db, "PRAGMA query_only = ON")) {
+        rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot read the job store %s: %s", store->path,
+                     sqlite3_errmsg(store->db));
+        pb_job_store_disconnect(store);
+        return rc;
+    }
+    (void)sqlite3_busy_timeout(store->db, 50);
+    return 0;
+}
+
+int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
+{
+    if (store->db != NULL)
+        return 0;
+    if (store->of != NULL && atomic_load(&store->of->admits))
+        return connect_reader(store, err);
+    return pb_fail(err, PB_E_SERVICE_STATE,
+                   "the job store is not open yet; service.info says why, and it is tried again");
 }
 
 int pb_job_store_open_reader(const char *directory, struct pb_err *err,
                              struct pb_job_store **out_store)
 {
-    char path[PB_FILES_PATH_BYTES];
-    if (pb_files_join(path, directory, "jobs.db") != 0)
-        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
-    struct pb_job_store *store = calloc(1, sizeof *store);
-    if (store == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc != SQLITE_OK || !execute(store->db, "PRAGMA query_only = ON")) {
-        rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot read the job store %s: %s", path,
-                     sqlite3_errmsg(store->db));
+    struct pb_job_store *store = NULL;
+    int rc = pb_job_store_create(directory, err, &store);
+    rc = rc ? rc : connect_reader(store, err);
+    if (rc == 0)
+        *out_store = store;
+    else
         pb_job_store_close(store);
-        return rc;
-    }
-    (void)sqlite3_busy_timeout(store->db, 50);
-    *out_store = store;
+    return rc;
+}
+
+int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *err,
+                               struct pb_job_store **out_reader)
+{
+    struct pb_job_store *reader = calloc(1, sizeof *reader);
+    if (reader == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    (void)memcpy(reader->path, store->path, sizeof reader->path);
+    reader->of = store;
+    *out_reader = reader;
     return 0;
+}
+
+void pb_job_store_admit_readers(struct pb_job_store *store)
+{
+    atomic_store(&store->admits, true);
 }

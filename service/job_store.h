@@ -18,11 +18,23 @@ struct pb_job_store;
  * moved to, else "". */
 int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
                       struct pb_job_store **out_store);
+/* The same in two steps, for a service that starts while its disk does not answer: a store without
+ * a database, whose functions fail with service.state; and its database, which may be tried again
+ * after a failure. disconnect undoes a connect. */
+int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store);
+int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096]);
+void pb_job_store_disconnect(struct pb_job_store *store);
 void pb_job_store_close(struct pb_job_store *store); /* NULL is fine */
 /* A second, read-only view of an open store for another thread: find, list and counts. It sees what
  * is committed, without waiting for the writer or making it wait. */
 int pb_job_store_open_reader(const char *directory, struct pb_err *err,
                              struct pb_job_store **out_store);
+/* The same for a store that may not be connected yet: the reader connects, at its next use, once
+ * the store admits readers. The store outlives it. Thread: any, before the reader's own. */
+int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *err,
+                               struct pb_job_store **out_reader);
+/* From now on such readers connect. */
+void pb_job_store_admit_readers(struct pb_job_store *store);
 
 /* New row; sets job->seq. -EEXIST (no *err) when the id is taken. */
 int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);

@@ -6,7 +6,10 @@
  * rows. Nobody else includes this. */
 #include "service/job_store.h"
 
+#include "service/files.h"
+
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 enum pb_job_statement {
     PB_JOB_INSERT,
@@ -19,12 +22,18 @@ enum pb_job_statement {
 };
 
 struct pb_job_store {
-    sqlite3 *db;
+    sqlite3 *db; /* NULL: not connected */
+    char path[PB_FILES_PATH_BYTES];
+    atomic_bool admits;            /* readers may connect */
+    const struct pb_job_store *of; /* of a reader that connects when that one admits it */
     /* Prepared at the first use, reset after each. */
     sqlite3_stmt *statement[PB_JOB_STATEMENTS];
     sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* by mask of states */
     uint64_t steps;
 };
+
+/* Connects a reader that may. service.state when there is no database to ask. */
+int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
 
 #define PB_JOB_COLUMNS_FIXED "id, name, created_ms, uid, "
 #define PB_JOB_COLUMNS_SET                                                                         \

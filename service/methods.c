@@ -28,8 +28,9 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
 {
     const struct pb_config *config = methods->intake->config;
     char started[PB_CLOCK_TEXT_BYTES];
-    const char *why;
-    const char *device = pb_runner_device(methods->runner, &why);
+    const struct pb_runner *runner = methods->runner;
+    const char *why = "";
+    const char *device = runner ? pb_runner_device(runner, &why) : "";
     struct pb_json *json = pb_json_create(false);
     pb_clock_text(methods->start_wall_ms, started);
     pb_json_object(json, NULL);
@@ -40,7 +41,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_string(json, "device", device[0] ? device : NULL);
     pb_json_string(json, "device_why", why[0] ? why : NULL);
     pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
-    pb_json_int(json, "workers", pb_runner_workers(methods->runner));
+    pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
     pb_json_int(json, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
@@ -64,23 +65,27 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
 static char *metrics_text(const struct pb_methods *methods,
                           const int64_t counts[PB_JOB_STATUS_COUNT])
 {
+    const struct pb_runner *runner = methods->runner;
     struct pb_metrics_gauges gauges = {
         .queue_depth = counts[PB_JOB_ACCEPTED],
-        .running = pb_runner_busy(methods->runner),
-        .workers = pb_runner_workers(methods->runner),
+        .running = runner ? pb_runner_busy(runner) : 0,
+        .workers = runner ? pb_runner_workers(runner) : 0,
         .inbox_waiting = (int64_t)pb_watch_waiting(methods->watch),
         .start_wall_ms = methods->start_wall_ms,
-        .planned_bytes = pb_runner_planned_bytes(methods->runner),
+        .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
     };
     return pb_metrics_print(methods->metrics, &gauges);
 }
 
-void pb_methods_publish(const struct pb_methods *methods)
+/* A store that cannot be asked leaves the counts as they were. */
+void pb_methods_publish(struct pb_methods *methods)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
     if (pb_job_store_counts(methods->intake->store, counts, NULL) == 0)
-        pb_facts_set(methods->facts, info_text(methods, counts), metrics_text(methods, counts));
+        (void)memcpy(methods->counts, counts, sizeof counts);
+    pb_facts_set(methods->facts, info_text(methods, methods->counts),
+                 metrics_text(methods, methods->counts));
 }
 
 static int submit(struct pb_methods *methods, const struct pb_task *task, struct pb_outcome *out)
@@ -114,7 +119,9 @@ void pb_methods_run(void *user, const struct pb_task *task)
     struct pb_methods *methods = user;
     struct pb_outcome outcome = {0};
     int rc;
-    if (task->method == PB_METHOD_JOB_SUBMIT) {
+    if (methods->runner == NULL) {
+        rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
+    } else if (task->method == PB_METHOD_JOB_SUBMIT) {
         rc = submit(methods, task, &outcome);
     } else {
         rc = task->method == PB_METHOD_JOB_CANCEL

@@ -15,20 +15,21 @@
 
 struct pb_methods {
     const struct pb_intake *intake;
-    struct pb_runner *runner;
-    struct pb_watch *watch; /* NULL once stopping */
+    struct pb_runner *runner; /* NULL as long as the job store is not open */
+    struct pb_watch *watch;   /* likewise, and once stopping */
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     struct pb_facts *facts;
     const char *socket; /* path in use */
     int64_t start_wall_ms;
-    bool stopping; /* nothing new is taken */
+    bool stopping;                       /* nothing new is taken */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read */
 };
 
 /* Brings the texts up to date. Before an event that makes people ask, and once a turn of the loop.
  */
-void pb_methods_publish(const struct pb_methods *methods);
+void pb_methods_publish(struct pb_methods *methods);
 /* run of struct pb_tasks; user is a struct pb_methods. */
 void pb_methods_run(void *user, const struct pb_task *task);
 /* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */

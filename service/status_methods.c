@@ -288,8 +288,8 @@ static bool is_privileged(void *user, const struct pb_peer *peer)
     return pb_facts_is_privileged(methods->facts, peer);
 }
 
-int pb_status_methods_create(const char *state, struct pb_facts *facts, struct pb_tasks *tasks,
-                             int64_t start_wall_ms, struct pb_err *err,
+int pb_status_methods_create(const struct pb_job_store *store, struct pb_facts *facts,
+                             struct pb_tasks *tasks, int64_t start_wall_ms, struct pb_err *err,
                              struct pb_status_methods **out_methods)
 {
     struct pb_status_methods *methods = calloc(1, sizeof *methods);
@@ -298,7 +298,7 @@ int pb_status_methods_create(const char *state, struct pb_facts *facts, struct p
     methods->facts = facts;
     methods->tasks = tasks;
     methods->start_wall_ms = start_wall_ms;
-    int rc = pb_job_store_open_reader(state, err, &methods->store);
+    int rc = pb_job_store_create_reader(store, err, &methods->store);
     if (rc == 0)
         *out_methods = methods;
     else

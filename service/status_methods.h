@@ -13,9 +13,9 @@
 
 struct pb_status_methods;
 
-/* Opens its own reader in the state directory. facts and tasks are borrowed. */
-int pb_status_methods_create(const char *state, struct pb_facts *facts, struct pb_tasks *tasks,
-                             int64_t start_wall_ms, struct pb_err *err,
+/* Makes its own reader of the store. All are borrowed. */
+int pb_status_methods_create(const struct pb_job_store *store, struct pb_facts *facts,
+                             struct pb_tasks *tasks, int64_t start_wall_ms, struct pb_err *err,
                              struct pb_status_methods **out_methods);
 void pb_status_methods_destroy(struct pb_status_methods *methods); /* NULL is fine */
 /* Fills in everything but path; valid until destroy. */

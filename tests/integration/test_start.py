@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, main, wait_for  # noqa: E402
+from daemon_kit import BIN, Daemon, RpcError, main, wait_for  # noqa: E402
 
 
 class Start(unittest.TestCase):
@@ -98,6 +98,78 @@ class Foreign(Start):
         (d.root / "inbox").chmod(0o1777)
         d.start()
         self.assertNotIn("not sticky", d.log_text())
+
+
+class State(Start):
+    def on_small_disk(self, size="400k"):
+        """A daemon with its state on a disk of its own, which has run a job."""
+        disk = self.small_disk(size)
+        d = self.daemon(start=False, rescan="500ms")
+        d.config.write_text(d.config.read_text().replace("%s/state" % d.root, "%s/state" % disk))
+        d.start()
+        d.drop("first.tif")
+        d.wait_job("first.tif", "successful")
+        d.stop()
+        return d, disk
+
+    def waits_and_goes_on(self, d, mend):
+        trouble = self.troubles(d)["store"]
+        self.assertEqual(trouble["code"], "service.state")
+        self.assertIn("pushbroom_trouble{key=\"store\"", d.call("service.metrics")["text"])
+        with self.assertRaises(RpcError) as caught:
+            d.jobs()
+        self.assertEqual(caught.exception.code, "service.state")
+        status = subprocess.run([str(BIN / "pushbroom"), "status", "--socket", str(d.root / "s.sock")],
+                                capture_output=True, text=True, timeout=60)
+        self.assertIn("service.state", status.stdout + status.stderr)
+        d.drop("second.tif")
+        mend()
+        wait_for(lambda: self.troubles(d) == {})
+        d.wait_job("second.tif", "successful")
+        self.assertEqual(self.troubles(d), {})
+        self.assertEqual(sorted(j["name"] for j in d.jobs()), ["first.tif", "second.tif"])
+        self.assertEqual(d.log_text().count("trouble (store"), 2)  # raised and cleared
+        self.assertNotIn("damaged", d.log_text())
+
+    def test_a_full_state_disk_is_waited_out(self):
+        d, disk = self.on_small_disk()
+        filling = self.fill(disk)
+        d.start()
+        self.waits_and_goes_on(d, filling.unlink)
+        d.stop()
+
+    def test_a_state_disk_that_is_read_only_is_waited_out(self):
+        d, disk = self.on_small_disk()
+        remount = lambda how: subprocess.run(["mount", "-o", "remount," + how, disk], check=True)
+        remount("ro")
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(60), 1)  # the directory cannot be written: that is said at once
+        self.assertIn("Read-only file system", d.log_text())
+        remount("rw")
+        d.start()
+        self.assertEqual([j["name"] for j in d.jobs()], ["first.tif"])
+        d.stop()
+
+    def test_a_store_that_cannot_be_opened_is_waited_out_and_kept(self):
+        d = self.daemon()
+        d.drop("first.tif")
+        d.wait_job("first.tif", "successful")
+        d.stop()
+        store = d.root / "state/jobs.db"
+        store.rename(d.root / "state/away.db")
+        store.mkdir()
+        d.start()
+        self.waits_and_goes_on(d, lambda: (store.rmdir(), (d.root / "state/away.db").rename(store)))
+
+    def test_a_reload_and_a_stop_while_it_waits(self):
+        d = self.daemon(start=False)
+        (d.root / "state/jobs.db").mkdir(parents=True)
+        d.start()
+        self.assertIn("store", self.troubles(d))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "is in use" in d.log_text())
+        self.assertIn("store", self.troubles(d))
+        self.assertEqual(d.stop()[0], 0)
 
 
 class Leftovers(Start):
