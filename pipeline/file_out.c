@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define HALF_BYTES ((size_t)PB_FILE_OUT_BYTES / 2)
+#define RESERVE_MAX_BYTES (UINT64_C(16) << 30)
+#define HALF_BYTES        ((size_t)PB_FILE_OUT_BYTES / 2)
 
 struct pb_file_out {
     const char *path;
@@ -52,6 +54,33 @@ static int check_part(void *user, const struct pb_lane_part *part)
     return 0;
 }
 
+/* Sees to it that a full disk shows before the work. Space is reserved for files of a usual size
+ * only: a huge one would take the room of everybody else for as long as it is computed. */
+static int reserve(const struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
+{
+    struct statvfs disk;
+    if (bytes == 0 || fstatvfs(file->fd, &disk) != 0 || disk.f_blocks == 0)
+        return 0;
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
+    if (bytes > all)
+        return pb_fail(
+            err, PB_E_PIPELINE_PRODUCT,
+            "'%s' would have %llu bytes, and the whole file system has %llu; compress it, "
+            "or put the products on a larger one",
+            file->path, (unsigned long long)bytes, (unsigned long long)all);
+    if (bytes > room)
+        return pb_fail(err, PB_E_OUTPUT_FULL, "'%s' will have %llu bytes, but only %llu are free",
+                       file->path, (unsigned long long)bytes, (unsigned long long)room);
+    if (bytes > RESERVE_MAX_BYTES || bytes > room / 4)
+        return 0;
+    /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
+    if (fallocate(file->fd, 0, 0, (off_t)bytes) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        return pb_product_io_fail(err, errno, "cannot reserve the space of", file->path);
+    return 0;
+}
+
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file)
 {
@@ -76,12 +105,8 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
     }
     struct stat status;
     file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
-    /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
-    if (expected_bytes > 0 && fallocate(file->fd, 0, 0, (off_t)expected_bytes) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
-        rc = pb_product_io_fail(err, errno, "cannot reserve the space of", path);
+    if (file->regular && (rc = reserve(file, expected_bytes, err)) != 0)
         goto out;
-    }
     *out_file = file;
     return 0;
 out:

@@ -25,9 +25,9 @@ struct pb_file_progress {
 /* Bytes it holds (the buffer). */
 #define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)
 
-/* Creates (or empties) the file. expected_bytes: 0, or how long it will be: the space is reserved
- * where the filesystem can, so a full disk shows before the work. path is borrowed until destroy.
- */
+/* Creates (or empties) the file. expected_bytes: 0, or how long it will be: output.full when so
+ * much is not free, pipeline.product when the whole file system has less; up to 16 GiB and a
+ * quarter of what is free are reserved where the filesystem can. path is borrowed until destroy. */
 int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_file_out **out_file);
 /* progress: borrowed until destroy; NULL = none. Right after create. */

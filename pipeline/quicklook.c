@@ -9,9 +9,10 @@
  * PNG. Pyramid, average and percentiles have one order of additions each, so the bytes depend on
  * the pixels only.
  *
- * North is up: when y grows with the row (transform[5] > 0, a south-up scene) rows are written from
- * the last to the first, and when x shrinks with the column (transform[1] < 0) so are columns. A
- * scene that is turned by more than 45 degrees, or not placed, is shown as stored. */
+ * North is up: when y grows with the row (a south-up scene, or a radar scene of an ascending orbit)
+ * rows are written from the last to the first, and when x shrinks with the column so are columns. A
+ * scene without a transform goes by its GCPs or RPCs. One that is turned by more than 45 degrees,
+ * or not placed, is shown as stored. */
 #include "pipeline/file_out.h"
 #include "pipeline/png.h"
 #include "pipeline/product.h"
@@ -169,14 +170,13 @@ static int choose_bands(struct quicklook *q, struct pb_err *err)
     return 0;
 }
 
-/* transform[1], [2]: x per column and row; [4], [5]: y. */
 static void choose_flips(struct quicklook *q)
 {
-    const double *t = q->env->info->transform;
-    if (!q->env->info->has_transform || fabs(t[2]) > fabs(t[1]) || fabs(t[4]) > fabs(t[5]))
+    const double *d = q->env->info->orientation; /* x per column and row, y per column and row */
+    if (!q->env->info->has_orientation || fabs(d[1]) > fabs(d[0]) || fabs(d[2]) > fabs(d[3]))
         return;
-    q->flip_rows = t[5] > 0;
-    q->flip_cols = t[1] < 0;
+    q->flip_rows = d[3] > 0;
+    q->flip_cols = d[0] < 0;
 }
 
 static int allocate(struct quicklook *q, struct pb_err *err)

@@ -39,10 +39,12 @@ struct pb_raster_info {
     uint64_t decoder_bytes;      /* what our own decoders hold */
     char compression[32];        /* "NONE", "DEFLATE", ... */
     bool has_transform;
-    double transform[6]; /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
-                            invertible */
-    bool has_crs;        /* of the image, else of its GCPs */
-    char crs_code[64];   /* "EPSG:32622" or "" */
+    double transform[6];   /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
+                              invertible */
+    bool has_orientation;  /* by the transform, else by GCPs or RPCs */
+    double orientation[4]; /* about: dx/dcol, dx/drow, dy/dcol, dy/drow */
+    bool has_crs;          /* of the image, else of its GCPs */
+    char crs_code[64];     /* "EPSG:32622" or "" */
     int32_t n_gcps;
     bool has_rpc;
     char datetime[32]; /* TIFFTAG_DATETIME as RFC 3339 (taken as UTC), or "" */

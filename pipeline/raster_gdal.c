@@ -422,6 +422,74 @@ static OGRSpatialReferenceH srs_of(const struct pb_raster *raster)
     return srs != NULL ? srs : GDALGetGCPSpatialRef(raster->dataset);
 }
 
+/* Runs one of GDAL's transformers (pixel -> ground) over n points, at most PB_OUTLINE_POINTS. */
+static bool run_transformer(GDALTransformerFunc transform, void *arg, double (*xy)[2], int n)
+{
+    double x[PB_OUTLINE_POINTS], y[PB_OUTLINE_POINTS], z[PB_OUTLINE_POINTS] = {0};
+    int ok[PB_OUTLINE_POINTS];
+    for (int i = 0; i < n; i++) {
+        x[i] = xy[i][0];
+        y[i] = xy[i][1];
+    }
+    bool fine = transform(arg, FALSE, n, x, y, z, ok);
+    for (int i = 0; fine && i < n; i++) {
+        fine = ok[i];
+        xy[i][0] = x[i];
+        xy[i][1] = y[i];
+    }
+    return fine;
+}
+
+/* At the RPC's own mean height; the terrain is not known here. */
+static bool rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n)
+{
+    GDALRPCInfoV2 rpc;
+    char height[64];
+    if (!raster->info.has_rpc ||
+        !GDALExtractRPCInfoV2(GDALGetMetadata(raster->dataset, "RPC"), &rpc))
+        return false;
+    const double scales[] = {rpc.dfLINE_SCALE, rpc.dfSAMP_SCALE, rpc.dfLAT_SCALE, rpc.dfLONG_SCALE,
+                             rpc.dfHEIGHT_SCALE};
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        if (!isfinite(scales[i]) || scales[i] == 0)
+            return false;
+    }
+    (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", rpc.dfHEIGHT_OFF);
+    const char *const options[] = {height, NULL};
+    void *arg = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
+    bool fine = arg != NULL && run_transformer(GDALRPCTransform, arg, xy, n);
+    if (arg != NULL)
+        GDALDestroyRPCTransformer(arg);
+    return fine;
+}
+
+/* Which way rows and columns go, where no transform says it: by the plane that fits the GCPs best,
+ * or by the RPCs around the middle of the image. */
+static void read_orientation(struct pb_raster *raster)
+{
+    struct pb_raster_info *info = &raster->info;
+    double fit[6], x = info->width / 2.0, y = info->height / 2.0;
+    double at[3][2] = {{x, y}, {x + 1, y}, {x, y + 1}};
+    if (info->has_transform) {
+        memcpy(fit, info->transform, sizeof fit);
+        info->has_orientation = true;
+    } else if (info->n_gcps >= 3) {
+        info->has_orientation =
+            GDALGCPsToGeoTransform(info->n_gcps, GDALGetGCPs(raster->dataset), fit, TRUE);
+    } else if (rpc_to_ground(raster, at, 3)) {
+        fit[1] = at[1][0] - at[0][0];
+        fit[2] = at[2][0] - at[0][0];
+        fit[4] = at[1][1] - at[0][1];
+        fit[5] = at[2][1] - at[0][1];
+        info->has_orientation = true;
+    }
+    const double d[4] = {fit[1], fit[2], fit[4], fit[5]};
+    for (int i = 0; info->has_orientation && i < 4; i++)
+        info->has_orientation = isfinite(d[i]);
+    if (info->has_orientation)
+        memcpy(info->orientation, d, sizeof d);
+}
+
 static void read_place(struct pb_raster *raster)
 {
     struct pb_raster_info *info = &raster->info;
@@ -437,6 +505,7 @@ static void read_place(struct pb_raster *raster)
         memcpy(info->transform, transform, sizeof transform);
     info->n_gcps = GDALGetGCPCount(raster->dataset);
     info->has_rpc = GDALGetMetadata(raster->dataset, "RPC") != NULL;
+    read_orientation(raster);
     OGRSpatialReferenceH srs = srs_of(raster);
     info->has_crs = srs != NULL;
     const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
@@ -887,6 +956,25 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
     return true;
 }
 
+/* GDAL reads the tie points of a PixelIsPoint file half a pixel on, and writes GCPs half a pixel on
+ * again: a pass would move them by a pixel. Here they are what the reader undoes. */
+static void fix_tie_points(const struct pb_raster *raster, struct pb_tiff_tags *tags)
+{
+    const char *point = GDALGetMetadataItem(raster->dataset, GDALMD_AREA_OR_POINT, NULL);
+    double shift = point != NULL && strcmp(point, GDALMD_AOP_POINT) == 0 ? 0.5 : 0;
+    const GDAL_GCP *gcp = GDALGetGCPs(raster->dataset);
+    uint64_t n = (uint64_t)raster->info.n_gcps;
+    for (size_t i = 0; i < tags->n && !raster->info.has_transform; i++) {
+        double *value = tags->tag[i].value;
+        if (tags->tag[i].tag != 33922 || tags->tag[i].type != 12 || tags->tag[i].count != 6 * n)
+            continue;
+        for (uint64_t k = 0; k < n; k++) {
+            value[6 * k] = gcp[k].dfGCPPixel - shift;
+            value[6 * k + 1] = gcp[k].dfGCPLine - shift;
+        }
+    }
+}
+
 int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
                        struct pb_err *err, struct pb_tiff_tags *out_tags)
 {
@@ -903,6 +991,8 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
     if (bytes != NULL)
         rc = pb_tiff_tags_take(bytes, (size_t)n_bytes, wanted, sizeof wanted / sizeof wanted[0],
                                out_tags);
+    if (rc == 0)
+        fix_tie_points(raster, out_tags);
     (void)VSIUnlink(name);
     unlisten();
     if ((io = pb_raster_file_check(&raster->file, err)) < 0)
@@ -957,57 +1047,21 @@ static bool by_transform(const struct pb_raster *raster, double xy[N][2])
     return to_lonlat(srs_of(raster), xy);
 }
 
-/* Runs one of GDAL's transformers (pixel -> ground) over the points. */
-static bool run_transformer(GDALTransformerFunc transform, void *arg, double xy[N][2])
-{
-    double x[N], y[N], z[N] = {0};
-    int ok[N];
-    for (size_t i = 0; i < N; i++) {
-        x[i] = xy[i][0];
-        y[i] = xy[i][1];
-    }
-    bool fine = transform(arg, FALSE, N, x, y, z, ok);
-    for (size_t i = 0; fine && i < N; i++) {
-        fine = ok[i];
-        xy[i][0] = x[i];
-        xy[i][1] = y[i];
-    }
-    return fine;
-}
-
 static bool by_gcps(const struct pb_raster *raster, double xy[N][2])
 {
     if (raster->info.n_gcps < 3)
         return false;
     void *arg =
         GDALCreateGCPTransformer(raster->info.n_gcps, GDALGetGCPs(raster->dataset), 0, FALSE);
-    bool fine = arg != NULL && run_transformer(GDALGCPTransform, arg, xy);
+    bool fine = arg != NULL && run_transformer(GDALGCPTransform, arg, xy, N);
     if (arg != NULL)
         GDALDestroyGCPTransformer(arg);
     return fine && to_lonlat(GDALGetGCPSpatialRef(raster->dataset), xy);
 }
 
-/* At the RPC's own mean height; the terrain is not known here. */
 static bool by_rpc(const struct pb_raster *raster, double xy[N][2])
 {
-    GDALRPCInfoV2 rpc;
-    char height[64];
-    if (!raster->info.has_rpc ||
-        !GDALExtractRPCInfoV2(GDALGetMetadata(raster->dataset, "RPC"), &rpc))
-        return false;
-    const double scales[] = {rpc.dfLINE_SCALE, rpc.dfSAMP_SCALE, rpc.dfLAT_SCALE, rpc.dfLONG_SCALE,
-                             rpc.dfHEIGHT_SCALE};
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        if (!isfinite(scales[i]) || scales[i] == 0)
-            return false;
-    }
-    (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", rpc.dfHEIGHT_OFF);
-    const char *const options[] = {height, NULL};
-    void *arg = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
-    bool fine = arg != NULL && run_transformer(GDALRPCTransform, arg, xy);
-    if (arg != NULL)
-        GDALDestroyRPCTransformer(arg);
-    return fine;
+    return rpc_to_ground(raster, xy, N);
 }
 
 int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footprint)

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Inputs that promise more than they hold, and what becomes of their place on the Earth, in whole runs."""
+import shutil
 import struct
 
 import numpy as np
@@ -111,6 +112,43 @@ def test_without_proj_db_nothing_starts(scratch):
         done = run("pushbroomd", "--config", service, *more, code=1, env=env, timeout=60)
         assert "proj-data" in done.stderr + done.stdout, done
     run("pushbroomd", "--config", service, "--check", code=0)
+
+
+def gcp_scene(path, point, north_up):
+    """64 x 64 pixels on 9 GCPs, the first 16 rows bright."""
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(4326)
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_Byte)
+    if point:
+        ds.SetMetadataItem("AREA_OR_POINT", "Point")
+    step = -0.01 if north_up else 0.01
+    ds.SetGCPs([gdal.GCP(10 + x * 0.01, 50 + y * step, 0, x * 30.0, y * 30.0) for x in range(3) for y in range(3)], srs)
+    ground = np.full((64, 64), 20, np.uint8)
+    ground[:16] = 200
+    ds.GetRasterBand(1).WriteArray(ground)
+    ds = None
+    return path
+
+
+def gcps(path):
+    return [(g.GCPPixel, g.GCPLine, g.GCPX, g.GCPY) for g in gdal.Open(str(path)).GetGCPs()]
+
+
+def test_gcps_stay_where_they_are(scratch):
+    for point in (False, True):
+        path = gcp_scene(scratch / f"point{int(point)}.tif", point, True)
+        once = made(outcome(scratch, path))
+        assert gcps(once) == gcps(path), (point, gcps(once)[:2], gcps(path)[:2])
+        shutil.copy(once, scratch / f"again{int(point)}.tif")
+        assert gcps(made(outcome(scratch, scratch / f"again{int(point)}.tif"))) == gcps(path), point
+
+
+def test_north_is_up_without_a_transform(scratch):
+    for north_up in (True, False):  # a radar scene of an ascending orbit has its south in the first row
+        path = gcp_scene(scratch / f"up{int(north_up)}.tif", False, north_up)
+        result = outcome(scratch, path, products="- quicklook: {bands: [B1], stretch: [0, 100]}")
+        picture = gdal.Open(made(result, "quicklook")).ReadAsArray()
+        assert (picture[0, 2, 30] > picture[0, -2, 30]) == north_up, picture[0, :, 30]
 
 
 pbtest.main(globals())

@@ -152,18 +152,18 @@ END_TEST
 START_TEST(north_is_up_and_east_is_right)
 {
     const struct {
-        double t[6];
+        double d[4];
         int32_t bright_x, bright_y;
-    } cases[] = {{{0, 1, 0, 0, 0, -1}, 0, 0},
-                 {{0, 1, 0, 0, 0, 1}, 0, 9},
-                 {{0, -1, 0, 0, 0, 1}, 9, 9},
-                 {{0, -1, 0, 0, 0, -1}, 9, 0},
-                 {{0, 0, 1, 0, 1, 0}, 0, 0}};
+    } cases[] = {{{1, 0, 0, -1}, 0, 0},
+                 {{1, 0, 0, 1}, 0, 9},
+                 {{-1, 0, 0, 1}, 9, 9},
+                 {{-1, 0, 0, -1}, 9, 0},
+                 {{0, 1, 1, 0}, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct image image = image_create(10, 10, 1);
         struct pb_raster_info info = {
-            .width = 10, .height = 10, .n_bands = 1, .has_transform = true};
-        memcpy(info.transform, cases[i].t, sizeof info.transform);
+            .width = 10, .height = 10, .n_bands = 1, .has_orientation = true};
+        memcpy(info.orientation, cases[i].d, sizeof info.orientation);
         for (int32_t y = 0; y < 5; y++)
             for (int32_t x = 0; x < 5; x++)
                 *image_at(&image, 0, x, y) = 1;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static char directory[64] = "/tmp/pb-tiff-XXXXXX";
@@ -331,6 +333,31 @@ START_TEST(placed_bytes_that_cannot_be_or_are_not_wanted_fail)
 }
 END_TEST
 
+START_TEST(checks_the_room_and_reserves_no_huge_file)
+{
+    struct pb_err err = {0};
+    struct pb_file_out *out = NULL;
+    struct statvfs disk;
+    struct stat st;
+    char path[] = "/tmp/pb_test_room_XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert(fd >= 0 && fstatvfs(fd, &disk) == 0);
+    close(fd);
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
+    ck_assert_int_lt(pb_file_out_create(path, all + 1, &err, &out), 0);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT); /* waiting would not help */
+    err = (struct pb_err){0};
+    ck_assert_int_lt(pb_file_out_create(path, room + (all - room) / 2, &err, &out), 0);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_file_out_create(path, room / 2, &err, &out), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_lt(st.st_blocks, 64); /* not taken from others */
+    pb_file_out_destroy(out);
+}
+END_TEST
+
 START_TEST(output_errors_are_named_and_leave_no_file)
 {
     struct pb_file_out *out;
@@ -389,6 +416,7 @@ int main(void)
     tcase_add_test(tc, placed_blocks_make_the_file_that_spooled_ones_make);
     tcase_add_test(tc, placed_bytes_that_cannot_be_or_are_not_wanted_fail);
     tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
+    tcase_add_test(tc, checks_the_room_and_reserves_no_huge_file);
     tcase_add_test(tc, sums_what_it_writes);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
