@@ -142,8 +142,10 @@ static const struct pb_key cog_keys[] = {
            "auto", "TIFF predictor; auto is horizontal for integers and float for floats."),
     RANGED("blocksize", PB_KEY_POWER, AT(pb_product_config, u.cog.blocksize), 64, 4096, "512",
            "Side of a block in pixels, a power of two."),
-    CHOICE("overviews", AT(pb_product_config, u.cog.overviews), "average|nearest|none", "average",
-           "How the smaller copies are made; average leaves nodata out."),
+    CHOICE(
+        "overviews", AT(pb_product_config, u.cog.overviews), "auto|average|nearest|none", "auto",
+        "How the smaller copies are made; average leaves nodata out. auto is average for floats, "
+        "nearest for integers and for scenes with a palette, whose values may be classes."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_product_config, u.cog.nodata),
            AT(pb_product_config, u.cog.has_nodata), "-9999",
            "Value of invalid pixels; floats without this key: NaN."),

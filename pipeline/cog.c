@@ -4,6 +4,7 @@
  * leaves the rest to cog_writer.c. The tags are made by create, so that what cannot be said fails
  * before the first pixel. */
 #include "pipeline/cog_writer.h"
+#include "pipeline/predictor.h"
 #include "pipeline/product.h"
 
 #include <errno.h>
@@ -21,6 +22,18 @@ struct cog {
     char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
 
+/* The average of two classes is none, and what is an integer may be a class: measurements that are
+ * stored as scaled integers ask for average. */
+static enum pb_overviews overviews_of(const struct pb_product_env *env,
+                                      const struct pb_product_config *config)
+{
+    enum pb_overviews asked = config->u.cog.overviews;
+    if (asked != PB_OVERVIEWS_AUTO)
+        return asked;
+    bool classes = !pb_type_is_float(config->u.cog.type) || env->info->has_palette;
+    return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
+}
+
 static struct pb_cog_options options_of(const struct pb_product_env *env,
                                         const struct pb_product_config *config, uint32_t n_bands)
 {
@@ -37,7 +50,7 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .level = config->u.cog.level,
         .predictor = config->u.cog.predictor,
         .block_px = config->u.cog.blocksize,
-        .overviews = config->u.cog.overviews,
+        .overviews = overviews_of(env, config),
         .has_nodata = config->u.cog.has_nodata,
         .nodata = config->u.cog.nodata,
     };

@@ -31,6 +31,7 @@ struct pb_raster_info {
     int32_t block_w, block_h;
     bool pixel_interleaved; /* all bands of a block decode together */
     bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
+    bool has_palette;       /* band 1 is an index into a colour table: classes, as a rule */
     bool lossy;
     bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
                       starts over */

@@ -548,6 +548,10 @@ static int read_type(struct pb_raster *raster, struct pb_err *err)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are signed 8-bit integers; pushbroom reads Byte, Int16, "
                           "UInt16, Int32, UInt32, Float32 and Float64");
+    if (GDALDataTypeIsComplex(type))
+        return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
+                          "its pixels are complex numbers (%s); pushbroom reads real ones",
+                          GDALGetDataTypeName(type));
     if (i == PB_TYPE_COUNT)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
@@ -570,6 +574,7 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
         info->n_bands > 1 && interleave != NULL && strcmp(interleave, "PIXEL") == 0;
     (void)pb_text_clean(compression ? compression : "NONE", info->compression,
                         sizeof info->compression);
+    info->has_palette = GDALGetRasterColorTable(band) != NULL;
     info->lossy = is_lossy(raster->dataset, info->compression);
     info->top_down = header->one_strip && info->block_h < info->height;
     info->stored_block_bytes = header->stored_block_max;

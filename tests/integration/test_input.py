@@ -4,6 +4,7 @@
 """Inputs that promise more than they hold, and what becomes of their place on the Earth, in whole runs."""
 import shutil
 import struct
+import subprocess
 
 import numpy as np
 from osgeo import gdal, osr
@@ -149,6 +150,64 @@ def test_north_is_up_without_a_transform(scratch):
         result = outcome(scratch, path, products="- quicklook: {bands: [B1], stretch: [0, 100]}")
         picture = gdal.Open(made(result, "quicklook")).ReadAsArray()
         assert (picture[0, 2, 30] > picture[0, -2, 30]) == north_up, picture[0, :, 30]
+
+
+def levels(path):
+    ds = gdal.Open(str(path))  # a band does not keep its file open
+    band = ds.GetRasterBand(1)
+    return [band.GetOverview(i).ReadAsArray() for i in range(band.GetOverviewCount())]
+
+
+def test_overviews_invent_no_class(scratch):
+    """Integers and palettes have overviews of the nearest pixel, floats averages; the key decides otherwise."""
+    classes = np.random.default_rng(1).choice(np.array([1, 5, 9], np.uint8), (1200, 1200))
+    plain = scene(scratch / "plain.tif", classes)
+    palette = scratch / "palette.tif"
+    gdal.Translate(str(palette), str(plain))
+    ds = gdal.Open(str(palette), gdal.GA_Update)
+    table = gdal.ColorTable()
+    for i in (1, 5, 9):
+        table.SetColorEntry(i, (i, i, i, 255))
+    ds.GetRasterBand(1).SetColorTable(table)
+    ds = None
+    integer, real = "type: uint8, nodata: 255", "type: float32"
+    for path, keys, nearest in ((plain, integer, True), (plain, real, False), (palette, real, True),
+                                (plain, integer + ", overviews: average", False), (plain, real + ", overviews: nearest", True)):
+        result = outcome(scratch, path, products=f"- cog: {{bands: [B1], {keys}}}")
+        smaller = levels(made(result))
+        assert smaller, keys
+        for level in smaller:
+            assert (not set(np.unique(level)) - {1, 5, 9}) == nearest, (path.name, keys, np.unique(level)[:9])
+
+
+def test_an_uncompressed_product_of_a_huge_image_reserves_nothing(scratch):
+    """A sparse image that limits let pass: what its product needs is checked, not taken."""
+    path = scratch / "huge.tif"
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), 400000, 400000, 1, gdal.GDT_Byte,
+                                              ["TILED=YES", "SPARSE_OK=YES", "COMPRESS=DEFLATE", "BLOCKXSIZE=4096", "BLOCKYSIZE=4096"])
+    ds.GetRasterBand(1).WriteArray(np.ones((64, 64), np.uint8))
+    ds = None
+    assert path.stat().st_size < 1 << 20
+    assert error_of(outcome(scratch, path)) == "input.limit"
+    before = shutil.disk_usage(scratch)
+    result = outcome(scratch, path, products="- cog: {bands: [B1], compress: none, overviews: none}", limits="limits: {max_ratio: 1000000000}\n")
+    need = 400000 * 400000 * 4
+    if need <= before.free:
+        raise pbtest.Skip("this disk has room for the product")
+    assert error_of(result) == ("pipeline.product" if need > before.total else "output.full"), result
+
+
+def test_complex_pixels_are_not_cut_to_their_real_part(scratch):
+    path = scratch / "complex.tif"
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_CFloat32)
+    ds.GetRasterBand(1).WriteArray(np.full((64, 64), 3 + 4j, np.complex64))
+    ds = None
+    error = outcome(scratch, path)["error"]
+    assert error["code"] == "input.complex" and "AMPLITUDE" in error["hint"] and "real part only" in error["hint"], error
+    advised = error["hint"].split(";")[0].split(": ", 1)[1].replace("IN.tif", str(path)).replace("OUT.tif", str(scratch / "magnitude.tif"))
+    subprocess.run(advised.split(), check=True, capture_output=True)  # what it advises works
+    pixels = gdal.Open(made(outcome(scratch, scratch / "magnitude.tif"))).ReadAsArray()
+    assert (pixels == 5).all(), pixels
 
 
 pbtest.main(globals())

@@ -161,7 +161,7 @@ static void parse(int argc, char **argv, struct job *job)
     static const char *const types[] = {"uint8",  "int16",   "uint16",  "int32",
                                         "uint32", "float32", "float64", NULL};
     static const char *const codecs[] = {"none", "deflate", "zstd", "lzw", NULL};
-    static const char *const overviews[] = {"average", "nearest", "none", NULL};
+    static const char *const overviews[] = {"auto", "average", "nearest", "none", NULL};
     static const char *const orders[] = {"rows", "z", NULL};
     struct pb_cog_options *o = &job->options;
     const char *nodata = option(argc, argv, "nodata", NULL);

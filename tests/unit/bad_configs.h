@@ -240,7 +240,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cog: {blocksize: 500}"),
      5, 26, 1, "cog.blocksize: '500' is not a power of two from 64 to 4096"},
     {PRODUCT("", "cog: {overviews: gauss}"),
-     5, 26, 1, "cog.overviews: 'gauss' is not known; allowed: average, nearest, none"},
+     5, 26, 1, "cog.overviews: 'gauss' is not known; allowed: auto, average, nearest, none"},
     {PRODUCT("", "cog: {name: a/b}"),
      5, 21, 1, "cog.name: 'a/b' cannot be part of a file name; use letters, digits, '_', '-' and '.', at most 63"},
     {PRODUCT("", "cog: {name: .hidden}"),

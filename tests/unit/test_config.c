@@ -374,6 +374,37 @@ START_TEST(samples_load_and_print_round_trip)
 }
 END_TEST
 
+START_TEST(the_sentinel_2_sample_tells_baselines_apart)
+{
+    static const struct {
+        const char *name, *pipeline;
+        double offset;
+    } cases[] = {
+        {"S2A_MSIL2A_20220125T105321_N0400_R051_T31UFS_20220125T134212.tif", "sentinel2", -0.1},
+        {"/in/S2C_MSIL2A_20251101T101234_N0511_R022_T33UUP_20251101T140000.tif", "sentinel2", -0.1},
+        {"S2B_MSIL2A_20180501T103019_N0500_R108_T32UMU_20230901T000000.tif", "sentinel2", -0.1},
+        {"S2B_MSIL2A_20280501T103019_N1000_R108_T32UMU_20280901T000000.tif", "sentinel2", -0.1},
+        {"S2A_MSIL2A_20220124T105321_N0301_R051_T31UFS_20220124T134212.tif",
+         "sentinel2-before-0400", 0},
+        {"S2A_MSIL2A_20180501T103019_N0207_R108_T32UMU_20180501T000000.tif",
+         "sentinel2-before-0400", 0},
+        {"S2A_31UFS_20220101_0_L2A.tif", NULL, 0}, /* says nothing: nothing is assumed */
+        {"S2A_MSIL2A_20180501.tif", NULL, 0},
+    };
+    struct pb_config *config = load("samples/sentinel2.yaml");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pb_pipeline_config *found = pb_config_match(config, cases[i].name);
+        ck_assert_msg((found == NULL) == (cases[i].pipeline == NULL), "%s", cases[i].name);
+        if (found == NULL)
+            continue;
+        ck_assert_str_eq(found->name, cases[i].pipeline);
+        ck_assert_double_eq(found->input.offset, cases[i].offset);
+        ck_assert_double_eq(found->input.scale, 0.0001);
+    }
+    pb_config_destroy(config);
+}
+END_TEST
+
 START_TEST(unusual_values_print_round_trip)
 {
     round_trip(
@@ -568,6 +599,7 @@ int main(void)
     tcase_add_test(tc, mistakes_of_a_line_carry_their_own_advice);
     tcase_add_loop_test(tc, samples_load_and_print_round_trip, 0,
                         (int)(sizeof samples / sizeof *samples));
+    tcase_add_test(tc, the_sentinel_2_sample_tells_baselines_apart);
     tcase_add_test(tc, unusual_values_print_round_trip);
     tcase_add_test(tc, literal_expressions_keep_their_place);
     tcase_add_test(tc, default_file_is_the_schema);

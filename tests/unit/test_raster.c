@@ -154,7 +154,8 @@ START_TEST(refuses_each_kind_of_bad_file_with_its_code)
     refused(HOSTILE("rasterio__corrupt.tif"), &limits, PB_E_INPUT_TRUNCATED, "8854 bytes");
     refused(HOSTILE("syn__bomb_deflate_30000sq_1strip.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
     refused(HOSTILE("syn__dim_spp_30000_planar.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
-    refused(REAL("odd/gdal_cfloat32.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "CFloat32");
+    refused(REAL("odd/gdal_cfloat32.tif"), &limits, PB_E_INPUT_COMPLEX, "CFloat32");
+    refused(REAL("odd/gdal_cint16.tif"), &limits, PB_E_INPUT_COMPLEX, "CInt16");
     refused(REAL("odd/gdal_int64.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "Int64");
     refused(REAL("odd/gdal_byte_JXL.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "JXL");
     small.max_pixels = 349 * 352 - 1;
