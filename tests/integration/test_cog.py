@@ -234,15 +234,18 @@ def test_full_disk():
         print("full disk: not tested, mounting a tmpfs is not allowed here")
         return
     try:
-        # The file refused at the start; the spool full; only the file full.
-        for size, compress in [(1000, "none"), (1000, "deflate"), (450, "deflate")]:
+        # Larger than the disk will ever be; the spool full; only the file full.
+        for size, compress, code in [(1000, "none", "pipeline.product"), (1000, "deflate", "output.full"), (450, "deflate", "output.full")]:
             out, said = write(scene(size, size, 1, np.float32), name="small/out.tif",
                               compress=compress, overviews="none", block=64, tile=64)
-            check(out is None and "output.full" in said, f"full disk: {said}")
+            check(out is None and code in said, f"full disk: {said}")
             check(not list(place.iterdir()), f"full disk: left {list(place.iterdir())}")
         out, said = write(scene(400, 400, 1, np.float32), name="small/out.tif",
                           compress="none", overviews="none", block=64, tile=64)
         check(out is not None, f"blocks that are not compressed take their space once: {said}")
+        out, said = write(scene(400, 400, 1, np.float32), name="small/second.tif",  # beside the first it has no room
+                          compress="none", overviews="none", block=64, tile=64)
+        check(out is None and "output.full" in said, f"full disk: {said}")
     finally:
         subprocess.run(["umount", str(place)], check=True)
 

@@ -28,7 +28,7 @@ def wrong(line, field):
     """What is wrong with the probe's line, or None."""
     _, stage, code, _, _, shape, kind, digest, message = line.split("\t")
     if "REFUSED" in field or field[2] not in TYPES:
-        wanted = "input.complex" if field[2].startswith(("CInt", "CFloat")) else "input.unsupported"
+        wanted = "input.complex" if len(field) > 2 and field[2].startswith(("CInt", "CFloat")) else "input.unsupported"
         return None if code == wanted else f"expected {wanted}, got {stage} {code}"
     if field[0] in EMPTY:
         return None if code == "input.empty" else f"expected input.empty, got {stage} {code}"
