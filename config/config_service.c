@@ -47,19 +47,23 @@ static bool is_inside(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '/';
 }
 
-/* What the service writes must not come back to it as a scene, nor must scenes be dropped where it
- * keeps its own. */
-static void check_inbox(struct pb_load *load, const struct pb_yaml *section, const char *key,
-                        const char *path, const char *inbox)
+/* Two directories in each other: products would come back as scenes, or be another's directory. */
+static void check_nested(struct pb_load *load, const struct pb_yaml *section, const char *outer,
+                         const char *inner)
 {
     char message[96];
     (void)snprintf(message, sizeof message,
-                   "lies inside service.%s; give each a directory of its own", key);
-    if (is_inside(inbox, path))
-        wrong(load, section, key, "lies inside service.inbox; give each a directory of its own",
-              "");
-    else if (is_inside(path, inbox))
-        wrong(load, section, "inbox", message, "");
+                   "lies inside service.%s; give each a directory of its own", outer);
+    wrong(load, section, inner, message, "");
+}
+
+/* The one exception: the place that the archive has by default. */
+static bool is_default_archive(const char *outer, const char *work, const char *inner,
+                               const char *archive)
+{
+    size_t n = strlen(work);
+    return strcmp(outer, "work") == 0 && strcmp(inner, "archive") == 0 &&
+           strncmp(work, archive, n) == 0 && strcmp(archive + n, "/done") == 0;
 }
 
 struct directory {
@@ -98,10 +102,35 @@ static void check_directory(struct pb_load *load, const struct pb_yaml *section,
             return;
         }
         /* The archive lies in work unless it is said otherwise: work has told then. */
-        bool told =
-            strcmp(dirs[at].key, "archive") == 0 && pb_yaml_find(section, "archive", NULL) == NULL;
-        if (k == 0 && !told)
-            check_inbox(load, section, dirs[at].key, path, other);
+        if (strcmp(dirs[at].key, "archive") == 0 && pb_yaml_find(section, "archive", NULL) == NULL)
+            continue;
+        if (is_inside(path, other))
+            check_nested(load, section, dirs[at].key, dirs[k].key);
+        else if (is_inside(other, path) &&
+                 !is_default_archive(dirs[k].key, other, dirs[at].key, path))
+            check_nested(load, section, dirs[k].key, dirs[at].key);
+    }
+}
+
+/* The socket's directory may hold the others, but not lie in them. */
+static void check_socket(struct pb_load *load, const struct pb_yaml *section, const char *socket,
+                         const struct directory *dirs, size_t n)
+{
+    char path[PATH_MAX], other[PATH_MAX];
+    if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        wrong(load, section, "socket", "is too long for a socket; at most 107 bytes are allowed",
+              "");
+        return;
+    }
+    normal_path(socket, path);
+    for (size_t i = 0; i < n; i++) {
+        if (dirs[i].path == NULL)
+            continue;
+        normal_path(dirs[i].path, other);
+        if (is_inside(other, path)) {
+            check_nested(load, section, dirs[i].key, "socket");
+            return;
+        }
     }
 }
 
@@ -117,7 +146,5 @@ void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
     for (size_t i = 0; i < n; i++)
         if (dirs[i].path != NULL)
             check_directory(load, section, dirs, i);
-    if (strlen(service->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-        wrong(load, section, "socket", "is too long for a socket; at most 107 bytes are allowed",
-              "");
+    check_socket(load, section, service->socket, dirs, n);
 }

@@ -140,8 +140,19 @@ static bool remove_products(int at, const char *name)
     return gone;
 }
 
+static bool has_manifest(int at, const char *name)
+{
+    struct pb_manifest m = {0};
+    int fd = openat(at, name, DIRECTORY_FLAGS);
+    bool found = fd >= 0 && pb_manifest_read(fd, &m) == 0;
+    pb_manifest_fini(&m);
+    if (fd >= 0)
+        (void)close(fd);
+    return found;
+}
+
 /* A crash between two renames: the older products go back to their place, unless newer ones are
- * there. */
+ * there. What else lies there is not ours, and the older ones wait. */
 static void put_back_old(int products_fd, int temp_fd)
 {
     struct pb_manifest m = {0};
@@ -155,7 +166,8 @@ static void put_back_old(int products_fd, int temp_fd)
     if (scene >= 0 && m.pipeline[0] != '\0' &&
         renameat(temp_fd, PB_PUBLISH_OLD, scene, m.pipeline) == 0)
         (void)fsync(scene);
-    else if (scene >= 0 && (errno == ENOTEMPTY || errno == EEXIST))
+    else if (scene >= 0 && (errno == ENOTEMPTY || errno == EEXIST) &&
+             has_manifest(scene, m.pipeline))
         (void)remove_products(temp_fd, PB_PUBLISH_OLD);
     if (scene >= 0)
         (void)close(scene);

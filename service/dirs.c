@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/dirs.h"
-
+#include "service/dirs_apart.h"
 #include "service/log.h"
 
 #include <assert.h>
@@ -56,36 +56,11 @@ static int check_same_mount(const char *a, const char *b, const char *a_what, co
                    a_what, a, b_what, b, one_device ? "mounts" : "filesystems");
 }
 
-static bool is_inside(const char *a, const char *b)
+/* The config's own check compares texts; links, ".." and mounts are seen only here. */
+static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, const char *socket,
+                     struct pb_err *err)
 {
-    size_t length = strcmp(a, "/") == 0 ? 0 : strlen(a);
-    return strncmp(a, b, length) == 0 && b[length] == '/';
-}
-
-/* The config's own check compares texts; links and ".." are seen only here. */
-int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, struct pb_err *err)
-{
-    if (strcmp(inbox, other) == 0)
-        return pb_fail(err, PB_E_CONFIG_VALUE, "inbox and %s are the same directory (%s)", what,
-                       inbox);
-    if (is_inside(inbox, other))
-        return pb_fail(err, PB_E_CONFIG_VALUE,
-                       "%s (%s) lies inside inbox (%s); give each a directory of its own", what,
-                       other, inbox);
-    if (is_inside(other, inbox))
-        return pb_fail(err, PB_E_CONFIG_VALUE,
-                       "inbox (%s) lies inside %s (%s); give each a directory of its own", inbox,
-                       what, other);
-    return 0;
-}
-
-static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, struct pb_err *err)
-{
-    int rc = pb_dirs_check_inbox(dirs->inbox, dirs->work, "work", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->archive, "archive", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->quarantine, "quarantine", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->products, "products", err);
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, dirs->state, "state", err);
+    int rc = pb_dirs_check_apart(dirs, socket, err);
     rc = rc ? rc : check_same_mount(there->inbox, there->work, "inbox", "work", err);
     rc = rc ? rc : check_same_mount(there->work, there->archive, "work", "archive", err);
     return rc ? rc : check_same_mount(there->work, there->quarantine, "work", "quarantine", err);
@@ -103,7 +78,7 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     rc = rc ? rc : make(config->quarantine, "quarantine", dirs->quarantine, err);
     rc = rc ? rc : make(config->products, "products", dirs->products, err);
     rc = rc ? rc : make_private(config->state, "state", dirs->state, err);
-    rc = rc ? rc : check_all(dirs, dirs, err);
+    rc = rc ? rc : check_all(dirs, dirs, config->socket, err);
     if (rc == 0)
         *out_dirs = *dirs;
     free(dirs);
@@ -151,7 +126,7 @@ int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err)
             : foresee(config->quarantine, "quarantine", dirs->quarantine, there->quarantine, err);
     rc = rc ? rc : foresee(config->products, "products", dirs->products, there->products, err);
     rc = rc ? rc : foresee(config->state, "state", dirs->state, there->state, err);
-    rc = rc ? rc : check_all(dirs, there, err);
+    rc = rc ? rc : check_all(dirs, there, config->socket, err);
     free(dirs);
     return rc;
 }

@@ -19,10 +19,6 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
 /* The same without making anything: what pb_dirs_prepare would refuse now. */
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
-/* Refuses an inbox that is, contains or lies inside the other directory (what): products would come
- * back as scenes. Both as realpath gives them. */
-int pb_dirs_check_inbox(const char *inbox, const char *other, const char *what, struct pb_err *err);
-
 /* Zero bytes hold none. */
 struct pb_dirs_locks {
     int fd[4];

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/reload.h"
 
+#include "service/dirs_apart.h"
 #include "service/log.h"
 
 #include <errno.h>
@@ -35,7 +36,15 @@ int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_conf
     if (rc == 0 && realpath(new_config->service.products, products) == NULL)
         rc = pb_fail(err, PB_E_SYSTEM, "products directory %s: %s", new_config->service.products,
                      strerror(errno));
-    rc = rc ? rc : pb_dirs_check_inbox(dirs->inbox, products, "products", err);
+    if (rc != 0)
+        return rc;
+    struct pb_dirs *next = malloc(sizeof *next);
+    if (next == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    *next = *dirs;
+    (void)memcpy(next->products, products, sizeof products);
+    rc = pb_dirs_check_apart(next, old->service.socket, err);
+    free(next);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {

@@ -1,0 +1,278 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Publishing on disks that fail, on file systems without the flags of renameat2, and in processes
+ * that are killed at the worst moment. fsync and the renames are this program's own. */
+#include "publish_fixture.h"
+#include "run_suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static char log_text[8192]; /* "fsync NAME;" and "rename FROM TO;", in order */
+static bool logging, no_flags, fail_renames_back, read_only;
+static int fail_sync_after_rename; /* errno of the first fsync of a directory after a rename */
+static int renames, kill_after;    /* SIGKILL after so many renames; 0 = never */
+
+static void note(const char *what, const char *a, const char *b)
+{
+    size_t n = strlen(log_text);
+    if (logging)
+        snprintf(log_text + n, sizeof log_text - n, "%s %s%s%s;", what, a, b[0] ? " " : "", b);
+}
+
+static const char *base_of(int fd)
+{
+    static char path[PATH_MAX];
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int fsync(int fd);
+int fsync(int fd)
+{
+    struct stat st;
+    note("fsync", base_of(fd), "");
+    if (fail_sync_after_rename != 0 && renames > 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        errno = fail_sync_after_rename;
+        fail_sync_after_rename = 0;
+        read_only = fail_renames_back;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+static int renamed(int rc, const char *from, const char *to)
+{
+    if (rc != 0)
+        return rc;
+    note("rename", from, to);
+    if (++renames == kill_after)
+        (void)raise(SIGKILL);
+    return 0;
+}
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    if (read_only || (no_flags && flags != 0)) {
+        errno = read_only ? EROFS : EINVAL;
+        return -1;
+    }
+    return renamed((int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags), from, to);
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    return renamed((int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0), from, to);
+}
+
+static void reset(void)
+{
+    setup();
+    logging = no_flags = fail_renames_back = read_only = false;
+    fail_sync_after_rename = renames = kill_after = 0;
+    log_text[0] = '\0';
+}
+
+START_TEST(everything_is_on_disk_before_the_rename_and_the_rename_after_it)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    char temp[PATH_MAX], expected[1024], path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_publish *p = begin(&o);
+    snprintf(temp, sizeof temp, "%s", pb_publish_directory(p) + strlen(root) + 1);
+    *strchr(temp, '/') = '\0';
+    logging = true;
+    ck_assert_int_eq(commit(p, "x", &err, path), 0);
+    logging = false;
+    snprintf(expected, sizeof expected,
+             "fsync .pushbroom.json;fsync p;fsync %.250s;rename %.250s scene;fsync %.60s;", temp,
+             temp, strrchr(root, '/') + 1);
+    ck_assert_str_eq(log_text, expected);
+    pb_publish_close(p);
+    log_text[0] = '\0';
+    logging = true;
+    publish(&o, "y");
+    const char *exchange = strstr(log_text, "rename p p;fsync scene;");
+    ck_assert_msg(exchange != NULL, "%s", log_text);
+    ck_assert_ptr_eq(strstr(exchange + 1, "rename"), NULL);
+}
+END_TEST
+
+/* Fails its sync; the products of the scene are still `expected` afterwards, "" = there are none.
+ */
+static void fail_to_sync(const struct pb_publish_options *o, const char *file, const char *expected)
+{
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_publish *p = begin(o);
+    renames = 0;
+    fail_sync_after_rename = EIO;
+    ck_assert_int_eq(commit(p, "new", &err, path), -EIO);
+    ck_assert_int_eq(fail_sync_after_rename, 0); /* it was asked for */
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+    ck_assert_str_eq(get(file), expected);
+    pb_publish_close(p);
+    ck_assert_str_eq(get(file), expected);
+    ck_assert_int_eq(hidden(), 0);
+}
+
+START_TEST(a_rename_that_cannot_be_synced_is_taken_back)
+{
+    for (int flags = 0; flags < 2; flags++) {
+        const char *scene = flags ? "with" : "without";
+        char p_file[64], q_file[64];
+        snprintf(p_file, sizeof p_file, "%s/p/a.txt", scene);
+        snprintf(q_file, sizeof q_file, "%s/q/a.txt", scene);
+        no_flags = flags == 0;
+        struct pb_publish_options o = options_for(scene, 1), q = o;
+        q.pipeline = "q";
+        fail_to_sync(&o, p_file, ""); /* the whole scene directory */
+        char directory[PATH_MAX];
+        ck_assert_int_eq(pb_manifest_find(root, scene, "p", "job", directory, NULL), -ENOENT);
+        publish(&o, "old");
+        fail_to_sync(&o, p_file, "old"); /* an exchange */
+        fail_to_sync(&q, q_file, "");    /* a new pipeline in it */
+        ck_assert_str_eq(get(p_file), "old");
+        ck_assert_int_eq(pb_manifest_find(root, scene, "p", "job", directory, NULL), 0);
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_taken_back_is_a_success_with_a_warning)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    for (int round = 0; round < 2; round++) { /* a new scene, and an exchange */
+        struct pb_publish *p = begin(&o);
+        renames = 0;
+        fail_renames_back = true;
+        fail_sync_after_rename = EIO;
+        ck_assert_msg(commit(p, round ? "two" : "one", &err, path) == 0, "%s", err.msg);
+        ck_assert_ptr_nonnull(strstr(pb_publish_warning(p), "could not be synced"));
+        ck_assert_str_eq(get("scene/p/a.txt"), round ? "two" : "one");
+        pb_publish_close(p);
+        ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", path, NULL), 0);
+        read_only = fail_renames_back = false;
+    }
+    (void)pb_publish_sweep(root);
+    ck_assert_int_eq(hidden(), 0);
+    ck_assert_str_eq(get("scene/p/a.txt"), "two");
+}
+END_TEST
+
+START_TEST(without_flags_everything_works_as_with_them)
+{
+    struct pb_publish_options o = options_for("scene", 1), other = options_for("scene", 2), q = o;
+    no_flags = true;
+    q.pipeline = "q";
+    publish(&o, "one");
+    publish(&o, "two");
+    publish(&q, "q");
+    refuse(&other, PB_E_OUTPUT_EXISTS, "another input");
+    other.existing = PB_EXISTING_VERSION;
+    publish(&other, "other");
+    ck_assert_str_eq(get("scene/p/a.txt"), "two");
+    ck_assert_str_eq(get("scene/q/a.txt"), "q");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "other");
+    ck_assert_int_eq(mkdir(at("mine"), 0755), 0);
+    put(at("mine/keep"), "x");
+    o = options_for("mine", 1);
+    refuse(&o, PB_E_OUTPUT_EXISTS, "not made by pushbroom");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+/* Publishes "new" in a process that is killed after the n-th rename. */
+static void publish_and_die(const struct pb_publish_options *o, int n)
+{
+    int status;
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        renames = 0;
+        kill_after = n;
+        publish(o, "new");
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+START_TEST(a_crash_between_two_renames_brings_the_older_products_back)
+{
+    char directory[PATH_MAX];
+    struct pb_publish_options o = options_for("scene", 1), newer = o;
+    newer.job = "newer";
+    no_flags = true;
+    publish(&o, "old");
+    publish_and_die(&newer, 1); /* the older ones are aside, the new ones not there yet */
+    ck_assert(!there("scene/p"));
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert_str_eq(get("scene/p/a.txt"), "old");
+    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", directory, NULL), 0);
+    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "newer", directory, NULL), -ENOENT);
+    ck_assert_int_eq(hidden(), 0);
+    publish_and_die(&newer, 2); /* the new ones are there, the older ones not removed yet */
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "newer", directory, NULL), 0);
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(a_crash_after_an_exchange_leaves_the_new_products)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    publish(&o, "old");
+    publish_and_die(&o, 1);
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+    ck_assert_int_eq(hidden(), 1);
+    struct pb_publish_options other = options_for("other", 1);
+    publish(&other, "x"); /* a next run sweeps */
+    ck_assert_int_eq(hidden(), 0);
+    ck_assert_str_eq(get("scene/p/a.txt"), "new");
+}
+END_TEST
+
+START_TEST(set_aside_products_wait_for_a_foreign_directory_to_go)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    no_flags = true;
+    publish(&o, "old");
+    publish_and_die(&o, 1);
+    ck_assert_int_eq(mkdir(at("scene/p"), 0755), 0); /* somebody came before the sweep */
+    put(at("scene/p/keep"), "mine");
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert_str_eq(get("scene/p/keep"), "mine");
+    ck_assert(!there("scene/p/a.txt"));
+    ck_assert_int_eq(rename(at("scene/p"), at("elsewhere")), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert_str_eq(get("scene/p/a.txt"), "old");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("publish_faults");
+    TCase *tc = tcase_create("publish_faults");
+    tcase_add_checked_fixture(tc, reset, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, everything_is_on_disk_before_the_rename_and_the_rename_after_it);
+    tcase_add_test(tc, a_rename_that_cannot_be_synced_is_taken_back);
+    tcase_add_test(tc, what_cannot_be_taken_back_is_a_success_with_a_warning);
+    tcase_add_test(tc, without_flags_everything_works_as_with_them);
+    tcase_add_test(tc, a_crash_between_two_renames_brings_the_older_products_back);
+    tcase_add_test(tc, a_crash_after_an_exchange_leaves_the_new_products);
+    tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory_to_go);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
