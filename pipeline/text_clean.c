@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 character at s, 0 when there is none; the NUL at the end stops it, as
- * it is no continuation byte. Overlong forms, surrogates and values past U+10FFFF are not valid. */
-static size_t character(const unsigned char *s, uint32_t *out_code)
+/* The NUL at the end stops it, as it is no continuation byte. */
+size_t pb_text_character(const char *text, uint32_t *out_code)
 {
+    const unsigned char *s = (const unsigned char *)text;
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
     size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
     if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
@@ -25,25 +25,26 @@ static size_t character(const unsigned char *s, uint32_t *out_code)
     return n;
 }
 
-static int is_control(uint32_t code)
+bool pb_text_is_control(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
+           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 size_t pb_text_clean(const char *text, char *out, size_t out_bytes)
 {
-    const unsigned char *s = (const unsigned char *)(text ? text : "");
+    const char *s = text ? text : "";
     size_t n = 0;
     while (*s != '\0') {
         uint32_t code = 0;
-        size_t bytes = character(s, &code);
+        size_t bytes = pb_text_character(s, &code);
         size_t skip = bytes ? bytes : 1;
-        const char *put = (const char *)s;
+        const char *put = s;
         if (bytes == 0)
             put = "?";
-        else if (is_control(code))
+        else if (pb_text_is_control(code))
             put = " ";
-        size_t put_bytes = put == (const char *)s ? bytes : 1;
+        size_t put_bytes = put == s ? bytes : 1;
         if (n + put_bytes >= out_bytes)
             break;
         if (n > 0 || *put != ' ') {

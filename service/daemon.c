@@ -79,6 +79,7 @@ static void on_beat(uv_timer_t *timer)
     struct pb_daemon *daemon = timer->data;
     char text[SUMMARY_BYTES];
     pb_notify_watchdog();
+    pb_log_flush();
     pb_daemon_open_jobs(daemon);
     pb_daemon_sweep_work(daemon);
     pb_methods_summary(&daemon->methods, text, sizeof text);

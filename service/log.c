@@ -5,6 +5,7 @@
  * stderr do not mix. Nothing is allocated, so that "out of memory" can be logged. */
 #include "service/log.h"
 
+#include "pipeline/text_clean.h"
 #include "service/clock.h"
 
 #include <pthread.h>
@@ -16,11 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LEVELS (PB_LOG_DEBUG + 1)
+
 static struct {
     bool journal;
     enum pb_log_level most;
     int64_t window_start_ms;
-    unsigned in_window, left_out;
+    unsigned in_window[LEVELS], left_out[LEVELS];
 } state = {.most = PB_LOG_INFO};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* state, but for what init sets */
 
@@ -67,12 +70,17 @@ static void emit(enum pb_log_level level, const char *text)
         pb_clock_text(pb_clock_wall_ms(), when);
         n = (size_t)snprintf(line, sizeof line, "%s %-7s ", when, level_word(level));
     }
-    for (; *text && n < sizeof line - 6; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f)
-            n += (size_t)snprintf(line + n, sizeof line - n, "\\x%02x", c);
-        else
-            line[n++] = (char)c;
+    while (*text && n < sizeof line - 18) { /* four escaped bytes, the newline, a NUL */
+        uint32_t code = 0;
+        size_t bytes = pb_text_character(text, &code);
+        bool shown = bytes > 0 && !pb_text_is_control(code);
+        bytes += bytes == 0;
+        for (size_t i = 0; i < bytes; i++, text++) {
+            if (shown)
+                line[n++] = *text;
+            else
+                n += (size_t)snprintf(line + n, sizeof line - n, "\\x%02x", (unsigned char)*text);
+        }
     }
     line[n++] = '\n';
     /* There is nowhere to report that the log cannot be written. */
@@ -80,27 +88,42 @@ static void emit(enum pb_log_level level, const char *text)
     (void)written;
 }
 
-/* Counts the line; false when it is one too many. */
-static bool admit(enum pb_log_level level)
+/* A new window begins when the old one is over; what the old one left out is told. */
+static void turn_window(void)
 {
     int64_t now = pb_clock_mono_ms();
-    if (now - state.window_start_ms >= PB_LOG_WINDOW_MS) {
-        unsigned left_out = state.left_out;
-        state.window_start_ms = now;
-        state.in_window = state.left_out = 0;
-        if (left_out > 0) {
-            char text[80];
-            (void)snprintf(text, sizeof text, "log: %u lines left out (too many at once)",
-                           left_out);
-            emit(PB_LOG_WARNING, text);
-        }
+    if (now - state.window_start_ms < PB_LOG_WINDOW_MS)
+        return;
+    state.window_start_ms = now;
+    for (int level = 0; level < LEVELS; level++) {
+        char text[80];
+        unsigned left_out = state.left_out[level];
+        state.in_window[level] = state.left_out[level] = 0;
+        if (left_out == 0)
+            continue;
+        (void)snprintf(text, sizeof text, "log: %u lines (%s) left out, too many at once", left_out,
+                       level_word((enum pb_log_level)level));
+        emit(PB_LOG_WARNING, text);
     }
-    if (level > PB_LOG_ERROR && state.in_window >= PB_LOG_BURST) {
-        state.left_out++;
+}
+
+/* Counts the line; false when it is one too many of its level. */
+static bool admit(enum pb_log_level level)
+{
+    turn_window();
+    if (level > PB_LOG_ERROR && state.in_window[level] >= PB_LOG_BURST) {
+        state.left_out[level]++;
         return false;
     }
-    state.in_window++;
+    state.in_window[level]++;
     return true;
+}
+
+void pb_log_flush(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    turn_window();
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void pb_log(enum pb_log_level level, const char *format, ...)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static char text[1 << 20];
@@ -106,6 +107,51 @@ START_TEST(a_flood_is_cut_but_errors_pass)
 }
 END_TEST
 
+START_TEST(a_flood_of_notices_leaves_warnings_their_place)
+{
+    begin(true);
+    for (int i = 0; i < 3 * PB_LOG_BURST; i++)
+        pb_log(PB_LOG_NOTICE, "taken");
+    for (int i = 0; i < PB_LOG_BURST; i++)
+        pb_log(PB_LOG_WARNING, "left alone");
+    int warnings = 0;
+    for (const char *at = written(); (at = strstr(at, "<4>left alone\n")) != NULL; at++)
+        warnings++;
+    ck_assert_int_eq(warnings, PB_LOG_BURST);
+}
+END_TEST
+
+START_TEST(what_was_left_out_is_told_without_another_line)
+{
+    begin(true);
+    for (int i = 0; i < PB_LOG_BURST + 7; i++)
+        pb_log(PB_LOG_NOTICE, "taken");
+    for (int i = 0; i < PB_LOG_BURST + 2; i++)
+        pb_log(PB_LOG_WARNING, "left alone");
+    pb_log_flush();
+    struct timespec window = {PB_LOG_WINDOW_MS / 1000, 100000000};
+    while (nanosleep(&window, &window) != 0)
+        ;
+    pb_log_flush();
+    pb_log_flush();
+    const char *all = written();
+    const char *told = strstr(all, "<4>log: 2 lines (warning) left out, too many at once\n");
+    ck_assert_ptr_nonnull(told);
+    ck_assert_ptr_null(strstr(strchr(told, '\n'), "(warning)"));
+    ck_assert_ptr_nonnull(strstr(all, "<4>log: 7 lines (notice) left out, too many at once\n"));
+}
+END_TEST
+
+START_TEST(nothing_that_steers_a_terminal_passes)
+{
+    begin(true);
+    /* CSI as C1, a line separator, right-to-left override, no UTF-8; what is text stays. */
+    pb_log(PB_LOG_INFO, "%s", "a\xc2\x9b[\xe2\x80\xa8[\xe2\x80\xae[\xff[\xc3\xa9\xe2\x82\xac\x7f");
+    ck_assert_str_eq(written(), "<6>a\\xc2\\x9b[\\xe2\\x80\\xa8[\\xe2\\x80\\xae[\\xff["
+                                "\xc3\xa9\xe2\x82\xac\\x7f\n");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -116,6 +162,10 @@ int main(void)
     tcase_add_test(tests, a_line_stays_one_line_and_is_cut);
     tcase_add_test(tests, levels_over_the_most_wanted_are_dropped);
     tcase_add_test(tests, a_flood_is_cut_but_errors_pass);
+    tcase_add_test(tests, a_flood_of_notices_leaves_warnings_their_place);
+    tcase_add_test(tests, what_was_left_out_is_told_without_another_line);
+    tcase_add_test(tests, nothing_that_steers_a_terminal_passes);
+    tcase_set_timeout(tests, 30);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
