@@ -6,10 +6,10 @@
  * started, and the runner's tick tries again. No job starts before its start is stored, so that at
  * most as many are kept as run side by side. A restart in between finds the older state and
  * repeats the work. */
-#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/dispose.h"
 #include "service/log.h"
+#include "service/outcome.h"
 #include "service/runner_place.h"
 
 #include <stdlib.h>
@@ -136,18 +136,38 @@ static void announce_end(struct pb_runner *runner, const struct pb_job *job)
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
 {
     bool disposed = false;
+    if (status != PB_JOB_SUCCESSFUL && pb_outcome_is_published(job, runner->options.dirs->products))
+        status = PB_JOB_SUCCESSFUL;
     runner->options.on_hold(runner->options.user, job);
+    if (status == PB_JOB_SUCCESSFUL && job->attempts == 0)
+        job->attempts = 1; /* an end that was not to count was one */
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     pb_runner_hold_end(runner, job, true);
-    if (status != PB_JOB_SUCCESSFUL)
-        (void)pb_publish_sweep(runner->options.dirs->products);
     /* An end that is not on disk did not happen yet: the input stays in work/, so that a restart
      * runs the job again. */
     bool stored = store(runner, job) && put_away(runner, job, &disposed, NULL);
     announce_end(runner, job);
     if (!stored)
         keep(runner, job, disposed);
+}
+
+bool pb_runner_is_done(struct pb_runner *runner, struct pb_job *job)
+{
+    if (!pb_outcome_is_published(job, runner->options.dirs->products))
+        return false;
+    /* It ran to its end once; this is no further run. */
+    char *products = job->products, *directory = job->directory;
+    int64_t started_ms = job->started_ms;
+    job->products = job->directory = NULL;
+    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    job->attempts -= job->attempts > 1;
+    if (started_ms > 0)
+        job->started_ms = started_ms;
+    job->products = products;
+    job->directory = directory;
+    pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
+    return true;
 }
 
 int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err)
@@ -168,9 +188,13 @@ int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_er
 
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
 {
-    (void)pb_publish_sweep(runner->options.dirs->products);
-    if (job->status == PB_JOB_RUNNING)
-        (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    struct pb_job_error why = job->error;
+    if (pb_outcome_is_published(job, runner->options.dirs->products)) {
+        pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
+        return;
+    }
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->error = why; /* is shown while the job waits */
     pb_runner_hold_end(runner, job, false);
     bool stored = store(runner, job);
     pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);

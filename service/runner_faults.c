@@ -3,9 +3,9 @@
  *
  * Jobs that a fault of the machine ended go back into the queue, and the queue is held as hold.h
  * says. The trouble "queue" stands from the first fault until a job is successful. */
-#include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/log.h"
+#include "service/outcome.h"
 #include "service/runner_place.h"
 
 #include <stdio.h>
@@ -41,18 +41,12 @@ static void raise_trouble(struct pb_runner *runner, enum pb_code code, const cha
     pb_trouble_raise(runner->options.troubles, TROUBLE, code, text);
 }
 
-/* What a job says while it waits: why its last run ended. */
-static void wait_again(struct pb_runner *runner, struct pb_job *job)
-{
-    struct pb_job_error error = job->error;
-    job->attempts--;
-    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    job->error = error;
-    pb_runner_put_back(runner, job);
-}
-
 void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms)
 {
+    if (pb_outcome_is_published(job, runner->options.dirs->products)) {
+        pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
+        return;
+    }
     enum pb_code code = pb_code_find(job->error.code);
     if (code == PB_E_COUNT)
         code = PB_E_SYSTEM;
@@ -64,10 +58,12 @@ void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t be
     switch (judge(runner, job->seq, began_ms, code)) {
     case PB_HOLD_QUEUE:
         raise_trouble(runner, code, message);
-        wait_again(runner, job);
+        job->attempts--;
+        pb_runner_put_back(runner, job);
         break;
     case PB_HOLD_JOB:
-        wait_again(runner, job);
+        job->attempts--;
+        pb_runner_put_back(runner, job);
         break;
     case PB_HOLD_ASIDE:
         (void)snprintf(job->error.message, sizeof job->error.message,

@@ -147,10 +147,13 @@ void pb_express_done(struct pb_runner *runner);
 void pb_runner_wake(struct pb_runner *runner);
 
 /* --- runner_end.c. These may take what the job holds; it still wants its fini. --- */
-/* Moves a job to its final state, stores it, puts its input away, tells everybody. */
+/* Moves a running job to its final state (successful when its products are in place: outcome.h),
+ * stores it, puts its input away, tells everybody. */
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
-/* running -> accepted; or the job is accepted again already and this is to be stored and told. */
+/* running -> accepted; or -> successful, when its products are in place. Its error stays. */
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
+/* A waiting job that ran before is successful if its products are in place after all. */
+bool pb_runner_is_done(struct pb_runner *runner, struct pb_job *job);
 /* A waiting job is over. When that cannot be stored nothing has happened. */
 int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err);
 

@@ -119,6 +119,11 @@ static bool is_runnable(struct pb_runner *runner, struct pb_job *job)
 static int start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job,
                  struct pb_err *err)
 {
+    bool ran = job->attempts > 0 || job->error.code[0] != '\0';
+    if (ran && pb_runner_is_done(runner, job)) {
+        pb_job_fini(job);
+        return 0;
+    }
     (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
     if (!is_runnable(runner, job)) {
         pb_runner_finish(runner, job, PB_JOB_FAILED);

@@ -42,7 +42,9 @@ int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *er
             return 0;
         }
     }
-    if (job.status == PB_JOB_ACCEPTED) {
+    if (job.status == PB_JOB_ACCEPTED && pb_runner_is_done(runner, &job)) {
+        rc = 0; /* too late */
+    } else if (job.status == PB_JOB_ACCEPTED) {
         pb_job_fail(&job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
         rc = pb_runner_dismiss(runner, &job, err);
     } else {

@@ -5,6 +5,7 @@
 come when a test wants them. What it does with a job is the first word of the input file:
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
+published WORD [ARGUMENT...]: puts complete products into place, and goes on with WORD
 until FILE: works until FILE is there, beside products/
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, beside products/ | killed_once: SIGKILL, as from outside, in the first run
@@ -71,11 +72,33 @@ def fault(job, words):
     return None
 
 
+def publish(job):
+    """What a real worker leaves in products/: the directory with its manifest, by one rename."""
+    runs_before(job)
+    temporary = os.path.join(job["products"], ".%s.%d-1.tmp" % (job["scene"], os.getpid()))
+    os.makedirs(temporary)
+    with open(os.path.join(temporary, "x.tif"), "w") as file:
+        file.write("pixels")
+    input_id = {"name": os.path.basename(job["input"]), "bytes": 1, "mtime_ns": 1}
+    manifest = {"manifest": 1, "pushbroom": "test", "scene": job["scene"], "input": input_id}
+    scene = os.path.join(job["products"], job["scene"])
+    os.makedirs(scene, exist_ok=True)
+    with open(os.path.join(scene, ".pushbroom.json"), "w") as file:
+        json.dump(manifest, file)
+    files = [{"type": "cog", "file": "x.tif", "bytes": 6, "sha256": "0" * 64, "media_type": "image/tiff"}]
+    with open(os.path.join(temporary, ".pushbroom.json"), "w") as file:
+        json.dump(dict(manifest, pipeline=job["pipeline"], job=job["job"], files=files), file)
+    os.rename(temporary, os.path.join(scene, job["pipeline"]))
+
+
 def run(job):
     with open(job["input"], "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
     if words[0] == "device":
         words = device(job, words[1:])
+    if words[0] == "published":
+        publish(job)
+        words = words[1:]
     what = words[0]
     code = fault(job, words) if what in ("fault", "while", "killed_once") else None
     if code:
@@ -94,6 +117,8 @@ def run(job):
         open(mark, "w").close()
         progress(3, 10)
         os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
     if what == "quiet_exit":
         os._exit(0)
     if what == "garbage":
