@@ -40,7 +40,7 @@ static bool is_usable_name(const char *name)
 static int copy(char *to, size_t bytes, const char *from, const char *what, struct pb_err *err)
 {
     if ((size_t)snprintf(to, bytes, "%s", from ? from : "") >= bytes)
-        return pb_fail(err, PB_E_OUTPUT_WRITE, "the %s %.200s... is too long", what, from);
+        return pb_fail(err, PB_E_OUTPUT_NAME, "the %s %.200s... is too long", what, from);
     return 0;
 }
 
@@ -59,7 +59,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
     rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
     if (rc == 0 && (!is_usable_name(p->scene) || !is_usable_name(p->pipeline)))
-        rc = pb_fail(err, PB_E_OUTPUT_WRITE,
+        rc = pb_fail(err, PB_E_OUTPUT_NAME,
                      "products cannot be named '%s'; give the input a name without a leading dot",
                      is_usable_name(p->scene) ? p->pipeline : p->scene);
     return rc;
@@ -85,7 +85,7 @@ static int make_directory(struct pb_publish *p, struct pb_err *err)
     p->made = true;
     if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp,
                  p->pipeline) >= (int)sizeof p->directory)
-        return pb_fail(err, PB_E_OUTPUT_WRITE, "the path %s is too long", p->products);
+        return pb_fail(err, PB_E_OUTPUT_NAME, "the path %s is too long", p->products);
     rc = write_mark(p, err);
     if (rc == 0 && mkdirat(p->temp_fd, p->pipeline, 0755) != 0)
         rc = pb_product_io_fail(err, errno, "cannot create", p->directory);

@@ -36,7 +36,7 @@ static int describe(const struct pb_product_result *results, size_t n,
         (void)snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);
         to->bytes = from->bytes;
         if ((size_t)snprintf(to->file, sizeof to->file, "%s", from->file) >= sizeof to->file)
-            return pb_fail(err, PB_E_OUTPUT_WRITE, "the file name %.200s... is too long",
+            return pb_fail(err, PB_E_OUTPUT_NAME, "the file name %.200s... is too long",
                            from->file);
     }
     return 0;

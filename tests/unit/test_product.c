@@ -58,10 +58,11 @@ START_TEST(io_errors_say_what_an_operator_can_do)
     static const struct {
         int error;
         enum pb_code code;
-    } cases[] = {{ENOSPC, PB_E_OUTPUT_FULL},   {EDQUOT, PB_E_OUTPUT_FULL},
-                 {EACCES, PB_E_OUTPUT_DENIED}, {EROFS, PB_E_OUTPUT_DENIED},
-                 {EPERM, PB_E_OUTPUT_DENIED},  {EIO, PB_E_OUTPUT_WRITE},
-                 {ENOENT, PB_E_OUTPUT_WRITE}};
+    } cases[] = {
+        {ENOSPC, PB_E_OUTPUT_FULL},  {EDQUOT, PB_E_OUTPUT_FULL},      {EACCES, PB_E_OUTPUT_DENIED},
+        {EROFS, PB_E_OUTPUT_DENIED}, {EPERM, PB_E_OUTPUT_DENIED},     {EIO, PB_E_OUTPUT_WRITE},
+        {ENOENT, PB_E_OUTPUT_WRITE}, {EMFILE, PB_E_SYSTEM_FILES},     {ENFILE, PB_E_SYSTEM_FILES},
+        {ENOMEM, PB_E_MEMORY},       {ENAMETOOLONG, PB_E_OUTPUT_NAME}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pb_err err = {0};
         int rc = pb_product_io_fail(&err, cases[i].error, "cannot write", "/p/x.tif");

@@ -391,10 +391,10 @@ START_TEST(refuses_names_that_hide_or_lead_elsewhere)
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", ".x.tmp"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pb_publish_options o = options_for(bad[i], 1);
-        refuse(&o, PB_E_OUTPUT_WRITE, "cannot be named");
+        refuse(&o, PB_E_OUTPUT_NAME, "cannot be named");
         o = options_for("good", 1);
         o.pipeline = bad[i];
-        refuse(&o, PB_E_OUTPUT_WRITE, "cannot be named");
+        refuse(&o, PB_E_OUTPUT_NAME, "cannot be named");
     }
 }
 END_TEST
