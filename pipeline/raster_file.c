@@ -27,6 +27,17 @@ static bool is_path_error(int error)
            error == ELOOP || error == ENAMETOOLONG || error == ENXIO || error == EINVAL;
 }
 
+static struct {
+    char path[4096];
+    int fd; /* -1 = none */
+} handed = {"", -1};
+
+void pb_raster_file_hand(const char *path, int fd)
+{
+    (void)snprintf(handed.path, sizeof handed.path, "%s", path);
+    handed.fd = strlen(path) < sizeof handed.path ? fd : -1;
+}
+
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err)
 {
     *file = (struct pb_raster_file){.fd = -1};
@@ -34,7 +45,9 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         file->path = NULL;
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     }
-    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    file->handed = handed.fd >= 0 && strcmp(path, handed.path) == 0;
+    file->fd = file->handed ? fcntl(handed.fd, F_DUPFD_CLOEXEC, 3)
+                            : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file->fd < 0 && is_path_error(errno))
         return pb_fail_at(err, PB_E_INPUT_MISSING, path, 0, 0, "cannot open the file: %s",
                           strerror(errno));
@@ -98,7 +111,8 @@ int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *e
 {
     const struct stat *was = &file->stat;
     struct stat is;
-    int error = stat(file->path, &is) < 0 ? errno : 0;
+    /* A handed file that is replaced or removed loses a link, which changes its ctime. */
+    int error = (file->handed ? fstat(file->fd, &is) : stat(file->path, &is)) < 0 ? errno : 0;
     if (error != 0 && !is_path_error(error))
         return pb_raster_file_fail(err, error, file->path, "cannot stat the file");
     if (error != 0)

@@ -8,6 +8,7 @@
  * pb_raster_file belongs to one thread at a time. */
 #include "config/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -17,9 +18,15 @@ struct pb_raster_file {
     int fd;            /* -1 = not open */
     char *path;        /* owned; absolute, or begins with "./" when it was relative */
     struct stat stat;  /* as of open */
+    bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = none did */
     uint64_t error_at; /* byte where it began */
 };
+
+/* From now on "opening" path gives copies of fd, as this process may not open it itself; whether
+ * the path still names that file is the business of whoever opened it. fd is borrowed until the
+ * next call; -1 = no such path any more. Thread: any, while no raster is being opened. */
+void pb_raster_file_hand(const char *path, int fd);
 
 /* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
  * pb_raster_file_fail says; *file needs close in any case. Thread: any. */

@@ -101,12 +101,17 @@ static int make_products(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = run->options.pipeline;
     struct pb_stream *s = &run->stream;
-    int rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->raster), err,
+    int rc = 0;
+    run->env.place = run->options.place;
+    run->env.directory = run->options.directory;
+    if (run->env.directory == NULL) {
+        rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->raster), err,
                               &run->publish);
-    if (rc < 0)
-        return rc;
-    run->env.place = pb_publish_place(run->publish);
-    run->env.directory = pb_publish_directory(run->publish);
+        if (rc < 0)
+            return rc;
+        run->env.place = pb_publish_place(run->publish);
+        run->env.directory = pb_publish_directory(run->publish);
+    }
     s->products = calloc(pipeline->n_products + 1, sizeof *s->products);
     s->types = calloc(pipeline->n_products + 1, sizeof *s->types);
     run->results = calloc(pipeline->n_products + 1, sizeof *run->results);
@@ -314,14 +319,17 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
         rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
     if (rc == 0)
         rc = pb_raster_unchanged(run->raster, err);
-    if (rc == 0)
+    if (rc == 0 && run->publish == NULL)
+        (void)snprintf(out_result->directory, sizeof out_result->directory, "%s",
+                       run->env.directory);
+    else if (rc == 0)
         rc = pb_publish_results(run->publish, &run->stream, run->results, run->n_results, err,
                                 out_result->directory);
     if (rc < 0)
         return rc;
     out_result->products = run->results;
     out_result->n_products = run->n_results;
-    out_result->warning = pb_publish_warning(run->publish);
+    out_result->warning = run->publish != NULL ? pb_publish_warning(run->publish) : "";
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_now_ns() - start) / 1000000);
     atomic_store(&run->stage, PB_STAGE_DONE);

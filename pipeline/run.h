@@ -28,7 +28,12 @@ struct pb_run_options {
     const char
         *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
                       is only there to be explained: no file is touched, no tile allocated */
-    const char *scene;      /* NULL = base name of input without its suffix; copied */
+    const char *scene; /* NULL = base name of input without its suffix; copied */
+    /* Where to write instead of below products: a directory that the caller made, and publishes or
+     * removes afterwards, for the scene directory `place`. So a process that decodes foreign files
+     * needs no right to any other place. NULL = the run makes and publishes one. Borrowed until
+     * destroy. */
+    const char *directory, *place;
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */
@@ -96,7 +101,8 @@ int pb_run_start(struct pb_run *run, struct pb_err *err);
 /* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
  * *err filled. timeout_ms < 0 = no limit. */
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
-/* After a wait that returned 0, and once. The result is valid until destroy. */
+/* After a wait that returned 0, and once. With a directory of the caller's the files are complete
+ * there and nothing is made visible. The result is valid until destroy. */
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
 void pb_run_abort(struct pb_run *run);
 /* A snapshot. Thread: any, between create and destroy. */

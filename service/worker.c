@@ -1,97 +1,106 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two threads: the main thread talks (poll on stdin and on a wake-up descriptor, all writing), the
- * job thread runs the pipeline. What libraries print on stdout must not end up between our lines:
- * stdout is moved to another descriptor and 1 becomes a copy of stderr.
+ * The worker decodes nothing itself: it opens input and directory, forks a confined child that
+ * computes, checks what that says and left, and publishes. On the CPU each job has a child of its
+ * own, so nothing of one scene is there for the next; GDAL is initialised once, before the forks.
+ * With a GPU the child stays, because opening a device takes longer than many jobs, and because
+ * CUDA does not survive a fork; this process never touches CUDA then.
  *
- * A worker offers itself to the kernel's OOM killer first, so that a job that eats all memory costs
- * that job and not the service. */
+ * A child that dies takes the worker along, in the same way, so that the service sees how. */
 #include "service/worker.h"
 
 #include "config/config.h"
+#include "config/json_reader.h"
 #include "config/json_writer.h"
-#include "pipeline/device.h"
+#include "pipeline/device_nodes.h"
+#include "pipeline/raster.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
-#include "config/json_reader.h"
+#include "service/line_reader.h"
 #include "service/result_json.h"
+#include "service/worker_child.h"
+#include "service/worker_fork.h"
+#include "service/worker_publish.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES (8 * 1024 * 1024)
-#define PROGRESS_MS    200
-#define HEARTBEAT_MS   2000
-#define EXIT_WAIT_MS   3000
-
 struct worker {
-    int out, woken; /* the real stdout; eventfd written when the job thread is through */
-    char *line;
-    size_t n_line, room;
-    struct pb_config *config;       /* its compute.device is the running job's */
-    enum pb_device_kind configured; /* what the text says */
-    struct pb_json_value *command;  /* of the running job; its strings are used by the thread */
-    bool busy;
-    pthread_t thread;
-    int64_t said_ms;
-    struct pb_run_progress said;
-    char device[64];
-    /* Shared with the job thread, under `lock`. */
-    pthread_mutex_t lock;
-    struct pb_run *run; /* while it can be asked and aborted */
-    bool cancelled;
-    struct pb_err err; /* written by the thread before it ends */
-    struct pb_json *done;
+    struct pb_line_reader in;
+    int out; /* the real stdout */
+    struct pb_config *config;
+    enum pb_device_kind configured; /* what the text says; config's may be the job's alone */
+    struct pb_json_value *command;  /* of the running job */
+    struct pb_worker_job job;
+    struct pb_worker_fork child;
+    char *told; /* the last line to a resident child, should it have to be told again */
+    size_t n_told;
 };
 
-static void say(struct worker *worker, struct pb_json *json)
+static void end(struct worker *worker, int code)
+{
+    pb_worker_fork_end(&worker->child);
+    pb_worker_job_close(&worker->job);
+    _exit(code);
+}
+
+static void say(struct worker *worker, const char *text, size_t bytes)
+{
+    if (text == NULL || !pb_line_send(worker->out, text, bytes, -1))
+        end(worker, 1); /* nobody listens any more */
+}
+
+static void say_json(struct worker *worker, struct pb_json *json)
 {
     size_t bytes = 0;
+    pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
-    if (text == NULL)
-        _exit(1); /* the service takes it for a crash, which it is */
-    for (size_t at = 0; at < bytes + 1;) {
-        ssize_t n =
-            at < bytes ? write(worker->out, text + at, bytes - at) : write(worker->out, "\n", 1);
-        if (n < 0 && errno != EINTR)
-            _exit(1); /* nobody listens any more */
-        at += n > 0 ? (size_t)n : 0;
-    }
+    say(worker, text, bytes);
     pb_json_destroy(json);
 }
 
-static struct pb_json *event(const struct worker *worker, const char *name)
+static struct pb_json *event(const struct pb_json_value *command, const char *name)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "event", name);
-    if (worker->command != NULL)
-        pb_json_string(json, "job", pb_json_get_text(worker->command, "job"));
+    if (command != NULL && pb_json_get_text(command, "job") != NULL)
+        pb_json_string(json, "job", pb_json_get_text(command, "job"));
     return json;
 }
 
-/* The job names its input already, and where the worker found it is not where it will lie. */
-static void say_failed(struct worker *worker, const struct pb_err *err)
+/* The job is over for the worker; its child, if it stays, waits for the next. */
+static void forget_job(struct worker *worker)
 {
-    struct pb_json *json = event(worker, "failed");
-    const char *input = worker->command ? pb_json_get_text(worker->command, "input") : NULL;
+    pb_worker_job_close(&worker->job);
+    pb_json_release(worker->command);
+    worker->command = NULL;
+}
+
+/* The job names its input already. */
+static void fail_job(struct worker *worker, const struct pb_err *err)
+{
+    struct pb_json *json = event(worker->command, "failed");
+    const char *input = pb_json_get_text(worker->command, "input");
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
     pb_result_print_err(json, "error", &said);
-    pb_json_end(json);
-    say(worker, json);
+    forget_job(worker);
+    say_json(worker, json);
 }
+
+/* --- commands
+ * -----------------------------------------------------------------------------------*/
 
 /* The config of the last command is kept: the next job has the same one, mostly. */
 static int use_config(struct worker *worker, const struct pb_json_value *command,
@@ -99,100 +108,37 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
 {
     const char *text = pb_json_get_text(command, "config");
     const char *name = pb_json_get_text(command, "config_name");
+    const char *device = pb_json_get_text(command, "device");
     if (text == NULL)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
-    if (worker->config != NULL && strcmp(worker->config->text, text) == 0) {
-        worker->config->compute.device = worker->configured;
-        return 0;
-    }
-    pb_config_destroy(worker->config);
-    worker->config = NULL;
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
-    if (errors == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
-    if (rc != 0)
-        *err = errors->err[0];
-    else if (worker->config != NULL)
+    if (worker->config == NULL || strcmp(worker->config->text, text) != 0) {
+        struct pb_err_list *errors = calloc(1, sizeof *errors);
+        pb_config_destroy(worker->config);
+        worker->config = NULL;
+        if (errors == NULL)
+            return pb_fail(err, PB_E_MEMORY, "out of memory");
+        int rc =
+            pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
+        if (rc != 0)
+            *err = errors->err[0];
+        free(errors);
+        if (rc != 0)
+            return rc;
         worker->configured = worker->config->compute.device;
-    free(errors);
-    return rc;
-}
-
-/* "cpu": this job alone is computed there. */
-static void use_device(struct worker *worker, const char *device)
-{
-    if (worker->config == NULL || device == NULL || strcmp(device, "cpu") != 0)
-        return;
-    worker->config->compute.device = PB_DEVICE_CPU;
-    worker->device[0] = '\0';
-}
-
-static void set_run(struct worker *worker, struct pb_run *run)
-{
-    (void)pthread_mutex_lock(&worker->lock);
-    worker->run = run;
-    if (run != NULL && worker->cancelled)
-        pb_run_abort(run);
-    (void)pthread_mutex_unlock(&worker->lock);
-}
-
-static int run_job(struct worker *worker, struct pb_err *err)
-{
-    const struct pb_json_value *command = worker->command;
-    const char *pipeline = pb_json_get_text(command, "pipeline");
-    struct pb_run_options options = {
-        .config = worker->config,
-        .pipeline = pb_config_pipeline(worker->config, pipeline),
-        .input = pb_json_get_text(command, "input"),
-        .products = pb_json_get_text(command, "products"),
-        .scene = pb_json_get_text(command, "scene"),
-        .jobs_beside = worker->config->service.parallel_jobs,
-        .stream_why = pb_json_get_text(command, "stream_why"),
-        .name = pb_json_get_text(command, "name"),
-        .job = pb_json_get_text(command, "job"),
-        .existing = PB_EXISTING_VERSION,
-    };
-    struct pb_run *run = NULL;
-    struct pb_run_result result;
-    if (options.pipeline == NULL)
-        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
-    int rc = pb_run_create(&options, err, &run);
-    if (rc != 0)
-        return rc;
-    set_run(worker, run);
-    memset(&result, 0, sizeof result);
-    rc = pb_run_start(run, err);
-    rc = rc ? rc : pb_run_wait(run, -1, err);
-    rc = rc ? rc : pb_run_publish(run, err, &result);
-    set_run(worker, NULL);
-    if (rc == 0) {
-        worker->done = event(worker, "done");
-        pb_result_print(worker->done, &result);
-        pb_json_end(worker->done);
     }
-    pb_run_destroy(run);
-    return rc;
+    bool on_cpu = device != NULL && strcmp(device, "cpu") == 0;
+    worker->config->compute.device = on_cpu ? PB_DEVICE_CPU : worker->configured;
+    return 0;
 }
 
-static void *job_thread(void *user)
+static bool may_use_gpu(const struct worker *worker)
 {
-    struct worker *worker = user;
-    uint64_t one = 1;
-    int rc = run_job(worker, &worker->err);
-    if (rc != 0 && worker->err.code == PB_OK)
-        (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
-                      "the run ended: %s", strerror(-rc));
-    if (rc != 0)
-        pb_device_left_err(&worker->err);
-    ssize_t n = write(worker->woken, &one, sizeof one);
-    (void)n; /* an eventfd takes 2^64 - 2 of them */
-    return NULL;
+    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
 }
 
 static bool is_run_complete(const struct pb_json_value *command)
 {
-    static const char *const needed[] = {"job", "config", "pipeline", "input", "products"};
+    static const char *const needed[] = {"job", "config", "pipeline", "input", "products", "scene"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (pb_json_get_text(command, needed[i]) == NULL)
             return false;
@@ -200,165 +146,192 @@ static bool is_run_complete(const struct pb_json_value *command)
     return true;
 }
 
+static bool tell(struct worker *worker, const char *text, size_t bytes)
+{
+    bool has_input = worker->child.resident && worker->command != NULL;
+    if (worker->told != text) {
+        free(worker->told);
+        worker->told = worker->child.resident ? strndup(text, bytes) : NULL;
+        worker->n_told = bytes;
+    }
+    return pb_line_send(worker->child.lines.fd, text, bytes, has_input ? worker->job.input.fd : -1);
+}
+
+/* The run command as the child gets it. */
+static bool hand_over(struct worker *worker)
+{
+    struct pb_json *json = pb_json_create(false);
+    const char *key;
+    size_t n = 0;
+    pb_json_object(json, NULL);
+    for (size_t i = 0; (key = pb_json_key(worker->command, i)) != NULL; i++) {
+        const char *value = pb_json_get_text(worker->command, key);
+        if (value != NULL && strcmp(key, "directory") != 0)
+            pb_json_string(json, key, value);
+    }
+    pb_json_string(json, "directory", worker->job.lines.directory);
+    pb_json_string(json, "place", pb_publish_place(worker->job.publish));
+    pb_json_end(json);
+    const char *line = pb_json_text(json, &n);
+    bool sent = line != NULL && tell(worker, line, n);
+    pb_json_destroy(json);
+    return sent;
+}
+
+static int start_child(struct worker *worker, struct pb_err *err)
+{
+    char device[64], why[200];
+    bool gpu = may_use_gpu(worker);
+    if (!gpu) {
+        int rc = pb_run_device(&worker->config->compute, device, why, err);
+        if (rc != 0)
+            return rc;
+    }
+    return pb_worker_fork_start(&worker->child, gpu, worker->config, &worker->job, err);
+}
+
 static void start_run(struct worker *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
-    char why[200];
     worker->command = command;
-    worker->cancelled = false;
-    worker->done = NULL;
-    memset(&worker->err, 0, sizeof worker->err);
-    memset(&worker->said, 0, sizeof worker->said);
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    if (rc == 0)
-        use_device(worker, pb_json_get_text(command, "device"));
-    if (rc == 0 && worker->device[0] == '\0')
-        rc = pb_run_device(&worker->config->compute, worker->device, why, &err);
-    if (rc == 0 && pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
-        rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
-    worker->busy = rc == 0;
-    if (rc == 0)
-        return;
-    say_failed(worker, &err);
-    pb_json_release(command);
-    worker->command = NULL;
+    rc = rc ? rc : pb_worker_job_open(&worker->job, command, &err);
+    rc = rc ? rc : start_child(worker, &err);
+    if (rc == 0 && !hand_over(worker))
+        rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
+    if (rc != 0)
+        fail_job(worker, &err);
 }
 
-static void probe(struct worker *worker, const struct pb_json_value *command)
+/* A GPU is looked at by the child, which keeps it open. */
+static void probe(struct worker *worker, const struct pb_json_value *command, const char *text,
+                  size_t bytes)
 {
     struct pb_err err = {0};
-    char why[200] = "";
-    worker->device[0] = '\0';
-    int rc = worker->busy ? 0 : use_config(worker, command, &err);
-    if (rc == 0 && worker->config != NULL)
-        rc = pb_run_device(&worker->config->compute, worker->device, why, &err);
-    struct pb_json *json = event(worker, "device");
-    pb_json_string(json, "device", rc == 0 ? worker->device : "");
+    char device[64] = "", why[200] = "";
+    int rc = worker->command != NULL ? -EBUSY : use_config(worker, command, &err);
+    if (rc == 0 && may_use_gpu(worker)) {
+        rc = pb_worker_fork_start(&worker->child, true, worker->config, NULL, &err);
+        if (rc == 0 && tell(worker, text, bytes))
+            return;
+    } else if (rc == 0) {
+        rc = pb_run_device(&worker->config->compute, device, why, &err);
+    }
+    if (rc == -EBUSY)
+        return;
+    struct pb_json *json = event(NULL, "device");
+    pb_json_string(json, "device", rc == 0 ? device : "");
     pb_json_string(json, "why", rc == 0 ? why : err.msg);
-    pb_json_end(json);
-    say(worker, json);
+    say_json(worker, json);
 }
 
-static void cancel(struct worker *worker)
-{
-    (void)pthread_mutex_lock(&worker->lock);
-    worker->cancelled = true;
-    if (worker->run != NULL)
-        pb_run_abort(worker->run);
-    (void)pthread_mutex_unlock(&worker->lock);
-}
-
-static void obey(struct worker *worker, const char *text, size_t bytes)
+static void handle_command(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_json_value *command = NULL;
     const char *name = NULL;
-    if (pb_json_parse(text, bytes, LINE_MAX_BYTES, &command) == 0)
+    if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command) == 0)
         name = pb_json_get_text(command, "cmd");
-    if (name != NULL && strcmp(name, "run") == 0 && !worker->busy) {
+    if (name != NULL && strcmp(name, "run") == 0 && worker->command == NULL) {
         start_run(worker, command);
         return;
     }
-    if (name != NULL && strcmp(name, "cancel") == 0)
-        cancel(worker);
-    else if (name != NULL && strcmp(name, "probe") == 0)
-        probe(worker, command);
-    else
+    if (name != NULL && strcmp(name, "cancel") == 0) {
+        if (worker->command != NULL)
+            (void)pb_line_send(worker->child.lines.fd, text, bytes, -1);
+    } else if (name != NULL && strcmp(name, "probe") == 0) {
+        probe(worker, command, text, bytes);
+    } else {
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+    }
     pb_json_release(command);
 }
 
-/* False at the end of stdin. */
-static bool read_commands(struct worker *worker)
-{
-    if (worker->room - worker->n_line < 65536) {
-        size_t room = worker->room + 131072;
-        char *more = room <= LINE_MAX_BYTES ? realloc(worker->line, room) : NULL;
-        if (more == NULL)
-            return false;
-        worker->line = more;
-        worker->room = room;
-    }
-    ssize_t n =
-        read(STDIN_FILENO, worker->line + worker->n_line, worker->room - worker->n_line - 1);
-    if (n < 0 && errno == EINTR)
-        return true;
-    if (n <= 0)
-        return false;
-    worker->n_line += (size_t)n;
-    size_t start = 0;
-    char *end;
-    while ((end = memchr(worker->line + start, '\n', worker->n_line - start)) != NULL) {
-        size_t bytes = (size_t)(end - worker->line) - start;
-        *end = '\0';
-        obey(worker, worker->line + start, bytes);
-        start += bytes + 1;
-    }
-    memmove(worker->line, worker->line + start, worker->n_line - start);
-    worker->n_line -= start;
-    return true;
-}
+/* --- what the child says
+ * ------------------------------------------------------------------------*/
 
-static void say_progress(struct worker *worker)
+/* A child for one job is gone before anybody looks at its files. */
+static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
-    struct pb_run_progress now = worker->said;
-    int64_t quiet_ms = pb_clock_mono_ms() - worker->said_ms;
-    (void)pthread_mutex_lock(&worker->lock);
-    if (worker->run != NULL)
-        pb_run_progress(worker->run, &now);
-    (void)pthread_mutex_unlock(&worker->lock);
-    const struct pb_run_progress *said = &worker->said;
-    bool moved = now.stage != said->stage || now.tiles_done != said->tiles_done ||
-                 now.bytes_read != said->bytes_read || now.bytes_written != said->bytes_written;
-    if (quiet_ms < (moved ? PROGRESS_MS : HEARTBEAT_MS))
+    struct pb_err err = {0};
+    char *done = NULL;
+    if (!worker->child.resident)
+        pb_worker_fork_end(&worker->child);
+    int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
+    if (rc == PB_PUBLISH_MOVED) {
+        (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
+                              "has to run again\n");
+        end(worker, 1);
+    }
+    if (rc != 0) {
+        fail_job(worker, &err);
         return;
-    worker->said = now;
-    worker->said_ms += quiet_ms;
-    struct pb_json *json = event(worker, "progress");
-    pb_json_string(json, "stage", pb_stage_name(now.stage));
-    pb_json_int(json, "tiles_done", now.tiles_done);
-    pb_json_int(json, "tiles_total", now.tiles_total);
-    pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);
-    pb_json_int(json, "bytes_written", (int64_t)now.bytes_written);
-    pb_json_int(json, "elapsed_ms", now.elapsed_ms);
-    pb_json_string(json, "device", worker->device);
-    pb_json_end(json);
-    say(worker, json);
+    }
+    forget_job(worker);
+    say(worker, done, strlen(done));
+    free(done);
 }
 
-static void end_run(struct worker *worker)
+static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
-    (void)pthread_join(worker->thread, NULL);
-    worker->busy = false;
-    if (worker->config->compute.device != worker->configured)
-        worker->device[0] = '\0'; /* was this job's alone */
-    if (worker->done != NULL)
-        say(worker, worker->done);
-    else
-        say_failed(worker, &worker->err);
-    worker->done = NULL;
-    pb_json_release(worker->command);
-    worker->command = NULL;
+    struct pb_worker_line line;
+    char why[PB_WORKER_WHY_BYTES];
+    bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
+    int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
+    if (rc == 1)
+        return;
+    if (rc < 0) {
+        (void)fprintf(stderr, "the process that computes says what it never says (%s)\n",
+                      admitted ? why : "too many lines at once");
+        end(worker, 1);
+    }
+    if (line.event == PB_WORKER_SAYS_DONE) {
+        publish(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_FAILED) {
+        char *copy = strdup(text); /* the text goes with the child */
+        if (!worker->child.resident)
+            pb_worker_fork_end(&worker->child);
+        forget_job(worker);
+        say(worker, copy, bytes);
+        free(copy);
+    } else {
+        say(worker, text, bytes);
+    }
+    pb_worker_line_fini(&line);
 }
 
-/* The service is gone or lets us go: abort what runs, but never hang on it. */
-static int leave(struct worker *worker)
+/* A confined child found no device: is one found without the confinement? */
+static bool tell_unconfined(struct worker *worker)
 {
-    struct pollfd ended = {.fd = worker->woken, .events = POLLIN};
-    cancel(worker);
-    if (worker->busy && poll(&ended, 1, EXIT_WAIT_MS) <= 0)
-        _exit(1);
-    if (worker->busy)
-        (void)pthread_join(worker->thread, NULL);
-    if (pb_device_left_behind())
-        _exit(1);
-    pb_json_destroy(worker->done);
-    pb_json_release(worker->command);
-    pb_config_destroy(worker->config);
-    free(worker->line);
-    return 0;
+    struct pb_err err = {0};
+    (void)fprintf(stderr, "no device was found in a confined process; trying without\n");
+    worker->child.unconfined = true;
+    const struct pb_worker_job *job = worker->command ? &worker->job : NULL;
+    return pb_worker_fork_start(&worker->child, true, worker->config, job, &err) == 0 &&
+           worker->told != NULL && tell(worker, worker->told, worker->n_told);
 }
+
+static void read_child(struct worker *worker)
+{
+    size_t bytes;
+    char *text;
+    bool more = pb_line_reader_fill(&worker->child.lines);
+    while (worker->child.pid > 0 &&
+           (text = pb_line_reader_next(&worker->child.lines, &bytes)) != NULL)
+        handle_line(worker, text, bytes);
+    if (more || worker->child.pid <= 0)
+        return;
+    int status = pb_worker_fork_wait(&worker->child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PB_WORKER_CHILD_NO_DEVICE &&
+        tell_unconfined(worker))
+        return;
+    pb_worker_job_close(&worker->job);
+    pb_worker_fork_die_like(status);
+}
+
+/* --- the process
+ * --------------------------------------------------------------------------------*/
 
 static void become_worker(struct worker *worker)
 {
@@ -369,35 +342,39 @@ static void become_worker(struct worker *worker)
     (void)signal(SIGINT, SIG_IGN);
     worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    worker->woken = eventfd(0, EFD_CLOEXEC);
-    (void)pthread_mutex_init(&worker->lock, NULL);
+    worker->in = (struct pb_line_reader){.fd = STDIN_FILENO, .passed = -1};
+    worker->child = (struct pb_worker_fork){.lines = {.fd = -1, .passed = -1}};
+    worker->job.input.fd = -1;
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         ssize_t n = write(fd, "500", 3);
         (void)n;
         (void)close(fd);
     }
+    pb_raster_init();
 }
 
 int pb_worker_main(void)
 {
     static struct worker worker;
     become_worker(&worker);
-    if (worker.out < 0 || worker.woken < 0 || write(worker.out, "\n", 1) != 1)
+    if (worker.out < 0 || write(worker.out, "\n", 1) != 1)
         return 1;
     for (;;) {
-        struct pollfd watched[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                                    {.fd = worker.woken, .events = POLLIN}};
-        uint64_t count;
-        int rc = poll(watched, 2, worker.busy ? PROGRESS_MS : -1);
+        struct pollfd watched[2] = {{.fd = worker.in.fd, .events = POLLIN},
+                                    {.fd = worker.child.lines.fd, .events = POLLIN}};
+        int rc = poll(watched, 2, -1);
         if (rc < 0 && errno != EINTR)
             return 1;
-        if (worker.busy)
-            say_progress(&worker);
-        if (rc > 0 && watched[1].revents != 0 &&
-            read(worker.woken, &count, sizeof count) == (ssize_t)sizeof count)
-            end_run(&worker);
-        if (rc > 0 && watched[0].revents != 0 && !read_commands(&worker))
-            return leave(&worker);
+        if (rc > 0 && watched[1].revents != 0)
+            read_child(&worker);
+        if (rc <= 0 || watched[0].revents == 0)
+            continue;
+        size_t bytes;
+        char *text;
+        if (!pb_line_reader_fill(&worker.in))
+            end(&worker, 0); /* the service is gone, or lets us go */
+        while ((text = pb_line_reader_next(&worker.in, &bytes)) != NULL)
+            handle_command(&worker, text, bytes);
     }
 }

@@ -49,6 +49,7 @@ struct pb_worker_lines {
     char job[PB_JOB_ID_BYTES]; /* "" = none */
     char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
     char products[PB_WORKER_PATH_BYTES];
+    char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
     struct pb_worker_numbers said;
     bool refused;              /* it said what no worker says: the caller listens no longer */
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */
@@ -72,7 +73,8 @@ void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine *
 
 /* --- worker_result.c: the parts of "done" --- */
 struct pb_json_value;
-/* Whether path is products/<scene>/<pipeline>, where the scene may have a version (~2). */
+/* Whether path is the directory where it writes, or, if that is not known,
+ * products/<scene>/<pipeline>, where the scene may have a version (~2). */
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path);
 /* Both return malloc'd JSON, or NULL with the reason in why (empty: out of memory). */
 char *pb_worker_products(const struct pb_json_value *products, const char *directory,

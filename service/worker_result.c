@@ -37,6 +37,8 @@ static size_t versioned(const char *path, const char *name)
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path)
 {
     size_t n = strlen(lines->products);
+    if (lines->directory[0] != '\0')
+        return strcmp(path, lines->directory) == 0;
     if (strlen(path) >= PB_WORKER_PATH_BYTES || n == 0 || strncmp(path, lines->products, n) != 0)
         return false;
     if (lines->products[n - 1] != '/' && path[n++] != '/')
@@ -45,7 +47,7 @@ bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path)
     if (scene == 0 || lines->scene[0] == '.' || strchr(lines->scene, '/') != NULL)
         return false;
     const char *rest = path + n + scene;
-    return rest[0] == '\0' || strcmp(rest + 1, lines->pipeline) == 0;
+    return rest[0] == '/' && strcmp(rest + 1, lines->pipeline) == 0;
 }
 
 static bool is_kind(const char *word)

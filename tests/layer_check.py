@@ -19,6 +19,8 @@ FOREIGN = {
     r"^png\.h$": {"pipeline/png.c"},
     r"^libdeflate\.h$": {"pipeline/codec_deflate.c", "pipeline/decode_deflate.c"},
     r"^zstd(_errors)?\.h$": {"pipeline/codec_zstd.c", "pipeline/decode_zstd.c"},
+    r"^seccomp\.h$": {"service/confine_seccomp.c"},
+    r"^linux/landlock\.h$": {"service/confine_landlock.c"},
     r"^openssl/": {"pipeline/sha256.c"},
 }
 

@@ -136,10 +136,10 @@ class Client:
 class Daemon:
     """settings: settle, rescan, stall, parallel, on_success, pipeline."""
 
-    def __init__(self, fake=True, **settings):
+    def __init__(self, fake=True, worker=None, **settings):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.fake = fake
-        self.worker = None  # a program in the worker's place
+        self.worker = worker  # another program in the workers' place
         self.settings = dict(settle="150ms", rescan="1s", stall="20s", parallel=1, on_success="archive",
                              pipeline="plain", root=self.root)
         self.config = self.root / "config.yaml"

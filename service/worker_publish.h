@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_PUBLISH_H
+#define PB_WORKER_PUBLISH_H
+/* The job as the worker holds it for its child: the input's descriptor, the directory that the
+ * child writes in, and the commit, for which the child has no rights. What the child left in the
+ * directory is looked at before: plain files, as many and as long as it said. One thread. */
+#include "config/json_reader.h"
+#include "pipeline/publish.h"
+#include "pipeline/raster_file.h"
+#include "service/worker_lines.h"
+
+struct pb_worker_job {
+    const struct pb_json_value *command; /* "run", borrowed until close */
+    struct pb_raster_file input;
+    struct pb_publish *publish;
+    struct pb_worker_lines lines; /* what the child may say */
+};
+
+/* Opens input and directory. On failure it needs close, too. */
+int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
+                       struct pb_err *err);
+/* Checks what the child says it made, makes it visible and writes the "done" line that the service
+ * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
+ * has to run again, as its products name the place. */
+int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line *done,
+                          struct pb_err *err, char **out_line);
+/* Removes what was not published. A zeroed job is fine. */
+void pb_worker_job_close(struct pb_worker_job *job);
+#endif

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A decoder that a file has taken over (tests/tools/taken_over.c) tries to get out of the process that decodes: to the
+store, other jobs' files, the service's memory, the network, a shell. Each attack is a job of the real service; the test
+prints what stopped it, and afterwards the service still works."""
+import os
+import pathlib
+import re
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, Daemon  # noqa: E402
+
+SANITIZED = bool(os.environ.get("PB_SANITIZE"))
+DENIED = ("Permission denied", "Operation not permitted")
+
+
+def landlock():
+    """Version of Landlock in this kernel, 0 = none."""
+    import ctypes
+    return max(0, ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1))
+
+
+class TakenOver(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over", parallel=3, settle="100ms", stall="40s")
+        text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  stall:")
+        d.config.write_text(text)
+        (d.root / "products").mkdir()
+        (d.root / "products/older").write_text("an older product")
+        (d.root / "outside").write_text("somebody else's")
+        d.start()
+        cls.daemon_pid = d.process.pid
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.remove()
+
+    def attack(self, name, argument=""):
+        file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
+        self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
+        job = self.d.wait_job(file, "failed", 120)
+        how = job["error"]["message"]
+        print("%-12s %-50s %s" % (name, argument[-50:], how), file=sys.stderr)
+        self.assertNotIn("REACHED", how)
+        return how
+
+    def ended(self, name, argument=""):
+        """By seccomp; a build with sanitizers lets the call fail instead."""
+        how = self.attack(name, argument)
+        if SANITIZED:
+            self.assertTrue(how.startswith("STOPPED by"), how)
+        else:
+            self.assertIn("signal 31", how)
+
+    def denied(self, name, argument=""):
+        how = self.attack(name, argument)
+        self.assertTrue(any(word in how for word in DENIED), how)
+
+    def test_no_other_program_and_no_other_process(self):
+        for name in ("exec", "fork", "clone"):
+            self.ended(name)
+
+    def test_no_other_process_memory_and_no_signals(self):
+        for name in ("ptrace", "vm_read", "kill", "tgkill"):
+            self.ended(name)
+        self.ended("kill", str(self.daemon_pid))
+        self.denied("prlimit")
+        if landlock():
+            self.denied("mem")
+            self.denied("mem", str(self.daemon_pid))
+
+    def test_no_network_and_no_socket(self):
+        self.ended("inet")
+        self.ended("netlink")
+        self.ended("unix", str(self.d.root / "s.sock"))
+
+    def test_no_privileges_and_no_wide_surfaces(self):
+        for name in ("namespace", "bpf", "io_uring"):
+            self.ended(name)
+        if os.getuid() == 0:
+            self.ended("setuid")
+
+    def test_no_code_of_its_own(self):
+        self.denied("wx")
+        self.denied("memfd")
+
+    @unittest.skipUnless(landlock(), "a kernel without Landlock")
+    def test_no_file_but_its_own(self):
+        root = self.d.root
+        other = root / "work" / "20200101-000000-aaaa"
+        other.mkdir(exist_ok=True)
+        (other / "other.tif").write_text("another job's input")
+        for path in ("outside", "state/jobs.db", "config.yaml", "work/20200101-000000-aaaa/other.tif", "products/older"):
+            if path == "state/jobs.db":
+                path = "state/" + next(f for f in os.listdir(root / "state") if f.endswith(".db"))
+            self.denied("read", str(root / path))
+            self.denied("append", str(root / path))
+        for path in ("inbox", "work", "state", "products", "quarantine", ""):
+            self.denied("list", str(root / path))
+        self.denied("read", "/etc/passwd")
+        self.denied("read", "/etc/shadow")
+        self.denied("truncate", str(root / "outside"))
+        self.denied("remove", str(root / "outside"))
+        self.denied("rename", str(root / "products/older"))
+        for path in ("products/new", "inbox/new.tif", "outside-new"):
+            self.denied("create", str(root / path))
+            self.assertFalse((root / path).exists())
+        self.denied("create", "/tmp/pb-taken-over")
+        self.assertEqual((root / "outside").read_text(), "somebody else's")
+        self.assertEqual((root / "products/older").read_text(), "an older product")
+
+    def test_no_descriptor_of_the_service(self):
+        self.attack("descriptors", "2")  # the input, and the copy that a raster opens
+        for name in ("jobs.db", "older", "config.yaml"):
+            self.attack("beside", name)
+
+    def test_no_links_in_the_directory_that_is_published(self):
+        self.ended("symlink", "/etc/passwd")
+
+    def test_no_more_memory_than_the_budget_allows(self):
+        if not SANITIZED:
+            self.assertIn("Cannot allocate memory", self.attack("memory", "60000"))
+
+    def test_lies_about_the_result_are_not_believed(self):
+        how = self.attack("lie", "/etc")
+        self.assertIn("ended with", how)
+
+    def test_the_service_is_well_afterwards(self):
+        self.attack("exec")
+        shutil.copy(os.environ.get("PB_GOOD_TIFF") or self.good(), self.d.root / "inbox" / "good.tif")
+        self.assertEqual(self.d.wait_job("good.tif", "successful", 120)["attempts"], 1)
+        self.assertEqual(self.d.process.pid, self.daemon_pid)
+        self.assertIsNone(self.d.process.poll())
+
+    def good(self):
+        from osgeo import gdal
+        path = pathlib.Path(self.d.root) / "good"
+        out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_Byte)
+        out.SetGeoTransform([500000, 10, 0, 5000000, 0, -10])
+        out.GetRasterBand(1).Fill(7)
+        out = None
+        return path
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

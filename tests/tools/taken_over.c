@@ -1,0 +1,291 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * `pushbroomd` with a decoder that a file has taken over: the linker puts the one function that
+ * opens a raster (--wrap) behind the one here, all else is the product's. An input that begins with
+ * "ATTACK name argument" is not decoded: the attack runs in its place, with everything the process
+ * that decodes has. What it reaches is reported as the error "input.damaged" with the message
+ * "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends reports nothing:
+ * the signal does. */
+#include "pipeline/raster.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int __real_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                          struct pb_raster **out_raster);
+int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                          struct pb_raster **out_raster);
+
+/* Each returns 0 or more when it got through, else -1 with errno. */
+static long run_shell(const char *argument)
+{
+    char path[] = "/bin/true";
+    char *const arguments[] = {path, NULL};
+    (void)argument;
+    return execve(path, arguments, NULL);
+}
+
+static long fork_process(const char *argument)
+{
+    (void)argument;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    return pid;
+}
+
+static long spawn_by_vfork(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0);
+}
+
+static long read_file(const char *path)
+{
+    char byte;
+    int fd = open(path, O_RDONLY);
+    return fd < 0 ? -1 : read(fd, &byte, 1);
+}
+
+static long list_directory(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY);
+}
+
+static long create_file(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT, 0666);
+}
+
+static long append_file(const char *path)
+{
+    return open(path, O_WRONLY | O_APPEND);
+}
+
+static long truncate_file(const char *path)
+{
+    return truncate(path, 0);
+}
+
+static long remove_file(const char *path)
+{
+    return unlink(path);
+}
+
+static long rename_away(const char *path)
+{
+    char to[4096];
+    (void)snprintf(to, sizeof to, "%s.stolen", path);
+    return rename(path, to);
+}
+
+/* Through every descriptor that is open here. */
+static long open_beside(const char *name)
+{
+    for (int fd = 0; fd < 1024; fd++) {
+        int at = openat(fd, name, O_RDONLY);
+        if (at >= 0)
+            return at;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+static long count_descriptors(const char *argument)
+{
+    struct stat st;
+    int open_ones = 0, allowed = atoi(argument);
+    for (int fd = 3; fd < 4096; fd++) {
+        if (fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+            open_ones++;
+    }
+    errno = EBADF;
+    return open_ones > allowed ? open_ones : -1;
+}
+
+static long trace_parent(const char *argument)
+{
+    (void)argument;
+    return ptrace(PTRACE_ATTACH, getppid(), NULL, NULL);
+}
+
+static long read_parent(const char *argument)
+{
+    static char here[8];
+    struct iovec to = {here, sizeof here}, from = {(void *)here, sizeof here};
+    (void)argument;
+    return process_vm_readv(getppid(), &to, 1, &from, 1, 0);
+}
+
+static long open_parent_memory(const char *argument)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%s/mem", argument);
+    if (argument[0] == '\0')
+        (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)getppid());
+    return open(path, O_RDWR);
+}
+
+static long internet(const char *argument)
+{
+    (void)argument;
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long netlink(const char *argument)
+{
+    (void)argument;
+    return socket(AF_NETLINK, SOCK_RAW, 0);
+}
+
+static long local_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+static long kill_parent(const char *argument)
+{
+    return kill(argument[0] ? atoi(argument) : getppid(), argument[0] ? SIGKILL : 0);
+}
+
+static long kill_by_thread(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_tgkill, getppid(), getppid(), SIGKILL);
+}
+
+static long take_privileges(const char *argument)
+{
+    (void)argument;
+    return setresuid(0, 0, 0);
+}
+
+static long new_namespace(const char *argument)
+{
+    (void)argument;
+    return unshare(CLONE_NEWUSER);
+}
+
+static long load_bpf(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_bpf, 0, NULL, 0);
+}
+
+static long ring(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_io_uring_setup, 1, NULL);
+}
+
+static long write_code(const char *argument)
+{
+    (void)argument;
+    void *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? -1 : 0;
+}
+
+static long file_of_memory(const char *argument)
+{
+    (void)argument;
+    return memfd_create("code", 0);
+}
+
+static long make_link(const char *target)
+{
+    return symlink(target, "link");
+}
+
+static long eat_memory(const char *argument)
+{
+    size_t bytes = (size_t)strtoull(argument, NULL, 10) << 20;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? -1 : 0;
+}
+
+static long limit_others(const char *argument)
+{
+    struct rlimit none = {0, 0};
+    (void)argument;
+    return prlimit(getppid(), RLIMIT_NOFILE, &none, NULL);
+}
+
+/* Its own words to whoever listens: a result elsewhere. */
+static long lie(const char *directory)
+{
+    char line[1000];
+    int n = snprintf(line, sizeof line,
+                     "{\"event\":\"done\",\"job\":\"x\",\"directory\":\"%s\",\"products\":[],"
+                     "\"report\":{}}\n",
+                     directory);
+    for (int fd = 3; fd < 64; fd++)
+        (void)!write(fd, line, (size_t)n);
+    (void)sleep(30);
+    errno = ETIME;
+    return -1;
+}
+
+static const struct {
+    const char *name;
+    long (*run)(const char *argument);
+} attacks[] = {
+    {"exec", run_shell},          {"fork", fork_process},      {"clone", spawn_by_vfork},
+    {"read", read_file},          {"list", list_directory},    {"create", create_file},
+    {"append", append_file},      {"truncate", truncate_file}, {"remove", remove_file},
+    {"rename", rename_away},      {"beside", open_beside},     {"descriptors", count_descriptors},
+    {"ptrace", trace_parent},     {"vm_read", read_parent},    {"mem", open_parent_memory},
+    {"inet", internet},           {"netlink", netlink},        {"unix", local_socket},
+    {"kill", kill_parent},        {"tgkill", kill_by_thread},  {"setuid", take_privileges},
+    {"namespace", new_namespace}, {"bpf", load_bpf},           {"io_uring", ring},
+    {"wx", write_code},           {"memfd", file_of_memory},   {"symlink", make_link},
+    {"memory", eat_memory},       {"prlimit", limit_others},   {"lie", lie},
+};
+
+static int attack(const char *name, const char *argument, struct pb_err *err)
+{
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        if (strcmp(attacks[i].name, name) != 0)
+            continue;
+        errno = 0;
+        long rc = attacks[i].run(argument);
+        int error = errno;
+        return rc >= 0 ? pb_fail(err, PB_E_INPUT_DAMAGED, "REACHED %s %s", name, argument)
+                       : pb_fail(err, PB_E_INPUT_DAMAGED, "STOPPED by %s", strerror(error));
+    }
+    return pb_fail(err, PB_E_SYSTEM, "no attack '%s'", name);
+}
+
+int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                          struct pb_raster **out_raster)
+{
+    char text[600] = "", name[32] = "", argument[500] = "";
+    for (int fd = 3; fd < 64 && strncmp(text, "ATTACK ", 7) != 0; fd++) {
+        ssize_t n = pread(fd, text, sizeof text - 1, 0);
+        text[n > 0 ? n : 0] = '\0';
+    }
+    if (sscanf(text, "ATTACK %31s %499s", name, argument) < 1)
+        return __real_pb_raster_open(path, limits, err, out_raster);
+    return attack(name, argument, err);
+}
