@@ -3,7 +3,8 @@
 #ifndef PB_WORKER_H
 #define PB_WORKER_H
 /* The worker process: has one job at a time computed by a confined child (worker_child.h) for the
- * service that started it, publishes what that made, and stays for the next. Commands come as JSON lines on stdin:
+ * service that started it, publishes what that made, and stays for the next. Commands come as JSON
+ * lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
  *    "device",                                         "cpu": on the CPU whatever the config says
  *    "stream_why"}                                     by streams whatever it says, for this reason
