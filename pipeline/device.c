@@ -57,7 +57,9 @@ bool pb_device_left_behind(void)
 void pb_device_left_err(struct pb_err *err)
 {
     struct pb_err first = *err;
-    if (!pb_device_left_behind() || first.code == PB_E_DEVICE_LOST)
+    bool replaced = first.code == PB_E_DEVICE_LOST || first.code == PB_E_DEVICE_BUSY ||
+                    first.code == PB_E_DEVICE_FAILED;
+    if (!pb_device_left_behind() || replaced)
         return;
     *err = (struct pb_err){0};
     (void)pb_fail(err, PB_E_DEVICE_LOST,

@@ -55,8 +55,9 @@ int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index
  * in which this was said computes nothing more on a GPU and ends by _exit or exec. Thread: any. */
 void pb_device_leave_behind(void);
 bool pb_device_left_behind(void);
-/* Of a run that failed, after its destroy: if something was left behind, whatever the failure was,
- * it becomes device.lost, for the process has to go. A fresh one will meet the failure again. */
+/* Of a run that failed, after its destroy: if something was left behind and the failure is none
+ * that a fresh process follows anyway, it becomes device.lost, for this one has to go. A fresh one
+ * meets the failure again. */
 void pb_device_left_err(struct pb_err *err);
 /* Cores this process may use and the CPU's model name. */
 uint32_t pb_device_cores(void);

@@ -174,6 +174,32 @@ static void lost(const struct exec_cuda *e, struct pb_err *err)
                   last != cudaSuccess ? cudaGetErrorString(last) : "CUDA reported no error");
 }
 
+/* What ended the run, in words. */
+static void explain(const struct exec_cuda *e, int rc, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->stream->plan;
+    int32_t device = plan->device_index;
+    if (rc == -EBUSY)
+        (void)pb_fail(err, PB_E_DEVICE_BUSY,
+                      "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
+                      "it within %d ms",
+                      device, plan->resident.chunks.blocks, (int)(WIC_LINK_START_NS / 1000000));
+    else if (rc == -ETIMEDOUT)
+        (void)pb_fail(err, PB_E_DEVICE_LOST,
+                      "CUDA device %d hangs: a tile was not done within %d s, or the kernel that "
+                      "computes tiles did not leave",
+                      device, (int)(WIC_DEVICE_HANG_NS / 1000000000));
+    else if (rc == -EIO)
+        lost(e, err);
+    else if (rc == -ENOMEM || rc == -ENODEV)
+        (void)pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+                      "CUDA device %d %s while tiles flowed", device,
+                      rc == -ENOMEM ? "had no memory left" : "went missing");
+    else
+        (void)pb_fail(err, PB_E_SYSTEM, "the channels between the stages failed: %s",
+                      strerror(-rc));
+}
+
 static void exec_run(void *exec, uint32_t thread)
 {
     struct exec_cuda *e = exec;
@@ -184,22 +210,7 @@ static void exec_run(void *exec, uint32_t thread)
     count(e);
     if (rc == 0 || rc == -ECANCELED)
         return;
-    if (rc == -EBUSY)
-        (void)pb_fail(&err, PB_E_DEVICE_BUSY,
-                      "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
-                      "it within %d ms",
-                      e->stream->plan->device_index, e->stream->plan->resident.chunks.blocks,
-                      (int)(WIC_LINK_START_NS / 1000000));
-    else if (rc == -ETIMEDOUT)
-        (void)pb_fail(&err, PB_E_DEVICE_LOST,
-                      "CUDA device %d hangs: a tile was not done within %d s, or the kernel that "
-                      "computes tiles did not leave",
-                      e->stream->plan->device_index, (int)(WIC_DEVICE_HANG_NS / 1000000000));
-    else if (rc == -EIO)
-        lost(e, &err);
-    else
-        (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s",
-                      strerror(-rc));
+    explain(e, rc, &err);
     pb_stream_fail(e->stream, &err);
 }
 

@@ -74,7 +74,7 @@ def test_a_full_device_is_used_by_streams(scratch):
     assert result["status"] == "successful", result
     assert result["device_why"].startswith("by streams in a fresh process after device.busy: the GPU failed"), result
     assert "a.tif: runs by streams in a fresh process after device.busy" in done.stderr, done.stderr
-    for codes, asked in (([BUSY, LOST], ["auto", "stream", "cpu"]), ([LOST, BUSY], ["auto", "auto", "stream"])):
+    for codes, asked in (([BUSY + "!"], ["auto", "stream"]), ([BUSY, LOST], ["auto", "stream", "cpu"]), ([LOST, BUSY], ["auto", "auto", "stream"])):
         done, runs = lossy(scratch, codes, "--json", image)
         assert devices(runs) == asked, (codes, runs)
         assert results(done)[0]["status"] == "successful", done

@@ -369,10 +369,13 @@ bool ways_out()
         const wic_chunk_plan plan = make_plan(gpu);
         std::string text;
         for (const bool rounds : {true, false}) {
-            report(counters_wrap(plan, rounds, &text), "%s", text.c_str());
+            const bool wrapped = counters_wrap(plan, rounds, &text);
+            report(wrapped, "%s", text.c_str());
         }
-        report(too_long_is_refused(plan, &text), "%s", text.c_str());
-        report(deaf_kernel_is_left_behind(plan, &text), "%s", text.c_str());
+        const bool refused = too_long_is_refused(plan, &text);
+        report(refused, "%s", text.c_str());
+        const bool behind = deaf_kernel_is_left_behind(plan, &text);
+        report(behind, "%s", text.c_str());
     }
     try_trap(gpu);
     return all_good;
