@@ -51,7 +51,8 @@ int serve(wic_link *link, const bench_pool &pool, uint64_t *next, uint64_t end)
 
 bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_text)
 {
-    bench_pool pool(64 * chunk, false);
+    auto kept = std::make_unique<bench_pool>(64 * chunk, false);
+    bench_pool &pool = *kept;
     pool.lay_out(chunk, plan.in_piece);
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
     // Some rounds, or some tiles, before it happens; as many slots further on all is as ever.
@@ -72,6 +73,9 @@ bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_tex
     rc == 0 ? wic_link_close(link, options.first_tile + all) : wic_link_abort(link);
     const int left = wic_link_join(link, WIC_LINK_BEAT_NS);
     const int freed = wic_link_destroy(link);
+    if (freed != 0) {
+        (void)kept.release(); // the kernel may still use the slots
+    }
     char text[200];
     snprintf(
         text, sizeof text,
