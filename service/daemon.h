@@ -24,6 +24,9 @@ int pb_daemon_run(const struct pb_daemon_options *options);
  * is wrong with the file or its values, FAILED for what the machine refuses. Permissions are those
  * of the calling user. */
 int pb_daemon_check(const char *config);
+/* Prints a systemd drop-in with the MemoryMax that the configuration needs:
+ * 256 MiB + service.parallel_jobs x (compute.memory + limits.max_block_bytes + 512 MiB). */
+int pb_daemon_drop_in(const char *config);
 /* Of an error that ends the start. A config that is refused stays refused until it is changed; what
  * the machine refuses may pass. */
 int pb_daemon_exit_code(const struct pb_err *err);

@@ -12,13 +12,14 @@
 #include <stdio.h>
 
 static const char help[] =
-    "Usage: pushbroomd --config FILE [--check] [--verbose]\n"
+    "Usage: pushbroomd --config FILE [--check | --drop-in] [--verbose]\n"
     "\n"
     "Runs every GeoTIFF that appears in the inbox through a pipeline and publishes the products.\n"
     "\n"
     "  -c, --config FILE  the configuration (YAML); default " PB_DAEMON_CONFIG "\n"
     "      --check        check the configuration, directories and socket, make nothing and\n"
     "                     leave: 0 all is fine, 2 the configuration is not, 1 the machine is not\n"
+    "      --drop-in      print a systemd drop-in with the memory that the configuration needs\n"
     "  -v, --verbose      log more\n"
     "  -V, --version      print the version\n"
     "  -h, --help         print this\n"
@@ -26,11 +27,12 @@ static const char help[] =
     "Signals: SIGTERM stops within 10 s (running jobs are put back), SIGHUP reads the\n"
     "configuration again. 'pushbroom status' shows what it is doing.\n";
 
-enum { OPTION_CHECK = 256, OPTION_WORKER, OPTION_WORKER_COMMAND };
+enum { OPTION_CHECK = 256, OPTION_DROP_IN, OPTION_WORKER, OPTION_WORKER_COMMAND };
 
 static const struct option options[] = {
     {"config", required_argument, NULL, 'c'},
     {"check", no_argument, NULL, OPTION_CHECK},
+    {"drop-in", no_argument, NULL, OPTION_DROP_IN},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
@@ -43,7 +45,7 @@ int main(int argc, char **argv)
 {
     struct pb_daemon_options daemon = {.config = PB_DAEMON_CONFIG};
     enum pb_log_level level = PB_LOG_INFO;
-    bool check = false;
+    bool check = false, drop_in = false;
     int option;
     while ((option = getopt_long(argc, argv, "c:vVh", options, NULL)) != -1) {
         switch (option) {
@@ -52,6 +54,9 @@ int main(int argc, char **argv)
             break;
         case OPTION_CHECK:
             check = true;
+            break;
+        case OPTION_DROP_IN:
+            drop_in = true;
             break;
         case 'v':
             level = PB_LOG_DEBUG;
@@ -77,6 +82,8 @@ int main(int argc, char **argv)
                       argv[optind]);
         return PB_DAEMON_EXIT_CONFIG;
     }
+    if (drop_in)
+        return pb_daemon_drop_in(daemon.config);
     if (check)
         return pb_daemon_check(daemon.config);
     pb_log_init(level);
