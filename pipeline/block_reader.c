@@ -75,6 +75,8 @@ static int create(struct pb_block_reader *reader, uint64_t directory, struct pb_
     reader->decode = pb_decode_of(reader->layout.compression);
     if (reader->decode == NULL)
         return reader->layout.compression == COMPRESSION_NONE ? 0 : -ENOTSUP;
+    if (reader->layout.block_bytes > UINT32_MAX)
+        return -ENOTSUP;
     if (reader->decode->create(&reader->context) < 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a decoder");
     return 0;

@@ -3,13 +3,13 @@
 #ifndef PB_DECODE_H
 #define PB_DECODE_H
 /* Decoders of one TIFF block, strict: a block is decoded completely and consistently or refused.
- * A decoder writes each byte of its output once, in order, and says how many it wrote, so that no
- * byte that was in the buffer before can pass for a pixel. The input is trusted with nothing: any
- * bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
+ * When run() returns 0, the first `least` bytes of the output were written by it and depend on the
+ * stream alone: no byte that was in the buffer before can pass for a pixel. The input is trusted
+ * with nothing: any bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
  *
- * A block must give at least `least` bytes (the rows that lie in the image) and at most `most` (a
- * full block: writers pad the last strip). Bytes after the end of a stream are padding. A context
- * belongs to one thread at a time. */
+ * A block is smaller than 4 GiB. It must give at least `least` bytes (the rows that lie in the
+ * image) and at most `most` (a full block: writers pad the last strip). Bytes after the end of a
+ * stream are padding. A context belongs to one thread at a time. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -21,9 +21,10 @@ enum { CLEAR = 256, END = 257, FIRST = 258, BITS_MIN = 9, BITS_MAX = 12, TABLE =
 enum { OVERRUN = 1023 }; /* codes after the table is full */
 
 struct entry {
-    size_t at, bytes; /* in the output */
+    uint32_t at, bytes; /* in the output, of a block of less than 4 GiB */
 };
 
+/* The bits at hand lie at the upper end of `bits`, of old files at the lower end. */
 struct input {
     const uint8_t *next, *end;
     uint64_t bits;
@@ -37,47 +38,64 @@ static int create(void **out_context)
     return *out_context != NULL ? 0 : -ENOMEM;
 }
 
+/* Eight bytes at a time while there are so many; those that do not fit come again. */
+static inline void refill(struct input *in)
+{
+    uint64_t word;
+    if (in->end - in->next >= 8 && !in->low_first) {
+        memcpy(&word, in->next, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        in->bits |= word >> in->n_bits;
+        in->next += (63 - in->n_bits) / 8;
+        in->n_bits += (63 - in->n_bits) / 8 * 8;
+        return;
+    }
+    for (; in->n_bits <= 56 && in->next < in->end; in->n_bits += 8)
+        in->bits |= (uint64_t)*in->next++ << (in->low_first ? in->n_bits : 56 - in->n_bits);
+}
+
 /* The next code, or -1 when fewer bits are left. */
 static inline int next_code(struct input *in, unsigned width)
 {
-    while (in->n_bits < width) {
-        if (in->next == in->end)
+    if (in->n_bits < width) {
+        refill(in);
+        if (in->n_bits < width)
             return -1;
-        if (in->low_first)
-            in->bits |= (uint64_t)*in->next++ << in->n_bits;
-        else
-            in->bits = in->bits << 8 | *in->next++;
-        in->n_bits += 8;
     }
-    unsigned mask = (1u << width) - 1;
     in->n_bits -= width;
-    unsigned code = (unsigned)(in->low_first ? in->bits : in->bits >> in->n_bits) & mask;
-    if (in->low_first)
-        in->bits >>= width;
+    uint64_t code = in->low_first ? in->bits & ((1u << width) - 1) : in->bits >> (64 - width);
+    in->bits = in->low_first ? in->bits >> width : in->bits << width;
     return (int)code;
 }
 
-/* What is left may be padding: a byte at most, or zeros. */
-static bool is_padding(const struct input *in)
+/* What is left may be padding: less than two bytes, or zeros. */
+static bool is_padding(struct input in)
 {
-    if (in->end - in->next <= 1)
+    if ((in.end - in.next) * 8 + in.n_bits < 16)
         return true;
-    for (const uint8_t *p = in->next; p < in->end; p++) {
-        if (*p != 0)
-            return false;
-    }
-    return true;
+    uint64_t held = in.n_bits == 0 ? 0 : in.low_first ? in.bits : in.bits >> (64 - in.n_bits);
+    for (; in.next < in.end; in.next++)
+        held |= *in.next;
+    return held == 0;
 }
 
-/* Copies a string from earlier output; the last one may reach into itself by a byte. */
-static inline void repeat(uint8_t *out, size_t at, size_t from, size_t bytes)
+/* Copies a string from earlier output; the last one may reach into itself by a byte. Short strings
+ * are moved as eight bytes where there is room: what is too much is written again, or is not part
+ * of what was made. */
+static inline void repeat(uint8_t *out, size_t at, size_t from, size_t bytes, size_t room)
 {
-    if (from + bytes <= at) {
+    if (bytes <= 8 && room >= 8 && from + bytes <= at) {
+        uint64_t word;
+        memcpy(&word, out + from, 8);
+        memcpy(out + at, &word, 8);
+    } else if (from + bytes <= at) {
         memcpy(out + at, out + from, bytes);
-        return;
+    } else {
+        for (size_t i = 0; i < bytes; i++)
+            out[at + i] = out[from + i];
     }
-    for (size_t i = 0; i < bytes; i++)
-        out[at + i] = out[from + i];
 }
 
 /* A stream in progress. */
@@ -91,7 +109,7 @@ struct lzw {
     const char *why;
 };
 
-static void clear(struct lzw *s)
+static inline void clear(struct lzw *s)
 {
     s->width = BITS_MIN;
     s->free_code = FIRST;
@@ -116,8 +134,8 @@ static inline bool put(struct lzw *s, unsigned code, struct entry *out_now)
     if (code < CLEAR)
         s->out[s->made] = (uint8_t)code;
     else
-        repeat(s->out, s->made, from.at, from.bytes);
-    *out_now = (struct entry){s->made, from.bytes};
+        repeat(s->out, s->made, from.at, from.bytes, s->most - s->made);
+    *out_now = (struct entry){(uint32_t)s->made, from.bytes};
     s->made += from.bytes;
     return true;
 }
@@ -147,7 +165,7 @@ static int run(void *context, const uint8_t *in, size_t in_bytes, uint8_t *out, 
     s.early = s.in.low_first ? 0 : 1;
     clear(&s);
     while (s.why == NULL) {
-        bool padding = s.made == most && is_padding(&s.in);
+        bool padding = s.made == most && is_padding(s.in);
         int code = padding ? -1 : next_code(&s.in, s.width);
         struct entry now;
         if (code < 0 || code == END) {
