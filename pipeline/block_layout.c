@@ -224,3 +224,24 @@ int pb_block_layout_place(const struct pb_block_layout *layout, const struct pb_
     int rc = value_at(file, &layout->counts, index, &out->bytes);
     return rc < 0 ? rc : value_at(file, &layout->offsets, index, &out->offset);
 }
+
+int pb_block_layout_find(int fd, uint64_t file_bytes, const char *name, bool mask,
+                         int32_t max_directories, struct pb_err *err, uint64_t *out_directory)
+{
+    struct pb_tiff_file file = {.fd = fd, .bytes = file_bytes, .name = name, .err = err};
+    struct pb_tiff_directory dir;
+    uint64_t at = 0, subfile = 0;
+    int rc = pb_tiff_read_magic(&file, &at);
+    *out_directory = at;
+    for (int32_t i = 1; rc == 0 && mask && at != 0; i++) {
+        *out_directory = i > 1 ? at : 0;
+        rc = pb_tiff_read_directory(&file, at, (int)i, &dir);
+        if (rc == 0)
+            rc = pb_tiff_field_or(&file, &dir.subfile, 0, "the kind of image", &subfile);
+        if (rc < 0 || (i > 1 && (subfile & 5) == 4))
+            break;
+        *out_directory = 0;
+        at = i < max_directories ? dir.next : 0;
+    }
+    return rc;
+}

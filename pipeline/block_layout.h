@@ -31,6 +31,10 @@ struct pb_block_place {
     uint64_t offset, bytes; /* bytes == 0: the block is not stored */
 };
 
+/* Directory of the first image, or of the first full-size mask; 0 = there is none. */
+int pb_block_layout_find(int fd, uint64_t file_bytes, const char *name, bool mask,
+                         int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
+
 /* Fills *out from a directory. -ENOTSUP without an error when it is not understood completely: bits
  * in another order, volumes, samples of several sizes, missing lists. Errors of reading fill
  * file->err. */

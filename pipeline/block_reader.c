@@ -8,6 +8,7 @@
 #include "pipeline/block_reader.h"
 
 #include "pipeline/decode.h"
+#include "pipeline/decode_inflate.h"
 #include "pipeline/mem.h"
 #include "pipeline/predictor.h"
 #include "pipeline/unpredict.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPRESSION_NONE = 1, RUN_BYTES = 1 << 20 };
+enum { COMPRESSION_NONE = 1, RUN_BYTES = 1 << 20, FEED_BYTES = 1 << 16 };
 
 struct pb_block_reader {
     struct pb_tiff_file file;
@@ -38,27 +39,6 @@ struct block {
 };
 
 /* --- life ------------------------------------------------------------------------------------ */
-
-int pb_block_reader_find(int fd, uint64_t file_bytes, const char *name, bool mask,
-                         int32_t max_directories, struct pb_err *err, uint64_t *out_directory)
-{
-    struct pb_tiff_file file = {.fd = fd, .bytes = file_bytes, .name = name, .err = err};
-    struct pb_tiff_directory dir;
-    uint64_t at = 0, subfile = 0;
-    int rc = pb_tiff_read_magic(&file, &at);
-    *out_directory = at;
-    for (int32_t i = 1; rc == 0 && mask && at != 0; i++) {
-        *out_directory = i > 1 ? at : 0;
-        rc = pb_tiff_read_directory(&file, at, (int)i, &dir);
-        if (rc == 0)
-            rc = pb_tiff_field_or(&file, &dir.subfile, 0, "the kind of image", &subfile);
-        if (rc < 0 || (i > 1 && (subfile & 5) == 4))
-            break;
-        *out_directory = 0;
-        at = i < max_directories ? dir.next : 0;
-    }
-    return rc;
-}
 
 static int create(struct pb_block_reader *reader, uint64_t directory, struct pb_err *err)
 {
@@ -361,4 +341,54 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
 {
     const struct pb_block_target target = {.layout = &reader->layout, .rect = rect};
     return take_planes(reader, &target, err);
+}
+
+/* --- strips that are not held ------------------------------------------------------------------
+ */
+
+static int inflate_block(const struct pb_block_reader *reader, const struct block *block,
+                         struct pb_inflate *inflate)
+{
+    unsigned char piece[FEED_BYTES];
+    const char *why = pb_decode_short;
+    int ended = 0;
+    for (uint64_t at = 0; ended == 0 && at < block->place.bytes; at += sizeof piece) {
+        uint64_t left = block->place.bytes - at;
+        size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
+        int rc = read_bytes(reader, block, block->place.offset + at, piece, n);
+        if (rc < 0)
+            return rc;
+        ended =
+            pb_inflate_feed(inflate, piece, n, pb_block_layout_need(&reader->layout, block->row),
+                            reader->layout.block_bytes, &why);
+    }
+    return ended > 0 ? 0 : damaged(reader, block, ended == 0 ? pb_decode_short : why);
+}
+
+static int check_long(const struct pb_block_reader *reader, const struct block *block)
+{
+    struct pb_inflate *inflate = NULL;
+    if (pb_inflate_create(&inflate) < 0)
+        return pb_fail(reader->file.err, PB_E_MEMORY, "out of memory for a decoder");
+    int rc = inflate_block(reader, block, inflate);
+    pb_inflate_destroy(inflate);
+    return rc;
+}
+
+int pb_block_reader_check_long(struct pb_block_reader *reader, struct pb_err *err)
+{
+    const struct pb_block_layout *l = &reader->layout;
+    uint64_t n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
+    int rc = 0;
+    reader->file.err = err;
+    for (uint64_t i = 0; rc == 0 && reader->decode == &pb_decode_deflate && i < n; i++) {
+        struct block block = {.index = i, .plane = (uint32_t)(i / l->across / l->down)};
+        block.row = (uint32_t)(i / l->across % l->down);
+        block.col = (uint32_t)(i % l->across);
+        rc = pb_block_layout_place(l, &reader->file, i, &block.place);
+        if (rc == 0 && block.place.bytes > 0)
+            rc = check_long(reader, &block);
+    }
+    reader->file.err = NULL;
+    return rc;
 }

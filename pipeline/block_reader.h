@@ -19,9 +19,6 @@ struct pb_block_reader;
  * when the layout or the codec is none that is understood here; errors of reading. */
 int pb_block_reader_create(int fd, uint64_t file_bytes, const char *name, uint64_t directory,
                            struct pb_err *err, struct pb_block_reader **out_reader);
-/* Directory of the first image, or of the first full-size mask; 0 = there is none. */
-int pb_block_reader_find(int fd, uint64_t file_bytes, const char *name, bool mask,
-                         int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
 void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
 
 /* It can give out pixels: a plain layout, and a codec that is decoded here. */
@@ -41,4 +38,7 @@ int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_t
 /* Decodes the blocks below rect, of all planes, and gives nothing out. Errors as above. */
 int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
                           struct pb_err *err);
+/* The same for all blocks, without holding one: for deflate strips as high as the image. Of other
+ * codecs nothing is verified. */
+int pb_block_reader_check_long(struct pb_block_reader *reader, struct pb_err *err);
 #endif

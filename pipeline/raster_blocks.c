@@ -37,7 +37,7 @@ static int open_one(int fd, const char *name, bool mask, int32_t max_directories
 {
     uint64_t directory = 0;
     int rc =
-        pb_block_reader_find(fd, info->file_bytes, name, mask, max_directories, err, &directory);
+        pb_block_layout_find(fd, info->file_bytes, name, mask, max_directories, err, &directory);
     if (rc < 0 || directory == 0)
         return rc;
     return pb_block_reader_create(fd, info->file_bytes, name, directory, err, out);
@@ -74,9 +74,14 @@ int pb_raster_blocks_check(struct pb_raster_blocks *blocks, bool mask,
                            struct pb_err *err)
 {
     struct pb_block_reader *reader = mask ? blocks->mask : blocks->image;
-    /* A strip that GDAL decodes row by row would have to be held whole. */
-    if (reader == NULL || (!mask && info->top_down))
+    if (reader == NULL)
         return 0;
+    /* A strip that GDAL decodes row by row, never seeing its end, would have to be held whole. */
+    if (!mask && info->top_down) {
+        int rc = blocks->checked ? 0 : pb_block_reader_check_long(reader, err);
+        blocks->checked = rc == 0;
+        return rc;
+    }
     const struct pb_block_layout *layout = pb_block_reader_layout(reader);
     if (layout->width != info->width || layout->height != info->height)
         return 0;

@@ -9,6 +9,7 @@
 struct pb_raster_blocks {
     struct pb_block_reader *image, *mask; /* NULL: not understood here */
     bool own;                             /* the image's pixels are decoded here */
+    bool checked;                         /* all of the image: of strips that are not held */
     struct pb_block_fill fill;            /* filled in by the caller before the first read */
 };
 

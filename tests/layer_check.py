@@ -21,6 +21,7 @@ FOREIGN = {
     r"^zstd(_errors)?\.h$": {"pipeline/codec_zstd.c", "pipeline/decode_zstd.c"},
     r"^seccomp\.h$": {"service/confine_seccomp.c"},
     r"^linux/landlock\.h$": {"service/confine_landlock.c"},
+    r"^zlib\.h$": {"pipeline/decode_inflate.c"},
     r"^openssl/": {"pipeline/sha256.c"},
 }
 

@@ -70,7 +70,7 @@ static void read_image(int fd, size_t bytes, bool mask)
     struct pb_err err = {0};
     struct pb_block_reader *reader = NULL;
     uint64_t directory = 0;
-    if (pb_block_reader_find(fd, bytes, "fuzz", mask, limits.max_directories, &err, &directory) <
+    if (pb_block_layout_find(fd, bytes, "fuzz", mask, limits.max_directories, &err, &directory) <
             0 ||
         directory == 0 || pb_block_reader_create(fd, bytes, "fuzz", directory, &err, &reader) < 0 ||
         reader == NULL)

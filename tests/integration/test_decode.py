@@ -16,6 +16,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pbtest  # noqa: E402
+from daemon_kit import Daemon  # noqa: E402
 
 import numpy as np  # noqa: E402
 from osgeo import gdal  # noqa: E402
@@ -184,6 +185,23 @@ def test_a_check_sum_that_is_wrong_is_damage(scratch):
     assert probe(tiff(scratch / "half.tif", [bytes(half)]))[0][:2] == ("read", "input.damaged")
 
 
+def test_a_strip_as_high_as_the_image_is_checked_to_its_end(scratch):
+    """GDAL decodes it row by row and never sees its end."""
+    rows = 4000
+    pixels = random.Random(2).randbytes(64 * rows // 2) + bytes(i % 7 for i in range(64 * rows // 2))
+    def strip(name, data):
+        return tiff(scratch / name, [data], size=(64, rows), strips=True, rows=rows)
+    whole = zlib.compress(pixels)
+    tail = bytearray(whole)
+    tail[-1] ^= 1
+    zeroed = whole[:-100] + bytes(100)
+    good, *bad = probe(strip("good.tif", whole), strip("long.tif", zlib.compress(pixels + bytes(9))), strip("sum.tif", tail),
+                       strip("short.tif", zlib.compress(pixels[:-64])), strip("zeroed.tif", zeroed), strip("cut.tif", whole[:-9]))
+    assert good[0] == "ok" and good[2] == hashlib.sha256(pixels).hexdigest(), good
+    for told in bad:
+        assert told[:2] == ("read", "input.damaged") and "strip 0" in told[3], told
+
+
 def places(data):
     """Offsets of the entries of tags 324 and 325 of a classic little-endian file: {tag: (array, format, values)}."""
     at, = struct.unpack_from("<I", data, 4)
@@ -240,9 +258,9 @@ CONFIG = """pipelines:
 
 
 def canary_scene(path):
-    """Nothing but one rare value, in a layout of our own decoders and, as a mask, of GDAL's."""
-    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
-    out = gdal.GetDriverByName("GTiff").Create(str(path), 1024, 1024, 1, gdal.GDT_UInt16, ["TILED=YES", "COMPRESS=LZMA"])
+    """Nothing but one rare value, decoded by GDAL and in blocks as large as the hostile ones."""
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 1024, 1024, 1, gdal.GDT_UInt16, [
+        "TILED=YES", "COMPRESS=LZMA", "BLOCKXSIZE=64", "BLOCKYSIZE=64"])
     out.GetRasterBand(1).WriteArray(np.frombuffer(CANARY * (1024 * 512), "<u2").reshape(1024, 1024))
     out = None
     return path
@@ -253,6 +271,7 @@ def test_nothing_of_the_scene_before_is_published(scratch):
     bomb = b"\x11\x22" * (300 * 300)
     hostile = [
         tiff(scratch / "overfull.tif", [stored(bomb)], tile=(256, 256), size=(256, 256), bits=16),
+        tiff(scratch / "overfull_tiles.tif", [stored(bomb[:9000])] * 16, tile=(64, 64), size=(256, 256), bits=16),
         tiff(scratch / "overfull_strips.tif", [stored(bomb)] * 4, size=(256, 256), strips=True, rows=64, bits=16),
         tiff(scratch / "overfull_bits.tif", [stored(bomb)], tile=(256, 256), size=(256, 256), bits=7),
         tiff(scratch / "overfull_12_bits.tif", [stored(bomb)], tile=(256, 256), size=(256, 256), bits=12),
@@ -264,10 +283,35 @@ def test_nothing_of_the_scene_before_is_published(scratch):
     assert done.returncode == 1, done.stderr
     for path in hostile:
         assert f'"{path}"' in done.stdout or str(path) in done.stdout + done.stderr, path
+    left = {p.name for p in (scratch / "out").iterdir()}
     found = [p for p in (scratch / "out").rglob("*") if p.is_file() and CANARY in p.read_bytes()]
     assert found and all("canary" in str(p) for p in found), found
-    left = {p.name for p in (scratch / "out").iterdir()}
     assert not any("overfull" in name for name in left), left
+
+
+def test_a_worker_publishes_nothing_of_the_job_before(scratch):
+    d = Daemon(fake=False)
+    try:
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + CONFIG)
+        d.start()
+        canary = canary_scene(scratch / "canary.tif")
+        for i, tile in enumerate((64, 128, 256)):  # one after the other: the same worker
+            for name, source in ((f"canary_{i}.tif", canary.read_bytes()), (f"overfull_{i}.tif", None)):
+                path = d.root / name
+                if source is None:
+                    tiff(path, [stored(bytes(2 * 300 * 300))] * (256 // tile) ** 2, tile=(tile, tile), size=(256, 256), bits=16)
+                else:
+                    path.write_bytes(source)
+                os.rename(path, d.root / "inbox" / name)
+                job = d.wait_job(name, "failed" if source is None else "successful", 120)
+            assert job["error"]["code"] == "input.damaged", job
+            assert "deflate: it holds more than the block" in job["error"]["message"], job
+        found = [p for p in (d.root / "products").rglob("*") if p.is_file() and CANARY in p.read_bytes()]
+        assert found and all("canary" in str(p) for p in found), found
+        assert not [p for p in (d.root / "products").rglob("*") if "overfull" in p.name]
+    finally:
+        d.remove()
 
 
 pbtest.main(globals())
