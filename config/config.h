@@ -42,6 +42,8 @@ struct pb_service_config {
     int32_t parallel_jobs; /* 1 .. 64 */
     int32_t max_attempts;  /* how often a job is started in all when its worker dies */
     int32_t keep_jobs;     /* finished jobs kept in the store */
+    char **admins;         /* users (names or numbers) who may change every job */
+    size_t n_admins;
 };
 
 struct pb_compute_config {

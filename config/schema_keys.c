@@ -69,6 +69,10 @@ static const struct pb_key service_keys[] = {
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
            "Finished jobs kept in the job store; older ones are forgotten."),
+    OPTION("admins", PB_KEY_PATTERNS, AT(pb_service_config, admins),
+           AT(pb_service_config, n_admins), "[operator, \"1000\"]",
+           "Users, by name or number, who may cancel and retry every job, besides root, the "
+           "service's own user and each job's owner."),
 };
 
 static const struct pb_key compute_keys[] = {

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster_file.h"
 
+#include "pipeline/file_identity.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -57,6 +59,11 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         return pb_raster_file_fail(err, errno, path, "cannot stat the file");
     if (!S_ISREG(file->stat.st_mode))
         return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
+    /* Who hands a descriptor has looked. */
+    if (!file->handed && !pb_file_identity_is_expected(&file->stat))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
+                          "it is not the file that was submitted: replaced or written to since; "
+                          "submit it again");
     return 0;
 }
 

@@ -5,6 +5,8 @@
 #include "service/cli.h"
 #include "service/cli_service.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -168,15 +170,22 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
     char path[PATH_MAX];
     if (realpath(file, path) == NULL)
         return pb_fail_at(err, PB_E_INPUT_MISSING, file, 0, 0, "there is no such file");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return pb_fail_at(err, PB_E_INPUT_MISSING, file, 0, 0, "%s", strerror(errno));
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
     pb_json_string(params, "input", path);
     if (o->pipeline != NULL)
         pb_json_string(params, "pipeline", o->pipeline);
+    pb_json_bool(params, "descriptor", true); /* it proves that we can read the file */
     pb_json_end(params);
+    pb_client_pass(client, fd);
     int rc =
         pb_client_call(client, "job.submit", pb_json_text(params, NULL), err, out_reply, out_job);
+    pb_client_pass(client, -1);
     pb_json_destroy(params);
+    (void)close(fd);
     return rc;
 }
 

@@ -19,6 +19,7 @@
 
 struct pb_client {
     int fd;
+    int pass_fd; /* of the next call; -1 = none */
     int64_t timeout_ms, next_id;
     char *buffer;
     size_t n, room, searched;
@@ -68,6 +69,7 @@ int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
     if (client == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     client->timeout_ms = timeout_ms;
+    client->pass_fd = -1;
     client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int rc = client->fd < 0 ? -errno : 0;
     int64_t deadline_ms = pb_clock_mono_ms() + timeout_ms;
@@ -208,6 +210,34 @@ static int send_request(struct pb_client *client, const char *method, const char
     return rc;
 }
 
+void pb_client_pass(struct pb_client *client, int fd)
+{
+    client->pass_fd = fd;
+}
+
+/* One byte, which the service reads as an empty line, with the descriptor. */
+static int pass_file(struct pb_client *client, struct pb_err *err)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {(char[]){'\n'}, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (client->pass_fd >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof client->pass_fd);
+        (void)memcpy(CMSG_DATA(header), &client->pass_fd, sizeof client->pass_fd);
+    }
+    return sendmsg(client->fd, &message, MSG_NOSIGNAL) == 1
+               ? 0
+               : lost(err, "takes no descriptor", errno);
+}
+
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,
                    const struct pb_json_value **out_result)
@@ -220,7 +250,13 @@ int pb_client_call(struct pb_client *client, const char *method, const char *par
         int got = read_line(client, deadline_ms, err, &reply);
         if (got <= 0)
             return got < 0 ? got : lost(err, "does not answer", ETIMEDOUT);
-        if (pb_json_get_text(reply, "method") != NULL) {
+        const char *asked = pb_json_get_text(reply, "method");
+        if (asked != NULL && strcmp(asked, "job.descriptor") == 0) {
+            pb_json_release(reply);
+            rc = pass_file(client, err);
+            continue;
+        }
+        if (asked != NULL) {
             keep_event(client, reply);
             continue;
         }

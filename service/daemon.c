@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, what a crash may have
- * left, workers and watcher; a store that does not open is tried again by the beat. Stop, in reverse:
- * the watcher first, so that nothing new comes in; the runner drains; the socket last, so that
- * clients see it happen. */
+ * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, what a crash may
+ * have left, workers and watcher; a store that does not open is tried again by the beat. Stop, in
+ * reverse: the watcher first, so that nothing new comes in; the runner drains; the socket last, so
+ * that clients see it happen. */
 #include "service/daemon_parts.h"
 
 #include "pipeline/publish.h"
@@ -101,6 +101,19 @@ static void on_beat(uv_timer_t *timer)
            text);
 }
 
+/* Names of users are looked up now, not when somebody asks. */
+static void set_admins(struct pb_daemon *daemon)
+{
+    const struct pb_service_config *service = &daemon->config->service;
+    struct pb_admins admins = {.n = 0};
+    for (size_t i = 0; i < service->n_admins; i++) {
+        if (!pb_admins_add(&admins, service->admins[i]))
+            pb_log(PB_LOG_WARNING, "service.admins: there is no user '%s', or too many are listed",
+                   service->admins[i]);
+    }
+    pb_facts_set_admins(&daemon->facts, &admins);
+}
+
 static void reload(struct pb_daemon *daemon)
 {
     char text[SUMMARY_BYTES];
@@ -118,6 +131,7 @@ static void reload(struct pb_daemon *daemon)
         struct pb_config *old = daemon->config;
         daemon->config = config;
         daemon->intake.config = config;
+        set_admins(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
         if (daemon->methods.watch != NULL)
@@ -215,13 +229,16 @@ static int start_status(struct pb_daemon *daemon, struct pb_err *err)
 {
     struct pb_methods *methods = &daemon->methods;
     struct pb_status_options options = {.path = daemon->socket};
-    int rc = pb_status_methods_create(daemon->store, &daemon->facts, &daemon->tasks,
-                                      methods->start_wall_ms, err, &daemon->status_methods);
+    int rc =
+        pb_status_methods_create(daemon->store, &daemon->facts, &daemon->tasks, &daemon->checker,
+                                 methods->start_wall_ms, err, &daemon->status_methods);
     if (rc != 0)
         return rc;
     pb_methods_publish(methods);
     pb_status_methods_options(daemon->status_methods, &options);
-    return pb_status_open(&options, err, &methods->status);
+    rc = pb_status_open(&options, err, &methods->status);
+    pb_status_methods_set_status(daemon->status_methods, methods->status);
+    return rc;
 }
 
 static int start(struct pb_daemon *daemon, struct pb_err *err)
@@ -283,6 +300,10 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return PB_DAEMON_EXIT_CONFIG;
     }
     pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
+    if (pb_checker_start(&daemon->checker) != 0) /* before there is anything it should not have */
+        pb_log(PB_LOG_ERROR, "cannot start the process that looks at submitted files: %s",
+               strerror(errno));
+    set_admins(daemon);
     (void)uv_loop_init(&daemon->loop);
     int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
     rc = rc ? rc : prepare(daemon, &err);
@@ -296,6 +317,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         pb_log(PB_LOG_ERROR, "stopping: handles are left open");
     else if (rc == 0)
         code = PB_DAEMON_EXIT_OK;
+    pb_checker_stop(&daemon->checker);
     pb_job_store_close(daemon->store);
     pb_dirs_unlock(&daemon->locks);
     pb_config_destroy(daemon->config);

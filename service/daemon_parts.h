@@ -25,6 +25,7 @@ struct pb_daemon {
     struct pb_methods methods;
     struct pb_facts facts;
     struct pb_tasks tasks;
+    struct pb_checker checker;
     struct pb_status_methods *status_methods;
     uv_prepare_t publish;
     char *socket;

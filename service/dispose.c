@@ -186,6 +186,9 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     bool is_there = false;
     struct stat st;
+    /* A submitted file was looked at already, by a process that its storage may hold up. */
+    if (job->input != NULL && !job->owned && job->identity[0] != '\0')
+        return 0;
     if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))
         return 0;
     bool found = job->owned && pb_dispose_claimed(dirs, job->id, path) > 0;

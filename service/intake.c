@@ -39,18 +39,6 @@ void pb_intake_describe(const struct pb_intake *intake, struct pb_job *job, cons
 static int check_submitted(const struct pb_intake *intake, const char *path, const char *pipeline,
                            struct pb_err *err)
 {
-    struct stat st;
-    if (path[0] != '/')
-        return pb_fail(err, PB_E_USAGE, "%s: the service needs an absolute path", path);
-    if (strlen(path) >= PB_FILES_PATH_BYTES)
-        return pb_fail(err, PB_E_USAGE, "the path is too long");
-    if (stat(path, &st) != 0)
-        return pb_fail(err, PB_E_INPUT_MISSING, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return pb_fail(err, PB_E_INPUT_MISSING, "%s is not a plain file", path);
-    if (access(path, R_OK) != 0)
-        return pb_fail(err, PB_E_INPUT_MISSING, "%s: %s; the service runs as user id %d", path,
-                       strerror(errno), (int)geteuid());
     if (pipeline != NULL && pb_config_pipeline(intake->config, pipeline) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s", pipeline,
                        intake->config->path);

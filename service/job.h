@@ -47,7 +47,7 @@ struct pb_job {
     char *input;                          /* where the file is now */
     int64_t uid;                          /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its asker could read it, in
-                                             service/identity.h's form; "" = not known */
+                                             pipeline/file_identity.h's form; "" = not known */
     int attempts;
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* Of the current or last run. */

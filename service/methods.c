@@ -105,6 +105,22 @@ static int submit(struct pb_methods *methods, const struct pb_task *task, struct
     return 0;
 }
 
+/* A submitted file that was looked at again is the one meant from now on. */
+static int renew(const struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
+{
+    struct pb_job job;
+    if (task->method != PB_METHOD_JOB_RETRY || task->identity[0] == '\0')
+        return 0;
+    int rc = pb_job_store_find(methods->intake->store, task->job, err, &job);
+    if (rc != 0)
+        return rc;
+    (void)snprintf(job.identity, sizeof job.identity, "%s", task->identity);
+    if ((PB_JOB_MASK(job.status) & PB_JOB_MASK_FINISHED) != 0)
+        rc = pb_job_store_update(methods->intake->store, &job, err);
+    pb_job_fini(&job);
+    return rc;
+}
+
 /* The job as it is after the change. */
 static int find(const struct pb_methods *methods, const char *id, struct pb_outcome *out)
 {
@@ -124,9 +140,11 @@ void pb_methods_run(void *user, const struct pb_task *task)
     } else if (task->method == PB_METHOD_JOB_SUBMIT) {
         rc = submit(methods, task, &outcome);
     } else {
-        rc = task->method == PB_METHOD_JOB_CANCEL
-                 ? pb_runner_cancel(methods->runner, task->job, &outcome.err)
-                 : pb_runner_retry(methods->runner, task->job, &outcome.err);
+        rc = renew(methods, task, &outcome.err);
+        if (rc == 0)
+            rc = task->method == PB_METHOD_JOB_CANCEL
+                     ? pb_runner_cancel(methods->runner, task->job, &outcome.err)
+                     : pb_runner_retry(methods->runner, task->job, &outcome.err);
         rc = rc ? rc : find(methods, task->job, &outcome);
     }
     if (rc != 0 && outcome.err.code == PB_OK)

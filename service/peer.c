@@ -3,6 +3,8 @@
 #include "service/peer.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +25,18 @@ int pb_peer_groups(int fd, gid_t out[PB_PEER_GROUPS_MAX])
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, out, &bytes) != 0)
         return -errno;
     return (int)(bytes / sizeof out[0]);
+}
+
+bool pb_admins_add(struct pb_admins *admins, const char *name)
+{
+    char *end;
+    unsigned long number = strtoul(name, &end, 10);
+    const struct passwd *user = getpwnam(name);
+    bool is_number = name[0] >= '0' && name[0] <= '9' && *end == '\0' && number < UINT32_MAX;
+    if (admins->n == PB_PEER_ADMINS_MAX || (user == NULL && !is_number))
+        return false;
+    admins->uid[admins->n++] = user != NULL ? (int64_t)user->pw_uid : (int64_t)number;
+    return true;
 }
 
 bool pb_peer_is_privileged(const struct pb_peer *peer, const struct pb_admins *admins)

@@ -26,6 +26,8 @@ struct pb_admins {
 int pb_peer_of(int fd, struct pb_peer *out);
 /* Supplementary groups of the peer: their number, or negative errno (-ERANGE: more than that). */
 int pb_peer_groups(int fd, gid_t out[PB_PEER_GROUPS_MAX]);
+/* name: of a user, or a number. False: there is no such user, or no room. */
+bool pb_admins_add(struct pb_admins *admins, const char *name);
 /* Root, the service's own user, and the admins. */
 bool pb_peer_is_privileged(const struct pb_peer *peer, const struct pb_admins *admins);
 /* Whether the peer may cancel or retry a job of that owner (-1 = not known). */

@@ -45,6 +45,8 @@ void pb_place_send_run(struct pb_place *place)
     pb_json_string(json, "products", place->runner->options.dirs->products);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);
+    if (job->identity[0] != '\0')
+        pb_json_string(json, "identity", job->identity);
     if (place->device_try == PB_DEVICE_TRY_CPU || pb_express_on_cpu(place))
         pb_json_string(json, "device", "cpu");
     if (place->device_try == PB_DEVICE_TRY_STREAM)

@@ -150,6 +150,11 @@ static int watch_also(struct pb_status *status, int fd, void *what)
     return fd < 0 || epoll_ctl(status->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
+int pb_status_poll(struct pb_status *status, int fd)
+{
+    return watch_also(status, fd, &status->options);
+}
+
 /* Signals are the main thread's. */
 static int start_thread(struct pb_status *status)
 {

@@ -35,6 +35,7 @@ struct pb_call {
     bool watches;
     char watch[PB_JOB_ID_BYTES];
     struct pb_json *reply; /* what is written when the call is served */
+    bool wants_descriptor; /* left for later: the client is told to pass its file */
     /* The server's own, zero at the beginning. */
     int64_t before_seq, left;
 };
@@ -71,6 +72,8 @@ int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
                    struct pb_status **out_status);
 /* Starts the thread: clients are answered from now on. */
 int pb_status_serve(struct pb_status *status, struct pb_err *err);
+/* Polls another descriptor in place of extra_fd. Thread: status. */
+int pb_status_poll(struct pb_status *status, int fd);
 /* A job changed: serve sees it from now on, and job.event goes to everybody who watches it. Thread:
  * any, one at a time a job. */
 void pb_status_tell(struct pb_status *status, const struct pb_job *job);

@@ -12,11 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARAM_ID       1u
-#define PARAM_INPUT    2u
-#define PARAM_PIPELINE 4u
-#define PARAM_STATUS   8u
-#define PARAM_LIMIT    16u
+#define PARAM_ID         1u
+#define PARAM_INPUT      2u
+#define PARAM_PIPELINE   4u
+#define PARAM_STATUS     8u
+#define PARAM_LIMIT      16u
+#define PARAM_DESCRIPTOR 32u
 
 static const struct {
     const char *name;
@@ -24,7 +25,8 @@ static const struct {
 } methods[PB_METHOD_COUNT] = {
     [PB_METHOD_JOB_LIST] = {"job.list", 0, PARAM_STATUS | PARAM_LIMIT},
     [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
-    [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT, PARAM_INPUT | PARAM_PIPELINE},
+    [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
+                              PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID},
@@ -37,7 +39,7 @@ static const struct {
     unsigned bit;
 } params[] = {
     {"id", PARAM_ID},         {"input", PARAM_INPUT}, {"pipeline", PARAM_PIPELINE},
-    {"status", PARAM_STATUS}, {"limit", PARAM_LIMIT},
+    {"status", PARAM_STATUS}, {"limit", PARAM_LIMIT}, {"descriptor", PARAM_DESCRIPTOR},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -106,6 +108,10 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
         return take_text(value, name, &request->input, out_fault);
     case PARAM_PIPELINE:
         return take_text(value, name, &request->pipeline, out_fault);
+    case PARAM_DESCRIPTOR:
+        return pb_json_get_bool(object, name, &request->descriptor) == 0
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "descriptor is true or false");
     case PARAM_STATUS:
         return take_status(request, value, out_fault);
     default:
@@ -236,6 +242,14 @@ void pb_reply_error(struct pb_json *json, const struct pb_request *request,
 {
     print_head(json, request);
     print_error(json, PB_RPC_JOB_ERROR, err->msg, pb_code_id(err->code), pb_code_hint(err->code));
+    pb_json_end(json);
+}
+
+void pb_descriptor_print(struct pb_json *json)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "jsonrpc", "2.0");
+    pb_json_string(json, "method", "job.descriptor");
     pb_json_end(json);
 }
 

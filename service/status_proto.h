@@ -7,7 +7,7 @@
  *
  *   job.list     {status?: word or list of words, limit?: 1..1000 }     -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
- *   job.submit   {input, pipeline?}                                     -> job
+ *   job.submit   {input, pipeline?, descriptor?}                                  -> job
  *   job.cancel   {id}      job.retry {id}                               -> job
  *   job.watch    {id?}   -> {watching: true, jobs: [job...]}, then notifications job.event {job}
  *   service.info                                                        -> object
@@ -53,6 +53,7 @@ struct pb_request {
     const char *job;      /* id, or NULL (job.watch of all) */
     const char *input;    /* job.submit */
     const char *pipeline; /* job.submit, or NULL */
+    bool descriptor;      /* job.submit: the opened file can be passed along */
     unsigned status_mask; /* job.list */
     int64_t limit;        /* job.list */
 };
@@ -78,6 +79,8 @@ void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
                     const struct pb_fault *fault);
 void pb_reply_error(struct pb_json *json, const struct pb_request *request,
                     const struct pb_err *err);
+/* A whole notification job.descriptor: the byte with the opened file may come now. */
+void pb_descriptor_print(struct pb_json *json);
 /* A whole notification job.event. */
 void pb_event_print(struct pb_json *json, const struct pb_job *job);
 #endif

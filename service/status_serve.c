@@ -192,6 +192,18 @@ static void follow_watch(struct pb_status *status, struct pb_status_client *clie
     }
 }
 
+/* Nothing is read here until the call is over: the byte with the descriptor is the checker's. */
+static void ask_for_descriptor(struct pb_status *status, struct pb_status_client *client)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_descriptor_print(json);
+    if (pb_client_conn_watch(client, false) != 0)
+        pb_status_drop(status, client);
+    else
+        send_json(status, client, json);
+    pb_json_destroy(json);
+}
+
 static void serve_one(struct pb_status *status, struct pb_status_client *client)
 {
     if (!client->in_call && !begin_call(status, client))
@@ -203,6 +215,8 @@ static void serve_one(struct pb_status *status, struct pb_status_client *client)
     } else if (served == PB_SERVED_LATER) {
         client->later = true;
         client->account->n_later++;
+        if (client->call.wants_descriptor)
+            ask_for_descriptor(status, client);
     } else { /* a long reply is ended before the user's next one is begun: one buffer, not many */
         TAILQ_INSERT_HEAD(&client->account->ready, client, ready);
         client->is_ready = true;

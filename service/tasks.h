@@ -21,10 +21,12 @@ struct pb_task {
     char identity[PB_JOB_IDENTITY_BYTES];
 };
 
+STAILQ_HEAD(pb_task_queue, pb_task);
+
 struct pb_tasks {
     uv_async_t wake;
     pthread_mutex_t lock; /* queue */
-    STAILQ_HEAD(, pb_task) queue;
+    struct pb_task_queue queue;
     void (*run)(void *user, const struct pb_task *task); /* borrowed */
     void *user;
 };
@@ -34,6 +36,11 @@ int pb_tasks_init(struct pb_tasks *tasks, uv_loop_t *loop,
                   void (*run)(void *user, const struct pb_task *task), void *user);
 /* After the last push; tasks that were not run are dropped. Thread: loop. */
 void pb_tasks_close(struct pb_tasks *tasks);
+/* A copy waits in a queue of the caller's until it is released. -ENOMEM. */
+int pb_tasks_hold(struct pb_task_queue *queue, const struct pb_task *task);
+/* Takes the task of that ticket out, for the caller to drop; NULL = none. */
+struct pb_task *pb_tasks_release(struct pb_task_queue *queue, uint64_t ticket);
+void pb_tasks_drop(struct pb_task *task); /* frees; NULL is fine */
 /* A copy is queued. -ENOMEM. Thread: any. */
 int pb_tasks_push(struct pb_tasks *tasks, const struct pb_task *task);
 #endif

@@ -6,6 +6,7 @@
  * service that started it, publishes what that made, and stays for the next. Commands come as JSON
  * lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
+ *    "identity",                                       pipeline/file_identity.h; none: any file
  *    "device",                                         "cpu": on the CPU whatever the config says
  *    "stream_why"}                                     by streams whatever it says, for this reason
  *   {"cmd":"cancel"}

@@ -3,6 +3,7 @@
 #include "service/worker_publish.h"
 
 #include "config/json_writer.h"
+#include "pipeline/file_identity.h"
 #include "pipeline/product.h"
 
 #include <dirent.h>
@@ -39,6 +40,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     memset(job, 0, sizeof *job);
     job->command = command;
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
+    pb_file_identity_expect(pb_json_get_text(command, "identity"));
     int rc = pb_raster_file_open(&job->input, pb_json_get_text(command, "input"), err);
     rc = rc ? rc : open_publish(job, err);
     if (rc != 0)

@@ -152,14 +152,15 @@ class Daemon:
         self.settings.update(settings)
         self.config.write_text(CONFIG.format(**self.settings))
 
-    def start(self, wait=True, env=None):
+    def start(self, wait=True, env=None, user=None):
         command = [str(BIN / "pushbroomd"), "--config", str(self.config)]
         worker = self.worker or (FAKE_WORKER if self.fake else None)
         if worker:
             command += ["--worker-command", str(worker)]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            env=dict(os.environ, **(env or {})))
+                                            env=dict(os.environ, **(env or {})), user=user, group=user,
+                                            extra_groups=None if user is None else [])
         if wait:
             wait_for(lambda: self.process.poll() is not None or self.is_up())
             assert self.process.poll() is None, self.log_text()
@@ -207,8 +208,10 @@ class Daemon:
             raise AssertionError("%s is not %s: %s\n%s" % (name, status, self.jobs(), self.log_text()))
 
     def workers(self):
-        text = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE, text=True).stdout
-        return [int(pid) for pid in text.split()]
+        """Children, but for the process that looks at submitted files."""
+        text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE,
+                              text=True).stdout
+        return [int(pid) for pid, comm in (line.split(None, 1) for line in text.splitlines()) if comm != "pb-checker"]
 
     def log_text(self):
         return self.log.read_text(errors="replace")

@@ -45,6 +45,9 @@ START_TEST(every_method_is_found_with_its_parameters)
     ck_assert_int_eq(call("job.submit", "{\"input\":\"/x.tif\",\"pipeline\":\"p\"}"), 0);
     ck_assert_str_eq(request.input, "/x.tif");
     ck_assert_str_eq(request.pipeline, "p");
+    ck_assert(!request.descriptor);
+    ck_assert_int_eq(call("job.submit", "{\"input\":\"/x.tif\",\"descriptor\":true}"), 0);
+    ck_assert(request.descriptor);
     ck_assert_int_eq(call("job.watch", "{}"), 0);
     ck_assert_ptr_null(request.job);
     for (int i = 0; i < PB_METHOD_COUNT; i++) {
@@ -97,6 +100,7 @@ START_TEST(parameters_that_are_wrong_missing_or_unknown_are_named)
         {"job.list", "{\"limit\":0}", "limit is"},
         {"job.list", "{\"limit\":99999999999}", "limit is"},
         {"job.list", "{\"limit\":1.5}", "limit is"},
+        {"job.submit", "{\"input\":\"/x\",\"descriptor\":1}", "descriptor is"},
         {"service.info", "{\"id\":\"x\"}", "'id'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

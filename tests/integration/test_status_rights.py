@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what on the status socket. Other users are taken on by seteuid around connect: the kernel keeps the
+credentials of that moment."""
+import array
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, Client, Daemon, RpcError, wait_for  # noqa: E402
+
+SERVICE, ALICE, BOB, ADMIN = 65534, 1001, 1002, 1003
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs to be several users")
+class Rights(unittest.TestCase):
+    def daemon(self, user=None):
+        d = Daemon(stall="60s")
+        self.addCleanup(d.remove)
+        os.chmod(d.root, 0o755)
+        text = d.config.read_text().replace("  settle:", "  admins: [\"%d\", nobody-of-that-name]\n  settle:" % ADMIN)
+        d.config.write_text(text)
+        if user is not None:
+            os.chown(d.root, user, user)
+            os.chown(d.root / "inbox", user, user)
+        d.start(user=user)
+        os.chmod(d.root / "s.sock", 0o666)
+        return d
+
+    def client(self, d, uid):
+        os.seteuid(uid)
+        try:
+            client = Client(d.root / "s.sock")
+        finally:
+            os.seteuid(0)
+        self.addCleanup(client.close)
+        return client
+
+    def file(self, d, name, uid, mode, text="slow 60"):
+        path = d.root / name
+        path.write_text(text)
+        os.chown(path, uid, uid)
+        os.chmod(path, mode)
+        return str(path)
+
+    def refused(self, code, client, method, **params):
+        with self.assertRaises(RpcError) as caught:
+            client.call(method, **params)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return str(caught.exception)
+
+    def test_jobs_are_changed_by_their_owner_root_and_admins_alone(self):
+        d = self.daemon()
+        alice, bob, admin, root = (self.client(d, uid) for uid in (ALICE, BOB, ADMIN, 0))
+        job = alice.call("job.submit", input=self.file(d, "a.tif", ALICE, 0o644))
+        self.assertEqual(job["uid"], ALICE)
+        self.assertEqual(bob.call("job.get", id=job["id"])["id"], job["id"])
+        for who, method in ((alice, "cancel"), (alice, "retry"), (admin, "cancel"), (admin, "retry"), (root, "cancel")):
+            self.assertIn(str(BOB), self.refused("service.denied", bob, "job." + method, id=job["id"]))
+            who.call("job." + method, id=job["id"])
+            wait_for(lambda: d.call("job.get", id=job["id"])["status"] in
+                     (("dismissed",) if method == "cancel" else ("running", "accepted")))
+        self.assertIn("no user 'nobody-of-that-name'", d.log_text())
+
+    def test_a_file_of_the_inbox_belongs_to_its_owner(self):
+        d = self.daemon()
+        os.rename(self.file(d, ".b", BOB, 0o644), d.root / "inbox/b.tif")
+        job = d.wait_job("b.tif", "running")
+        self.assertEqual(job["uid"], BOB)
+        self.refused("service.denied", self.client(d, ALICE), "job.cancel", id=job["id"])
+        self.client(d, BOB).call("job.cancel", id=job["id"])
+
+    def test_a_path_is_read_with_the_rights_of_who_asks(self):
+        d = self.daemon()
+        secret = self.file(d, "secret.tif", 0, 0o600)
+        hidden = d.root / "hidden"
+        hidden.mkdir(mode=0o700)
+        (hidden / "x.tif").write_text("ok")
+        alice = self.client(d, ALICE)
+        for path in (secret, str(hidden / "x.tif"), str(hidden / "no.tif"), "/dev/null", str(d.root), "/nowhere.tif"):
+            self.refused("input.missing", alice, "job.submit", input=path, pipeline="plain")
+        self.refused("usage", alice, "job.submit", input="relative.tif")
+        self.refused("usage", alice, "job.submit", input="/" + "x" * 5000)
+        self.assertEqual(d.jobs(), [])
+        self.assertEqual(self.client(d, 0).call("job.submit", input=secret)["uid"], 0)
+
+    def submit_with(self, client, path, fd):
+        client.send((json.dumps({"jsonrpc": "2.0", "id": 9, "method": "job.submit",
+                                 "params": {"input": path, "descriptor": True}}) + "\n").encode())
+        self.assertEqual(client.line()["method"], "job.descriptor")
+        rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+        client.socket.sendmsg([b"\n"], rights)
+        return client.line()
+
+    def test_a_service_without_privileges_needs_the_opened_file(self):
+        d = self.daemon(user=SERVICE)
+        mine = self.file(d, "mine.tif", ALICE, 0o644)
+        secret = self.file(d, "secret.tif", SERVICE, 0o600)
+        alice = self.client(d, ALICE)
+        self.assertIn("pushbroom submit", self.refused("service.denied", alice, "job.submit", input=mine))
+        own = os.open(mine, os.O_RDONLY)
+        pathless = os.open(secret, os.O_PATH)
+        writes = os.open(secret, os.O_WRONLY)
+        for fd in (own, pathless, writes, None):
+            self.assertEqual(self.submit_with(alice, secret, fd)["error"]["data"]["code"], "service.denied")
+        self.assertEqual(self.submit_with(alice, mine, own)["result"]["uid"], ALICE)
+        self.assertEqual(alice.call("job.get", id=d.jobs()[0]["id"])["input"], mine)
+        for fd in (own, pathless, writes):
+            os.close(fd)
+        for path, code in ((mine, 0), (secret, 1)):
+            done = subprocess.run([str(BIN / "pushbroom"), "submit", "--socket", str(d.root / "s.sock"), path], user=ALICE,
+                                  group=ALICE, extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode != 0, code != 0, done)
+
+    def test_the_checking_process_has_nothing_of_the_services_and_comes_back(self):
+        d = self.daemon()
+        checker, = (int(line.split()[0]) for line in subprocess.run(
+            ["ps", "-o", "pid=,comm=", "--ppid", str(d.process.pid)], stdout=subprocess.PIPE, text=True).stdout.splitlines()
+            if "pb-checker" in line)
+        links = [os.readlink("/proc/%d/fd/%s" % (checker, fd)) for fd in os.listdir("/proc/%d/fd" % checker)]
+        self.assertEqual([link for link in links if str(d.root) in link and not link.endswith("/log")], [])
+        self.assertEqual(len([link for link in links if link.startswith("socket:")]), 1, links)
+        os.kill(checker, 9)
+        alice = self.client(d, ALICE)
+        path = self.file(d, "a.tif", ALICE, 0o644)
+        wait_for(lambda: "is started anew" in d.log_text())
+        self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
+
+    def test_storage_that_does_not_answer_holds_up_nobody_else(self):
+        d = self.daemon()
+        where = tempfile.mkdtemp(prefix="pb-hung-")
+        self.addCleanup(shutil.rmtree, where, True)
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            fuse = os.open("/dev/fuse", os.O_RDWR)
+        except OSError as error:
+            self.skipTest(str(error))
+        options = ("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse).encode()
+        if libc.mount(b"hung", where.encode(), b"fuse", 0, options) != 0:
+            os.close(fuse)
+            self.skipTest("cannot mount: %s" % os.strerror(ctypes.get_errno()))
+        try:
+            hung = [self.client(d, ALICE) for _ in range(20)]
+            for i, client in enumerate(hung):
+                client.send((json.dumps({"jsonrpc": "2.0", "id": i, "method": "job.submit",
+                                         "params": {"input": where + "/x.tif"}}) + "\n").encode())
+            bob = self.client(d, BOB)
+            path = self.file(d, "b.tif", BOB, 0o644)
+            start = time.monotonic()
+            self.assertEqual(bob.call("job.submit", input=path)["uid"], BOB)
+            for _ in range(20):
+                bob.call("service.info")
+            self.assertLess(time.monotonic() - start, 4)  # a look at the other's file takes 5 s
+            codes = sorted(client.line()["error"]["data"]["code"] for client in hung)
+            self.assertEqual(set(codes), {"input.io", "service.busy"})
+        finally:
+            os.close(fuse)
+            libc.umount2(where.encode(), 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/file_identity.h"
+#include "pipeline/raster_file.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64], other[96];
+
+static void make(void)
+{
+    (void)snprintf(path, sizeof path, "/tmp/pb-identity-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    (void)close(fd);
+    (void)snprintf(other, sizeof other, "%s.other", path);
+}
+
+static void end(void)
+{
+    pb_file_identity_expect(NULL);
+    (void)unlink(path);
+    (void)unlink(other);
+}
+
+static enum pb_code open_it(void)
+{
+    struct pb_raster_file file;
+    struct pb_err err = {0};
+    int rc = pb_raster_file_open(&file, path, &err);
+    pb_raster_file_close(&file);
+    return rc == 0 ? PB_OK : err.code;
+}
+
+static void expect_it(void)
+{
+    struct stat st;
+    char identity[PB_FILE_IDENTITY_BYTES];
+    ck_assert_int_eq(stat(path, &st), 0);
+    pb_file_identity_print(&st, identity);
+    pb_file_identity_expect(identity);
+}
+
+START_TEST(the_expected_file_opens_and_any_file_when_none_is)
+{
+    ck_assert_int_eq(open_it(), PB_OK);
+    expect_it();
+    ck_assert_int_eq(open_it(), PB_OK);
+    pb_file_identity_expect("1 2 3 4");
+    ck_assert_int_eq(open_it(), PB_E_INPUT_CHANGED);
+    pb_file_identity_expect("");
+    ck_assert_int_eq(open_it(), PB_OK);
+}
+END_TEST
+
+START_TEST(another_file_of_the_same_bytes_and_time_is_another)
+{
+    struct stat st;
+    expect_it();
+    ck_assert_int_eq(stat(path, &st), 0);
+    int fd = open(other, O_WRONLY | O_CREAT, 0600);
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    ck_assert_int_eq(futimens(fd, times), 0);
+    (void)close(fd);
+    ck_assert_int_eq(rename(other, path), 0);
+    ck_assert_int_eq(open_it(), PB_E_INPUT_CHANGED);
+}
+END_TEST
+
+START_TEST(a_link_to_another_file_in_its_place_is_not_followed_to_it)
+{
+    expect_it();
+    ck_assert_int_eq(rename(path, other), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+    ck_assert_int_eq(open_it(), PB_E_INPUT_CHANGED);
+    (void)unlink(path);
+    ck_assert_int_eq(symlink(other, path), 0);
+    ck_assert_int_eq(open_it(), PB_OK);
+}
+END_TEST
+
+START_TEST(a_file_that_was_written_to_is_another)
+{
+    expect_it();
+    int fd = open(path, O_WRONLY | O_APPEND);
+    ck_assert_int_eq(write(fd, "d", 1), 1);
+    (void)close(fd);
+    ck_assert_int_eq(open_it(), PB_E_INPUT_CHANGED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("file_identity");
+    TCase *tests = tcase_create("file_identity");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, the_expected_file_opens_and_any_file_when_none_is);
+    tcase_add_test(tests, another_file_of_the_same_bytes_and_time_is_another);
+    tcase_add_test(tests, a_link_to_another_file_in_its_place_is_not_followed_to_it);
+    tcase_add_test(tests, a_file_that_was_written_to_is_another);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
