@@ -18,6 +18,7 @@
  *
  *   N, SLOTS       tickets; slots of both channels            BLOCKS, DEPTH   of the kernel; stages of a block
  *   SHORT          every other tile has a piece for block 0 only; without WARPS
+ *   LONG           the last ticket's results are longer than a slot: the relay refuses it, and nothing is written
  *   PULLS          pieces under way at most: the turnstile between the blocks; BLOCKS, the default: there is none
  *   IDLES          so often the relay may send the kernel away with nothing under way
  *   LAPSES         so often the host is silent for too long: at any moment, for it is stopped at any
@@ -394,6 +395,12 @@ proctype relay()
            holds = 0
 #endif
        }
+#if defined(LONG) && !defined(BROKEN_POSTS_WHAT_DOES_NOT_FIT)
+       if
+       :: posted == N - 1 -> goto failed
+       :: else -> skip
+       fi;
+#endif
        if
 #ifndef BROKEN_POSTS_TO_WHO_IS_LEAVING
        :: sent_away ->
@@ -583,6 +590,9 @@ inline read_piece(n, b)
 inline write_piece(n, b)
 {
     assert(out_of[SLOT(TICKET(n))] == TICKET(n) + 1 && out_published <= TICKET(n));
+#ifdef LONG
+    assert(TICKET(n) < N - 1); /* the slot behind is somebody else's */
+#endif
     pieces[SLOT(TICKET(n))] = pieces[SLOT(TICKET(n))] | (1 << b)
 }
 
