@@ -22,8 +22,21 @@ enum pb_device_kind { PB_DEVICE_AUTO, PB_DEVICE_CPU, PB_DEVICE_CUDA };
 enum pb_buffers { PB_BUFFERS_AUTO, PB_BUFFERS_PINNED, PB_BUFFERS_MANAGED, PB_BUFFERS_HOST };
 enum pb_sync { PB_SYNC_WIC, PB_SYNC_STREAM };
 enum pb_on_success { PB_INPUT_ARCHIVE, PB_INPUT_DELETE };
+enum pb_products_mode {
+    PB_MODE_UMASK,
+    PB_MODE_0600,
+    PB_MODE_0640,
+    PB_MODE_0644,
+    PB_MODE_0660,
+    PB_MODE_0664
+};
 enum pb_compress { PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE, PB_COMPRESS_ZSTD, PB_COMPRESS_LZW };
-enum pb_overviews { PB_OVERVIEWS_AUTO, PB_OVERVIEWS_AVERAGE, PB_OVERVIEWS_NEAREST, PB_OVERVIEWS_NONE };
+enum pb_overviews {
+    PB_OVERVIEWS_AUTO,
+    PB_OVERVIEWS_AVERAGE,
+    PB_OVERVIEWS_NEAREST,
+    PB_OVERVIEWS_NONE
+};
 enum pb_product_kind {
     PB_PRODUCT_COG,
     PB_PRODUCT_QUICKLOOK,
@@ -35,6 +48,7 @@ struct pb_service_config {
     char *inbox, *work, *products, *quarantine, *state, *socket;
     char *archive; /* inputs of successful jobs; default <work>/done */
     enum pb_on_success on_success;
+    enum pb_products_mode products_mode;
     int64_t settle_ms;
     int64_t rescan_ms;     /* periodic look at the inbox */
     int64_t stall_ms;      /* a job without progress for so long is ended */
@@ -168,5 +182,7 @@ char *pb_config_default_text(void);
 /* Enum words, both ways, for messages and products: "deflate", "uint16", ... Static strings. */
 const char *pb_type_name(enum pb_type type);
 const char *pb_compress_name(enum pb_compress compress);
+/* Permissions of product files, 0 = the umask decides. */
+unsigned pb_products_mode(const struct pb_service_config *service);
 const char *pb_product_kind_name(enum pb_product_kind kind);
 #endif

@@ -20,6 +20,12 @@ static const char *const compress_names[] = {
     [PB_COMPRESS_LZW] = "lzw",
 };
 
+unsigned pb_products_mode(const struct pb_service_config *service)
+{
+    static const unsigned modes[] = {0, 0600, 0640, 0644, 0660, 0664};
+    return modes[service->products_mode];
+}
+
 const char *pb_type_name(enum pb_type type)
 {
     return (unsigned)type < PB_TYPE_COUNT ? type_names[type] : "unknown";

@@ -43,6 +43,10 @@ static const struct pb_key service_keys[] = {
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
          "Results: products/<scene>/<pipeline>/<files>, published by one rename when all are "
          "complete."),
+    CHOICE("products_mode", AT(pb_service_config, products_mode), "umask|0600|0640|0644|0660|0664",
+           "umask",
+           "Permissions of product files; directories get search for whoever may read. umask: 0644 "
+           "and 0755 without the bits of the service's umask (UMask= of its unit)."),
     PATH("quarantine", quarantine, "/var/lib/pushbroom/quarantine", NULL,
          "Inputs of failed jobs, each with <name>.error.json beside it."),
     PATH("state", state, "/var/lib/pushbroom/state", NULL, "The job store."),

@@ -197,7 +197,9 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    rc = rc ? rc : pb_worker_job_open(&worker->job, command, &err);
+    rc = rc ? rc
+            : pb_worker_job_open(&worker->job, command, pb_products_mode(&worker->config->service),
+                                 &err);
     rc = rc ? rc : start_child(worker, &err);
     if (rc == 0 && !hand_over(worker))
         rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");

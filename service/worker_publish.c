@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_publish(struct pb_worker_job *job, struct pb_err *err)
+static int open_publish(struct pb_worker_job *job, unsigned mode, struct pb_err *err)
 {
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
@@ -27,14 +27,15 @@ static int open_publish(struct pb_worker_job *job, struct pb_err *err)
                                          .pipeline = pb_json_get_text(command, "pipeline"),
                                          .job = pb_json_get_text(command, "job"),
                                          .input_path = input,
-                                         .existing = PB_EXISTING_VERSION};
+                                         .existing = PB_EXISTING_VERSION,
+                                         .mode = mode};
     pb_input_id_set(&options.input, name ? name : input, (uint64_t)st->st_size,
                     (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
     return pb_publish_open(&options, err, &job->publish);
 }
 
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       struct pb_err *err)
+                       unsigned mode, struct pb_err *err)
 {
     struct pb_job known = {.id = ""};
     memset(job, 0, sizeof *job);
@@ -42,7 +43,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
     int rc = pb_raster_file_open(&job->input, pb_json_get_text(command, "input"), err);
-    rc = rc ? rc : open_publish(job, err);
+    rc = rc ? rc : open_publish(job, mode, err);
     if (rc != 0)
         return rc;
     pb_worker_lines_begin(&job->lines, &known, "");

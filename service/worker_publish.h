@@ -17,9 +17,10 @@ struct pb_worker_job {
     struct pb_worker_lines lines; /* what the child may say */
 };
 
-/* Opens input and directory. On failure it needs close, too. */
+/* Opens input and directory. mode: of the products, see struct pb_publish_options. On failure it
+ * needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       struct pb_err *err);
+                       unsigned mode, struct pb_err *err);
 /* Checks what the child says it made, makes it visible and writes the "done" line that the service
  * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
  * has to run again, as its products name the place. */

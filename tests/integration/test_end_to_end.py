@@ -252,6 +252,22 @@ def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
         assert after["products"][0]["checksum"] != before["products"][0]["checksum"]
 
 
+def test_permissions_of_products_are_those_of_the_config(scratch):
+    was = os.umask(0o077)
+    try:
+        with service(start=False) as d:
+            d.config.write_text(d.config.read_text().replace("service:\n", "service:\n  products_mode: 0640\n"))
+            d.start()
+            drop(d, scene(700), "x.tif")
+            check_products(d, wait(d, "x.tif", "successful"))
+            folder = d.root / "products/x"
+            modes = {str(p.relative_to(folder.parent)): p.stat().st_mode & 0o7777 for p in (folder, *folder.rglob("*"))}
+            assert all(mode == (0o750 if name in ("x", "x/vegetation") else 0o640) for name, mode in modes.items()), modes
+            assert len(modes) == 8, modes
+    finally:
+        os.umask(was)
+
+
 def test_a_full_disk_is_said_and_the_job_goes_on_when_there_is_room(scratch):
     with service(start=False) as d:
         small = d.root / "products"
