@@ -145,6 +145,7 @@ class Daemon:
         self.config = self.root / "config.yaml"
         self.log = self.root / "log"
         self.process = None
+        self.prefix = []  # of its command line
         self.write_config(**settings)
         (self.root / "inbox").mkdir()
 
@@ -153,7 +154,7 @@ class Daemon:
         self.config.write_text(CONFIG.format(**self.settings))
 
     def start(self, wait=True, env=None, user=None):
-        command = [str(BIN / "pushbroomd"), "--config", str(self.config)]
+        command = self.prefix + [str(BIN / "pushbroomd"), "--config", str(self.config)]
         worker = self.worker or (FAKE_WORKER if self.fake else None)
         if worker:
             command += ["--worker-command", str(worker)]

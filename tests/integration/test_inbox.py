@@ -3,9 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pushbroomd takes from its inbox and what it leaves there: files that are still written, links,
 directories that are replaced, a machine that has no descriptors or no space left."""
+import contextlib
 import mmap
 import os
+import pathlib
+import resource
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -103,6 +109,27 @@ class Writers(Inbox):
         self.assertGreaterEqual(time.monotonic() - changed, 2.9)
 
 
+class NoLeases(Inbox):
+    def test_without_the_capability_two_looks_decide_and_that_is_said(self):
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv")
+        d = self.daemon(start=False, settle="2s")
+        d.prefix = ["setpriv", "--bounding-set", "-lease"]
+        d.start()
+        self.assertIn("CAP_LEASE", d.call("service.info")["inbox_writers"])
+        self.assertIn("lacks CAP_LEASE", d.log_text())
+        other = d.root / "other"
+        other.write_text("ok")
+        os.utime(other, (1e9, 1e9))  # its age proves nothing here
+        os.chown(other, 12345, 12345)
+        dropped = time.monotonic()
+        os.rename(other, d.root / "inbox/other.tif")
+        d.wait_job("other.tif", "successful")
+        self.assertGreaterEqual(time.monotonic() - dropped, 2)
+        d.drop("own.tif", old=True)
+        d.wait_job("own.tif", "successful")
+
+
 class Links(Inbox):
     def test_a_hard_link_stays_until_it_is_the_only_name(self):
         d = self.daemon(settle="100ms")
@@ -157,6 +184,52 @@ class Machine(Inbox):
         (d.root / "away").rename(d.root / "work")
         d.wait_job("x.tif", "successful")
         wait_for(lambda: d.call("service.info")["troubles"] == [])
+
+
+    def test_no_descriptors_left_is_a_trouble_and_loses_no_file(self):
+        d = self.daemon(rescan="300ms")
+        before = resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        d.drop("x.tif", old=True)
+        wait_for(lambda: "(inbox, system.files)" in d.log_text())
+        self.assertEqual(d.files("inbox"), ["x.tif"])
+        time.sleep(1)
+        self.assertEqual(d.log_text().count("(inbox, system.files)"), 1)
+        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, before)
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.call("service.info")["troubles"] == [])
+
+    def test_a_disk_without_room_for_the_claim_is_a_trouble_and_loses_no_file(self):
+        disk = pathlib.Path(tempfile.mkdtemp(prefix="pb-disk-"))
+        self.addCleanup(disk.rmdir)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=40,mode=0755", "none", disk],
+                               stderr=subprocess.PIPE, text=True)
+        if mount.returncode != 0:
+            self.skipTest("cannot mount: " + mount.stderr.strip())
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        d = self.daemon(start=False)
+        text = d.config.read_text()
+        for name in ("inbox", "work", "quarantine"):
+            text = text.replace("%s: %s/%s" % (name, d.root, name), "%s: %s/%s" % (name, disk, name))
+        d.config.write_text(text)
+        d.start()
+        (disk / "inbox/.x.tif").write_text("ok")
+        filling = []
+        with contextlib.suppress(OSError):
+            while True:
+                path = disk / ("filling%d" % len(filling))
+                path.touch()
+                filling.append(path)
+        os.rename(disk / "inbox/.x.tif", disk / "inbox/x.tif")
+        trouble = wait_for(lambda: d.call("service.info")["troubles"])[0]
+        self.assertEqual(trouble["key"], "intake")
+        self.assertIn("No space left", trouble["message"])
+        self.assertTrue((disk / "inbox/x.tif").exists())
+        for path in filling:
+            path.unlink()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.call("service.info")["troubles"] == [])
+        d.stop()
 
 
 if __name__ == "__main__":
