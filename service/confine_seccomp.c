@@ -89,8 +89,8 @@ static int add_clone(scmp_filter_ctx filter)
 /* Signals (abort, raise) and limits are this process's own. */
 static int add_own(scmp_filter_ctx filter)
 {
-    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, (scmp_datum_t)getpid());
-    struct scmp_arg_cmp not_self = SCMP_A0_64(SCMP_CMP_NE, 0);
+    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0);
+    struct scmp_arg_cmp not_self = SCMP_A0_64(SCMP_CMP_NE, 0, 0);
     int rc = add(filter, DEADLY, "kill", 1, &other);
     rc = rc ? rc : add(filter, DEADLY, "tgkill", 1, &other);
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &not_self);
@@ -111,8 +111,8 @@ static int add_memory(scmp_filter_ctx filter)
 /* Names of threads, and nothing else. */
 static int add_prctl(scmp_filter_ctx filter)
 {
-    struct scmp_arg_cmp below = SCMP_A0_64(SCMP_CMP_LT, PR_SET_NAME);
-    struct scmp_arg_cmp above = SCMP_A0_64(SCMP_CMP_GT, PR_GET_NAME);
+    struct scmp_arg_cmp below = SCMP_A0_64(SCMP_CMP_LT, PR_SET_NAME, 0);
+    struct scmp_arg_cmp above = SCMP_A0_64(SCMP_CMP_GT, PR_GET_NAME, 0);
     int rc = add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &below);
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &above);
 }
