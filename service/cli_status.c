@@ -4,6 +4,8 @@
 #include "service/cli.h"
 #include "service/cli_service.h"
 
+#include "pipeline/text_clean.h"
+
 #include <string.h>
 
 enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
@@ -13,7 +15,20 @@ enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
 
 const char *cli_job_text(const struct pb_json_value *job, const char *key)
 {
+    enum { BUFFERS = 16, BYTES = 4200 };
+    static char buffer[BUFFERS][BYTES];
+    static unsigned next;
     const char *text = pb_json_get_text(job, key);
+    uint32_t code = 0;
+    for (const char *c = text; c != NULL && *c != '\0';) {
+        size_t bytes = pb_text_character(c, &code);
+        if (bytes == 0 || pb_text_is_control(code)) { /* as it came it could steer the terminal */
+            char *clean = buffer[next++ % BUFFERS];
+            (void)pb_text_clean(text, clean, BYTES);
+            return clean;
+        }
+        c += bytes;
+    }
     return text ? text : "";
 }
 

@@ -122,6 +122,16 @@ class Rights(unittest.TestCase):
                                   group=ALICE, extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode != 0, code != 0, done)
 
+    def test_a_name_steers_no_terminal(self):
+        d = self.daemon()
+        d.call("job.submit", input=self.file(d, "a\x1b[31m\x9b2Jb.tif", 0, 0o644), pipeline="plain")
+        for words in ([], [d.jobs()[0]["id"]]):
+            done = subprocess.run([str(BIN / "pushbroom"), "status", "--socket", str(d.root / "s.sock"), *words],
+                                  stdout=subprocess.PIPE)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn(b"b.tif", done.stdout)
+            self.assertNotRegex(done.stdout.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_the_checking_process_has_nothing_of_the_services_and_comes_back(self):
         d = self.daemon()
         checker, = (int(line.split()[0]) for line in subprocess.run(
