@@ -186,6 +186,14 @@ static void until_kernel_left(uint64_t worked)
     }
 }
 
+/* Waits for as long as it takes; SIGALRM ends what never comes. */
+static void until(atomic_uint *counter, unsigned n)
+{
+    while (atomic_load(counter) < n) {
+        sleep_ns(MS);
+    }
+}
+
 START_TEST(kernel_leaves_when_idle_and_comes_back)
 {
     struct stream s = {.tiles = 60, .options = {.idle_ns = 2 * MS}};
@@ -229,14 +237,20 @@ END_TEST
 
 START_TEST(lapsed_kernel_comes_back_to_what_it_left_undone)
 {
-    fake.script.lapse_at = (uint64_t)_i;
-    fake.script.stalls = true;
-    struct stream s = {.tiles = 200, .producers = 2, .consumers = 2};
-    stream_run(&s);
-    ck_assert_uint_gt(s.stats.lapses, 3); /* but never so many without a tile in between */
-    ck_assert_uint_gt(s.stats.stays, s.stats.lapses);
-    /* Some were done out of order, and once more; not if each stay does one. */
-    ck_assert(fake.worked > s.tiles || _i == 1);
+    bool repeated = _i == 1; /* each stay does one tile, and none twice */
+    /* Tiles are done out of order, and then once more, when the scheduler lets several be posted at
+     * a time: that it does not is tried again. */
+    for (int i = 0; i == 0 || (!repeated && i < 50); i++) {
+        fake_reset();
+        fake.script.lapse_at = (uint64_t)_i;
+        fake.script.stalls = true;
+        struct stream s = {.tiles = 200, .producers = 2, .consumers = 2};
+        stream_run(&s);
+        ck_assert_uint_gt(s.stats.lapses, 3); /* but never so many without a tile in between */
+        ck_assert_uint_gt(s.stats.stays, s.stats.lapses);
+        repeated = repeated || fake.worked > s.tiles;
+    }
+    ck_assert(repeated);
 }
 END_TEST
 
@@ -341,18 +355,17 @@ END_TEST
 
 START_TEST(abort_while_the_device_is_full_ends_the_run)
 {
-    fake.script.busy = 5;
+    fake.script.busy = INT_MAX;
     fake.script.busy_ns = 50 * MS;
-    struct stream s = {.tiles = 5};
+    struct stream s = {.tiles = 5, .options = {.starts = INT_MAX}}; /* without the abort: years */
     stream_open(&s);
     start_relay(&s);
     start_threads(&s, s.tiles);
-    sleep_ns(60 * MS);
+    until(&fake.starts, 2);
     wic_abort(s.out);
     join_producers(&s);
     stream_close(&s);
     ck_assert_int_eq(s.rc, -ECANCELED);
-    ck_assert_uint_lt(fake.starts, 5);
 }
 END_TEST
 
@@ -363,8 +376,7 @@ START_TEST(heart_beats_while_a_tile_takes_long)
     stream_open(&s);
     start_relay(&s);
     start_threads(&s, s.tiles);
-    sleep_ns(600 * MS);
-    ck_assert_uint_ge(fake.beats, 2);
+    until(&fake.beats, 2);
     atomic_store(&fake.script.stuck, false);
     join_producers(&s);
     wic_close(s.in);
@@ -399,7 +411,8 @@ START_TEST(abort_of_either_channel_ends_the_run_at_once)
     int64_t before = clock_ns(CLOCK_MONOTONIC);
     wic_abort(_i % 2 == 0 ? s.in : s.out);
     join_relay(&s);
-    ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, 500 * MS);
+    /* By itself none of these would end before the device counts as hanging. */
+    ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, WIC_DEVICE_HANG_NS / 2);
     ck_assert_int_eq(s.rc, -ECANCELED);
     ck_assert_aborted(&s);
     s.hold = false;
