@@ -55,10 +55,30 @@ enum pb_code pb_code_find(const char *id)
     return PB_E_COUNT;
 }
 
+/* File names and what libraries say may hold control characters; a terminal would obey them. Also
+ * the C1 ones and the marks that turn the direction of text, as UTF-8. */
+static void defuse(char *text)
+{
+    for (unsigned char *s = (unsigned char *)text; *s != '\0'; s++) {
+        size_t n = 0;
+        if (*s < 0x20 || *s == 0x7f)
+            n = 1;
+        else if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+            n = 2;
+        else if (s[0] == 0xe2 && s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae)
+            n = 3; /* line and paragraph separators, embeddings and overrides */
+        else if (s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)
+            n = 3; /* isolates */
+        if (n > 0)
+            memset(s, '?', n);
+    }
+}
+
 static int fill(struct pb_err *err, enum pb_code code, const char *format, va_list args)
 {
     err->code = code;
     (void)vsnprintf(err->msg, sizeof err->msg, format, args);
+    defuse(err->msg);
     return pb_code_errno(code);
 }
 
@@ -83,6 +103,7 @@ int pb_fail_at(struct pb_err *err, enum pb_code code, const char *file, int line
     if (err->code != PB_OK)
         return pb_code_errno(err->code);
     (void)snprintf(err->file, sizeof err->file, "%s", file ? file : "");
+    defuse(err->file);
     err->line = line;
     err->col = col;
     va_list args;

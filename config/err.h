@@ -25,13 +25,14 @@ enum pb_code_class {
 
 struct pb_err {
     enum pb_code code;
-    char file[256]; /* file the message speaks of, or "" */
+    char file[256]; /* file the message speaks of, or ""; to be shown, not to be opened */
     int line, col;  /* 1-based; 0 = not known */
     char msg[512];
 };
 
 /* Fills *err and returns the code's negative errno. The first error wins: when err already holds
- * one, it stays and its errno is returned. err may be NULL. Thread: any. */
+ * one, it stays and its errno is returned. err may be NULL. Control characters become '?'. Thread:
+ * any. */
 int pb_fail(struct pb_err *err, enum pb_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
