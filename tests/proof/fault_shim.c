@@ -147,6 +147,19 @@ static bool is_path(const struct rule *rule, const char *path, int fd)
     return strstr(target, rule->path) != NULL;
 }
 
+/* Whether the path below directory `at` is meant; both parts are looked at. */
+static bool is_path_at(const struct rule *rule, int at, const char *path)
+{
+    char link[64], whole[8192];
+    if (rule->path[0] == '\0' || path[0] == '/' || at == AT_FDCWD)
+        return is_path(rule, path, -1);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+    ssize_t n = readlink(link, whole, 4095);
+    n = n > 0 ? n : 0;
+    (void)snprintf(whole + n, sizeof whole - (size_t)n, "/%s", path);
+    return strstr(whole, rule->path) != NULL;
+}
+
 static void wait_ms(long ms)
 {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
@@ -182,7 +195,7 @@ static bool acts(struct rule *rule)
     }
 }
 
-/* 0, or the errno that the call has to fail with. */
+/* 0, or the errno that the call has to fail with. fd: the file, or the directory of path. */
 static int fault(enum call call, const char *path, int fd, const void *from)
 {
     if (control == NULL)
@@ -194,7 +207,8 @@ static int fault(enum call call, const char *path, int fd, const void *from)
             atomic_load(&rule->mode) == MODE_OFF || !is_caller(rule, from))
             continue;
         int keep = errno;
-        bool matches = is_path(rule, path, fd);
+        bool matches =
+            path != NULL && fd != -1 ? is_path_at(rule, fd, path) : is_path(rule, path, fd);
         errno = keep;
         if (matches && acts(rule)) {
             atomic_fetch_add(&rule->hits, 1);
@@ -263,7 +277,7 @@ OPEN(open64)
         va_start(args, flags);                                                                     \
         mode_t mode = mode_of(flags, args);                                                        \
         va_end(args);                                                                              \
-        FAIL(CALL_OPEN, path, -1, -1);                                                             \
+        FAIL(CALL_OPEN, path, at, -1);                                                             \
         return real(at, path, flags, mode);                                                        \
     }
 OPENAT(openat)
@@ -315,14 +329,14 @@ int rename(const char *from, const char *to)
 int renameat(int from_at, const char *from, int to_at, const char *to)
 {
     REAL(int, "renameat", int, const char *, int, const char *);
-    FAIL(CALL_RENAME, to, -1, -1);
+    FAIL(CALL_RENAME, to, to_at, -1);
     return real(from_at, from, to_at, to);
 }
 
 int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
 {
     REAL(int, "renameat2", int, const char *, int, const char *, unsigned);
-    FAIL(CALL_RENAME, to, -1, -1);
+    FAIL(CALL_RENAME, to, to_at, -1);
     return real(from_at, from, to_at, to, flags);
 }
 
@@ -336,7 +350,7 @@ int mkdir(const char *path, mode_t mode)
 int mkdirat(int at, const char *path, mode_t mode)
 {
     REAL(int, "mkdirat", int, const char *, mode_t);
-    FAIL(CALL_MKDIR, path, -1, -1);
+    FAIL(CALL_MKDIR, path, at, -1);
     return real(at, path, mode);
 }
 
@@ -345,6 +359,13 @@ int unlink(const char *path)
     REAL(int, "unlink", const char *);
     FAIL(CALL_UNLINK, path, -1, -1);
     return real(path);
+}
+
+int unlinkat(int at, const char *path, int flags)
+{
+    REAL(int, "unlinkat", int, const char *, int);
+    FAIL(CALL_UNLINK, path, at, -1);
+    return real(at, path, flags);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),

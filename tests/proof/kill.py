@@ -28,11 +28,15 @@ def slow(faults, on):
 
 
 def kill_one(service, rng):
-    """Half of the kills hit the service, half a worker. Returns which."""
-    workers = service.workers()
-    if workers and rng.random() < 0.5:
-        service.kill(rng.choice(workers))
-        return "worker"
+    """Half of the kills hit the service, half a worker where one comes up within a second. Returns which."""
+    wanted = rng.random() < 0.5
+    end = time.monotonic() + 1
+    while wanted and time.monotonic() < end:
+        workers = service.workers()
+        if workers:
+            service.kill(rng.choice(workers))
+            return "worker"
+        time.sleep(0.005)
     service.kill()
     service.start()
     return "service"
