@@ -173,9 +173,13 @@ class Service:
 
     def waiting(self):
         """Files on their way: in the inbox or claimed."""
-        inbox = [p for p in (self.root / "inbox").iterdir() if not p.name.startswith(".")]
-        work = [p for p in (self.root / "work").glob("*/*") if p.is_file() and p.parent.name != "done"]
-        return len(inbox) + len(work)
+        while True:
+            try:
+                inbox = [p for p in (self.root / "inbox").iterdir() if not p.name.startswith(".")]
+                work = [p for p in (self.root / "work").glob("*/*") if p.is_file() and p.parent.name != "done"]
+                return len(inbox) + len(work)
+            except FileNotFoundError:  # a directory went while it was read
+                pass
 
     def waiting_at_most(self, count):
         return not (self.root / "work").is_dir() or self.waiting() <= count
