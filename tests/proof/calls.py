@@ -27,6 +27,7 @@ ERRORS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "prea
           "pwrite": errno.ENOSPC, "fsync": errno.EIO, "rename": errno.EIO, "mkdir": errno.ENOSPC, "clone": errno.EAGAIN,
           "mmap": errno.ENOMEM, "accept": errno.EMFILE, "unlink": errno.EIO}
 NEVER = 10**12  # a rule that only counts
+PATHS = {"read": "/", "write": "/"}  # of files; a pipe or an eventfd of a process never fails so
 SECONDS = 120
 
 
@@ -114,7 +115,8 @@ def numbers(count, most, rng):
 
 def measure(target, faults, call, role, caller):
     faults.clear()
-    rule = faults.rule(call, control.FAIL_NTH, role=role, caller=caller, n=NEVER)
+    rule = faults.rule(call, control.FAIL_NTH, role=role, caller=caller, n=NEVER,
+                       path=PATHS.get(call, ""))
     wrong = target.once(True)
     assert wrong is None, f"without a fault: {wrong}"
     return faults.counts(rule)[0]
@@ -144,7 +146,8 @@ def main():
                 before = len(wrong)
                 for n in chosen:
                     faults.clear()
-                    rule = faults.rule(call, mode, role=role, caller=caller, error=ERRORS[call], n=n)
+                    rule = faults.rule(call, mode, role=role, caller=caller, error=ERRORS[call], n=n,
+                                       path=PATHS.get(call, ""))
                     found = target.once(call in ("unlink", "open", "malloc", "mkdir"))
                     tried += 1
                     hit += faults.counts(rule)[1] > 0

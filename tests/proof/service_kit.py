@@ -128,7 +128,11 @@ class Service:
         if not self.alive():
             return None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "SIGKILL, for it did not leave"
 
     def call(self, method, timeout=60, **params):
         client = Client(self.root / "s.sock", timeout=timeout)
