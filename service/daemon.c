@@ -48,12 +48,9 @@ static void log_err(const struct pb_err *err)
 static struct pb_config *load(const char *path)
 {
     struct pb_config *config = NULL;
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
-    if (errors == NULL)
-        pb_log(PB_LOG_ERROR, "out of memory");
-    else if (pb_config_load(path, errors, &config) != 0)
-        log_errors(errors);
-    free(errors);
+    struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
+    if (pb_config_load(path, &errors, &config) != 0)
+        log_errors(&errors);
     return config;
 }
 
@@ -288,8 +285,10 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     (void)signal(SIGPIPE, SIG_IGN);
     pb_writers_keep_capability_here();
     struct pb_daemon *daemon = calloc(1, sizeof *daemon);
-    if (daemon == NULL)
+    if (daemon == NULL) {
+        pb_log(PB_LOG_ERROR, "out of memory at the start");
         return code;
+    }
     daemon->options = options;
     pb_facts_init(&daemon->facts);
     daemon->troubles.on_change = on_trouble;

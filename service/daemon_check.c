@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -52,18 +51,17 @@ static int check_surroundings(const struct pb_config *config)
 
 int pb_daemon_check(const char *path)
 {
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = errors ? pb_config_load(path, errors, &config) : -ENOMEM;
-    for (size_t i = 0; errors != NULL && i < errors->n; i++)
-        print(&errors->err[i]);
-    if (errors != NULL && errors->n_more > 0)
-        (void)fprintf(stderr, "and %zu mistakes more\n", errors->n_more);
+    int rc = pb_config_load(path, &errors, &config);
+    for (size_t i = 0; i < errors.n; i++)
+        print(&errors.err[i]);
+    if (errors.n_more > 0)
+        (void)fprintf(stderr, "and %zu mistakes more\n", errors.n_more);
     int code = rc == 0 ? check_surroundings(config) : PB_DAEMON_EXIT_CONFIG;
     if (code == PB_DAEMON_EXIT_OK)
         (void)printf("%s: ok, %zu pipeline%s\n", path, config->n_pipelines,
                      config->n_pipelines == 1 ? "" : "s");
     pb_config_destroy(config);
-    free(errors);
     return code;
 }

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MIB           ((uint64_t)1 << 20)
 #define SERVICE_BYTES (256 * MIB) /* the service itself, its store and clients */
@@ -13,11 +12,11 @@
 
 int pb_daemon_drop_in(const char *path)
 {
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_err_list errors;
     struct pb_config *config = NULL;
     char text[1200];
     int code = PB_DAEMON_EXIT_CONFIG;
-    if (errors != NULL && pb_config_load(path, errors, &config) == 0) {
+    if (pb_config_load(path, &errors, &config) == 0) {
         uint64_t jobs = (uint64_t)config->service.parallel_jobs;
         uint64_t bytes = SERVICE_BYTES + jobs * (config->compute.memory_bytes +
                                                  config->limits.max_block_bytes + JOB_BYTES);
@@ -27,11 +26,10 @@ int pb_daemon_drop_in(const char *path)
                      path, jobs, (bytes + MIB - 1) / MIB);
         code = PB_DAEMON_EXIT_OK;
     }
-    for (size_t i = 0; errors != NULL && i < errors->n; i++) {
-        pb_err_text(&errors->err[i], text, sizeof text);
+    for (size_t i = 0; i < errors.n; i++) {
+        pb_err_text(&errors.err[i], text, sizeof text);
         (void)fprintf(stderr, "%s\n", text);
     }
     pb_config_destroy(config);
-    free(errors);
     return code;
 }
