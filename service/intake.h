@@ -25,8 +25,8 @@ struct pb_intake {
  * fails, the file lies in the inbox again, or in work/ where pb_intake_adopt finds it. */
 int pb_intake_claim(struct pb_intake *intake, const struct pb_settle_file *file, struct pb_err *err,
                     struct pb_job *out_job);
-/* path is absolute and was looked at (service/checker.h); pipeline NULL = the first that fits the name. uid: who asks; identity: of
- * the file that this user could read, "" = not known. */
+/* path is absolute and was looked at (service/checker.h); pipeline NULL = the first that fits the
+ * name. uid: who asks; identity: of the file that this user could read, "" = not known. */
 int pb_intake_submit(const struct pb_intake *intake, const char *path, const char *pipeline,
                      int64_t uid, const char *identity, struct pb_err *err, struct pb_job *out_job);
 /* Files in work/ that belong to no job become jobs again, unless somebody still writes them, and
