@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,11 +27,13 @@ static void *serve(void *user)
 {
     (void)user;
     char line[1000];
+    ssize_t n;
     int fd = accept(server, NULL, NULL);
-    while (fd >= 0 && recv(fd, line, sizeof line, 0) > 0) {
-        if (answer != NULL && answer[0] == '\0')
+    while (fd >= 0 && (n = recv(fd, line, sizeof line, 0)) > 0) {
+        bool whole = line[n - 1] == '\n'; /* a line may come in parts */
+        if (whole && answer != NULL && answer[0] == '\0')
             break;
-        if (answer != NULL)
+        if (whole && answer != NULL)
             (void)send(fd, answer, strlen(answer), MSG_NOSIGNAL);
     }
     if (fd >= 0)
