@@ -209,10 +209,9 @@ class Daemon:
             raise AssertionError("%s is not %s: %s\n%s" % (name, status, self.jobs(), self.log_text()))
 
     def workers(self):
-        """Children, but for the process that looks at submitted files."""
-        text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE,
-                              text=True).stdout
-        return [int(pid) for pid, comm in (line.split(None, 1) for line in text.splitlines()) if comm != "pb-checker"]
+        """Its worker processes; it may have other children (a sanitizer's, one that looks at a path for a client)."""
+        text = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE, text=True).stdout
+        return [int(line.split()[0]) for line in text.splitlines() if "--worker" in line.split()]
 
     def log_text(self):
         return self.log.read_text(errors="replace")
