@@ -81,6 +81,30 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 
+/* Constructors of the libraries that are linked into the program run before main; what they do
+ * without memory is not the program's. */
+static _Atomic bool started;
+static int (*program_main)(int, char **, char **);
+
+static int start(int argc, char **argv, char **environment)
+{
+    atomic_store(&started, true);
+    return program_main(argc, argv, environment);
+}
+
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*loader_fini)(void), void *stack_end);
+
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*loader_fini)(void), void *stack_end)
+{
+    int (*real)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+                void (*)(void), void *);
+    *(void **)(&real) = dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = main;
+    return real(start, argc, argv, init, fini, loader_fini, stack_end);
+}
+
 static int find_program(struct dl_phdr_info *info, size_t bytes, void *user)
 {
     (void)bytes;
@@ -198,7 +222,7 @@ static bool acts(struct rule *rule)
 /* 0, or the errno that the call has to fail with. fd: the file, or the directory of path. */
 static int fault(enum call call, const char *path, int fd, const void *from)
 {
-    if (control == NULL)
+    if (control == NULL || !atomic_load(&started))
         return 0;
     uint32_t n = atomic_load(&control->n_rules);
     for (uint32_t i = 0; i < n && i < RULES_MAX; i++) {
