@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Commands that look things up: check-config, operators, devices. */
 #include "service/cli.h"
+#include "service/confine.h"
 
 #include "config/json_writer.h"
 #include "kernels/nearest.h"
@@ -294,7 +295,10 @@ int cli_devices(int argc, char **argv)
     const char *word;
     bool as_json;
     char why[200], cpu[128];
+    char confined[PB_CONFINE_TEXT_BYTES], confined_gpu[PB_CONFINE_TEXT_BYTES];
     struct pb_device devices[16];
+    pb_confine_describe(&(struct pb_confine){.address_bytes = 1}, confined);
+    pb_confine_describe(&(struct pb_confine){.gpu = true}, confined_gpu);
     int rc = parse_word("devices", argc, argv, &as_json, &word);
     if (rc != CLI_DONE || word != NULL)
         return rc != CLI_DONE ? rc : cli_usage("devices", "what does '%s' mean?", word);
@@ -308,10 +312,12 @@ int cli_devices(int argc, char **argv)
         pb_json_string(json, "name", cpu);
         pb_json_int(json, "cores", pb_device_cores());
         pb_json_bool(json, "usable", true);
+        pb_json_string(json, "confined", confined);
         pb_json_end(json);
     } else {
         printf("cpu     %s, %u core%s for this process\n", cpu, pb_device_cores(),
                pb_device_cores() == 1 ? "" : "s");
+        printf("        service jobs: %s\n", confined);
     }
     for (int i = 0; i < n; i++) {
         double to = 0, from = 0;
@@ -325,6 +331,8 @@ int cli_devices(int argc, char **argv)
     if (!as_json) {
         if (n == 0)
             printf("cuda    none: %s\n", why);
+        else
+            printf("        service jobs: %s\n", confined_gpu);
         return CLI_DONE;
     }
     pb_json_end(json);

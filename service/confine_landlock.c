@@ -64,7 +64,7 @@ static const struct {
     /* The driver opens its devices again for every stream and allocation, looks up its modules,
      * and names its threads. */
     {"/dev", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV, true},
-    {"/proc", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, true},
+    {"/proc", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE, true},
     {"/sys", FS_READ, true},
     {"/usr", FS_READ, true},
     {"/etc", FS_READ, true},

@@ -53,20 +53,6 @@ static const char *const deadly[] = {
     /* shared memory and queues with others */
     "shmget", "shmat", "semget", "msgget", "mq_open"};
 
-/* What a GPU's driver may call: it speaks to its daemon over a Unix socket and makes device nodes
- * when they are missing. */
-static const char *const of_driver[] = {"socket",  "socketpair", "connect", "mknod",
-                                        "mknodat", "fork",       "vfork",   "process_vm_readv"};
-
-static bool is_of_driver(const char *name)
-{
-    for (size_t i = 0; i < sizeof of_driver / sizeof of_driver[0]; i++) {
-        if (strcmp(name, of_driver[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int add(scmp_filter_ctx filter, uint32_t action, const char *name, unsigned n,
                const struct scmp_arg_cmp *arg)
 {
@@ -79,20 +65,20 @@ static int add(scmp_filter_ctx filter, uint32_t action, const char *name, unsign
 
 /* A new process is a clone without CLONE_THREAD. clone3 hides its flags from a filter, and glibc
  * does without it. */
-static int add_clone(scmp_filter_ctx filter)
+static int add_clone(scmp_filter_ctx filter, uint32_t refused)
 {
     struct scmp_arg_cmp process = SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
-    int rc = add(filter, DEADLY, "clone", 1, &process);
+    int rc = add(filter, refused, "clone", 1, &process);
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3", 0, NULL);
 }
 
 /* Signals (abort, raise) and limits are this process's own. */
-static int add_own(scmp_filter_ctx filter)
+static int add_own(scmp_filter_ctx filter, uint32_t refused)
 {
     struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0);
     struct scmp_arg_cmp not_self = SCMP_A0_64(SCMP_CMP_NE, 0, 0);
-    int rc = add(filter, DEADLY, "kill", 1, &other);
-    rc = rc ? rc : add(filter, DEADLY, "tgkill", 1, &other);
+    int rc = add(filter, refused, "kill", 1, &other);
+    rc = rc ? rc : add(filter, refused, "tgkill", 1, &other);
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &not_self);
 }
 
@@ -119,15 +105,16 @@ static int add_prctl(scmp_filter_ctx filter)
 
 static int fill(scmp_filter_ctx filter, const struct pb_confine *confine)
 {
+    /* A GPU's driver tries some of them (its daemon's socket, a helper that makes device nodes) and
+     * goes on without: there they fail. No library of a CPU job makes any. */
+    uint32_t refused = confine->gpu ? SCMP_ACT_ERRNO(EPERM) : DEADLY;
     int rc = 0;
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++) {
-        bool spared = confine->gpu && is_of_driver(deadly[i]);
-        rc = add(filter, spared ? SCMP_ACT_ERRNO(EPERM) : DEADLY, deadly[i], 0, NULL);
-    }
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++)
+        rc = add(filter, refused, deadly[i], 0, NULL);
     if (rc == 0 && !confine->gpu)
         rc = add_memory(filter); /* a driver compiles code */
-    rc = rc ? rc : add_clone(filter);
-    rc = rc ? rc : add_own(filter);
+    rc = rc ? rc : add_clone(filter, refused);
+    rc = rc ? rc : add_own(filter, refused);
 #ifndef PB_SANITIZED
     if (!confine->gpu)
         rc = rc ? rc : add_prctl(filter);

@@ -367,6 +367,9 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         (void)fprintf(stderr, "%s\n", err.msg);
         _exit(1);
     }
+    if (child->resident &&
+        child->confine != NULL) /* one a worker; a child a job would say it always */
+        (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }
 
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Address space that a run takes beyond its tile buffers: a thread's stack and malloc arena, and
- * what GDAL, codecs and products allocate. Measured on the largest scenes of the tests, doubled. */
+ * what GDAL, codecs and products allocate. Chosen generously, not measured. */
 #define THREAD_BYTES ((uint64_t)(8 + 64) << 20)
 #define OTHER_BYTES  ((uint64_t)1 << 30)
 
