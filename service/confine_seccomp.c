@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #ifdef PB_SANITIZED
@@ -103,14 +104,35 @@ static int add_prctl(scmp_filter_ctx filter)
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &above);
 }
 
+/* CUDA finds its device only where it may listen on a Unix socket (tried on driver 580). It may;
+ * but neither connect nor accept, nor send to an address. */
+static bool is_of_driver(const char *name)
+{
+    return strcmp(name, "socket") == 0 || strcmp(name, "bind") == 0 || strcmp(name, "listen") == 0;
+}
+
+static int add_driver(scmp_filter_ctx filter, uint32_t refused)
+{
+    struct scmp_arg_cmp foreign = SCMP_A0_64(SCMP_CMP_NE, AF_UNIX, 0);
+    struct scmp_arg_cmp addressed = SCMP_A4_64(SCMP_CMP_NE, 0, 0);
+    int rc = add(filter, refused, "socket", 1, &foreign);
+    rc = rc ? rc : add(filter, refused, "sendto", 1, &addressed);
+    rc = rc ? rc : add(filter, refused, "sendmsg", 0, NULL);
+    return rc ? rc : add(filter, refused, "sendmmsg", 0, NULL);
+}
+
 static int fill(scmp_filter_ctx filter, const struct pb_confine *confine)
 {
     /* A GPU's driver tries some of them (its daemon's socket, a helper that makes device nodes) and
-     * goes on without: there they fail. No library of a CPU job makes any. */
+     * goes on without: there they fail. No library of a CPU job makes any of them. */
     uint32_t refused = confine->gpu ? SCMP_ACT_ERRNO(EPERM) : DEADLY;
     int rc = 0;
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++)
-        rc = add(filter, refused, deadly[i], 0, NULL);
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++) {
+        if (!confine->gpu || !is_of_driver(deadly[i]))
+            rc = add(filter, refused, deadly[i], 0, NULL);
+    }
+    if (rc == 0 && confine->gpu)
+        rc = add_driver(filter, refused);
     if (rc == 0 && !confine->gpu)
         rc = add_memory(filter); /* a driver compiles code */
     rc = rc ? rc : add_clone(filter, refused);
