@@ -9,7 +9,7 @@
 
 /* What pixels of blocks that are not stored hold, by band: a sample in host byte order. */
 struct pb_block_fill {
-    unsigned char sample[PB_BANDS_MAX][8];
+    _Alignas(8) unsigned char sample[PB_BANDS_MAX][8];
 };
 
 /* What a read wants; all borrowed. */

@@ -290,6 +290,14 @@ static void print_device(const struct pb_device *d, double to, double from)
     print_plans(d);
 }
 
+static void print_confinement(const char *text)
+{
+    char line[PB_CONFINE_TEXT_BYTES + 32];
+    (void)snprintf(line, sizeof line, "service jobs: %s", text);
+    printf("        ");
+    cli_wrap(stdout, 8, 80, line);
+}
+
 int cli_devices(int argc, char **argv)
 {
     const char *word;
@@ -317,7 +325,7 @@ int cli_devices(int argc, char **argv)
     } else {
         printf("cpu     %s, %u core%s for this process\n", cpu, pb_device_cores(),
                pb_device_cores() == 1 ? "" : "s");
-        printf("        service jobs: %s\n", confined);
+        print_confinement(confined);
     }
     for (int i = 0; i < n; i++) {
         double to = 0, from = 0;
@@ -332,7 +340,7 @@ int cli_devices(int argc, char **argv)
         if (n == 0)
             printf("cuda    none: %s\n", why);
         else
-            printf("        service jobs: %s\n", confined_gpu);
+            print_confinement(confined_gpu);
         return CLI_DONE;
     }
     pb_json_end(json);
