@@ -62,7 +62,7 @@ class Run:
         if not (done.stdout + done.stderr).strip():
             return f"exit {done.returncode} without a word"
         left = [str(p) for p in out.rglob("*")] if out.exists() and not may_leave else []
-        left = [p for p in left if ".tmp" in p]
+        left = [p for p in left if ".tmp" in p and not (os.path.isdir(p) and not os.listdir(p))]
         return f"left behind: {left[:3]}" if left else None
 
 
