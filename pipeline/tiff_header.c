@@ -142,6 +142,8 @@ static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_hea
     uint64_t pixels = (uint64_t)header->width * (uint64_t)header->height;
     uint64_t bytes = pixels * (uint64_t)header->bands; /* below 2^63: both are limited */
     struct pb_file_holes holes;
+    if (sample == 0) /* bits that are 0 are refused elsewhere */
+        sample = 1;
     if (max == 0 || bytes <= PB_TIFF_RATIO_FLOOR / sample)
         return 0;
     pb_file_holes_init(&holes, file->fd, file->bytes);
