@@ -241,3 +241,14 @@ class Daemon:
         assert status == 0, "exit status %d\n%s" % (status, text)
         for word in ("Sanitizer", "runtime error:", "handles are left open"):
             assert word not in text, text
+
+
+class DaemonCase(unittest.TestCase):
+    """Tests that have daemons, which end with their test."""
+
+    def daemon(self, start=True, **settings):
+        daemon = Daemon(**settings)
+        self.addCleanup(daemon.remove)
+        if start:
+            daemon.start()
+        return daemon

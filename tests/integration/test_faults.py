@@ -11,10 +11,9 @@ import shutil
 import subprocess
 import sys
 import time
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, FAKE_WORKER, Daemon, main, wait_for  # noqa: E402
+from daemon_kit import BIN, FAKE_WORKER, DaemonCase, main, wait_for  # noqa: E402
 
 LONG = "--long" in sys.argv
 if LONG:
@@ -22,14 +21,7 @@ if LONG:
 SCENES = 200 if LONG else 20
 
 
-class Faults(unittest.TestCase):
-    def daemon(self, start=True, **settings):
-        d = Daemon(**settings)
-        self.addCleanup(d.remove)
-        if start:
-            d.start()
-        return d
-
+class Faults(DaemonCase):
     def mount(self, place, size):
         """A small disk at the place."""
         place.mkdir(exist_ok=True)

@@ -13,20 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import Daemon, main, wait_for  # noqa: E402
+from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
 
 
-class Inbox(unittest.TestCase):
-    def daemon(self, start=True, **settings):
-        daemon = Daemon(**settings)
-        self.addCleanup(daemon.remove)
-        if start:
-            daemon.start()
-        return daemon
-
+class Inbox(DaemonCase):
     def passes(self, daemon, scans=3):
         """A later file went all the way that often: whatever was to be taken before it has been."""
         for i in range(scans):

@@ -6,18 +6,12 @@ and runs once, whatever its worker said or did not say afterwards."""
 import os
 import signal
 import sys
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import Daemon, main, wait_for  # noqa: E402
+from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
 
 
-class Outcome(unittest.TestCase):
-    def daemon(self, **settings):
-        d = Daemon(**settings)
-        self.addCleanup(d.remove)
-        return d.start()
-
+class Outcome(DaemonCase):
     def once(self, d, name):
         """The job is successful after one run, its input in the archive, its products are listed."""
         job = d.wait_job(name + ".tif", "successful")

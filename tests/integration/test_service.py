@@ -11,22 +11,14 @@ import socket
 import subprocess
 import sys
 import time
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
 
 STOPS = 20  # seconds; it promises 10, and this machine may have other work
 
 
-class Service(unittest.TestCase):
-    def daemon(self, start=True, **settings):
-        daemon = Daemon(**settings)
-        self.addCleanup(daemon.remove)
-        if start:
-            daemon.start()
-        return daemon
-
+class Service(DaemonCase):
     def temporary(self, daemon):
         return [f for f in daemon.files("products") if f.startswith(".") and "/" not in f]
 

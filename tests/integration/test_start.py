@@ -10,20 +10,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
 
 
-class Start(unittest.TestCase):
-    def daemon(self, start=True, **settings):
-        daemon = Daemon(**settings)
-        self.addCleanup(daemon.remove)
-        if start:
-            daemon.start()
-        return daemon
-
+class Start(DaemonCase):
     def small_disk(self, size):
         """A mounted filesystem of that size."""
         path = pathlib.Path(tempfile.mkdtemp(prefix="pb-disk-"))
