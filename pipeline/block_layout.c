@@ -94,17 +94,13 @@ static uint64_t parts(uint64_t length, uint64_t each)
 static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                        struct pb_block_layout *out)
 {
-    uint64_t w = (uint64_t)out->width, h = UINT32_MAX;
-    out->tiled = dir->tile_w.there;
-    int rc = out->tiled ? read_number(file, &dir->tile_w, 0, INT32_MAX, "the tile width", &w) : 0;
-    if (rc == 0 && out->tiled)
-        rc = read_number(file, &dir->tile_h, 0, INT32_MAX, "the tile height", &h);
-    if (rc == 0 && !out->tiled)
-        rc = pb_tiff_field_or(file, &dir->rows, UINT32_MAX, "the rows per strip", &h);
+    uint64_t w = 0, h = 0;
+    int rc = pb_tiff_block_sides(file, dir, (uint64_t)out->width, (uint64_t)out->height, &w, &h);
     if (rc < 0)
         return rc;
-    if (!out->tiled && h > (uint64_t)out->height)
-        h = (uint64_t)out->height;
+    out->tiled = dir->tile_w.there;
+    if (out->tiled && (w > INT32_MAX || h > INT32_MAX))
+        return -ENOTSUP;
     if (w == 0 || h == 0 || !dir->offsets.there || !dir->counts.there)
         return -ENOTSUP;
     out->block_w = (uint32_t)w;

@@ -292,3 +292,17 @@ int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at)
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the header names no image directory");
     return 0;
 }
+
+int pb_tiff_block_sides(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                        uint64_t width, uint64_t height, uint64_t *out_w, uint64_t *out_h)
+{
+    if (dir->tile_w.there) {
+        int rc = pb_tiff_field_or(file, &dir->tile_w, 0, "the tile width", out_w);
+        return rc ? rc : pb_tiff_field_or(file, &dir->tile_h, 0, "the tile height", out_h);
+    }
+    *out_w = width;
+    int rc = pb_tiff_field_or(file, &dir->rows, UINT32_MAX, "the rows per strip", out_h);
+    if (*out_h > height)
+        *out_h = height;
+    return rc;
+}

@@ -62,6 +62,10 @@ int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at);
  * file are an error at once where the layout needs them; see pb_tiff_check_outside for others. */
 int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int index,
                            struct pb_tiff_directory *out);
+/* Sides in pixels of a tile or strip of an image of width x height, as declared: they may be 0 or
+ * too large. Strips are as wide as the image and at most as high. */
+int pb_tiff_block_sides(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                        uint64_t width, uint64_t height, uint64_t *out_w, uint64_t *out_h);
 /* Fails when values of a tag lie past the end of the file: input.georeference when they would place
  * the image or say what is no measurement, else input.truncated. */
 int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir);

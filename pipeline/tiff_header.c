@@ -35,17 +35,11 @@ static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field
 static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                        struct pb_tiff_header *out)
 {
-    uint64_t w = (uint64_t)out->width, h = UINT32_MAX;
-    out->tiled = dir->tile_w.there;
-    int rc = out->tiled ? pb_tiff_field_or(file, &dir->tile_w, 0, "the tile width", &w) : 0;
-    if (rc == 0 && out->tiled)
-        rc = pb_tiff_field_or(file, &dir->tile_h, 0, "the tile height", &h);
-    if (rc == 0 && !out->tiled)
-        rc = pb_tiff_field_or(file, &dir->rows, UINT32_MAX, "the rows per strip", &h);
+    uint64_t w = 0, h = 0;
+    int rc = pb_tiff_block_sides(file, dir, (uint64_t)out->width, (uint64_t)out->height, &w, &h);
     if (rc < 0)
         return rc;
-    if (!out->tiled && h > (uint64_t)out->height)
-        h = (uint64_t)out->height;
+    out->tiled = dir->tile_w.there;
     if (w == 0 || h == 0)
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED,
                             "the file declares blocks of %llu x %llu pixels", (unsigned long long)w,
@@ -67,12 +61,18 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
     return 0;
 }
 
+/* Of a decoded sample; of 0 bits, which is refused later, like of 8. */
+static uint64_t sample_bytes(const struct pb_tiff_header *header)
+{
+    return header->bits <= 8 ? 1 : (header->bits + 7u) / 8;
+}
+
 /* One decoded block. An uncompressed single strip is taken apart by libtiff and not counted. */
 static int check_block_limit(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
     if (!header->tiled && header->n_blocks == 1 && header->compression == 1)
         return 0;
-    uint64_t sample = header->bits <= 8 ? 1 : (header->bits + 7u) / 8;
+    uint64_t sample = sample_bytes(header);
     uint64_t samples = (uint64_t)header->block_w * header->block_h;
     uint64_t pixel = sample * (uint64_t)(header->planar ? 1 : header->bands);
     if (samples > file->limits->max_block_bytes / (pixel ? pixel : 1))
@@ -138,12 +138,10 @@ static int read_nodata(const struct pb_tiff_file *file, const struct pb_tiff_fie
 /* Whether so few bytes can hold so many pixels. Small images pass: they cost nothing. */
 static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
-    uint64_t max = file->limits->max_ratio, sample = (header->bits + 7u) / 8;
+    uint64_t max = file->limits->max_ratio, sample = sample_bytes(header);
     uint64_t pixels = (uint64_t)header->width * (uint64_t)header->height;
     uint64_t bytes = pixels * (uint64_t)header->bands; /* below 2^63: both are limited */
     struct pb_file_holes holes;
-    if (sample == 0) /* bits that are 0 are refused elsewhere */
-        sample = 1;
     if (max == 0 || bytes <= PB_TIFF_RATIO_FLOOR / sample)
         return 0;
     pb_file_holes_init(&holes, file->fd, file->bytes);
