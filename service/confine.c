@@ -6,24 +6,12 @@
 #include "service/confine.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-static int become_user(const struct pb_confine *confine, struct pb_err *err)
-{
-    if (!confine->change_user)
-        return 0;
-    if (setgroups(0, NULL) != 0 || setresgid(confine->gid, confine->gid, confine->gid) != 0 ||
-        setresuid(confine->uid, confine->uid, confine->uid) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot become user %lu: %s", (unsigned long)confine->uid,
-                       strerror(errno));
-    return 0;
-}
 
 static int limit(int what, uint64_t most, struct pb_err *err)
 {
@@ -44,9 +32,8 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
     char landlock[64] = "no Landlock in this kernel";
     if (abi > 0)
         (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
-    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s%s", landlock,
+    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, the service's user%s%s", landlock,
                    seccomp ? "seccomp" : "no seccomp in this kernel",
-                   confine->change_user ? "a user of its own" : "the service's user",
                    confine->address_bytes > 0 ? ", bounded memory" : "",
                    confine->gpu ? "; with a GPU: devices, /proc, /sys and all of products/ stay "
                                   "open, and one process runs many jobs"
@@ -56,8 +43,8 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES])
 {
-    int rc = become_user(confine, err);
-    if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    int rc = 0;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot give up new privileges: %s", strerror(errno));
     /* Nobody of the same user attaches to it or reads its memory, and it leaves no image of it. */
     if (rc == 0 && !confine->gpu && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)

@@ -4,14 +4,13 @@
 #define PB_CONFINE_H
 /* Takes from the calling process, for ever, what computing a job does not need: a decoder that a
  * hostile file takes over must not reach other files, other processes, the network or a shell.
- * Three layers, each on its own: an unprivileged user (when the service may change users), Landlock
- * (paths, TCP, signals and abstract sockets outside), seccomp (system calls). Called in a process
- * with one thread, before anything foreign is read; threads made later inherit it. */
+ * Two layers, each on its own: Landlock (paths, TCP, signals and abstract sockets outside), seccomp
+ * (system calls); and limits of resources. The user stays the service's. Called in a process with
+ * one thread, before anything foreign is read; threads made later inherit it. */
 #include "config/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define PB_CONFINE_TEXT_BYTES 256
 
@@ -20,9 +19,6 @@ struct pb_confine {
     const char *own_tree;   /* GPU: a place where directories may be made and renamed; else NULL */
     bool gpu;               /* what the CUDA driver needs stays open */
     uint64_t address_bytes; /* RLIMIT_AS; 0 = none */
-    bool change_user;       /* to uid and gid, with no other group */
-    uid_t uid;
-    gid_t gid;
 };
 
 /* 0, or a negative errno with *err; then the process must not go on. A kernel that lacks Landlock
