@@ -40,9 +40,14 @@ void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, i
     id->mtime_ns = mtime_ns;
 }
 
-bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
+bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
 {
     return a->bytes == b->bytes && a->mtime_ns == b->mtime_ns && strcmp(a->name, b->name) == 0;
+}
+
+bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
+{
+    return pb_input_id_alike(a, b) && a->sha256[0] != '\0' && strcmp(a->sha256, b->sha256) == 0;
 }
 
 /* --- writing ---------------------------------------------------------------------------------*/
@@ -74,6 +79,8 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
     pb_json_string(json, "name", m->input.name);
     pb_json_int(json, "bytes", (int64_t)m->input.bytes);
     pb_json_int(json, "mtime_ns", m->input.mtime_ns);
+    if (m->input.sha256[0] != '\0')
+        pb_json_string(json, "sha256", m->input.sha256);
     pb_json_end(json);
     if (m->pipeline[0] != '\0') {
         pb_json_array(json, "files");
@@ -96,13 +103,16 @@ static int write_all(int fd, const char *text, size_t bytes)
     return 0;
 }
 
-/* What lies there under that name is unlinked first: a manifest is never written through a link. */
+#define NEW_FILE PB_MANIFEST_FILE ".new"
+
+/* One manifest or the other is there at any time. What lies there under the name of the new one is
+ * unlinked first: a manifest is never written through a link. */
 static int write_text(int directory, const char *text, size_t bytes, unsigned mode)
 {
-    if (unlinkat(directory, PB_MANIFEST_FILE, 0) != 0 && errno != ENOENT)
+    if (unlinkat(directory, NEW_FILE, 0) != 0 && errno != ENOENT)
         return -errno;
-    int fd = openat(directory, PB_MANIFEST_FILE,
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    int fd =
+        openat(directory, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return -errno;
     int rc = write_all(fd, text, bytes);
@@ -110,8 +120,10 @@ static int write_text(int directory, const char *text, size_t bytes, unsigned mo
         rc = -errno;
     if (close(fd) != 0 && rc == 0)
         rc = -errno;
+    if (rc == 0 && renameat(directory, NEW_FILE, directory, PB_MANIFEST_FILE) != 0)
+        rc = -errno;
     if (rc < 0)
-        (void)unlinkat(directory, PB_MANIFEST_FILE, 0);
+        (void)unlinkat(directory, NEW_FILE, 0);
     return rc;
 }
 

@@ -105,6 +105,16 @@ static int take_files(const struct pb_json_value *files, struct pb_manifest *m)
     return 0;
 }
 
+static bool take_input(const struct pb_json_value *value, struct pb_input_id *out)
+{
+    if (pb_json_get(value, "sha256", NULL) != NULL &&
+        !take_text(value, "sha256", out->sha256, sizeof out->sha256))
+        return false;
+    return take_text(value, "name", out->name, sizeof out->name) &&
+           take_count(value, "bytes", &out->bytes) &&
+           pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;
+}
+
 static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m)
 {
     int64_t format = 0;
@@ -112,9 +122,7 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
     bool fits = pb_json_get_int(root, "manifest", &format) == 0 && format == 1 &&
                 take_text(root, "pushbroom", m->version, sizeof m->version) &&
                 take_text(root, "scene", m->scene, sizeof m->scene) && is_plain_name(m->scene) &&
-                take_text(input, "name", m->input.name, sizeof m->input.name) &&
-                take_count(input, "bytes", &m->input.bytes) &&
-                pb_json_get_int(input, "mtime_ns", &m->input.mtime_ns) == 0;
+                take_input(input, &m->input);
     if (!fits)
         return -EINVAL;
     if (pb_json_get(root, "pipeline", NULL) == NULL)

@@ -26,7 +26,7 @@ struct pb_publish {
     char marked[256];         /* the place that the temporary directory's manifest names */
     char temp[256];
     int products_fd, temp_fd; /* of temp, flock'd; after it became the scene directory, of that */
-    bool made, committed, unsynced;
+    bool made, committed, unsynced, identified; /* the mark has the checksum */
     char warning[PATH_MAX + 400];
 };
 
@@ -65,6 +65,23 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     return rc;
 }
 
+/* Completes the input's identity. */
+static int identify(struct pb_publish *p, struct pb_err *err)
+{
+    if (p->options.sum == NULL || p->options.input.sha256[0] != '\0')
+        return 0;
+    return pb_input_sum_get(p->options.sum, err, p->options.input.sha256);
+}
+
+static int choose_place(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+    if (rc != 1)
+        return rc;
+    rc = identify(p, err);
+    return rc ? rc : pb_place_choose(p->products_fd, &p->options, err, p->place);
+}
+
 /* The manifest that makes the temporary directory ours, and later the scene directory this
  * input's. */
 static int write_mark(struct pb_publish *p, struct pb_err *err)
@@ -72,6 +89,7 @@ static int write_mark(struct pb_publish *p, struct pb_err *err)
     struct pb_manifest mark = {.input = p->options.input};
     (void)snprintf(mark.scene, sizeof mark.scene, "%s", p->place);
     int rc = pb_manifest_write(p->temp_fd, &mark, 0644, p->directory, err);
+    p->identified = rc == 0 && mark.input.sha256[0] != '\0';
     if (rc == 0)
         (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
     return rc;
@@ -96,8 +114,10 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
                     struct pb_publish **out_publish)
 {
     struct pb_publish *p = calloc(1, sizeof *p);
-    if (p == NULL)
+    if (p == NULL) {
+        pb_input_sum_destroy(options->sum);
         return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
+    }
     p->temp_fd = p->products_fd = -1;
     int rc = take_options(p, options, err);
     if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
@@ -109,7 +129,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     }
     if (rc == 0) {
         (void)pb_publish_sweep(p->products); /* of runs that were killed */
-        rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+        rc = choose_place(p, err);
     }
     if (rc == 0)
         rc = make_directory(p, err);
@@ -119,6 +139,11 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     }
     *out_publish = p;
     return 0;
+}
+
+int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
+{
+    return p->options.sum != NULL ? pb_input_sum_start(p->options.sum, err) : 0;
 }
 
 const char *pb_publish_directory(const struct pb_publish *publish)
@@ -180,7 +205,7 @@ static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_
     if (rc == 0) {
         for (size_t i = 0; i < n_files; i++)
             m.file[i] = file[i];
-        if (strcmp(p->marked, p->place) != 0)
+        if (strcmp(p->marked, p->place) != 0 || !p->identified)
             rc = write_mark(p, err);
         rc = rc ? rc : pb_manifest_write(fd, &m, 0644, p->directory, err);
     }
@@ -247,7 +272,8 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
                       struct pb_err *err, char *out_path)
 {
     char final[PATH_MAX + 520];
-    int rc = seal(p, file, n_files, err);
+    int rc = identify(p, err);
+    rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
         return rc;
     rc = -EAGAIN;
@@ -270,6 +296,7 @@ void pb_publish_close(struct pb_publish *p)
 {
     if (p == NULL)
         return;
+    pb_input_sum_destroy(p->options.sum);
     if (p->made && !p->committed)
         (void)pb_publish_temp_discard(p->products_fd, p->temp);
     if (p->temp_fd >= 0)

@@ -8,10 +8,10 @@
  * directory tells leftovers of dead processes from live ones.
  *
  * <products>/<scene> belongs to one input, which its own manifest names. The same input (name,
- * size, mtime) replaces its older products in one exchange; another one is refused, or gets the
- * next free place <scene>~2, <scene>~3, ... What pushbroom did not make is never replaced or
- * removed: no directory without a manifest, none that holds a file its manifest does not name, none
- * that the input lies in.
+ * size, mtime, SHA-256 of its bytes) replaces its older products in one exchange; another one is
+ * refused, or gets the next free place <scene>~2, <scene>~3, ... What pushbroom did not make is
+ * never replaced or removed: no directory without a manifest, none that holds a file its manifest
+ * does not name, none that the input lies in.
  *
  * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
  * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when
@@ -19,6 +19,7 @@
  *
  * One thread an object; any number of processes may publish into one directory. */
 #include "config/err.h"
+#include "pipeline/input_sum.h"
 #include "pipeline/manifest.h"
 
 #include <stddef.h>
@@ -34,6 +35,10 @@ struct pb_publish_options {
     const char *pipeline;
     const char *job; /* id, for the manifest; NULL = none */
     struct pb_input_id input;
+    /* Tells the checksum that `input` lacks: before open returns, when a directory of an input
+     * alike is there, else by commit. Taken, also when open fails; NULL = `input` has it, or no
+     * input will ever be taken for the same. */
+    struct pb_input_sum *sum;
     const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
@@ -46,6 +51,9 @@ struct pb_publish_options {
  * begins with a dot or holds a slash is refused: it would hide, or land elsewhere. */
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish);
+/* Begins to compute the input's checksum beside the caller, who will not fork any more. Without
+ * this call commit computes it. */
+int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
 /* The scene directory's name: "a", "a~2". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);

@@ -122,6 +122,22 @@ static bool lies_in(const char *path, const struct stat *directory)
     return found;
 }
 
+static int of_another(const struct pb_input_id *found, const struct pb_input_id *wanted,
+                      struct pb_place_look *look)
+{
+    const char *why = "";
+    if (pb_input_id_alike(found, wanted)) {
+        if (wanted->sha256[0] == '\0' && found->sha256[0] != '\0') {
+            look->state = PB_PLACE_ALIKE;
+            return 0;
+        }
+        why = found->sha256[0] != '\0' ? " and the same mtime, but with other content"
+                                       : " and the same mtime, without a checksum of its content";
+    }
+    return another(look, "holds the products of another input, '%.200s' of %llu bytes%s",
+                   found->name, (unsigned long long)found->bytes, why);
+}
+
 static int look_at_products(int scene_fd, const struct pb_publish_options *wanted,
                             struct pb_place_look *look)
 {
@@ -163,8 +179,7 @@ int pb_place_look(int products_fd, const char *place, const struct pb_publish_op
     if (rc == 1 && mark.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
     if (rc == 1 && !pb_input_id_equal(&mark.input, &wanted->input))
-        rc = another(out, "holds the products of another input, '%.200s' of %llu bytes",
-                     mark.input.name, (unsigned long long)mark.input.bytes);
+        rc = of_another(&mark.input, &wanted->input, out);
     if (rc == 1)
         rc = look_at_products(fd, wanted, out);
     pb_manifest_fini(&mark);
@@ -186,8 +201,10 @@ static int state_of(int products_fd, const char *place, const struct pb_publish_
     return rc;
 }
 
-/* The version that is this input's already: 1 and its name, 0 = there is none. */
-static int find_own(int products_fd, const struct pb_publish_options *wanted, char out_place[256])
+/* The version that is this input's already, or may be: 1, its name and whether it only may; 0 =
+ * there is none. */
+static int find_own(int products_fd, const struct pb_publish_options *wanted, char out_place[256],
+                    bool *out_alike)
 {
     const struct dirent *e;
     int fd = openat(products_fd, ".", DIRECTORY_FLAGS), found = 0;
@@ -203,7 +220,8 @@ static int find_own(int products_fd, const struct pb_publish_options *wanted, ch
         if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
             state_of(products_fd, e->d_name, wanted, &state) < 0)
             continue;
-        found = state == PB_PLACE_OURS || state == PB_PLACE_HOLDS;
+        found = state == PB_PLACE_OURS || state == PB_PLACE_HOLDS || state == PB_PLACE_ALIKE;
+        *out_alike = state == PB_PLACE_ALIKE;
         if (found)
             (void)snprintf(out_place, 256, "%s", e->d_name);
     }
@@ -215,6 +233,7 @@ int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, st
                     char out_place[256])
 {
     struct pb_place_look look;
+    bool alike = false;
     pb_file_name_place(wanted->scene, 1, out_place);
     int rc = pb_place_look(products_fd, out_place, wanted, &look);
     if (rc == 0 && look.scene_fd >= 0)
@@ -222,19 +241,19 @@ int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, st
     if (rc < 0)
         return pb_product_io_fail(err, -rc, "cannot look at", out_place);
     if (look.state != PB_PLACE_ANOTHER)
-        return 0;
+        return look.state == PB_PLACE_ALIKE;
     if (wanted->existing == PB_EXISTING_REFUSE)
         return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->products, out_place, look.why);
-    rc = find_own(products_fd, wanted, out_place);
+    rc = find_own(products_fd, wanted, out_place, &alike);
     for (unsigned n = 2; rc == 0 && n < VERSIONS_MAX; n++) {
         enum pb_place_state state;
         pb_file_name_place(wanted->scene, n, out_place);
         rc = state_of(products_fd, out_place, wanted, &state);
         if (rc == 0 && state != PB_PLACE_ANOTHER)
-            return 0;
+            return state == PB_PLACE_ALIKE;
     }
     if (rc == 1)
-        return 0;
+        return alike;
     return pb_product_io_fail(err, rc < 0 ? -rc : EEXIST, "cannot find a free place for",
                               wanted->scene);
 }

@@ -13,6 +13,8 @@ enum pb_place_state {
     PB_PLACE_FREE,   /* there is nothing of that name */
     PB_PLACE_OURS,   /* this input's scene directory, and nothing of the pipeline's name in it */
     PB_PLACE_HOLDS,  /* the same with older products of this input and pipeline: to be exchanged */
+    PB_PLACE_ALIKE,  /* an input's of this name, size and mtime; the wanted one's checksum, not
+                        known yet, tells whether it is this one */
     PB_PLACE_ANOTHER /* anybody else's */
 };
 
@@ -27,7 +29,8 @@ struct pb_place_look {
 int pb_place_look(int products_fd, const char *place, const struct pb_publish_options *wanted,
                   struct pb_place_look *out);
 /* The place to use: the scene's own name, else the one of its versions that is this input's, else
- * the first free one; or output.exists when versions are not wanted. */
+ * the first free one; or output.exists when versions are not wanted. 1: that depends on the
+ * checksum of the wanted input; call again with it. */
 int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, struct pb_err *err,
                     char out_place[256]);
 #endif

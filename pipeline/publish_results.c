@@ -19,9 +19,13 @@ int pb_publish_begin(const struct pb_run_options *run, const char *scene,
                                          .input_path = run->input,
                                          .existing = run->existing,
                                          .mode = run->mode};
+    struct pb_raster_file file;
     pb_input_id_set(&options.input, run->name ? run->name : run->input, info->file_bytes,
                     info->file_mtime_ns);
-    return pb_publish_open(&options, err, out_publish);
+    int rc = pb_raster_file_open(&file, run->input, err);
+    rc = rc ? rc : pb_input_sum_create(&file, err, &options.sum);
+    pb_raster_file_close(&file);
+    return rc ? rc : pb_publish_open(&options, err, out_publish);
 }
 
 static int describe(const struct pb_product_result *results, size_t n,

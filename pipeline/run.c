@@ -217,7 +217,9 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
     run->state = STARTED;
     atomic_store(&run->started_ns, pb_now_ns());
     atomic_store(&run->stage, PB_STAGE_COMPUTE);
-    int rc = pb_run_threads_start(&run->threads, &run->stream, run->exec_type, run->exec, &why);
+    int rc = run->publish != NULL ? pb_publish_identify(run->publish, &why) : 0;
+    rc = rc ? rc
+            : pb_run_threads_start(&run->threads, &run->stream, run->exec_type, run->exec, &why);
     if (rc == 0)
         return 0;
     pb_stream_fail(&run->stream, &why); /* what a wait would say */

@@ -78,7 +78,8 @@ static void take_progress(struct pb_place *place, const struct pb_worker_line *l
     struct pb_job *job = &place->job;
     const struct pb_worker_numbers *now = &line->numbers;
     bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
-                 job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written;
+                 job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written ||
+                 place->bytes_checked != now->bytes_checked;
     (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
     if (line->device[0] != '\0')
         (void)snprintf(job->device, sizeof job->device, "%s", line->device);
@@ -86,6 +87,7 @@ static void take_progress(struct pb_place *place, const struct pb_worker_line *l
     job->tiles_done = now->tiles_done;
     job->bytes_read = now->bytes_read;
     job->bytes_written = now->bytes_written;
+    place->bytes_checked = now->bytes_checked;
     job->elapsed_ms = now->elapsed_ms;
     job->progress = percent(job);
     if (moved) {
@@ -252,6 +254,7 @@ void pb_place_run(struct pb_place *place, const struct pb_job *job)
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
     place->began_ms = pb_clock_mono_ms();
+    place->bytes_checked = 0;
     place->express_until_ms = place->began_ms + place->runner->config->service.express_ms;
     if (pb_express_on_cpu(place))
         (void)snprintf(place->job.device_why, sizeof place->job.device_why,

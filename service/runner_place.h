@@ -39,11 +39,12 @@ struct pb_place {
     enum pb_ending ending;
     bool express; /* it is one more than parallel_jobs, for short jobs */
     int64_t express_until_ms;
-    bool untold;         /* the worker could not be told its work, and was ended for that */
-    int64_t began_ms;    /* monotonic time when the job was given to this place */
-    int64_t moved_ms;    /* monotonic time of the last progress */
-    int64_t notified_ms; /* of the last on_change */
-    int64_t kill_at_ms;  /* 0 = no end is near */
+    bool untold;           /* the worker could not be told its work, and was ended for that */
+    int64_t began_ms;      /* monotonic time when the job was given to this place */
+    int64_t moved_ms;      /* monotonic time of the last progress */
+    int64_t bytes_checked; /* of the input, for its checksum, as said last */
+    int64_t notified_ms;   /* of the last on_change */
+    int64_t kill_at_ms;    /* 0 = no end is near */
     struct pb_worker_lines lines; /* what the worker may say now */
     struct pb_job job;
 };

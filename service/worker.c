@@ -78,6 +78,22 @@ static struct pb_json *event(const struct pb_json_value *command, const char *na
     return json;
 }
 
+/* A sign of life while the input's checksum is computed and nothing else goes on. */
+static void say_checking(void *user, uint64_t bytes)
+{
+    struct worker *worker = user;
+    const struct pb_worker_numbers *said = &worker->job.lines.said;
+    struct pb_json *json = event(worker->command, "progress");
+    pb_json_string(json, "stage", said->tiles_total > 0 ? "publish" : "plan");
+    pb_json_int(json, "tiles_done", said->tiles_done);
+    pb_json_int(json, "tiles_total", said->tiles_total);
+    pb_json_int(json, "bytes_read", said->bytes_read);
+    pb_json_int(json, "bytes_written", said->bytes_written);
+    pb_json_int(json, "elapsed_ms", said->elapsed_ms);
+    pb_json_int(json, "bytes_checked", (int64_t)bytes);
+    say_json(worker, json);
+}
+
 /* The job is over for the worker; its child, if it stays, waits for the next. */
 static void forget_job(struct worker *worker)
 {
@@ -193,16 +209,18 @@ static int start_child(struct worker *worker, struct pb_err *err)
 static void start_run(struct worker *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
+    struct pb_worker_wait wait = {say_checking, worker};
     worker->command = command;
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
     rc = rc ? rc
             : pb_worker_job_open(&worker->job, command, pb_products_mode(&worker->config->service),
-                                 &err);
+                                 &wait, &err);
     rc = rc ? rc : start_child(worker, &err);
     if (rc == 0 && !hand_over(worker))
         rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
+    rc = rc ? rc : pb_publish_identify(worker->job.publish, &err);
     if (rc != 0)
         fail_job(worker, &err);
 }

@@ -13,8 +13,9 @@
  *   {"cmd":"probe","config","config_name"}             which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
- *    "elapsed_ms","device"}                            5 times a second while something moves, and
- *                                                      once in 2 s as a sign of life
+ *    "elapsed_ms","device","bytes_checked"}            bytes_checked: of the input, for its
+ * checksum, while nothing else goes on; 5 times a second while something moves, and once in 2 s as
+ * a sign of life
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}

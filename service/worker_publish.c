@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_publish(struct pb_worker_job *job, unsigned mode, struct pb_err *err)
+static int open_publish(struct pb_worker_job *job, unsigned mode, const struct pb_worker_wait *wait,
+                        struct pb_err *err)
 {
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
@@ -31,11 +32,15 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, struct pb_err 
                                          .mode = mode};
     pb_input_id_set(&options.input, name ? name : input, (uint64_t)st->st_size,
                     (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
+    int rc = pb_input_sum_create(&job->input, err, &options.sum);
+    if (rc != 0)
+        return rc;
+    pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
     return pb_publish_open(&options, err, &job->publish);
 }
 
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       unsigned mode, struct pb_err *err)
+                       unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err)
 {
     struct pb_job known = {.id = ""};
     memset(job, 0, sizeof *job);
@@ -43,10 +48,10 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
     int rc = pb_raster_file_open(&job->input, pb_json_get_text(command, "input"), err);
-    rc = rc ? rc : open_publish(job, mode, err);
+    pb_worker_lines_begin(&job->lines, &known, "");
+    rc = rc ? rc : open_publish(job, mode, wait, err);
     if (rc != 0)
         return rc;
-    pb_worker_lines_begin(&job->lines, &known, "");
     (void)snprintf(job->lines.directory, sizeof job->lines.directory, "%s",
                    pb_publish_directory(job->publish));
     return 0;

@@ -17,10 +17,16 @@ struct pb_worker_job {
     struct pb_worker_lines lines; /* what the child may say */
 };
 
+/* Called now and then while open or publish waits for the input's checksum. */
+struct pb_worker_wait {
+    void (*alive)(void *user, uint64_t bytes); /* so many bytes of it were read */
+    void *user;
+};
+
 /* Opens input and directory. mode: of the products, see struct pb_publish_options. On failure it
  * needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       unsigned mode, struct pb_err *err);
+                       unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
 /* Checks what the child says it made, makes it visible and writes the "done" line that the service
  * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
  * has to run again, as its products name the place. */

@@ -234,6 +234,26 @@ def test_the_same_file_again_replaces_its_products_in_one_step(scratch):
         assert json.loads((folder / ".pushbroom.json").read_text())["job"] == after["id"]
 
 
+def test_another_file_of_the_same_name_size_and_mtime_gets_a_place_of_its_own(scratch):
+    with service() as d:
+        run("make_scene", "--size", "300x300", "--compress", "none", scratch / "x.tif")
+        other = bytearray((scratch / "x.tif").read_bytes())
+        other[-1] ^= 1
+        (scratch / "other.tif").write_bytes(other)
+
+        def deliver(path):
+            done = len(d.jobs(status="successful"))
+            os.utime(path, (1e9, 1e9))
+            shutil.copy2(path, d.root / "inbox/.x.tif")
+            os.rename(d.root / "inbox/.x.tif", d.root / "inbox/x.tif")
+            return wait_for(lambda: d.jobs(status="successful")[0] if len(d.jobs(status="successful")) > done else None, 60 * SLOW)
+        places = [pathlib.Path(deliver(scratch / f)["directory"]).parent.name for f in ("x.tif", "other.tif", "other.tif", "x.tif")]
+        assert places == ["x", "x~2", "x~2", "x"], places
+        for place, path in (("x", "x.tif"), ("x~2", "other.tif")):
+            manifest = json.loads((d.root / "products" / place / "vegetation/.pushbroom.json").read_text())
+            assert manifest["input"]["sha256"] == hashlib.sha256((scratch / path).read_bytes()).hexdigest()
+
+
 def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
     with service() as d:
         drop(d, scene(700), "x.tif")

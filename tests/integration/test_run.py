@@ -333,6 +333,14 @@ def test_another_input_of_the_name_is_refused_and_the_same_one_replaced(scratch)
     (out / "s/p/notes.txt").write_text("mine")
     refused(scratch, scratch / "a/s.tif", out, "notes.txt")
     assert (out / "s/p/notes.txt").read_text() == "mine"
+    (out / "s/p/notes.txt").unlink(missing_ok=True)
+    damaged = bytearray((scratch / "a/s.tif").read_bytes())
+    damaged[-1] ^= 1
+    (scratch / "a/s.tif").write_bytes(damaged)
+    os.utime(scratch / "a/s.tif", (1e9, 1e9))
+    before = kept(out)
+    refused(scratch, scratch / "a/s.tif", out, "with other content")
+    assert kept(out) == before
 
 
 def test_pipelines_of_a_scene_lie_side_by_side(scratch):
