@@ -8,7 +8,9 @@
 #include "service/intake.h"
 
 #include "pipeline/path.h"
+#include "service/clock.h"
 #include "service/log.h"
+#include "service/writer_events.h"
 #include "service/writers.h"
 
 #include <errno.h>
@@ -69,10 +71,13 @@ static int open_file(struct claim *claim, struct pb_err *err)
 /* Nobody may be writing. Where that cannot be told, two looks at the file must have. */
 static int check_writers(struct pb_intake *intake, struct claim *claim)
 {
-    int rc = pb_writers_none(claim->fd);
+    int rc = pb_writers_look(claim->fd);
     claim->leased = rc == 0;
     if (rc == 0)
         return 0;
+    if (rc != -EBUSY &&
+        pb_writer_events_is_open(intake->events, claim->file->name, pb_clock_mono_ms()))
+        rc = -EBUSY;
     if (rc == -EBUSY) {
         pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", claim->file->name);
         return -EAGAIN;
@@ -80,8 +85,8 @@ static int check_writers(struct pb_intake *intake, struct claim *claim)
     if (intake->writers != rc) {
         intake->writers = rc;
         pb_log(PB_LOG_WARNING,
-               "inbox: files that are open for writing are %s; a file counts as "
-               "complete when it held still for service.settle",
+               "inbox: files that are open for writing are %s; where nothing is told a file "
+               "counts as complete when it held still for service.settle",
                pb_writers_word(rc));
     }
     return claim->file->by_age ? -EAGAIN : 0;
@@ -152,7 +157,8 @@ static int settle_claim(struct pb_intake *intake, const struct claim *claim, str
                         struct pb_err *err)
 {
     bool untouched =
-        is_what_settled(claim, true) && (!claim->leased || pb_writers_still_none(claim->fd));
+        is_what_settled(claim, true) &&
+        (claim->leased ? pb_writers_still_none(claim->fd) : pb_writers_look(claim->fd) != -EBUSY);
     int rc = untouched ? store_job(intake, claim, job, err) : -EAGAIN;
     if (rc == 0)
         return 0;

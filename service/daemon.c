@@ -15,6 +15,7 @@
 #include "service/notify.h"
 #include "service/reload.h"
 #include "service/status_methods.h"
+#include "service/writer_events.h"
 #include "service/writers.h"
 
 #include <errno.h>
@@ -255,11 +256,13 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                         .dirs = &daemon->dirs,
                                         .config = daemon->config,
                                         .writers = pb_writers_probe(daemon->dirs.inbox)};
-    if (daemon->intake.writers != 0)
+    if (daemon->intake.writers != 0) {
+        daemon->intake.events = pb_writer_events_create(daemon->dirs.inbox);
         pb_log(PB_LOG_WARNING,
-               "inbox: files that are open for writing are %s; a file counts as "
-               "complete when it held still for service.settle",
+               "inbox: files that are open for writing are %s; where nothing is told a file "
+               "counts as complete when it held still for service.settle",
                pb_writers_word(daemon->intake.writers));
+    }
     (void)pb_publish_sweep(daemon->dirs.products);
     int rc = start_status(daemon, err);
     if (rc != 0) {
@@ -317,6 +320,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     else if (rc == 0)
         code = PB_DAEMON_EXIT_OK;
     pb_checker_stop(&daemon->checker);
+    pb_writer_events_destroy(daemon->intake.events);
     pb_job_store_close(daemon->store);
     pb_dirs_unlock(&daemon->locks);
     pb_config_destroy(daemon->config);

@@ -11,12 +11,15 @@
 #include "service/settle.h"
 #include "service/troubles.h"
 
+struct pb_writer_events;
+
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    const struct pb_config *config; /* follows reloads */
-    int writers;                    /* what can be told of them: see pb_writers_probe */
-    bool left;                      /* a claimed file lies in work/ without a job */
+    const struct pb_config *config;  /* follows reloads */
+    int writers;                     /* what can be told of them: see pb_writers_probe */
+    struct pb_writer_events *events; /* where leases are not given; NULL = not; the daemon's */
+    bool left;                       /* a claimed file lies in work/ without a job */
 };
 
 /* Takes a settled file (claim.c). *out_job is the caller's to fini. -EAGAIN: it changed under our

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/writers.h"
 
+#include "service/writer_scan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,6 +22,14 @@ int pb_writers_none(int fd)
     if (errno == EAGAIN)
         return -EBUSY;
     return errno == EACCES || errno == EPERM ? -EPERM : -ENOTSUP;
+}
+
+int pb_writers_look(int fd)
+{
+    int rc = pb_writers_none(fd);
+    if (rc != -EPERM && rc != -ENOTSUP)
+        return rc;
+    return pb_writer_scan(fd) > 0 ? -EBUSY : rc;
 }
 
 bool pb_writers_still_none(int fd)
@@ -51,10 +61,13 @@ int pb_writers_probe(const char *directory)
 
 const char *pb_writers_word(int rc)
 {
-    return rc == -EPERM     ? "seen for the service's own files only: it lacks CAP_LEASE"
-           : rc == -EBUSY   ? "open for writing"
-           : rc == -ENOTSUP ? "not seen: the inbox's filesystem does not tell (no leases)"
-                            : "seen";
+    return rc == -EPERM   ? "seen for sure for the service's own files only: it lacks CAP_LEASE; "
+                            "for others as far as /proc and inotify tell"
+           : rc == -EBUSY ? "open for writing"
+           : rc == -ENOTSUP
+               ? "not seen for sure: the inbox's filesystem does not tell (no leases); "
+                 "as far as /proc and inotify do"
+               : "seen";
 }
 
 void pb_writers_keep_capability_here(void)

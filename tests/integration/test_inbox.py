@@ -102,6 +102,36 @@ class Writers(Inbox):
 
 
 class NoLeases(Inbox):
+    """CAP_LEASE is missing and the files are another user's: the kernel gives no lease, as where there are none."""
+
+    def held_open(self, drop, writer=None):
+        """A file of another user that stays open for writing (to the end of the with block) is left; it counts as
+        complete by its stillness otherwise."""
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv")
+        d = self.daemon(start=False, settle="100ms")
+        d.prefix = ["setpriv", "--bounding-set", drop]
+        d.start()
+        path = d.root / "inbox/slow.tif"
+        with open(path, "w") as file:
+            os.chown(path, 12345, 12345)
+            file.write("o")
+            file.flush()
+            time.sleep(1)  # much longer than settle
+            self.passes(d)
+            self.assertEqual(self.names(d), [])
+            file.write("k")
+        d.wait_job("slow.tif", "successful")
+        return d
+
+    def test_a_writer_is_found_in_proc(self):
+        d = self.held_open("-lease")
+        self.assertIn("/proc", d.call("service.info")["inbox_writers"])
+
+    def test_a_writer_that_proc_hides_is_known_by_its_changes(self):
+        """A process with more capabilities than the service may not be looked at."""
+        self.held_open("-lease,-sys_ptrace")
+
     def test_without_the_capability_two_looks_decide_and_that_is_said(self):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv")
