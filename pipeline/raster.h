@@ -58,7 +58,8 @@ struct pb_raster_info {
 void pb_raster_init(void);
 
 /* Whether PROJ finds its database: without it a CRS is not there. system, with a message that says
- * what to install or set. Does what pb_raster_init does. Thread: any. */
+ * what to install or set. Does what pb_raster_init does. Looks until it was found once, in this
+ * process or in one that it was forked from. Thread: any. */
 int pb_raster_ready(struct pb_err *err);
 
 /* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
@@ -67,6 +68,12 @@ int pb_raster_ready(struct pb_err *err);
  * opened here. */
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster);
+/* The same file for another thread that reads its pixels: through a descriptor and with decoders of
+ * its own, with what `first` found out about it, so without a look at the CRS, which takes longer
+ * than many a small scene. Only for pb_raster_read. first stays open meanwhile. limits: those of
+ * the first. Thread: any; first may be used by others at the same time. */
+int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
+                         struct pb_err *err, struct pb_raster **out_raster);
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 

@@ -67,6 +67,18 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
     return 0;
 }
 
+int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
+                         struct pb_err *err)
+{
+    *file = (struct pb_raster_file){.fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 3),
+                                    .path = strdup(first->path),
+                                    .stat = first->stat,
+                                    .handed = first->handed};
+    if (file->path == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->path);
+    return file->fd >= 0 ? 0 : pb_raster_file_fail(err, errno, first->path, "cannot open the file");
+}
+
 void pb_raster_file_close(struct pb_raster_file *file)
 {
     if (file->fd >= 0)

@@ -31,6 +31,9 @@ void pb_raster_file_hand(const char *path, int fd);
 /* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
  * pb_raster_file_fail says; *file needs close in any case. Thread: any. */
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err);
+/* The file that `first` has open, through another descriptor. *file needs close in any case. */
+int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
+                         struct pb_err *err);
 void pb_raster_file_close(struct pb_raster_file *file);
 
 /* Reads up to `bytes` at `at`: how many, fewer only at the end of the file, or a negative errno,

@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,13 +292,17 @@ void pb_raster_init(void)
 /* Any code will do; this one is in every database. */
 int pb_raster_ready(struct pb_err *err)
 {
+    static atomic_bool ready; /* a process that is forked later finds it so as well */
     struct words words;
+    if (atomic_load(&ready))
+        return 0;
     pb_raster_init();
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     listen(&words, NULL);
     bool fine = srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE;
     unlisten();
     OSRDestroySpatialReference(srs);
+    atomic_store(&ready, fine);
     if (fine)
         return 0;
     char **paths = OSRGetPROJSearchPaths();
@@ -685,6 +690,33 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
         rc = open_blocks(raster, limits, err);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata come from one state */
+    if (rc == 0)
+        *out_raster = raster;
+    else
+        pb_raster_close(raster);
+    return rc;
+}
+
+int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
+                         struct pb_err *err, struct pb_raster **out_raster)
+{
+    struct pb_raster *raster = calloc(1, sizeof *raster);
+    if (raster == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->file.path);
+    raster->info = first->info;
+    raster->alpha_band = first->alpha_band;
+    raster->dataset_mask = first->dataset_mask;
+    int rc = pb_raster_file_again(&raster->file, &first->file, err);
+    if (rc == 0)
+        rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
+                                   limits->max_directories, &raster->info, err);
+    raster->blocks.fill = first->blocks.fill;
+    if (rc == 0 && (!raster->info.own_blocks || raster->dataset_mask)) {
+        vsi_add(raster);
+        rc = open_dataset(raster, raster->file.path, err);
+    }
+    if (rc == 0)
+        rc = pb_raster_unchanged(raster, err); /* or what first found out is of something else */
     if (rc == 0)
         *out_raster = raster;
     else

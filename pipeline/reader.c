@@ -66,7 +66,7 @@ void pb_reader_run(struct pb_stream *stream)
 {
     struct pb_err err = {0};
     struct pb_raster *raster = NULL;
-    int rc = pb_raster_open(stream->input, stream->limits, &err, &raster);
+    int rc = pb_raster_open_again(stream->raster, stream->limits, &err, &raster);
     if (rc == 0)
         rc = read_units(stream, raster, &err);
     pb_raster_close(raster);

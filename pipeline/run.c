@@ -159,7 +159,7 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     if (rc < 0)
         return rc;
     s->plan = plan;
-    s->input = run->options.input;
+    s->raster = run->raster;
     s->limits = &run->options.config->limits;
     s->window = pb_window_create(&plan->grid, plan->order, plan->window_units);
     if (s->window == NULL)

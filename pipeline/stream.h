@@ -29,7 +29,7 @@ struct pb_stage_counter {
 
 struct pb_stream {
     const struct pb_plan *plan;
-    const char *input;
+    const struct pb_raster *raster; /* opened again by each reader */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
     struct pb_window *window;

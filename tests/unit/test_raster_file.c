@@ -57,7 +57,8 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t at)
 
 /* --- what a run does with a raster ------------------------------------------------------------*/
 
-static int read_whole(struct pb_raster *raster, struct pb_err *err)
+/* *out: the pixels and then the mask, the caller's; NULL = of no interest. */
+static int read_into(struct pb_raster *raster, struct pb_err *err, char **out, size_t *out_bytes)
 {
     const struct pb_raster_info *info = pb_raster_info(raster);
     const struct pb_rect all = {0, 0, info->width, info->height};
@@ -65,26 +66,39 @@ static int read_whole(struct pb_raster *raster, struct pb_err *err)
     int32_t bands[PB_BANDS_MAX];
     for (int32_t i = 0; i < info->n_bands; i++)
         bands[i] = i + 1;
-    char *data = malloc(plane * (size_t)info->n_bands);
-    uint8_t *mask = malloc((size_t)all.w * (size_t)all.h);
+    size_t bytes = plane * (size_t)info->n_bands, mask_bytes = (size_t)all.w * (size_t)all.h;
+    char *data = calloc(1, bytes + mask_bytes);
+    uint8_t *mask = (uint8_t *)data + bytes;
     int rc = pb_raster_read(raster, &all, bands, (size_t)info->n_bands,
                             &(struct pb_pixels){data, row, plane, mask, (size_t)all.w}, err);
-    free(mask);
-    free(data);
+    if (out != NULL)
+        *out = data;
+    else
+        free(data);
+    if (out_bytes != NULL)
+        *out_bytes = bytes + mask_bytes;
     return rc;
+}
+
+static int read_whole(struct pb_raster *raster, struct pb_err *err)
+{
+    return read_into(raster, err, NULL, NULL);
 }
 
 static int use(const char *path, struct pb_err *err)
 {
     static const struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
-    struct pb_raster *raster = NULL;
+    struct pb_raster *raster = NULL, *again = NULL;
     struct pb_tiff_tags tags = {NULL, 0};
     int rc = pb_raster_open(path, &limits, err, &raster);
     if (rc == 0)
         rc = pb_raster_geo_tags(raster, &extra, err, &tags);
     pb_tiff_tags_free(&tags);
     if (rc == 0)
-        rc = read_whole(raster, err);
+        rc = pb_raster_open_again(raster, &limits, err, &again);
+    if (rc == 0)
+        rc = read_whole(again, err);
+    pb_raster_close(again);
     pb_raster_close(raster);
     return rc;
 }
@@ -145,6 +159,28 @@ START_TEST(takes_no_lack_of_descriptors_for_a_missing_file)
 }
 END_TEST
 
+START_TEST(reads_the_same_through_a_raster_opened_again)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct pb_err err = {0};
+        struct pb_raster *first = NULL, *again = NULL;
+        char *one = NULL, *other = NULL;
+        size_t bytes = 0, other_bytes = 0;
+        ck_assert_int_eq(pb_raster_open(files[i], &limits, &err, &first), 0);
+        ck_assert_int_eq(pb_raster_open_again(first, &limits, &err, &again), 0);
+        ck_assert_int_eq(read_into(again, &err, &other, &other_bytes), 0);
+        ck_assert_int_eq(pb_raster_unchanged(again, &err), 0);
+        pb_raster_close(again);
+        ck_assert_int_eq(read_into(first, &err, &one, &bytes), 0);
+        ck_assert_uint_eq(bytes, other_bytes);
+        ck_assert_msg(memcmp(one, other, bytes) == 0, "%s", files[i]);
+        pb_raster_close(first);
+        free(one);
+        free(other);
+    }
+}
+END_TEST
+
 /* --- files that change ------------------------------------------------------------------------*/
 
 static char *copied(const char *path)
@@ -185,12 +221,16 @@ END_TEST
 START_TEST(reads_the_file_whose_header_it_checked)
 {
     struct pb_err err = {0};
-    struct pb_raster *raster = NULL;
+    struct pb_raster *raster = NULL, *again = NULL;
     char *name = copied(files[0]);
     ck_assert_int_eq(pb_raster_open(name, &limits, &err, &raster), 0);
+    ck_assert_int_eq(pb_raster_open_again(raster, &limits, &err, &again), 0);
     ck_assert_int_eq(unlink(name), 0); /* its pixels are still those that were opened */
     ck_assert_int_eq(read_whole(raster, &err), 0);
+    ck_assert_int_eq(read_whole(again, &err), 0);
     ck_assert_int_eq(pb_raster_unchanged(raster, &err), -EAGAIN);
+    pb_raster_close(again);
+    ck_assert_int_eq(pb_raster_open_again(raster, &limits, NULL, &again), -EAGAIN);
     pb_raster_close(raster);
 }
 END_TEST
@@ -208,6 +248,7 @@ int main(void)
     tcase_add_test(faults, takes_no_failed_read_for_a_damaged_file);
     tcase_add_test(faults, takes_no_lack_of_memory_for_a_damaged_file);
     tcase_add_test(faults, takes_no_lack_of_descriptors_for_a_missing_file);
+    tcase_add_test(faults, reads_the_same_through_a_raster_opened_again);
     tcase_add_test(changes, notices_a_rewrite_that_restores_the_mtime);
     tcase_add_test(changes, reads_the_file_whose_header_it_checked);
     tcase_set_timeout(faults, 60);

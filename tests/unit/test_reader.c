@@ -21,7 +21,7 @@ static void open_stream(size_t slot_bytes)
     ck_assert_int_eq(pb_mem_alloc(PB_MEM_HOST, 2 * stride, &err, &payload), 0);
     options.payload = payload;
     memory = aligned_alloc(64, (wic_channel_bytes(&options) + 63) / 64 * 64);
-    stream = (struct pb_stream){.plan = plan, .input = input, .limits = &config->limits};
+    stream = (struct pb_stream){.plan = plan, .raster = raster, .limits = &config->limits};
     pthread_mutex_init(&stream.lock, NULL);
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */

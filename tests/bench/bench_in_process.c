@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_in_process CONFIG PRODUCTS INPUT...: the inputs one after the other in this one process,
+ * unconfined: what tests/bench/isolation.py compares a confined process a job with. */
+#include "pipeline/run.h"
+
+#include <stdio.h>
+
+static int run_one(const struct pb_config *config, const char *products, const char *input)
+{
+    struct pb_err err = {0};
+    struct pb_run_options options = {.config = config,
+                                     .pipeline = pb_config_match(config, input),
+                                     .input = input,
+                                     .products = products};
+    struct pb_run_result result;
+    struct pb_run *run = NULL;
+    int rc = pb_run_create(&options, &err, &run);
+    rc = rc ? rc : pb_run_start(run, &err);
+    rc = rc ? rc : pb_run_wait(run, -1, &err);
+    rc = rc ? rc : pb_run_publish(run, &err, &result);
+    if (rc != 0)
+        (void)fprintf(stderr, "%s: %s\n", input, err.msg);
+    pb_run_destroy(run);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    static struct pb_err_list errors;
+    struct pb_config *config = NULL;
+    int rc = argc > 3 ? pb_config_load(argv[1], &errors, &config) : -1;
+    for (int i = 3; i < argc && rc == 0; i++)
+        rc = run_one(config, argv[2], argv[i]);
+    pb_config_destroy(config);
+    return rc == 0 ? 0 : 1;
+}
