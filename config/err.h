@@ -19,6 +19,8 @@ enum pb_code {
 /* Whose fault an error is. */
 enum pb_code_class {
     PB_CLASS_INPUT,   /* the file's own: the job fails, its input goes to quarantine */
+    PB_CLASS_CONFIG,  /* the configuration does not fit the file: the job waits for another one, or
+                         fails when the configuration fits others */
     PB_CLASS_MACHINE, /* disk, memory, device: the job waits and is tried again */
     PB_CLASS_REQUEST  /* a config, command or request: its author is told */
 };

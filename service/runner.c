@@ -159,6 +159,7 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
     runner->config = config;
     struct pb_place *place = pb_runner_free_place(runner);
     pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
+    pb_runner_config_is_new(runner);
     if (place == NULL || pb_runner_busy(runner) > 0)
         return; /* a worker that runs a job says its device by itself */
     if (place->proc == NULL && pb_place_start_worker(place, &err) != 0)
@@ -201,5 +202,6 @@ void pb_runner_destroy(struct pb_runner *runner)
     if (pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS) /* it may wait for a lock */
         (void)pb_unsaved_save(runner, NULL);
     pb_unsaved_free(runner);
+    pb_config_waits_clear(&runner->waits);
     uv_close((uv_handle_t *)&runner->tick, on_close);
 }

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Jobs that a fault of the machine ended go back into the queue, and the queue is held as hold.h
- * says. The trouble "queue" stands from the first fault until a job is successful. */
+ * says. The trouble "queue" stands from the first fault until a job is successful. Jobs that the
+ * configuration ended wait for another one, as config_waits.h says: the trouble "config". */
 #include "service/clock.h"
 #include "service/log.h"
 #include "service/outcome.h"
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define TROUBLE "queue"
+#define TROUBLE        "queue"
+#define TROUBLE_CONFIG "config"
 /* Faults of its own, over max_attempts, until a job is set aside. */
 #define EXTRA_FAULTS 1
 
@@ -74,6 +76,64 @@ void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t be
     }
 }
 
+static void show_waits(struct pb_runner *runner, const struct pb_job *job)
+{
+    char text[640];
+    if (runner->waits.n == 0) {
+        pb_trouble_clear(runner->options.troubles, TROUBLE_CONFIG);
+        return;
+    }
+    if (job == NULL)
+        return; /* fewer wait; the words stand */
+    (void)snprintf(text, sizeof text,
+                   "the configuration keeps %zu job%s waiting until it is corrected and loaded "
+                   "(SIGHUP); %.100s, pipeline '%.60s': %.240s",
+                   runner->waits.n, runner->waits.n == 1 ? "" : "s", job->name, job->pipeline,
+                   job->error.message);
+    pb_trouble_raise(runner->options.troubles, TROUBLE_CONFIG, pb_code_find(job->error.code), text);
+}
+
+void pb_runner_await_config(struct pb_runner *runner, struct pb_job *job, int64_t began_ms)
+{
+    /* Who submits a file keeps it, and wants to be told. */
+    int rc = job->owned ? pb_config_waits_fault(&runner->waits, job->seq, job->pipeline,
+                                                pb_code_find(job->error.code))
+                        : 0;
+    if (rc < 0) {
+        pb_runner_set_back(runner, job, began_ms);
+    } else if (rc == 0) {
+        pb_runner_finish(runner, job, PB_JOB_FAILED);
+    } else {
+        pb_log(PB_LOG_WARNING, "job %s: %s: %s; it waits for another configuration", job->id,
+               job->error.code, job->error.message);
+        show_waits(runner, job);
+        job->attempts--;
+        pb_runner_put_back(runner, job);
+    }
+}
+
+void pb_runner_config_is_new(struct pb_runner *runner)
+{
+    pb_config_waits_clear(&runner->waits);
+    show_waits(runner, NULL);
+    runner->more = true;
+    pb_runner_wake(runner);
+}
+
+static void note_end(struct pb_runner *runner, const struct pb_job *job, bool over)
+{
+    bool freed = false;
+    if (over)
+        pb_config_waits_over(&runner->waits, job->seq);
+    if (job->status == PB_JOB_SUCCESSFUL)
+        freed = pb_config_waits_success(&runner->waits, job->pipeline);
+    show_waits(runner, NULL);
+    if (!freed)
+        return;
+    runner->more = true;
+    pb_runner_wake(runner);
+}
+
 void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err)
 {
     (void)judge(runner, 0, pb_clock_mono_ms(), err->code);
@@ -82,6 +142,7 @@ void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err)
 
 void pb_runner_hold_end(struct pb_runner *runner, const struct pb_job *job, bool over)
 {
+    note_end(runner, job, over);
     if (job->status == PB_JOB_SUCCESSFUL) {
         pb_hold_success(&runner->hold, job->seq, pb_clock_mono_ms());
         pb_trouble_clear(runner->options.troubles, TROUBLE);

@@ -65,6 +65,15 @@ void pb_place_set_back(struct pb_place *place)
     pb_runner_kick(place->runner);
 }
 
+void pb_place_await_config(struct pb_place *place)
+{
+    int64_t began_ms = place->began_ms;
+    struct pb_job job = release(place);
+    pb_runner_await_config(place->runner, &job, began_ms);
+    pb_job_fini(&job);
+    pb_runner_kick(place->runner);
+}
+
 static int percent(const struct pb_job *job)
 {
     if (job->tiles_total <= 0)
@@ -144,10 +153,10 @@ static void try_again(struct pb_place *place, enum pb_device_try next, const cha
 }
 
 /* A code that nobody knows is taken for the input's. */
-static bool is_input_s(const char *code)
+static enum pb_code_class class_of(const char *code)
 {
     enum pb_code known = pb_code_find(code);
-    return known == PB_E_COUNT || pb_code_class(known) == PB_CLASS_INPUT;
+    return known == PB_E_COUNT ? PB_CLASS_INPUT : pb_code_class(known);
 }
 
 static void take_failed(struct pb_place *place, const struct pb_worker_line *line)
@@ -166,8 +175,11 @@ static void take_failed(struct pb_place *place, const struct pb_worker_line *lin
         try_again(place, next, error->code, error->message);
     } else {
         place->job.error = *error;
-        if (is_input_s(error->code))
+        enum pb_code_class class = class_of(error->code);
+        if (class == PB_CLASS_INPUT)
             pb_place_finish(place, PB_JOB_FAILED);
+        else if (class == PB_CLASS_CONFIG)
+            pb_place_await_config(place);
         else
             pb_place_set_back(place);
     }

@@ -5,6 +5,7 @@
 /* Inside the runner: a place is one worker process and the job it runs. runner.c decides which job
  * runs where; runner_place.c follows a job from the first line to the worker to its final state.
  * Nobody else includes this. Thread: loop. */
+#include "service/config_waits.h"
 #include "service/device_retry.h"
 #include "service/hold.h"
 #include "service/runner.h"
@@ -70,6 +71,7 @@ struct pb_runner {
     struct pb_place places[PB_RUNNER_PLACES_MAX];
     uv_timer_t tick;
     struct pb_hold hold;
+    struct pb_config_waits waits;
     struct pb_express express;
     bool more;        /* the next tick starts further jobs */
     int64_t drain_ms; /* when drain was called; 0 = not */
@@ -101,6 +103,8 @@ void pb_place_dismiss(struct pb_place *place);
 void pb_place_put_back(struct pb_place *place, bool attempt_counts);
 /* The machine's fault that stands in the job's error ended its run. */
 void pb_place_set_back(struct pb_place *place);
+/* The configuration's that stands in the job's error did. */
+void pb_place_await_config(struct pb_place *place);
 /* Cancels the running job for the given reason; its end comes through the worker. */
 void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
 /* Timeouts and withheld notifications; called by the runner's tick. */
@@ -117,6 +121,10 @@ void pb_place_give_up(struct pb_place *place);
 /* A run that began then ended by the fault that stands in job->error (which may be taken, as in
  * runner_end.c): the job waits again, or fails. */
 void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
+/* The configuration ended a run of it: the job waits for another one, or fails (config_waits.h). */
+void pb_runner_await_config(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
+/* The configuration is another one. */
+void pb_runner_config_is_new(struct pb_runner *runner);
 /* No job could be started at all. */
 void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err);
 /* The job ended otherwise; over: it does not run again. */

@@ -29,6 +29,7 @@ bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *jo
             return false;
     }
     return pb_unsaved_find(runner, job->id) == NULL &&
+           !pb_config_waits_has(&runner->waits, job->seq) &&
            pb_hold_may_try(&runner->hold, job->seq, pb_clock_mono_ms());
 }
 

@@ -4,6 +4,7 @@
 """Order and limits of jobs in the real pushbroomd with scripted workers: first come, first served; short jobs overtake long
 ones without starving them; a job has a limit of time."""
 import os
+import signal
 import sys
 import time
 import unittest
@@ -38,6 +39,54 @@ class Queue(unittest.TestCase):
         wait_for(lambda: len(d.jobs(status="successful")) == 7)
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
+
+    def waits_for_config(self, d, *names):
+        for name in names:
+            job = wait_for(lambda: [j for j in d.jobs(status="accepted") if j["name"] == name and j["error"]], 60)[0]
+            self.assertEqual(job["attempts"], 0)
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_files_that_the_configuration_does_not_fit_wait_for_another_one(self):
+        """A mistake that only a job finds costs no file; a job of another kind goes on meanwhile."""
+        d = self.daemon()
+        (d.root / "wrong").touch()
+        for i in range(3):
+            d.drop("a%d.tif" % i, "while wrong pipeline.band")
+        self.waits_for_config(d, "a0.tif", "a1.tif", "a2.tif")
+        wait_for(lambda: (d.trouble("config") or {}).get("message", "").startswith("the configuration keeps 3 jobs"))
+        self.assertEqual((d.trouble("config")["code"], d.trouble("queue")), ("pipeline.band", None))
+        runs = [self.started(d, "a%d.tif" % i) for i in range(3)]
+        time.sleep(2)
+        self.assertEqual(runs, [self.started(d, "a%d.tif" % i) for i in range(3)], "nothing is tried before a reload")
+        (d.root / "wrong").unlink()
+        d.process.send_signal(signal.SIGHUP)
+        for i in range(3):
+            self.assertEqual(d.wait_job("a%d.tif" % i, "successful")["attempts"], 1)
+        self.assertEqual((d.trouble("config"), d.files("quarantine")), (None, []))
+
+    def test_a_file_of_a_pipeline_that_fits_others_fails(self):
+        d = self.daemon()
+        d.drop("bad.tif", "fault pipeline.band")
+        d.drop("big.tif", "fault plan.memory 1")
+        self.waits_for_config(d, "bad.tif", "big.tif")
+        d.drop("good.tif")
+        d.wait_job("good.tif", "successful")
+        self.assertEqual(d.wait_job("bad.tif", "failed")["error"]["code"], "pipeline.band")
+        self.assertEqual(d.files("quarantine"), ["bad.tif", "bad.tif.error.json"])
+        d.drop("bad2.tif", "fault pipeline.band")
+        d.wait_job("bad2.tif", "failed")
+        self.assertEqual(d.trouble("config")["code"], "plan.memory", "that others fit says nothing of a bigger one")
+        d.stop()
+        d.start()  # the configuration may be another one
+        d.wait_job("big.tif", "successful")
+        self.assertIsNone(d.trouble("config"))
+
+    def test_a_submitted_file_that_the_configuration_does_not_fit_fails_at_once(self):
+        d = self.daemon()
+        (d.root / "mine.tif").write_text("fault plan.memory")
+        d.call("job.submit", input=str(d.root / "mine.tif"))
+        self.assertEqual(d.wait_job("mine.tif", "failed")["error"]["code"], "plan.memory")
+        self.assertTrue((d.root / "mine.tif").exists())
 
     def test_short_jobs_overtake_a_long_one(self):
         d = self.daemon(service="  express: 1s\n")
