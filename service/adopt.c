@@ -18,18 +18,18 @@
 #include <unistd.h>
 
 struct sweep {
-    const struct pb_intake *intake;
+    struct pb_intake *intake;
     bool at_start;
-    int adopted, left;
-    struct pb_err first; /* why the first one stays */
+    struct pb_adopted *out;
 };
 
 static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
 {
     char text[sizeof err->msg];
     (void)snprintf(text, sizeof text, "%s", err->msg);
-    if (sweep->left++ == 0)
-        (void)pb_fail(&sweep->first, err->code ? err->code : PB_E_SYSTEM, "work/%s: %s", id, text);
+    if (sweep->out->left++ == 0)
+        (void)pb_fail(&sweep->out->first, err->code ? err->code : PB_E_SYSTEM, "work/%s: %s", id,
+                      text);
 }
 
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
@@ -55,22 +55,30 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     (void)close(fd);
     if (rc == 0) {
         pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
-        sweep->adopted++;
+        sweep->out->adopted++;
     }
     pb_job_fini(&job);
     return rc;
 }
 
 /* The file of a job that the store knows. */
+static enum pb_on_success on_success(struct pb_intake *intake)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    enum pb_on_success what = intake->config->service.on_success;
+    (void)pthread_mutex_unlock(&intake->lock);
+    return what;
+}
+
 static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path, struct pb_err *err)
 {
-    const struct pb_intake *intake = sweep->intake;
+    struct pb_intake *intake = sweep->intake;
     bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
     if (!finished && (!sweep->at_start || (job->input != NULL && strcmp(job->input, path) == 0)))
         return 0;
     if (pb_job_set(&job->input, path) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = finished ? pb_dispose(job, intake->dirs, intake->config->service.on_success, err) : 0;
+    int rc = finished ? pb_dispose(job, intake->dirs, on_success(intake), err) : 0;
     return rc ? rc : pb_job_store_update(intake->store, job, err);
 }
 
@@ -99,27 +107,29 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     return rc;
 }
 
-static void report(const struct sweep *sweep, struct pb_troubles *troubles)
+void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *troubles)
 {
-    char text[sizeof sweep->first.msg + 64];
-    if (sweep->left == 0) {
+    char text[sizeof adopted->first.msg + 64];
+    if (adopted->left == 0) {
         pb_trouble_clear(troubles, "work");
         return;
     }
-    (void)snprintf(text, sizeof text, "%d input%s in work/ cannot be put away: %s", sweep->left,
-                   sweep->left == 1 ? "" : "s", sweep->first.msg);
-    pb_trouble_raise(troubles, "work", sweep->first.code, text);
+    (void)snprintf(text, sizeof text, "%d input%s in work/ cannot be put away: %s", adopted->left,
+                   adopted->left == 1 ? "" : "s", adopted->first.msg);
+    pb_trouble_raise(troubles, "work", adopted->first.code, text);
 }
 
 bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles)
 {
-    return intake->left || pb_trouble_find(troubles, "work") != NULL;
+    return atomic_load(&intake->left) || pb_trouble_find(troubles, "work") != NULL;
 }
 
-int pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_troubles *troubles)
+void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
 {
-    struct sweep sweep = {.intake = intake, .at_start = at_start};
+    struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
     struct pb_err err = {0};
+    *out = (struct pb_adopted){0};
+    atomic_store(&intake->left, false);
     DIR *directory = opendir(intake->dirs->work);
     if (directory == NULL) {
         (void)pb_fail(&err, PB_E_SYSTEM, "cannot read it: %s", strerror(errno));
@@ -127,13 +137,14 @@ int pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_troubles 
     }
     const struct dirent *entry;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (!pb_job_is_id(entry->d_name))
+            continue;
         err = (struct pb_err){0};
-        if (pb_job_is_id(entry->d_name) && adopt(&sweep, entry->d_name, &err) != 0)
+        (void)pthread_rwlock_wrlock(&intake->moves);
+        if (adopt(&sweep, entry->d_name, &err) != 0)
             leave(&sweep, entry->d_name, &err);
+        (void)pthread_rwlock_unlock(&intake->moves);
     }
     if (directory != NULL)
         (void)closedir(directory);
-    intake->left = false;
-    report(&sweep, troubles);
-    return sweep.adopted;
 }

@@ -4,7 +4,11 @@
  * A settled file becomes a job: the file is opened, a read lease shows that nobody has it open for
  * writing and keeps out who comes, it is renamed into work/<id>/, the lease must still stand then
  * (else it goes back), and the job is stored. A descriptor for writing lives on across a rename, so
- * a claim without the lease could run a file that still grows. */
+ * a claim without the lease could run a file that still grows.
+ *
+ * Each of these steps is done for a batch of files before the next one, so that a batch costs one
+ * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
+ * a job that is stored has its input. */
 #include "service/intake.h"
 
 #include "pipeline/path.h"
@@ -16,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,8 +29,10 @@
 
 struct claim {
     const struct pb_settle_file *file;
-    int fd;      /* of the file, for reading; holds the lease */
+    struct pb_job *job;
+    int fd;      /* of the file, for reading; holds the lease; -1 = none */
     bool leased; /* nobody can write */
+    bool moved;  /* the file is in work/ */
     char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
 };
 
@@ -82,8 +89,7 @@ static int check_writers(struct pb_intake *intake, struct claim *claim)
         pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", claim->file->name);
         return -EAGAIN;
     }
-    if (intake->writers != rc) {
-        intake->writers = rc;
+    if (atomic_exchange(&intake->writers, rc) != rc) {
         pb_log(PB_LOG_WARNING,
                "inbox: files that are open for writing are %s; where nothing is told a file "
                "counts as complete when it held still for service.settle",
@@ -138,72 +144,128 @@ static int move_in(const struct claim *claim, struct pb_err *err)
                    strerror(error));
 }
 
-static int store_job(const struct pb_intake *intake, const struct claim *claim, struct pb_job *job,
-                     struct pb_err *err)
+/* Into work/. Negative: it is still in the inbox. */
+static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct stat st;
+    struct pb_job *job = claim->job;
+    if (pb_files_join(claim->from, intake->dirs->inbox, claim->file->name) != 0)
+        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
+    int rc = open_file(claim, err);
+    if (rc == 0 && !is_what_settled(claim, false))
+        rc = -EAGAIN;
+    rc = rc ? rc : check_writers(intake, claim);
+    if (rc != 0)
+        return rc;
+    job->owned = true;
     job->uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
-    (void)pb_path_sync(claim->directory);
-    (void)pb_path_sync(intake->dirs->work);
-    (void)pb_path_sync(intake->dirs->inbox);
-    if (pb_job_set(&job->input, claim->to) != 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    return pb_job_store_insert(intake->store, job, err);
+    pb_intake_describe(intake, job, claim->file->name);
+    rc = open_directory(intake, claim, job, err);
+    if (rc != 0)
+        return rc;
+    rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    rc = rc ? rc : move_in(claim, err);
+    claim->moved = rc == 0;
+    if (rc != 0)
+        (void)rmdir(claim->directory);
+    return rc;
 }
 
-/* The file is in work/: it becomes the job's, or goes back to the inbox. When that cannot be, for a
- * file of that name came meanwhile, it stays for pb_intake_adopt. */
-static int settle_claim(struct pb_intake *intake, const struct claim *claim, struct pb_job *job,
-                        struct pb_err *err)
+/* Back to the inbox. When that cannot be, for a file of that name came meanwhile, it stays for
+ * pb_intake_adopt. */
+static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
-    bool untouched =
-        is_what_settled(claim, true) &&
-        (claim->leased ? pb_writers_still_none(claim->fd) : pb_writers_look(claim->fd) != -EBUSY);
-    int rc = untouched ? store_job(intake, claim, job, err) : -EAGAIN;
-    if (rc == 0)
-        return 0;
-    if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0)
-        return rc;
-    intake->left = true;
+    claim->moved = false;
+    if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
+        (void)rmdir(claim->directory);
+        return;
+    }
+    atomic_store(&intake->left, true);
     pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->file->name, claim->to,
            strerror(errno));
-    return rc;
 }
 
-static int claim_open_file(struct pb_intake *intake, struct claim *claim, struct pb_job *job,
-                           struct pb_err *err)
+static void sync_moves(const struct pb_intake *intake, const struct claim *claims, size_t n)
 {
-    if (!is_what_settled(claim, false))
-        return -EAGAIN;
-    int rc = check_writers(intake, claim);
-    rc = rc ? rc : open_directory(intake, claim, job, err);
-    if (rc != 0)
-        return rc;
-    rc = move_in(claim, err);
-    rc = rc ? rc : settle_claim(intake, claim, job, err);
-    if (rc != 0)
-        (void)rmdir(claim->directory); /* unless the file is in it */
-    return rc;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (claims[i].moved)
+            (void)pb_path_sync(claims[i].directory);
+        any = any || claims[i].moved;
+    }
+    if (!any)
+        return;
+    (void)pb_path_sync(intake->dirs->work);
+    (void)pb_path_sync(intake->dirs->inbox);
 }
 
-int pb_intake_claim(struct pb_intake *intake, const struct pb_settle_file *file, struct pb_err *err,
-                    struct pb_job *out_job)
+static bool is_untouched(const struct claim *claim)
 {
-    struct claim claim = {.file = file, .fd = -1};
-    struct pb_job job;
-    if (pb_files_join(claim.from, intake->dirs->inbox, file->name) != 0)
-        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", file->name);
-    int rc = open_file(&claim, err);
-    if (rc != 0)
-        return rc;
-    pb_job_init(&job);
-    job.owned = true;
-    pb_intake_describe(intake, &job, file->name);
-    rc = claim_open_file(intake, &claim, &job, err);
-    (void)close(claim.fd); /* gives the lease back */
-    if (rc == 0)
-        *out_job = job;
-    else
-        pb_job_fini(&job);
-    return rc;
+    return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
+                                                          : pb_writers_look(claim->fd) != -EBUSY);
+}
+
+/* Stores the jobs of all files that are in work/ and were not written meanwhile. */
+static void store_jobs(struct pb_intake *intake, const struct claim *claims,
+                       struct pb_claimed *files, size_t n)
+{
+    struct pb_job *jobs[PB_INTAKE_BATCH] = {NULL};
+    int results[PB_INTAKE_BATCH] = {0};
+    struct pb_err err = {0};
+    size_t n_jobs = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct claim *claim = &claims[i];
+        if (claim->moved && !is_untouched(claim))
+            files[i].rc = -EAGAIN;
+        if (claim->moved && files[i].rc == 0)
+            jobs[n_jobs++] = claim->job;
+    }
+    int rc = pb_job_store_insert_all(intake->store, jobs, n_jobs, results, &err);
+    for (size_t i = 0, at = 0; i < n; i++) {
+        if (!claims[i].moved || files[i].rc != 0)
+            continue;
+        files[i].rc = rc ? rc : results[at] ? -EAGAIN : 0; /* an id that is taken: the next time */
+        files[i].err = err;
+        at++;
+    }
+}
+
+static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb_claimed *files,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i].rc != 0 && claims[i].moved)
+            bring_back(intake, &claims[i]);
+        if (files[i].rc != 0)
+            pb_job_fini(&files[i].job);
+        if (claims[i].fd >= 0)
+            (void)close(claims[i].fd); /* gives the lease back */
+    }
+}
+
+size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n)
+{
+    size_t tried = 0;
+    bool fault = false;
+    struct claim *claims = calloc(PB_INTAKE_BATCH, sizeof *claims);
+    if (claims == NULL) {
+        files[0].rc = pb_fail(&files[0].err, PB_E_MEMORY, "out of memory");
+        return 1;
+    }
+    (void)pthread_rwlock_rdlock(&intake->moves);
+    for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
+        struct pb_claimed *file = &files[tried];
+        claims[tried] = (struct claim){.file = file->file, .job = &file->job, .fd = -1};
+        pb_job_init(&file->job);
+        file->err = (struct pb_err){0};
+        file->rc = bring_in(intake, &claims[tried], &file->err);
+        fault =
+            file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
+    }
+    sync_moves(intake, claims, tried);
+    store_jobs(intake, claims, files, tried);
+    end_claims(intake, claims, files, tried);
+    (void)pthread_rwlock_unlock(&intake->moves);
+    free(claims);
+    return tried;
 }

@@ -59,6 +59,8 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct pb_daemon *daemon = prepare->data;
     pb_methods_publish(&daemon->methods);
+    if (daemon->store_open && !daemon->methods.stopping)
+        pb_chores_run(&daemon->chores, daemon->methods.counts, daemon->config->service.keep_jobs);
 }
 
 /* A trouble came or went: systemd's status line says so at once. */
@@ -72,6 +74,27 @@ static void on_trouble(void *user)
     pb_notify_status(text);
 }
 
+void pb_daemon_become_ready(struct pb_daemon *daemon)
+{
+    char text[SUMMARY_BYTES];
+    struct pb_err err = {0};
+    if (daemon->ready || daemon->methods.stopping)
+        return;
+    pb_methods_publish(&daemon->methods);
+    if (pb_status_serve(daemon->methods.status, &err) != 0) {
+        log_err(&err);
+        (void)raise(SIGTERM);
+        return;
+    }
+    daemon->ready = true;
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_ready(text);
+    pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
+           text);
+}
+
+/* Ready after the first look at the inbox, so that who is answered finds all of it at work; but not
+ * without a store, or when the look takes long. */
 static void on_beat(uv_timer_t *timer)
 {
     struct pb_daemon *daemon = timer->data;
@@ -80,23 +103,13 @@ static void on_beat(uv_timer_t *timer)
     pb_log_flush();
     pb_daemon_open_jobs(daemon);
     pb_daemon_sweep_work(daemon);
-    pb_methods_summary(&daemon->methods, text, sizeof text);
     if (daemon->ready) {
+        pb_methods_summary(&daemon->methods, text, sizeof text);
         pb_notify_status(text);
-        return;
+    } else if (daemon->methods.watch == NULL || daemon->beats > 0) {
+        pb_daemon_become_ready(daemon);
     }
-    /* Only now, after the first look at the inbox: who is answered finds all of it at work. */
-    struct pb_err err = {0};
-    pb_methods_publish(&daemon->methods);
-    if (pb_status_serve(daemon->methods.status, &err) != 0) {
-        log_err(&err);
-        (void)raise(SIGTERM);
-        return;
-    }
-    daemon->ready = true;
-    pb_notify_ready(text);
-    pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
-           text);
+    daemon->beats++;
 }
 
 /* Names of users are looked up now, not when somebody asks. */
@@ -128,7 +141,7 @@ static void reload(struct pb_daemon *daemon)
     } else {
         struct pb_config *old = daemon->config;
         daemon->config = config;
-        daemon->intake.config = config;
+        pb_intake_set_config(&daemon->intake, config);
         set_admins(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
@@ -200,6 +213,7 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
                "what others put there; chmod +t, and let it belong to the service's user",
                daemon->dirs.inbox);
     rc = rc ? rc : pb_job_store_create(daemon->dirs.state, err, &daemon->store);
+    rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)snprintf(parent, sizeof parent, "%s", service->socket);
@@ -247,15 +261,17 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     (void)uv_prepare_init(&daemon->loop, &daemon->publish);
     daemon->publish.data = daemon;
     *methods = (struct pb_methods){.intake = &daemon->intake,
+                                   .loop = &daemon->loop,
+                                   .reader = daemon->reader,
                                    .metrics = &daemon->metrics,
                                    .troubles = &daemon->troubles,
                                    .facts = &daemon->facts,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
-    daemon->intake = (struct pb_intake){.store = daemon->store,
-                                        .dirs = &daemon->dirs,
-                                        .config = daemon->config,
-                                        .writers = pb_writers_probe(daemon->dirs.inbox)};
+    daemon->chores = (struct pb_chores){.loop = &daemon->loop, .store = daemon->store};
+    daemon->intake.store = daemon->store;
+    daemon->intake.dirs = &daemon->dirs;
+    daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox);
     if (daemon->intake.writers != 0) {
         daemon->intake.events = pb_writer_events_create(daemon->dirs.inbox);
         pb_log(PB_LOG_WARNING,
@@ -306,6 +322,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         pb_log(PB_LOG_ERROR, "cannot start the process that looks at submitted files: %s",
                strerror(errno));
     set_admins(daemon);
+    pb_intake_init(&daemon->intake, daemon->config);
     (void)uv_loop_init(&daemon->loop);
     int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
     rc = rc ? rc : prepare(daemon, &err);
@@ -321,7 +338,9 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         code = PB_DAEMON_EXIT_OK;
     pb_checker_stop(&daemon->checker);
     pb_writer_events_destroy(daemon->intake.events);
+    pb_job_store_close(daemon->reader);
     pb_job_store_close(daemon->store);
+    pb_intake_fini(&daemon->intake);
     pb_dirs_unlock(&daemon->locks);
     pb_config_destroy(daemon->config);
     pb_facts_fini(&daemon->facts);

@@ -26,20 +26,35 @@ static void on_hold(void *user, const struct pb_job *job)
         pb_status_hold(daemon->methods.status, job);
 }
 
-static int on_take(void *user, const struct pb_settle_file *file, struct pb_err *err)
+static void on_answer(void *user, uint64_t ticket, const char *id, int rc, const struct pb_err *err)
 {
     struct pb_daemon *daemon = user;
-    struct pb_job job;
-    int rc = pb_intake_claim(&daemon->intake, file, err, &job);
-    if (rc != 0)
-        return rc;
-    daemon->metrics.jobs[PB_JOB_ACCEPTED]++;
-    pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job.id, job.name,
-           (unsigned long long)file->size);
-    on_change(daemon, &job);
-    pb_job_fini(&job);
+    pb_methods_answer(&daemon->methods, ticket, id, rc, err);
+}
+
+static void on_taken(void *user, const struct pb_claimed *files, size_t n)
+{
+    struct pb_daemon *daemon = user;
+    struct pb_metrics *metrics = &daemon->metrics;
+    for (size_t i = 0; i < n; i++)
+        metrics->jobs[PB_JOB_ACCEPTED] += files[i].rc == 0;
+    if (daemon->methods.status != NULL)
+        pb_methods_publish(&daemon->methods);
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_job *job = &files[i].job;
+        if (files[i].rc != 0)
+            continue;
+        pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job->id, job->name,
+               (unsigned long long)files[i].file->size);
+        if (daemon->methods.status != NULL)
+            pb_status_tell(daemon->methods.status, job);
+    }
     pb_runner_kick(daemon->methods.runner);
-    return 0;
+}
+
+static void on_looked(void *user)
+{
+    pb_daemon_become_ready(user);
 }
 
 static int open_store(struct pb_daemon *daemon, struct pb_err *err)
@@ -61,7 +76,8 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
         return rc;
     }
     pb_job_store_admit_readers(daemon->store);
-    (void)pb_intake_adopt(&daemon->intake, true, &daemon->troubles);
+    pb_intake_adopt(&daemon->intake, true, &daemon->swept);
+    pb_intake_report(&daemon->swept, &daemon->troubles);
     (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
     return 0;
 }
@@ -72,6 +88,8 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
     struct pb_runner_options runner = {
         .loop = &daemon->loop,
         .store = daemon->store,
+        .reader = daemon->reader,
+        .moves = &daemon->intake.moves,
         .dirs = &daemon->dirs,
         .config = daemon->config,
         .worker = daemon->options->worker ? daemon->options->worker : SELF,
@@ -79,15 +97,20 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .troubles = &daemon->troubles,
         .on_change = on_change,
         .on_hold = on_hold,
+        .on_answer = on_answer,
         .user = daemon,
     };
-    struct pb_watch_options watch = {&daemon->loop,
-                                     daemon->dirs.inbox,
-                                     daemon->config->service.settle_ms,
-                                     daemon->config->service.rescan_ms,
-                                     on_take,
-                                     daemon,
-                                     &daemon->troubles};
+    struct pb_watch_options watch = {
+        .loop = &daemon->loop,
+        .inbox = daemon->dirs.inbox,
+        .settle_ms = daemon->config->service.settle_ms,
+        .rescan_ms = daemon->config->service.rescan_ms,
+        .intake = &daemon->intake,
+        .taken = on_taken,
+        .looked = on_looked,
+        .user = daemon,
+        .troubles = &daemon->troubles,
+    };
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
     rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
     if (rc == 0)
@@ -111,13 +134,31 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon)
         pb_trouble_raise(&daemon->troubles, "store", err.code, err.msg);
 }
 
+static void sweep(uv_work_t *request)
+{
+    struct pb_daemon *daemon = request->data;
+    pb_intake_adopt(&daemon->intake, false, &daemon->swept);
+}
+
+static void on_swept(uv_work_t *request, int status)
+{
+    struct pb_daemon *daemon = request->data;
+    (void)status;
+    daemon->sweeps = false;
+    daemon->sweep_at_ms = pb_clock_mono_ms() + TRY_AGAIN_MS;
+    if (daemon->methods.stopping)
+        return;
+    pb_intake_report(&daemon->swept, &daemon->troubles);
+    if (daemon->swept.adopted > 0)
+        pb_runner_kick(daemon->methods.runner);
+}
+
 void pb_daemon_sweep_work(struct pb_daemon *daemon)
 {
-    int64_t now = pb_clock_mono_ms();
-    if (now < daemon->sweep_at_ms || daemon->methods.stopping || daemon->methods.watch == NULL ||
-        !pb_intake_has_left(&daemon->intake, &daemon->troubles))
+    if (daemon->sweeps || pb_clock_mono_ms() < daemon->sweep_at_ms || daemon->methods.stopping ||
+        daemon->methods.watch == NULL || !pb_intake_has_left(&daemon->intake, &daemon->troubles))
         return;
-    if (pb_intake_adopt(&daemon->intake, false, &daemon->troubles) > 0)
-        pb_runner_kick(daemon->methods.runner);
-    daemon->sweep_at_ms = pb_clock_mono_ms() + TRY_AGAIN_MS;
+    daemon->sweeps = true;
+    daemon->sweep.data = daemon;
+    (void)uv_queue_work(&daemon->loop, &daemon->sweep, sweep, on_swept);
 }

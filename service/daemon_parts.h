@@ -6,6 +6,7 @@
  * what works on it. Nobody else includes this. Thread: loop. */
 #include "service/daemon.h"
 
+#include "service/chores.h"
 #include "service/methods.h"
 #include "service/status_methods.h"
 
@@ -19,6 +20,7 @@ struct pb_daemon {
     struct pb_config *config;
     struct pb_dirs dirs;
     struct pb_job_store *store;
+    struct pb_job_store *reader; /* of it, for the loop, which waits for no commit */
     struct pb_metrics metrics;
     struct pb_troubles troubles;
     struct pb_intake intake;
@@ -28,16 +30,23 @@ struct pb_daemon {
     struct pb_checker checker;
     struct pb_status_methods *status_methods;
     uv_prepare_t publish;
+    struct pb_chores chores;
+    uv_work_t sweep; /* of work/ */
+    struct pb_adopted swept;
+    bool sweeps; /* it runs */
     char *socket;
     struct pb_dirs_locks locks;
     int64_t sweep_at_ms, open_at_ms; /* not before */
     bool store_open;
+    unsigned beats;
     bool ready;
 };
 
 /* Jobs need their store. As long as it does not open (a full disk, an I/O error), the service is
  * there, says so, and tries again: called again and again, this does nothing once it is done. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
+/* Clients are answered from now on, and systemd hears of it. Once. */
+void pb_daemon_become_ready(struct pb_daemon *daemon);
 /* What could not be put away is tried again, every few seconds at most. */
 void pb_daemon_sweep_work(struct pb_daemon *daemon);
 #endif

@@ -151,7 +151,7 @@ static bool read_row(sqlite3_stmt *s, struct pb_job *job)
     return ok;
 }
 
-int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     sqlite3_stmt *s = begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
@@ -166,7 +166,7 @@ int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct p
     return result;
 }
 
-int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     sqlite3_stmt *s = begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
@@ -175,6 +175,19 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
     (void)sqlite3_bind_text(s, COUNT_SET + 1, job->id, -1, SQLITE_STATIC);
     int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
     end(store, s);
+    return result;
+}
+
+int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
+                       struct pb_err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (prepare(store, &s, text, err) == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, number);
+    int result =
+        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
+    (void)sqlite3_finalize(s);
     return result;
 }
 
@@ -233,9 +246,11 @@ int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err 
 {
     if (!pb_job_is_suffix(id))
         return pb_fail(err, PB_E_JOB_UNKNOWN, "'%.60s' is not the name of a job", id);
+    pb_job_store_take(store);
     int rc = find_id(store, id, err, out_job);
     if (rc == 0)
         rc = find_tail(store, id, err, out_job);
+    pb_job_store_leave(store);
     if (rc == 0)
         return pb_fail(err, PB_E_JOB_UNKNOWN, "there is no job '%s'", id);
     return rc > 0 ? 0 : rc;
@@ -289,12 +304,16 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     if (mask == 0)
         return 0;
     list_sql(mask, text, sizeof text);
+    pb_job_store_take(store);
     sqlite3_stmt *s = prepare(store, &store->list[mask], text, err);
-    if (s == NULL)
-        return -EIO;
-    (void)sqlite3_bind_int64(s, 1, before_seq);
-    (void)sqlite3_bind_int64(s, 2, limit);
-    return visit_rows(store, s, visit, user, err);
+    int rc = -EIO;
+    if (s != NULL) {
+        (void)sqlite3_bind_int64(s, 1, before_seq);
+        (void)sqlite3_bind_int64(s, 2, limit);
+        rc = visit_rows(store, s, visit, user, err);
+    }
+    pb_job_store_leave(store);
+    return rc;
 }
 
 struct first {
@@ -317,12 +336,15 @@ int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const 
                       void *user, struct pb_err *err, struct pb_job *out_job)
 {
     struct first first = {may, user, out_job};
+    pb_job_store_take(store);
     sqlite3_stmt *s = begin(store, PB_JOB_NEXT, err);
-    return s == NULL ? -EIO : visit_rows(store, s, keep_first, &first, err);
+    int rc = s == NULL ? -EIO : visit_rows(store, s, keep_first, &first, err);
+    pb_job_store_leave(store);
+    return rc;
 }
 
-int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
-                        struct pb_err *err)
+static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                       struct pb_err *err)
 {
     sqlite3_stmt *s = begin(store, PB_JOB_COUNTS, err);
     if (s == NULL)
@@ -339,40 +361,13 @@ int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_ST
     return result;
 }
 
-/* Runs a statement with one integer; returns the number of changed rows. */
-static int change(struct pb_job_store *store, const char *text, int64_t a, struct pb_err *err)
+int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                        struct pb_err *err)
 {
-    sqlite3_stmt *s = NULL;
-    if (prepare(store, &s, text, err) == NULL)
-        return -EIO;
-    (void)sqlite3_bind_int64(s, 1, a);
-    int result =
-        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
-    (void)sqlite3_finalize(s);
-    return result;
-}
-
-int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
-{
-    return change(store,
-                  "UPDATE jobs SET status = 0, updated_ms = ?1, started_ms = 0, progress = 0,"
-                  " stage = '', device = '', device_why = '', tiles_done = 0, tiles_total = 0 "
-                  "WHERE status = 1",
-                  wall_ms, err);
-}
-
-int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
-{
-    int64_t counts[PB_JOB_STATUS_COUNT];
-    int rc = pb_job_store_counts(store, counts, err);
-    int64_t surplus =
-        counts[PB_JOB_SUCCESSFUL] + counts[PB_JOB_FAILED] + counts[PB_JOB_DISMISSED] - keep;
-    if (rc != 0 || surplus <= 0)
-        return rc;
-    return change(store,
-                  "DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE status > 1"
-                  " ORDER BY seq LIMIT ?1)",
-                  surplus, err);
+    pb_job_store_take(store);
+    int rc = read_counts(store, out_counts, err);
+    pb_job_store_leave(store);
+    return rc;
 }
 
 uint64_t pb_job_store_steps(const struct pb_job_store *store)

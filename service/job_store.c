@@ -178,13 +178,24 @@ static bool move_aside(const char *path, char out_moved[4096])
     return true;
 }
 
-int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store)
+static struct pb_job_store *allocate(void)
 {
     struct pb_job_store *store = calloc(1, sizeof *store);
     if (store == NULL)
+        return NULL;
+    (void)pthread_mutex_init(&store->lock, NULL);
+    (void)pthread_cond_init(&store->freed, NULL);
+    STAILQ_INIT(&store->changes);
+    return store;
+}
+
+int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store)
+{
+    struct pb_job_store *store = allocate();
+    if (store == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     if (pb_files_join(store->path, directory, "jobs.db") != 0) {
-        free(store);
+        pb_job_store_close(store);
         return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
     }
     *out_store = store;
@@ -209,8 +220,10 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
                        strerror(errno));
     (void)memcpy(directory, store->path, sizeof directory);
     *strrchr(directory, '/') = '\0';
-    if (rc == 0)
+    if (rc == 0) {
+        pb_job_store_count_pages(store);
         (void)pb_path_sync(directory);
+    }
     return rc;
 }
 
@@ -237,8 +250,9 @@ void pb_job_store_disconnect(struct pb_job_store *store)
         (void)sqlite3_finalize(store->list[i]);
     (void)memset(store->statement, 0, sizeof store->statement);
     (void)memset(store->list, 0, sizeof store->list);
+    (void)sqlite3_close(store->checkpointer);
     (void)sqlite3_close(store->db);
-    store->db = NULL;
+    store->db = store->checkpointer = NULL;
 }
 
 void pb_job_store_close(struct pb_job_store *store)
@@ -246,6 +260,8 @@ void pb_job_store_close(struct pb_job_store *store)
     if (store == NULL)
         return;
     pb_job_store_disconnect(store);
+    (void)pthread_cond_destroy(&store->freed);
+    (void)pthread_mutex_destroy(&store->lock);
     free(store);
 }
 
@@ -289,7 +305,7 @@ int pb_job_store_open_reader(const char *directory, struct pb_err *err,
 int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *err,
                                struct pb_job_store **out_reader)
 {
-    struct pb_job_store *reader = calloc(1, sizeof *reader);
+    struct pb_job_store *reader = allocate();
     if (reader == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)memcpy(reader->path, store->path, sizeof reader->path);

@@ -6,8 +6,11 @@
  * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
  * damaged, and was so when read twice, is moved aside and a fresh one started; one that cannot be
  * read or written (disk, lock, permission) stays and does not open: the inputs themselves lie in
- * work/, quarantine/ and the archive, so no scene depends on it. Thread: loop; one thread a reader.
- */
+ * work/, quarantine/ and the archive, so no scene depends on it.
+ *
+ * Changes wait for the disk: the service's loop makes none, and reads by a reader of its own. What
+ * several threads change at a time is one transaction with one sync; a failure of one does not
+ * touch the others. Thread: any after connect and before disconnect; a reader one at a time. */
 #include "service/job.h"
 
 #include <stddef.h>
@@ -38,6 +41,10 @@ void pb_job_store_admit_readers(struct pb_job_store *store);
 
 /* New row; sets job->seq. -EEXIST (no *err) when the id is taken. */
 int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* Several in one transaction, which waits while others have something to store. out_results[i]: 0
+ * or -EEXIST as above. Negative errno: none was stored. */
+int pb_job_store_insert_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                            int *out_results, struct pb_err *err);
 /* The row as the job is now, but for id, seq, created, name and uid. */
 int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* By id, or by an end of an id that only one job has. out_job is initialised by this and the
@@ -60,6 +67,12 @@ int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_ST
 int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Forgets the oldest finished jobs but `keep`. Returns how many. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
+/* Changes so far; a number that stayed says that rows and counts did. */
+uint64_t pb_job_store_commits(const struct pb_job_store *store);
+/* Moves the write-ahead log into the database, beside those who change it. Worth it when is_long;
+ * one thread at a time. */
+bool pb_job_store_log_is_long(const struct pb_job_store *store);
+int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err);
 /* Steps of SQLite's virtual machine for all that find, list, next and counts did so far: what they
  * cost, without a clock. */
 uint64_t pb_job_store_steps(const struct pb_job_store *store);

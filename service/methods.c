@@ -79,46 +79,88 @@ static char *metrics_text(const struct pb_methods *methods,
 }
 
 /* A store that cannot be asked leaves the counts as they were. */
-void pb_methods_publish(struct pb_methods *methods)
+static void count_jobs(struct pb_methods *methods)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
-    if (pb_job_store_counts(methods->intake->store, counts, NULL) == 0)
-        (void)memcpy(methods->counts, counts, sizeof counts);
+    uint64_t commits = pb_job_store_commits(methods->intake->store) + 1;
+    if (methods->counted == commits || pb_job_store_counts(methods->reader, counts, NULL) != 0)
+        return;
+    (void)memcpy(methods->counts, counts, sizeof counts);
+    methods->counted = commits;
+}
+
+void pb_methods_publish(struct pb_methods *methods)
+{
+    count_jobs(methods);
     pb_facts_set(methods->facts, info_text(methods, methods->counts),
                  metrics_text(methods, methods->counts));
 }
 
-static int submit(struct pb_methods *methods, const struct pb_task *task, struct pb_outcome *out)
+static void answer(struct pb_methods *methods, uint64_t ticket, int rc, struct pb_outcome *outcome)
 {
-    if (methods->stopping)
-        return pb_fail(&out->err, PB_E_SERVICE_STATE,
-                       "the service is stopping; submit again later");
-    int rc = pb_intake_submit(methods->intake, task->input, task->pipeline, task->uid,
-                              task->identity, &out->err, &out->job);
-    if (rc != 0)
-        return rc;
-    methods->metrics->jobs[PB_JOB_ACCEPTED]++;
-    pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", out->job.id, task->input,
-           out->job.pipeline, (long long)task->uid);
-    pb_status_tell(methods->status, &out->job);
-    pb_runner_kick(methods->runner);
-    return 0;
+    if (rc != 0 && outcome->err.code == PB_OK)
+        (void)pb_fail(&outcome->err, PB_E_SYSTEM, "%s", strerror(-rc));
+    if (methods->status != NULL)
+        pb_status_answer(methods->status, ticket, outcome);
+    else
+        pb_job_fini(&outcome->job);
 }
 
-/* A submitted file that was looked at again is the one meant from now on. */
-static int renew(const struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
+/* A job on its way to the store. */
+struct submit {
+    uv_work_t work;
+    struct pb_methods *methods;
+    uint64_t ticket;
+    int rc;
+    struct pb_outcome outcome;
+};
+
+static void store_submitted(uv_work_t *request)
 {
-    struct pb_job job;
-    if (task->method != PB_METHOD_JOB_RETRY || task->identity[0] == '\0')
-        return 0;
-    int rc = pb_job_store_find(methods->intake->store, task->job, err, &job);
-    if (rc != 0)
+    struct submit *submit = request->data;
+    submit->rc =
+        pb_intake_store(submit->methods->intake, &submit->outcome.job, &submit->outcome.err);
+}
+
+static void on_submitted(uv_work_t *request, int status)
+{
+    struct submit *submit = request->data;
+    struct pb_methods *methods = submit->methods;
+    struct pb_job *job = &submit->outcome.job;
+    (void)status;
+    if (submit->rc == 0) {
+        methods->metrics->jobs[PB_JOB_ACCEPTED]++;
+        pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", job->id, job->input,
+               job->pipeline, (long long)job->uid);
+        if (methods->status != NULL)
+            pb_status_tell(methods->status, job);
+    } else {
+        pb_job_fini(job);
+    }
+    answer(methods, submit->ticket, submit->rc, &submit->outcome);
+    free(submit);
+    if (methods->runner != NULL)
+        pb_runner_kick(methods->runner);
+}
+
+static int submit(struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
+{
+    if (methods->stopping)
+        return pb_fail(err, PB_E_SERVICE_STATE, "the service is stopping; submit again later");
+    struct submit *submit = calloc(1, sizeof *submit);
+    if (submit == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = pb_intake_describe_submitted(methods->intake, task->input, task->pipeline, task->uid,
+                                          task->identity, err, &submit->outcome.job);
+    if (rc != 0) {
+        free(submit);
         return rc;
-    (void)snprintf(job.identity, sizeof job.identity, "%s", task->identity);
-    if ((PB_JOB_MASK(job.status) & PB_JOB_MASK_FINISHED) != 0)
-        rc = pb_job_store_update(methods->intake->store, &job, err);
-    pb_job_fini(&job);
-    return rc;
+    }
+    submit->methods = methods;
+    submit->ticket = task->ticket;
+    submit->work.data = submit;
+    (void)uv_queue_work(methods->loop, &submit->work, store_submitted, on_submitted);
+    return 0;
 }
 
 /* The job as it is after the change. */
@@ -126,36 +168,41 @@ static int find(const struct pb_methods *methods, const char *id, struct pb_outc
 {
     const struct pb_job *live = pb_runner_find(methods->runner, id);
     if (live == NULL)
-        return pb_job_store_find(methods->intake->store, id, &out->err, &out->job);
+        return pb_job_store_find(methods->reader, id, &out->err, &out->job);
     return pb_job_copy(&out->job, live) == 0 ? 0 : pb_fail(&out->err, PB_E_MEMORY, "out of memory");
+}
+
+void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
+                       const struct pb_err *err)
+{
+    struct pb_outcome outcome = {0};
+    if (rc != 0 && err != NULL)
+        outcome.err = *err;
+    rc = rc ? rc : find(methods, id, &outcome);
+    answer(methods, ticket, rc, &outcome);
 }
 
 void pb_methods_run(void *user, const struct pb_task *task)
 {
     struct pb_methods *methods = user;
     struct pb_outcome outcome = {0};
-    int rc;
-    if (methods->runner == NULL) {
+    int rc = 0;
+    if (methods->runner == NULL)
         rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
-    } else if (task->method == PB_METHOD_JOB_SUBMIT) {
-        rc = submit(methods, task, &outcome);
-    } else {
-        rc = renew(methods, task, &outcome.err);
-        if (rc == 0)
-            rc = task->method == PB_METHOD_JOB_CANCEL
-                     ? pb_runner_cancel(methods->runner, task->job, &outcome.err)
-                     : pb_runner_retry(methods->runner, task->job, &outcome.err);
-        rc = rc ? rc : find(methods, task->job, &outcome);
-    }
-    if (rc != 0 && outcome.err.code == PB_OK)
-        (void)pb_fail(&outcome.err, PB_E_SYSTEM, "%s", strerror(-rc));
-    pb_status_answer(methods->status, task->ticket, &outcome);
+    else if (task->method == PB_METHOD_JOB_SUBMIT)
+        rc = submit(methods, task, &outcome.err);
+    else if (task->method == PB_METHOD_JOB_CANCEL)
+        pb_runner_cancel(methods->runner, task->ticket, task->job);
+    else
+        pb_runner_retry(methods->runner, task->ticket, task->job, task->identity);
+    if (rc != 0)
+        answer(methods, task->ticket, rc, &outcome);
 }
 
-void pb_methods_summary(const struct pb_methods *methods, char *out, size_t bytes)
+void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes)
 {
-    int64_t counts[PB_JOB_STATUS_COUNT] = {0};
-    (void)pb_job_store_counts(methods->intake->store, counts, NULL);
+    const int64_t *counts = methods->counts;
+    count_jobs(methods);
     pb_troubles_summary(methods->troubles, out, bytes);
     size_t n = strlen(out);
     (void)snprintf(out + n, bytes - n,

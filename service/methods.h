@@ -14,9 +14,11 @@
 #include "service/watch.h"
 
 struct pb_methods {
-    const struct pb_intake *intake;
-    struct pb_runner *runner; /* NULL as long as the job store is not open */
-    struct pb_watch *watch;   /* likewise, and once stopping */
+    uv_loop_t *loop;
+    struct pb_intake *intake;
+    struct pb_job_store *reader; /* of the intake's store */
+    struct pb_runner *runner;    /* NULL as long as the job store is not open */
+    struct pb_watch *watch;      /* likewise, and once stopping */
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
@@ -24,14 +26,18 @@ struct pb_methods {
     const char *socket; /* path in use */
     int64_t start_wall_ms;
     bool stopping;                       /* nothing new is taken */
-    int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read, */
+    uint64_t counted;                    /* and at which number of changes; 0 = never */
 };
 
 /* Brings the texts up to date. Before an event that makes people ask, and once a turn of the loop.
  */
 void pb_methods_publish(struct pb_methods *methods);
-/* run of struct pb_tasks; user is a struct pb_methods. */
+/* run of struct pb_tasks; user is a struct pb_methods. The answer may come later, from the loop. */
 void pb_methods_run(void *user, const struct pb_task *task);
+/* The end of a change of the job: rc 0, or *err. */
+void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
+                       const struct pb_err *err);
 /* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */
-void pb_methods_summary(const struct pb_methods *methods, char *out, size_t bytes);
+void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes);
 #endif

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A change of state is stored before anything visible follows from it, so that a restart repeats
- * work at most. A tick of 100 ms runs only while there is something to time. */
+ * work at most; that is done on libuv's pool (runner_pending.c). A tick of 100 ms runs only while
+ * there is something to time. */
 #include "service/runner.h"
 
 #include "service/clock.h"
@@ -53,7 +54,7 @@ static void trim(struct pb_runner *runner, int64_t most)
     int64_t n = pb_runner_workers(runner);
     for (int i = PB_RUNNER_PLACES_MAX - 1; i >= 0 && n > most; i--) {
         struct pb_place *place = &runner->places[i];
-        if (place->proc == NULL || place->busy)
+        if (place->proc == NULL || place->busy || place->reserved)
             continue;
         n--;
         if (!place->leaving) {
@@ -89,7 +90,7 @@ static void drain_tick(struct pb_runner *runner, int64_t now)
         if (runner->places[i].proc != NULL)
             pb_place_give_up(&runner->places[i]);
     }
-    if (pb_runner_busy(runner) > 0)
+    if (pb_runner_busy(runner) > 0 || runner->n_works > 0)
         return;
     trim(runner, 0);
     if (pb_runner_workers(runner) == 0 && runner->drained != NULL) {
@@ -111,16 +112,15 @@ static void on_tick(uv_timer_t *timer)
         bool killed = place->proc != NULL && pb_worker_proc_killed_ms(place->proc) > 0;
         wanted = wanted || place->busy || place->kill_at_ms > 0 || killed;
     }
-    if (pb_unsaved_save_again(runner, now) && runner->drain_ms == 0)
-        pb_runner_kick(runner);
-    wanted = wanted || runner->unsaved != NULL;
+    pb_pending_tick(runner, now);
+    wanted = wanted || runner->pending != NULL;
     if (runner->drain_ms > 0)
         drain_tick(runner, now);
     else if (due)
         pb_runner_kick(runner);
     int64_t idle_kept = runner->config->service.parallel_jobs - pb_express_ordinary(runner);
     trim(runner,
-         runner->drain_ms > 0 ? 0 : pb_runner_busy(runner) + (idle_kept > 0 ? idle_kept : 0));
+         runner->drain_ms > 0 ? 0 : pb_runner_taken(runner) + (idle_kept > 0 ? idle_kept : 0));
     if (!wanted && !runner->more && !pb_hold_waits(&runner->hold))
         (void)uv_timer_stop(timer);
 }
@@ -139,7 +139,8 @@ const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *
         if (runner->places[i].busy && strcmp(runner->places[i].job.id, id) == 0)
             return &runner->places[i].job;
     }
-    return pb_unsaved_find(runner, id);
+    const struct pb_pending *pending = pb_pending_find(runner, id);
+    return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
 }
 
 uint64_t pb_runner_planned_bytes(const struct pb_runner *runner)
@@ -160,7 +161,7 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
     struct pb_place *place = pb_runner_free_place(runner);
     pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
     pb_runner_config_is_new(runner);
-    if (place == NULL || pb_runner_busy(runner) > 0)
+    if (place == NULL || pb_runner_taken(runner) > 0)
         return; /* a worker that runs a job says its device by itself */
     if (place->proc == NULL && pb_place_start_worker(place, &err) != 0)
         pb_log(PB_LOG_ERROR, "%s", err.msg);
@@ -199,9 +200,8 @@ void pb_runner_destroy(struct pb_runner *runner)
         if (runner->places[i].busy)
             pb_job_fini(&runner->places[i].job);
     }
-    if (pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS) /* it may wait for a lock */
-        (void)pb_unsaved_save(runner, NULL);
-    pb_unsaved_free(runner);
+    /* The last try may wait for a lock. */
+    pb_pending_free(runner, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
     pb_config_waits_clear(&runner->waits);
     uv_close((uv_handle_t *)&runner->tick, on_close);
 }

@@ -5,13 +5,15 @@
 /* Runs jobs: takes the oldest accepted one whenever a place is free, gives it to a worker process,
  * follows it, and puts its input away afterwards. A worker that dies, hangs or must be cancelled
  * costs its job at most; the service goes on. The store holds every job, the runner only the
- * running ones. Thread: loop. */
+ * running ones and those whose state is on its way to the disk, which the loop does not wait for.
+ * Thread: loop. */
 #include "config/config.h"
 #include "service/dirs.h"
 #include "service/job_store.h"
 #include "service/metrics.h"
 #include "service/troubles.h"
 
+#include <pthread.h>
 #include <uv.h>
 
 #define PB_RUNNER_PLACES_MAX 64
@@ -21,6 +23,8 @@ struct pb_runner;
 struct pb_runner_options {
     uv_loop_t *loop;
     struct pb_job_store *store;     /* borrowed, as all below, until destroy */
+    struct pb_job_store *reader;    /* of that store, for the loop */
+    pthread_rwlock_t *moves;        /* of struct pb_intake */
     const struct pb_dirs *dirs;     /* may change between calls into the loop */
     const struct pb_config *config; /* until set_config */
     const char *worker;             /* program that runs as `worker --worker` */
@@ -32,6 +36,10 @@ struct pb_runner_options {
     /* A job is about to end, which takes several steps: it is to be shown as it is now until
      * on_change tells its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
+    /* The end of pb_runner_cancel or pb_runner_retry: rc 0, or *err. What it acknowledges is on
+     * the disk. */
+    void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
+                      const struct pb_err *err);
     void *user;
 };
 
@@ -43,12 +51,16 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
 /* Something may be there to run. */
 void pb_runner_kick(struct pb_runner *runner);
 
-/* The running job of exactly that id with its live progress, or NULL. */
+/* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
+ * its live progress, or whose last change could not be stored. Else NULL. */
 const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id);
-/* Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
-int pb_runner_cancel(struct pb_runner *runner, const char *id, struct pb_err *err);
-/* A failed or dismissed job waits to run again, its input back from quarantine. */
-int pb_runner_retry(struct pb_runner *runner, const char *id, struct pb_err *err);
+/* Both take a whole id; on_answer says what became of it, from here or later from the loop.
+ * Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
+void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id);
+/* A failed or dismissed job waits to run again, its input back from quarantine. identity: of a
+ * submitted file that was looked at again, "" = as before. */
+void pb_runner_retry(struct pb_runner *runner, uint64_t ticket, const char *id,
+                     const char *identity);
 
 int64_t pb_runner_busy(const struct pb_runner *runner);
 int64_t pb_runner_workers(const struct pb_runner *runner);

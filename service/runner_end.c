@@ -1,23 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Where jobs end or go back into the queue, and what happens when the store does not take that (a
- * full disk, a locked file): the job is kept here and shown as it is, no second run of it is
- * started, and the runner's tick tries again. No job starts before its start is stored, so that at
- * most as many are kept as run side by side. A restart in between finds the older state and
- * repeats the work. */
+ * Where jobs end or go back into the queue. Nobody is told of a state before it is on the disk,
+ * unless the store does not take it: then of the state as it is (runner_pending.c). */
 #include "service/clock.h"
-#include "service/dispose.h"
 #include "service/log.h"
-#include "service/outcome.h"
 #include "service/runner_place.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#define TROUBLE       "jobs"
-#define PRUNE_EVERY   32
-#define SAVE_EVERY_MS 5000
 
 static void log_end(const struct pb_job *job)
 {
@@ -30,133 +18,58 @@ static void log_end(const struct pb_job *job)
                pb_job_status_name(job->status), job->error.code, job->error.message);
 }
 
-static bool store(struct pb_runner *runner, const struct pb_job *job)
+static void announce_end(struct pb_pending *pending)
 {
-    struct pb_err err = {0};
-    if (pb_job_store_update(runner->options.store, job, &err) == 0)
-        return true;
-    pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again, and a restart before that repeats it",
-           job->id, err.msg);
-    pb_trouble_raise(runner->options.troubles, TROUBLE, err.code, err.msg);
-    return false;
-}
-
-/* Puts the input of a stored, finished job away and stores where it is now. */
-static bool put_away(struct pb_runner *runner, struct pb_job *job, bool *disposed,
-                     struct pb_err *err)
-{
-    struct pb_err why = {0};
-    if (pb_dispose(job, runner->options.dirs, runner->config->service.on_success, &why) != 0) {
-        pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again", job->id, why.msg);
-        pb_trouble_raise(runner->options.troubles, "work", why.code, why.msg); /* the intake's */
-        return true;
-    }
-    *disposed = true;
-    return pb_job_store_update(runner->options.store, job, err) == 0;
-}
-
-/* Moves the job out of *job until the store takes it. Without memory it is lost: a restart repeats
- * the work. */
-static void keep(struct pb_runner *runner, struct pb_job *job, bool disposed)
-{
-    struct pb_unsaved *unsaved = calloc(1, sizeof *unsaved);
-    if (unsaved == NULL)
+    struct pb_runner *runner = pending->runner;
+    if (pending->announced)
         return;
-    unsaved->job = *job;
-    unsaved->disposed = disposed;
-    unsaved->next = runner->unsaved;
-    runner->unsaved = unsaved;
-    memset(job, 0, sizeof *job);
-    runner->save_at_ms = pb_clock_mono_ms() + SAVE_EVERY_MS;
-    pb_runner_wake(runner);
+    pending->announced = true;
+    pb_metrics_finished(runner->options.metrics, &pending->job);
+    log_end(&pending->job);
+    runner->options.on_change(runner->options.user, &pending->job);
 }
 
-const struct pb_job *pb_unsaved_find(const struct pb_runner *runner, const char *id)
+static void finished(struct pb_pending *pending)
 {
-    for (const struct pb_unsaved *unsaved = runner->unsaved; unsaved != NULL;
-         unsaved = unsaved->next)
-        if (strcmp(unsaved->job.id, id) == 0)
-            return &unsaved->job;
-    return NULL;
+    announce_end(pending);
+    pb_pending_settle(pending);
 }
 
-static bool save(struct pb_runner *runner, struct pb_unsaved *unsaved, struct pb_err *err)
+void pb_pending_finish(struct pb_pending *pending, enum pb_job_status status)
 {
-    struct pb_job *job = &unsaved->job;
-    if (pb_job_store_update(runner->options.store, job, err) != 0)
-        return false;
-    bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
-    return !finished || unsaved->disposed || put_away(runner, job, &unsaved->disposed, err);
-}
-
-bool pb_unsaved_save(struct pb_runner *runner, struct pb_err *err)
-{
-    struct pb_unsaved **link = &runner->unsaved;
-    while (*link != NULL) {
-        struct pb_unsaved *unsaved = *link;
-        if (!save(runner, unsaved, err))
-            return false; /* the others would only wait for the same */
-        pb_log(PB_LOG_NOTICE, "job %s: stored now as %s", unsaved->job.id,
-               pb_job_status_name(unsaved->job.status));
-        *link = unsaved->next;
-        pb_job_fini(&unsaved->job);
-        free(unsaved);
-    }
-    pb_trouble_clear(runner->options.troubles, TROUBLE);
-    return true;
-}
-
-bool pb_unsaved_save_again(struct pb_runner *runner, int64_t mono_ms)
-{
-    if (runner->unsaved == NULL || mono_ms < runner->save_at_ms)
-        return false;
-    bool saved = pb_unsaved_save(runner, NULL);
-    runner->save_at_ms = pb_clock_mono_ms() + SAVE_EVERY_MS;
-    return saved;
-}
-
-void pb_unsaved_free(struct pb_runner *runner)
-{
-    while (runner->unsaved != NULL) {
-        struct pb_unsaved *unsaved = runner->unsaved;
-        runner->unsaved = unsaved->next;
-        pb_job_fini(&unsaved->job);
-        free(unsaved);
-    }
-}
-static void announce_end(struct pb_runner *runner, const struct pb_job *job)
-{
-    pb_metrics_finished(runner->options.metrics, job);
-    log_end(job);
-    if (++runner->finished % PRUNE_EVERY == 0)
-        (void)pb_job_store_prune(runner->options.store, runner->config->service.keep_jobs, NULL);
-    runner->options.on_change(runner->options.user, job);
-}
-
-void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
-{
-    bool disposed = false;
-    if (status != PB_JOB_SUCCESSFUL && pb_outcome_is_published(job, runner->options.dirs->products))
-        status = PB_JOB_SUCCESSFUL;
-    runner->options.on_hold(runner->options.user, job);
+    struct pb_runner *runner = pending->runner;
+    struct pb_job *job = &pending->job;
     if (status == PB_JOB_SUCCESSFUL && job->attempts == 0)
         job->attempts = 1; /* an end that was not to count was one */
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     pb_runner_hold_end(runner, job, true);
-    /* An end that is not on disk did not happen yet: the input stays in work/, so that a restart
-     * runs the job again. */
-    bool stored = store(runner, job) && put_away(runner, job, &disposed, NULL);
-    announce_end(runner, job);
-    if (!stored)
-        keep(runner, job, disposed);
+    pb_pending_work(pending, PB_PENDING_STORE, finished);
 }
 
-bool pb_runner_is_done(struct pb_runner *runner, struct pb_job *job)
+static void finish_looked(struct pb_pending *pending)
 {
-    if (!pb_outcome_is_published(job, runner->options.dirs->products))
-        return false;
+    pb_pending_finish(pending, pending->published ? PB_JOB_SUCCESSFUL : pending->status);
+}
+
+void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status)
+{
+    runner->options.on_hold(runner->options.user, job);
+    struct pb_pending *pending = pb_pending_add(runner, job);
+    if (pending == NULL)
+        return;
+    pending->status = status;
+    if (status == PB_JOB_SUCCESSFUL)
+        pb_pending_finish(pending, status);
+    else
+        pb_pending_work(pending, PB_PENDING_LOOK, finish_looked);
+}
+
+void pb_pending_is_done(struct pb_pending *pending)
+{
     /* It ran to its end once; this is no further run. */
+    struct pb_runner *runner = pending->runner;
+    struct pb_job *job = &pending->job;
     char *products = job->products, *directory = job->directory;
     int64_t started_ms = job->started_ms;
     job->products = job->directory = NULL;
@@ -166,39 +79,67 @@ bool pb_runner_is_done(struct pb_runner *runner, struct pb_job *job)
         job->started_ms = started_ms;
     job->products = products;
     job->directory = directory;
-    pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
-    return true;
+    runner->options.on_hold(runner->options.user, job);
+    pb_pending_finish(pending, PB_JOB_SUCCESSFUL);
 }
 
-int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err)
+static void dismissed(struct pb_pending *pending)
 {
-    bool disposed = false;
-    runner->options.on_hold(runner->options.user, job);
-    (void)pb_job_move(job, PB_JOB_DISMISSED, pb_clock_wall_ms());
-    int rc = pb_job_store_update(runner->options.store, job, err);
-    if (rc != 0)
-        return rc;
-    pb_runner_hold_end(runner, job, true);
-    bool stored = put_away(runner, job, &disposed, NULL);
-    announce_end(runner, job);
-    if (!stored)
-        keep(runner, job, disposed);
-    return 0;
+    if (!pending->stored) {
+        struct pb_err err = pending->err;
+        pb_pending_end(pending, pending->rc, &err);
+        return;
+    }
+    if (!pending->announced)
+        pb_runner_hold_end(pending->runner, &pending->job, true);
+    announce_end(pending);
+    if (pending->rc != 0) /* only where its input lies now is not stored */
+        pb_pending_answer(pending);
+    pb_pending_settle(pending);
+}
+
+void pb_pending_dismiss(struct pb_pending *pending)
+{
+    struct pb_runner *runner = pending->runner;
+    runner->options.on_hold(runner->options.user, &pending->job);
+    pb_job_fail(&pending->job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
+    (void)pb_job_move(&pending->job, PB_JOB_DISMISSED, pb_clock_wall_ms());
+    pb_pending_work(pending, PB_PENDING_STORE, dismissed);
+}
+
+static void was_put_back(struct pb_pending *pending)
+{
+    struct pb_runner *runner = pending->runner;
+    if (!pending->announced) {
+        pending->announced = true;
+        pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", pending->job.id);
+        runner->options.on_change(runner->options.user, &pending->job);
+    }
+    pb_pending_settle(pending);
+}
+
+void pb_pending_put_back(struct pb_pending *pending)
+{
+    struct pb_job *job = &pending->job;
+    struct pb_job_error why = job->error;
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->error = why; /* is shown while the job waits */
+    pb_runner_hold_end(pending->runner, job, false);
+    pb_pending_work(pending, PB_PENDING_STORE, was_put_back);
+}
+
+static void put_back_looked(struct pb_pending *pending)
+{
+    if (pending->published)
+        pb_pending_finish(pending, PB_JOB_SUCCESSFUL);
+    else
+        pb_pending_put_back(pending);
 }
 
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job)
 {
-    struct pb_job_error why = job->error;
-    if (pb_outcome_is_published(job, runner->options.dirs->products)) {
-        pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
-        return;
-    }
-    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    job->error = why; /* is shown while the job waits */
-    pb_runner_hold_end(runner, job, false);
-    bool stored = store(runner, job);
-    pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", job->id);
-    runner->options.on_change(runner->options.user, job);
-    if (!stored)
-        keep(runner, job, false);
+    runner->options.on_hold(runner->options.user, job);
+    struct pb_pending *pending = pb_pending_add(runner, job);
+    if (pending != NULL)
+        pb_pending_work(pending, PB_PENDING_LOOK, put_back_looked);
 }

@@ -37,7 +37,7 @@ int64_t pb_express_ordinary(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->places[i].busy && !runner->places[i].express;
+        n += (runner->places[i].busy || runner->places[i].reserved) && !runner->places[i].express;
     return n;
 }
 
@@ -50,6 +50,8 @@ static bool may_open(const struct pb_runner *runner, int64_t now_ms)
         return false;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         const struct pb_place *place = &runner->places[i];
+        if (place->reserved)
+            return false;
         if (place->busy && (place->express || now_ms - place->began_ms < express_ms))
             return false;
     }
@@ -98,14 +100,14 @@ int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
     struct pb_job job;
     if (!may_open(runner, now_ms))
         return 0;
-    int rc = pb_job_store_next(runner->options.store, look, &smallest, err, &job);
+    int rc = pb_job_store_next(runner->options.reader, look, &smallest, err, &job);
     if (rc < 0)
         return rc;
     if (rc > 0)
         pb_job_fini(&job);
     if (smallest.seq == 0)
         return 0;
-    return pb_job_store_next(runner->options.store, is_it, &smallest.seq, err, out_job);
+    return pb_job_store_next(runner->options.reader, is_it, &smallest.seq, err, out_job);
 }
 
 bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms)
@@ -131,7 +133,7 @@ static bool is_short(void *user, const struct pb_job *job)
 static bool does_one_wait(struct pb_runner *runner)
 {
     struct pb_job job;
-    if (pb_job_store_next(runner->options.store, is_short, runner, NULL, &job) <= 0)
+    if (pb_job_store_next(runner->options.reader, is_short, runner, NULL, &job) <= 0)
         return false;
     pb_job_fini(&job);
     return true;

@@ -6,7 +6,6 @@
  * configuration ended wait for another one, as config_waits.h says: the trouble "config". */
 #include "service/clock.h"
 #include "service/log.h"
-#include "service/outcome.h"
 #include "service/runner_place.h"
 
 #include <stdio.h>
@@ -43,10 +42,12 @@ static void raise_trouble(struct pb_runner *runner, enum pb_code code, const cha
     pb_trouble_raise(runner->options.troubles, TROUBLE, code, text);
 }
 
-void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms)
+static void set_back_looked(struct pb_pending *pending)
 {
-    if (pb_outcome_is_published(job, runner->options.dirs->products)) {
-        pb_runner_finish(runner, job, PB_JOB_SUCCESSFUL);
+    struct pb_runner *runner = pending->runner;
+    struct pb_job *job = &pending->job;
+    if (pending->published) {
+        pb_pending_finish(pending, PB_JOB_SUCCESSFUL);
         return;
     }
     enum pb_code code = pb_code_find(job->error.code);
@@ -57,23 +58,33 @@ void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t be
            job->error.code, job->error.message);
     char message[sizeof job->error.message];
     (void)memcpy(message, job->error.message, sizeof message);
-    switch (judge(runner, job->seq, began_ms, code)) {
+    switch (judge(runner, job->seq, pending->began_ms, code)) {
     case PB_HOLD_QUEUE:
         raise_trouble(runner, code, message);
         job->attempts--;
-        pb_runner_put_back(runner, job);
+        pb_pending_put_back(pending);
         break;
     case PB_HOLD_JOB:
         job->attempts--;
-        pb_runner_put_back(runner, job);
+        pb_pending_put_back(pending);
         break;
     case PB_HOLD_ASIDE:
         (void)snprintf(job->error.message, sizeof job->error.message,
                        "%.900s; so it went time and again while other jobs were successful",
                        message);
-        pb_runner_finish(runner, job, PB_JOB_FAILED);
+        pb_pending_finish(pending, PB_JOB_FAILED);
         break;
     }
+}
+
+void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms)
+{
+    runner->options.on_hold(runner->options.user, job);
+    struct pb_pending *pending = pb_pending_add(runner, job);
+    if (pending == NULL)
+        return;
+    pending->began_ms = began_ms;
+    pb_pending_work(pending, PB_PENDING_LOOK, set_back_looked);
 }
 
 static void show_waits(struct pb_runner *runner, const struct pb_job *job)

@@ -15,12 +15,20 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* What is known of the worker's end. */
 struct end {
     const char *how;
     bool spoke;
     bool by_us; /* we sent SIGKILL */
+};
+
+/* products/ is cleared before a job runs again. */
+struct sweep {
+    uv_work_t work;
+    struct pb_place *place;
+    char products[PB_FILES_PATH_BYTES];
 };
 
 static const char *stage_of(const struct pb_job *job)
@@ -112,12 +120,10 @@ static void hung(struct pb_place *place, int pid)
     pb_place_set_back(place);
 }
 
-/* The worker whose device failed is gone. */
-static void run_again(struct pb_place *place)
+static void start_again(struct pb_place *place)
 {
     struct pb_err err = {0};
     place->again = false;
-    (void)pb_publish_sweep(place->runner->options.dirs->products);
     if (pb_place_start_worker(place, &err) == 0) {
         pb_log(PB_LOG_NOTICE, "job %s: worker %d has it now", place->job.id,
                pb_worker_proc_pid(place->proc));
@@ -127,6 +133,43 @@ static void run_again(struct pb_place *place)
     }
     pb_job_fail(&place->job, err.code, "%s", err.msg);
     pb_place_set_back(place);
+}
+
+static void clear_products(uv_work_t *request)
+{
+    const struct sweep *sweep = request->data;
+    (void)pb_publish_sweep(sweep->products);
+}
+
+static void on_swept(uv_work_t *request, int status)
+{
+    struct sweep *sweep = request->data;
+    struct pb_place *place = sweep->place;
+    (void)status;
+    place->runner->n_works--;
+    place->sweeps = false;
+    free(sweep);
+    if (place->busy && place->again && place->proc == NULL) /* else it was ended meanwhile */
+        start_again(place);
+}
+
+/* The worker whose device failed is gone. What it left in products/ goes first. */
+static void run_again(struct pb_place *place)
+{
+    struct sweep *sweep_work = place->sweeps ? NULL : calloc(1, sizeof *sweep_work);
+    if (place->sweeps)
+        return;
+    if (sweep_work == NULL) {
+        start_again(place);
+        return;
+    }
+    sweep_work->place = place;
+    sweep_work->work.data = sweep_work;
+    (void)snprintf(sweep_work->products, sizeof sweep_work->products, "%s",
+                   place->runner->options.dirs->products);
+    place->sweeps = true;
+    place->runner->n_works++;
+    (void)uv_queue_work(place->runner->options.loop, &sweep_work->work, clear_products, on_swept);
 }
 
 static void idle_worker_ended(struct pb_place *place, int pid, const struct end *end, bool expected)

@@ -3,8 +3,9 @@
 #ifndef PB_RUNNER_PLACE_H
 #define PB_RUNNER_PLACE_H
 /* Inside the runner: a place is one worker process and the job it runs. runner.c decides which job
- * runs where; runner_place.c follows a job from the first line to the worker to its final state.
- * Nobody else includes this. Thread: loop. */
+ * runs where; runner_place.c follows a job from the first line to the worker to its final state;
+ * runner_pending.c takes it over the disk from one state to the next. Nobody else includes this.
+ * Thread: loop. */
 #include "service/config_waits.h"
 #include "service/device_retry.h"
 #include "service/hold.h"
@@ -31,6 +32,8 @@ struct pb_place {
     struct pb_runner *runner;
     struct pb_worker_proc *proc; /* NULL = no process */
     bool busy;                   /* `job` runs here */
+    bool reserved;               /* for a job that is just being started (PB_PENDING_STORE) */
+    bool sweeps;                 /* products/ is being cleared before the job runs again */
     bool leaving;                /* its stdin is closed */
     bool changed;                /* there is news that on_change has not told */
     /* Its device failed: the worker is being ended, and the job goes on as device_try in the next
@@ -50,11 +53,47 @@ struct pb_place {
     struct pb_job job;
 };
 
-/* A job whose state is newer than the store's. */
-struct pb_unsaved {
-    struct pb_unsaved *next;
-    bool disposed; /* its input is put away */
+/* What waits for the disk, on libuv's pool. */
+enum pb_pending_step {
+    PB_PENDING_LOOK,   /* whether the job's products are in place (outcome.h) */
+    PB_PENDING_STORE,  /* its state; then, when it is over, its input is put away */
+    PB_PENDING_RESTORE /* its input for a retry, then its state */
+};
+
+/* A job between two states: nobody else does anything with it before the new one is on the disk.
+ * While the store does not take it (a full disk) it stays here and is tried again. */
+struct pb_pending {
+    struct pb_pending *next;
+    struct pb_runner *runner;
+    uv_work_t work;
+    bool works; /* job and what follows are the pool's, but for id and scene */
+    enum pb_pending_step step;
     struct pb_job job;
+    char products[PB_FILES_PATH_BYTES]; /* of the service */
+    enum pb_on_success on_success;
+    bool published; /* found by PB_PENDING_LOOK */
+    bool stored;    /* once, at least */
+    bool disposed;  /* its input is put away */
+    int rc;         /* of STORE and RESTORE */
+    struct pb_err err, dispose_err;
+    /* Of the loop. */
+    void (*then)(struct pb_pending *pending);
+    enum pb_job_status status;          /* that it is to end with */
+    struct pb_place *place;             /* reserved for it */
+    int64_t began_ms;                   /* of the run that a fault of the machine ended */
+    bool announced;                     /* everybody knows of the new state */
+    bool failed;                        /* the store did not take it */
+    struct pb_runner_request *requests; /* that wait for it, oldest first */
+};
+
+/* What somebody asks of a job. */
+struct pb_runner_request {
+    struct pb_runner_request *next;
+    bool retries; /* else it cancels */
+    bool served;  /* by the change that is pending: answered when that is on the disk */
+    uint64_t ticket;
+    char id[PB_JOB_ID_BYTES];
+    char identity[PB_JOB_IDENTITY_BYTES];
 };
 
 /* The place for short jobs; see runner_express.c. Zero bytes: nothing is known. */
@@ -77,11 +116,11 @@ struct pb_runner {
     int64_t drain_ms; /* when drain was called; 0 = not */
     void (*drained)(void *user);
     void *drained_user;
-    unsigned finished;
     int hung[PB_RUNNER_PLACES_MAX]; /* pids of workers given up, to be reaped if they end; 0 = none
                                      */
-    struct pb_unsaved *unsaved;     /* jobs whose last change is not stored yet */
-    int64_t save_at_ms;
+    struct pb_pending *pending;
+    int n_pending, n_works; /* n_works: on the pool */
+    int64_t save_at_ms;     /* of those that the store did not take */
     char device[64], device_why[256];
     uint64_t planned_bytes;
 };
@@ -118,8 +157,8 @@ void pb_place_out_of_time(struct pb_place *place);
  * or as stalled. */
 void pb_place_give_up(struct pb_place *place);
 /* --- runner_faults.c: faults of the machine; hold.h has the rule --- */
-/* A run that began then ended by the fault that stands in job->error (which may be taken, as in
- * runner_end.c): the job waits again, or fails. */
+/* A run that began then ended by the fault that stands in job->error (taken): the job waits again,
+ * or fails. */
 void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
 /* The configuration ended a run of it: the job waits for another one, or fails (config_waits.h). */
 void pb_runner_await_config(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
@@ -133,13 +172,15 @@ void pb_runner_hold_end(struct pb_runner *runner, const struct pb_job *job, bool
 void pb_runner_hold_clear(struct pb_runner *runner);
 
 /* --- runner_queue.c --- */
+/* Places with a job, or reserved for one. */
+int64_t pb_runner_taken(const struct pb_runner *runner);
 /* An idle worker if there is one, else a place without a worker; NULL = none. */
 struct pb_place *pb_runner_free_place(struct pb_runner *runner);
 /* Whether the job may run beside what runs, and has waited on its own account. */
 bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job);
 /* --- runner_express.c --- */
 bool pb_express_is_long(const struct pb_runner *runner, int64_t seq);
-/* Jobs that run in ordinary places. */
+/* Ordinary places that are taken. */
 int64_t pb_express_ordinary(const struct pb_runner *runner);
 /* The job that may start in the express place: 1 and the job (the caller's), 0 none, negative. */
 int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err,
@@ -155,21 +196,49 @@ void pb_express_done(struct pb_runner *runner);
 /* Makes the runner's tick run. */
 void pb_runner_wake(struct pb_runner *runner);
 
-/* --- runner_end.c. These may take what the job holds; it still wants its fini. --- */
+/* --- runner_start.c --- */
+/* Starts a waiting job (taken) at the place, which is reserved for it until it runs. */
+void pb_runner_start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job);
+
+/* --- runner_end.c. These take what the job holds. --- */
 /* Moves a running job to its final state (successful when its products are in place: outcome.h),
  * stores it, puts its input away, tells everybody. */
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
 /* running -> accepted; or -> successful, when its products are in place. Its error stays. */
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
-/* A waiting job that ran before is successful if its products are in place after all. */
-bool pb_runner_is_done(struct pb_runner *runner, struct pb_job *job);
+/* The same for jobs that are pending already and were looked for. */
+void pb_pending_finish(struct pb_pending *pending, enum pb_job_status status);
+void pb_pending_put_back(struct pb_pending *pending);
+/* A waiting job whose products are in place after all is successful. */
+void pb_pending_is_done(struct pb_pending *pending);
 /* A waiting job is over. When that cannot be stored nothing has happened. */
-int pb_runner_dismiss(struct pb_runner *runner, struct pb_job *job, struct pb_err *err);
+void pb_pending_dismiss(struct pb_pending *pending);
 
-const struct pb_job *pb_unsaved_find(const struct pb_runner *runner, const char *id);
-/* Tries to store all that is not stored yet. True: none is left. */
-bool pb_unsaved_save(struct pb_runner *runner, struct pb_err *err);
-/* The same from time to time; false also when it is not time. */
-bool pb_unsaved_save_again(struct pb_runner *runner, int64_t mono_ms);
-void pb_unsaved_free(struct pb_runner *runner);
+/* --- runner_pending.c --- */
+/* Takes what the job holds. NULL = out of memory: the job is lost to this run of the service. */
+struct pb_pending *pb_pending_add(struct pb_runner *runner, struct pb_job *job);
+/* Has the step done; then is called from the loop. */
+void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
+                     void (*then)(struct pb_pending *pending));
+/* It is over, as its requests hear: rc 0 or *err. Freed. */
+void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err);
+/* The end of a PB_PENDING_STORE that everybody was told of: over, or tried again. */
+void pb_pending_settle(struct pb_pending *pending);
+/* Answers the requests that it serves before it is over, for what they asked for is stored. */
+void pb_pending_answer(struct pb_pending *pending);
+/* The request (taken) waits until this is over. */
+void pb_pending_wait(struct pb_pending *pending, struct pb_runner_request *request);
+struct pb_pending *pb_pending_find(const struct pb_runner *runner, const char *id);
+/* Tries what the store did not take again, from time to time. */
+void pb_pending_tick(struct pb_runner *runner, int64_t mono_ms);
+/* Whether there is something that the store did not take. */
+bool pb_pending_is_left(const struct pb_runner *runner);
+/* At the end: tries once more, here and now, if asked to, and frees all. */
+void pb_pending_free(struct pb_runner *runner, bool try_again);
+
+/* --- runner_requests.c --- */
+/* The next thing to do for it (taken). */
+void pb_request_step(struct pb_runner *runner, struct pb_runner_request *request);
+void pb_request_answer(struct pb_runner *runner, struct pb_runner_request *request, int rc,
+                       const struct pb_err *err);
 #endif

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define BATCH            16
-#define EXTRA_STARTS_MAX 8 /* of a job, over max_attempts, before it is taken for a poison */
+#define BATCH       16
+#define PENDING_MAX 64 /* jobs that wait for the disk before no further one is started */
 
 static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job)
 {
@@ -28,8 +28,13 @@ bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *jo
         if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
             return false;
     }
-    return pb_unsaved_find(runner, job->id) == NULL &&
-           !pb_config_waits_has(&runner->waits, job->seq) &&
+    for (const struct pb_pending *pending = runner->pending; pending != NULL;
+         pending = pending->next) {
+        if (strcmp(pending->job.id, job->id) == 0 ||
+            (pending->works && strcmp(pending->job.scene, job->scene) == 0))
+            return false;
+    }
+    return !pb_config_waits_has(&runner->waits, job->seq) &&
            pb_hold_may_try(&runner->hold, job->seq, pb_clock_mono_ms());
 }
 
@@ -59,7 +64,7 @@ static bool may_probe(void *user, const struct pb_job *job)
 static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
                     struct pb_job *out_job)
 {
-    struct pb_job_store *store = runner->options.store;
+    struct pb_job_store *store = runner->options.reader;
     *out_express = pb_express_ordinary(runner) >= runner->config->service.parallel_jobs;
     if (*out_express)
         return pb_express_next(runner, now_ms, err, out_job);
@@ -73,13 +78,21 @@ static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
     return pb_job_store_next(store, may_probe, &probe, err, out_job);
 }
 
+int64_t pb_runner_taken(const struct pb_runner *runner)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        n += runner->places[i].busy || runner->places[i].reserved;
+    return n;
+}
+
 /* An idle worker if there is one, else a place without a worker. */
 struct pb_place *pb_runner_free_place(struct pb_runner *runner)
 {
     struct pb_place *empty = NULL;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
         struct pb_place *place = &runner->places[i];
-        if (place->busy || place->leaving)
+        if (place->busy || place->reserved || place->leaving)
             continue;
         if (place->proc != NULL)
             return place;
@@ -87,62 +100,6 @@ struct pb_place *pb_runner_free_place(struct pb_runner *runner)
             empty = place;
     }
     return empty;
-}
-
-/* Jobs that cannot run at all get their error here. */
-static bool is_runnable(struct pb_runner *runner, struct pb_job *job)
-{
-    const struct pb_config *config = runner->config;
-    int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
-    if (job->attempts > starts_max) {
-        pb_job_fail(job, PB_E_JOB_CRASHED, "the service itself ended %d times while this job ran",
-                    job->attempts - 1);
-        return false;
-    }
-    if (job->pipeline[0] != '\0' && pb_config_pipeline(config, job->pipeline) != NULL)
-        return true;
-    if (job->pipeline[0] != '\0' && !job->owned) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
-                    job->pipeline, config->path);
-        return false;
-    }
-    const struct pb_pipeline_config *pipeline = pb_config_match(config, job->name);
-    if (pipeline == NULL) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
-                    config->path, job->name);
-        return false;
-    }
-    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    return true;
-}
-
-/* Starts the job (taken) at the place. Negative: admission pauses; the job is still accepted. */
-static int start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job,
-                 struct pb_err *err)
-{
-    bool ran = job->attempts > 0 || job->error.code[0] != '\0';
-    if (ran && pb_runner_is_done(runner, job)) {
-        pb_job_fini(job);
-        return 0;
-    }
-    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(runner, job)) {
-        pb_runner_finish(runner, job, PB_JOB_FAILED);
-        pb_job_fini(job);
-        return 0;
-    }
-    int rc = place->proc ? 0 : pb_place_start_worker(place, err);
-    rc = rc ? rc : pb_job_store_update(runner->options.store, job, err);
-    if (rc != 0) {
-        pb_job_fini(job);
-        return rc;
-    }
-    runner->options.metrics->jobs[PB_JOB_RUNNING]++;
-    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
-           pb_worker_proc_pid(place->proc));
-    pb_hold_started(&runner->hold, job->seq, pb_clock_mono_ms());
-    pb_place_run(place, job);
-    return 0;
 }
 
 /* Workers that were given up end when their storage answers again. */
@@ -158,8 +115,8 @@ static void reap(struct pb_runner *runner)
 static void clear_if_empty(struct pb_runner *runner)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
-    if (runner->hold.on && pb_runner_busy(runner) == 0 && runner->unsaved == NULL &&
-        pb_job_store_counts(runner->options.store, counts, NULL) == 0 &&
+    if (runner->hold.on && pb_runner_busy(runner) == 0 && runner->pending == NULL &&
+        pb_job_store_counts(runner->options.reader, counts, NULL) == 0 &&
         counts[PB_JOB_ACCEPTED] == 0)
         pb_runner_hold_clear(runner);
 }
@@ -173,7 +130,8 @@ void pb_runner_kick(struct pb_runner *runner)
     for (int i = 0; runner->drain_ms == 0 && pb_hold_may_start(&runner->hold, now); i++) {
         struct pb_job job;
         struct pb_err err = {0};
-        if (i == BATCH) { /* a crowd that no pipeline fits must not hold up the loop */
+        /* A crowd that no pipeline fits must not hold up the loop. */
+        if (i == BATCH || runner->n_pending >= PENDING_MAX) {
             runner->more = true;
             break;
         }
@@ -183,8 +141,9 @@ void pb_runner_kick(struct pb_runner *runner)
         if (rc == 0)
             break;
         place->express = express;
-        rc = rc < 0 ? rc : start(runner, place, &job, &err);
-        if (rc < 0)
+        if (rc > 0)
+            pb_runner_start(runner, place, &job);
+        else
             pb_runner_cannot_start(runner, &err);
     }
     clear_if_empty(runner);

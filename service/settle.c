@@ -11,10 +11,10 @@
 #include <strings.h>
 
 struct entry {
-    struct pb_settle_file file;
-    int64_t still_since_ms; /* monotonic time of the first look at it as it is now */
-    int64_t aged_ms;        /* monotonic time at which its mtime, at first sight, was old enough */
-    int64_t due_ms;         /* monotonic time at which it is complete */
+    struct pb_settle_file file; /* first: pb_settle_again */
+    int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
+    int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough */
+    int64_t due_ms;  /* monotonic time at which it is complete */
     bool complete;
 };
 
@@ -139,10 +139,9 @@ const struct pb_settle_file *pb_settle_next(struct pb_settle *settle)
 
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file)
 {
-    for (size_t i = 0; i < settle->now.n; i++) {
-        if (&settle->now.entry[i].file == file)
-            settle->now.entry[i].file.size = UINT64_MAX; /* differs from whatever comes */
-    }
+    size_t i = (size_t)((const struct entry *)(const void *)file - settle->now.entry);
+    if (i < settle->now.n)
+        settle->now.entry[i].file.size = UINT64_MAX; /* differs from whatever comes */
 }
 
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)

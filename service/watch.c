@@ -3,27 +3,26 @@
  *
  * One timer drives everything: it is set to the earliest of "an event came" (plus a short pause
  * that gathers a burst), "a file may be complete now" and "rescan". The pause grows with the time a
- * scan takes, so that a huge inbox under constant writes costs a tenth of the loop at most. Files
- * are taken in batches, because each one costs a commit to the disk. */
+ * scan takes, so that a huge inbox under constant writes costs a tenth of a core at most.
+ *
+ * A round is a scan and the claims of what was complete in it, batch after batch. Its parts run on
+ * libuv's pool, one at a time; between them the loop logs and tells. While one runs, settle, told
+ * and batch are the pool's, and the loop leaves them alone. */
 #include "service/watch.h"
 
 #include "service/clock.h"
 #include "service/files.h"
+#include "service/inbox.h"
 #include "service/log.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#define GATHER_MS      50
-#define BATCH          32
-#define PAUSE_MS       5000
-#define TOLD_NAMES_MAX 256
+#define GATHER_MS 50
+#define PAUSE_MS  5000
 
 struct pb_watch {
     struct pb_watch_options options;
@@ -31,15 +30,29 @@ struct pb_watch {
     uv_fs_event_t events;
     uv_timer_t timer;
     int open_handles;
+    bool stopped;
+    uv_work_t work;
+    bool works; /* a part of a round runs */
+    bool scans; /* which: the scan with the first batch, or a further batch */
     struct pb_settle *settle;
-    int64_t last_scan_ms, scan_cost_ms;
-    int64_t due_ms;          /* when the timer is set to fire */
-    int64_t paused_until_ms; /* nothing is taken before */
-    dev_t device;            /* of the directory that events come from */
+    size_t waiting;      /* of settle, as of the last part */
+    size_t seen_waiting; /* the same for the loop */
+    int64_t settle_ms;
+    int64_t scan_cost_ms;
+    int read_rc; /* of the last scan */
+    struct stat inbox_stat;
+    struct pb_claimed *batch; /* PB_INTAKE_BATCH */
+    size_t n_batch;           /* of the last part */
+    bool offered;             /* what was complete, for it was no pause */
+    bool more;                /* there are complete files that were not offered in this round */
+    bool scan_again;          /* somebody asked for a scan during this round */
+    bool looked;              /* the first round is over */
+    int64_t due_ms;           /* when the timer is set to fire */
+    int64_t paused_until_ms;  /* nothing is taken before */
+    dev_t device;             /* of the directory that events come from */
     ino_t inode;
     bool events_on, no_events_told;
-    char *told[TOLD_NAMES_MAX]; /* names in the log already, a ring */
-    size_t n_told;
+    struct pb_inbox_told told;
 };
 
 static void on_timer(uv_timer_t *timer);
@@ -47,6 +60,10 @@ static void on_timer(uv_timer_t *timer);
 /* Brings the timer forward to `in_ms` from now, never back. */
 static void scan_within(struct pb_watch *watch, int64_t in_ms)
 {
+    if (watch->works) { /* its end sets the timer */
+        watch->scan_again = true;
+        return;
+    }
     int64_t due = pb_clock_mono_ms() + in_ms;
     if (uv_is_active((uv_handle_t *)&watch->timer) && watch->due_ms <= due)
         return;
@@ -69,72 +86,12 @@ static void on_event(uv_fs_event_t *handle, const char *name, int events, int st
         scan_within(watch, gather_ms(watch));
 }
 
-/* Whether the name was not told of before; from now on it is. */
-static bool is_news(struct pb_watch *watch, const char *name)
-{
-    for (size_t i = 0; i < TOLD_NAMES_MAX && watch->told[i] != NULL; i++) {
-        if (strcmp(watch->told[i], name) == 0)
-            return false;
-    }
-    char **slot = &watch->told[watch->n_told++ % TOLD_NAMES_MAX];
-    free(*slot);
-    *slot = strdup(name);
-    return true;
-}
-
-static void tell_kind(struct pb_watch *watch, const char *name, mode_t mode)
-{
-    const char *kind = S_ISDIR(mode)    ? "a directory"
-                       : S_ISLNK(mode)  ? "a symbolic link"
-                       : S_ISFIFO(mode) ? "a pipe"
-                       : S_ISSOCK(mode) ? "a socket"
-                                        : "a device";
-    if (is_news(watch, name))
-        pb_log(PB_LOG_WARNING, "inbox: %s is %s and stays; only plain files are taken", name, kind);
-}
-
-/* A second name of a file may be anybody's: whoever may write the inbox could hand in a file of
- * another user's that only the service can move or read. */
-static void tell_links(struct pb_watch *watch, const char *name, unsigned long links)
-{
-    if (is_news(watch, name))
-        pb_log(
-            PB_LOG_WARNING,
-            "inbox: %s has %lu names (hard links) and stays; only a file with one name is taken: "
-            "remove the others, or copy it",
-            name, links);
-}
-
-static int look_at(struct pb_watch *watch, int fd, const char *name)
-{
-    struct stat st;
-    struct pb_settle_file file;
-    if (pb_settle_is_left_alone(name))
-        return 0;
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return 0; /* gone again */
-    if (!S_ISREG(st.st_mode)) {
-        tell_kind(watch, name, st.st_mode);
-        return 0;
-    }
-    if (st.st_nlink > 1) {
-        tell_links(watch, name, (unsigned long)st.st_nlink);
-        return 0;
-    }
-    memset(&file, 0, sizeof file);
-    (void)snprintf(file.name, sizeof file.name, "%s", name);
-    file.size = (uint64_t)st.st_size;
-    file.inode = (uint64_t)st.st_ino;
-    file.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    file.ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    return pb_settle_add(watch->settle, &file);
-}
-
 /* Events come from the directory that had the name when they were asked for. One that was made anew
  * or mounted over it sends none until it is asked, too. Without events the rescan does it all, and
  * asks again. */
-static void follow_events(struct pb_watch *watch, const struct stat *st)
+static void follow_events(struct pb_watch *watch)
 {
+    const struct stat *st = &watch->inbox_stat;
     if (watch->events_on && st->st_dev == watch->device && st->st_ino == watch->inode)
         return;
     if (watch->events_on) {
@@ -143,33 +100,13 @@ static void follow_events(struct pb_watch *watch, const struct stat *st)
     }
     int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox, 0);
     watch->events_on = rc == 0;
+    watch->scan_again = true; /* what came after the scan and before this had no event */
     watch->device = st->st_dev;
     watch->inode = st->st_ino;
     if (rc != 0 && !watch->no_events_told)
         pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is looked at every %lld ms",
                watch->inbox, uv_strerror(rc), (long long)watch->options.rescan_ms);
     watch->no_events_told = rc != 0;
-}
-
-static int read_inbox(struct pb_watch *watch)
-{
-    struct stat st;
-    DIR *directory = opendir(watch->inbox);
-    if (directory == NULL)
-        return -errno;
-    int rc = fstat(dirfd(directory), &st) == 0 ? 0 : -errno;
-    if (rc == 0)
-        follow_events(watch, &st);
-    for (errno = 0; rc == 0; errno = 0) {
-        const struct dirent *entry = readdir(directory);
-        if (entry == NULL) {
-            rc = -errno; /* 0 at the end */
-            break;
-        }
-        rc = look_at(watch, dirfd(directory), entry->d_name);
-    }
-    (void)closedir(directory);
-    return rc;
 }
 
 /* The directory is gone, or cannot be read: what comes instead of it is another one. */
@@ -201,7 +138,7 @@ static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file,
     if (rc == -EAGAIN)
         return true;
     if (pb_code_class(err->code) == PB_CLASS_INPUT) {
-        if (is_news(watch, file->name))
+        if (pb_inbox_is_news(&watch->told, file->name))
             pb_log(PB_LOG_WARNING, "inbox: %s stays: %s", file->name, err->msg);
         return true;
     }
@@ -211,54 +148,146 @@ static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file,
     return false;
 }
 
-/* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
- * is an event again: without the pause this would go round and round. */
-static void take_complete(struct pb_watch *watch)
-{
-    const struct pb_settle_file *file = NULL;
-    if (pb_clock_mono_ms() < watch->paused_until_ms)
-        return;
-    for (int i = 0; i < BATCH && (file = pb_settle_next(watch->settle)) != NULL; i++) {
-        struct pb_err err = {0};
-        int rc = watch->options.take(watch->options.user, file, &err);
-        if (rc == 0)
-            pb_trouble_clear(watch->options.troubles, "intake");
-        else
-            pb_settle_again(watch->settle, file);
-        if (rc != 0 && !can_go_on(watch, file, rc, &err))
-            return;
-    }
-    if (pb_settle_waiting(watch->settle) == 0 && file == NULL)
-        pb_trouble_clear(watch->options.troubles, "intake"); /* what could not be taken is gone */
-}
+/* --- a round's parts, on the pool --- */
 
 static void scan(struct pb_watch *watch)
 {
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
-    int rc = read_inbox(watch);
-    if (rc != 0)
-        lose_events(watch);
-    report_reading(watch, rc);
-    pb_settle_end(watch->settle, watch->options.settle_ms, start, wall);
-    take_complete(watch);
-    watch->last_scan_ms = pb_clock_mono_ms();
-    watch->scan_cost_ms = watch->last_scan_ms - start;
+    watch->read_rc = pb_inbox_read(watch->inbox, watch->settle, &watch->told, &watch->inbox_stat);
+    pb_settle_end(watch->settle, watch->settle_ms, start, wall);
+    watch->scan_cost_ms = pb_clock_mono_ms() - start;
+}
+
+/* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
+ * is an event again: without the pause this would go round and round. */
+static void claim(struct pb_watch *watch)
+{
+    const struct pb_settle_file *file = NULL;
+    size_t n = 0;
+    watch->n_batch = 0;
+    watch->more = false;
+    watch->offered = pb_clock_mono_ms() >= watch->paused_until_ms;
+    if (!watch->offered)
+        return;
+    while (n < PB_INTAKE_BATCH && (file = pb_settle_next(watch->settle)) != NULL)
+        watch->batch[n++] = (struct pb_claimed){.file = file};
+    watch->n_batch = n ? pb_intake_claim(watch->options.intake, watch->batch, n) : 0;
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        if (watch->batch[i].rc != 0)
+            pb_settle_again(watch->settle, watch->batch[i].file);
+    }
+    watch->more = file != NULL; /* perhaps */
+}
+
+static void work(uv_work_t *request)
+{
+    struct pb_watch *watch = request->data;
+    if (watch->scans)
+        scan(watch);
+    claim(watch);
+    watch->waiting = pb_settle_waiting(watch->settle);
+}
+
+/* --- and what the loop makes of them --- */
+
+static void start_part(struct pb_watch *watch, bool scans);
+
+static void take_results(struct pb_watch *watch)
+{
+    bool took = false, fault = false;
+    for (size_t i = 0; i < watch->n_batch; i++)
+        took = took || watch->batch[i].rc == 0;
+    if (took)
+        watch->options.taken(watch->options.user, watch->batch, watch->n_batch);
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        struct pb_claimed *file = &watch->batch[i];
+        if (file->rc == 0)
+            pb_job_fini(&file->job);
+        else if (!fault)
+            fault = !can_go_on(watch, file->file, file->rc, &file->err);
+    }
+    watch->more = watch->more && !fault;
+    bool none_left = watch->offered && !watch->more && watch->waiting == 0;
+    if (!fault && (took || none_left)) /* or what could not be taken is gone */
+        pb_trouble_clear(watch->options.troubles, "intake");
+}
+
+static void free_watch(struct pb_watch *watch)
+{
+    pb_inbox_told_fini(&watch->told);
+    pb_settle_destroy(watch->settle);
+    free(watch->batch);
+    free(watch->inbox);
+    free(watch);
+}
+
+static void end_stopped(struct pb_watch *watch)
+{
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        if (watch->batch[i].rc == 0)
+            pb_job_fini(&watch->batch[i].job);
+    }
+    if (watch->open_handles == 0)
+        free_watch(watch);
+}
+
+static void end_round(struct pb_watch *watch)
+{
+    int64_t now = pb_clock_mono_ms(), due = watch->options.rescan_ms;
+    int64_t paused = watch->paused_until_ms - now;
+    if (paused > 0 && paused < due)
+        due = paused + 1;
+    int64_t settled = pb_settle_due_ms(watch->settle, now);
+    if (settled >= 0 && settled + 1 < due)
+        due = settled + 1;
+    if (watch->scan_again && gather_ms(watch) < due)
+        due = gather_ms(watch);
+    watch->scan_again = false;
+    scan_within(watch, due);
+    if (!watch->looked && watch->options.looked != NULL)
+        watch->options.looked(watch->options.user);
+    watch->looked = true;
+}
+
+static void on_worked(uv_work_t *request, int status)
+{
+    struct pb_watch *watch = request->data;
+    (void)status;
+    watch->works = false;
+    watch->seen_waiting = watch->waiting;
+    if (watch->stopped) {
+        end_stopped(watch);
+        return;
+    }
+    if (watch->scans) {
+        if (watch->read_rc == 0)
+            follow_events(watch);
+        else
+            lose_events(watch);
+        report_reading(watch, watch->read_rc);
+    }
+    take_results(watch);
+    if (watch->stopped)
+        return;
+    if (watch->more)
+        start_part(watch, false);
+    else
+        end_round(watch);
+}
+
+static void start_part(struct pb_watch *watch, bool scans)
+{
+    watch->works = true;
+    watch->scans = scans;
+    watch->settle_ms = watch->options.settle_ms;
+    watch->work.data = watch;
+    (void)uv_queue_work(watch->options.loop, &watch->work, work, on_worked);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct pb_watch *watch = timer->data;
-    scan(watch);
-    int64_t due = watch->options.rescan_ms;
-    /* Are there more than one batch? pb_settle_next has moved on; the next scan offers the rest. */
-    int64_t paused = watch->paused_until_ms - pb_clock_mono_ms();
-    if (pb_settle_next(watch->settle) != NULL)
-        due = paused > 0 ? paused + 1 : 1;
-    int64_t settled = pb_settle_due_ms(watch->settle, pb_clock_mono_ms());
-    if (settled >= 0 && settled + 1 < due)
-        due = settled + 1;
-    scan_within(watch, due);
+    start_part(timer->data, true);
 }
 
 int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
@@ -270,10 +299,9 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
     watch->options = *options;
     watch->inbox = strdup(options->inbox);
     watch->settle = pb_settle_create();
-    if (watch->inbox == NULL || watch->settle == NULL) {
-        free(watch->inbox);
-        pb_settle_destroy(watch->settle);
-        free(watch);
+    watch->batch = calloc(PB_INTAKE_BATCH, sizeof *watch->batch);
+    if (watch->inbox == NULL || watch->settle == NULL || watch->batch == NULL) {
+        free_watch(watch);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
     (void)uv_timer_init(options->loop, &watch->timer);
@@ -299,25 +327,21 @@ void pb_watch_scan_soon(struct pb_watch *watch)
 
 size_t pb_watch_waiting(const struct pb_watch *watch)
 {
-    return watch ? pb_settle_waiting(watch->settle) : 0;
+    return watch ? watch->seen_waiting : 0;
 }
 
 static void on_close(uv_handle_t *handle)
 {
     struct pb_watch *watch = handle->data;
-    if (--watch->open_handles > 0)
-        return;
-    for (size_t i = 0; i < TOLD_NAMES_MAX; i++)
-        free(watch->told[i]);
-    pb_settle_destroy(watch->settle);
-    free(watch->inbox);
-    free(watch);
+    if (--watch->open_handles == 0 && !watch->works)
+        free_watch(watch);
 }
 
 void pb_watch_stop(struct pb_watch *watch)
 {
     if (watch == NULL)
         return;
+    watch->stopped = true;
     uv_close((uv_handle_t *)&watch->timer, on_close);
     uv_close((uv_handle_t *)&watch->events, on_close);
 }

@@ -3,11 +3,11 @@
 #ifndef PB_WATCH_H
 #define PB_WATCH_H
 /* Watches the inbox: a scan at the start, then filesystem events as hints to scan again, and a scan
- * every rescan_ms because events get lost (queue overflow, network filesystems). Hands every
- * complete file to `take`. Only plain files are taken; anything else is named in the log once.
- * Thread: loop. */
+ * every rescan_ms because events get lost (queue overflow, network filesystems). Has every complete
+ * file claimed. Only plain files are taken; anything else is named in the log once. Scans and
+ * claims run on libuv's pool, one at a time; the loop hears what came of them. Thread: loop. */
 #include "config/err.h"
-#include "service/settle.h"
+#include "service/intake.h"
 #include "service/troubles.h"
 
 #include <stddef.h>
@@ -20,11 +20,10 @@ struct pb_watch_options {
     uv_loop_t *loop;
     const char *inbox; /* copied */
     int64_t settle_ms, rescan_ms;
-    /* Takes the file (renames it away). 0; -EAGAIN: the file changed or is being written, and has
-     * to settle again; another negative errno and *err: when err->code is the input's fault
-     * (PB_CLASS_INPUT) the file stays and the next is offered; else nothing can be taken, which is
-     * a trouble, and no file is offered for some seconds. file is borrowed for the call. */
-    int (*take)(void *user, const struct pb_settle_file *file, struct pb_err *err);
+    struct pb_intake *intake; /* borrowed until the loop has ended */
+    /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
+    void (*taken)(void *user, const struct pb_claimed *files, size_t n);
+    void (*looked)(void *user); /* after the first scan, and what it found was claimed */
     void *user;
     struct pb_troubles *troubles; /* "inbox", "intake"; borrowed until stop */
 };
@@ -36,6 +35,7 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
 void pb_watch_scan_soon(struct pb_watch *watch);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);
-/* Ends watching; memory goes when libuv has closed the handles. NULL is fine. */
+/* Ends watching: nothing is told any more. Memory goes when the last claim is over and libuv has
+ * closed the handles. NULL is fine. */
 void pb_watch_stop(struct pb_watch *watch);
 #endif

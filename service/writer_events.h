@@ -4,7 +4,7 @@
 #define PB_WRITER_EVENTS_H
 /* Which files of the inbox were written to and not closed since, as inotify tells: for files of
  * which no lease is given. It needs no rights over the writer; writers on other machines and
- * writes to mappings are not told. Thread: loop. */
+ * writes to mappings are not told. Thread: one at a time. */
 #include <stdbool.h>
 #include <stdint.h>
 
