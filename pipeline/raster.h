@@ -61,6 +61,10 @@ void pb_raster_init(void);
  * what to install or set. Does what pb_raster_init does. Looks until it was found once, in this
  * process or in one that it was forked from. Thread: any. */
 int pb_raster_ready(struct pb_err *err);
+/* Loads what GDAL and PROJ load when they first meet a CRS (tens of milliseconds), by way of a
+ * one-pixel scene of our own, for this thread and those that fork from it. No failure counts: a
+ * scene will meet it again. */
+void pb_raster_warm(void);
 
 /* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
  * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words; what the

@@ -318,6 +318,46 @@ int pb_raster_ready(struct pb_err *err)
                    said(&words), looked);
 }
 
+static void read_place(struct pb_raster *raster);
+
+static bool make_sample(const char *name)
+{
+    double transform[6] = {500000, 10, 0, 5000000, 0, -10};
+    GDALDatasetH to = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, 1, GDT_UInt16, NULL);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    bool fine = to != NULL && srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE &&
+                GDALSetSpatialRef(to, srs) == CE_None &&
+                GDALSetGeoTransform(to, transform) == CE_None;
+    OSRDestroySpatialReference(srs);
+    if (to != NULL)
+        GDALClose(to);
+    return fine;
+}
+
+void pb_raster_warm(void)
+{
+    static const char name[] = "/vsimem/pb_warm.tif";
+    static const struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
+    struct pb_raster raster = {.file = {.fd = -1}, .info = {.width = 1, .height = 1}};
+    struct pb_footprint footprint;
+    struct pb_tiff_tags tags = {NULL, 0};
+    struct words words;
+    pb_raster_init();
+    listen(&words, NULL);
+    raster.dataset = make_sample(name) ? GDALOpen(name, GA_ReadOnly) : NULL;
+    if (raster.dataset != NULL) {
+        read_place(&raster);
+        (void)pb_raster_footprint(&raster, &footprint);
+        free(pb_raster_wkt2(&raster));
+        free(pb_raster_projjson(&raster));
+        (void)pb_raster_geo_tags(&raster, &extra, NULL, &tags);
+        pb_tiff_tags_free(&tags);
+        GDALClose(raster.dataset);
+    }
+    (void)VSIUnlink(name);
+    unlisten();
+}
+
 void pb_raster_cache_reserve(int64_t bytes)
 {
     pthread_mutex_lock(&cache_lock);

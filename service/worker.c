@@ -3,7 +3,7 @@
  *
  * The worker decodes nothing itself: it opens input and directory, forks a confined child that
  * computes, checks what that says and left, and publishes. On the CPU each job has a child of its
- * own, so nothing of one scene is there for the next; GDAL is initialised once, before the forks.
+ * own, so nothing of one scene is there for the next; GDAL and PROJ are initialised once, before.
  * With a GPU the child stays, because opening a device takes longer than many jobs, and because
  * CUDA does not survive a fork; this process never touches CUDA then.
  *
@@ -14,7 +14,6 @@
 #include "config/json_reader.h"
 #include "config/json_writer.h"
 #include "pipeline/device_nodes.h"
-#include "pipeline/raster.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
 #include "service/line_reader.h"
@@ -371,7 +370,7 @@ static void become_worker(struct worker *worker)
         (void)n;
         (void)close(fd);
     }
-    pb_raster_init();
+    pb_worker_fork_warm(&worker->child);
 }
 
 int pb_worker_main(void)

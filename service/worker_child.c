@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two threads: the main thread talks (poll on the socket and on a wake-up descriptor, all
- * writing), the job thread runs the pipeline. What libraries print on stdout goes to stderr. */
+ * Two threads: one talks (poll on the socket and on a wake-up descriptor, all writing), the other
+ * runs the pipeline. A child for one job runs it on the main thread: what GDAL and PROJ keep for a
+ * thread was loaded there before the fork. A resident child talks on the main thread and has a
+ * thread for each job. What libraries print on stdout goes to stderr. */
 #include "service/worker_child.h"
 
 #include "config/json_reader.h"
@@ -10,6 +12,7 @@
 #include "pipeline/device.h"
 #include "pipeline/raster_file.h"
 #include "pipeline/run.h"
+#include "pipeline/thread.h"
 #include "service/clock.h"
 #include "service/line_reader.h"
 #include "service/result_json.h"
@@ -18,6 +21,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +43,9 @@ struct worker {
     enum pb_device_kind configured; /* what the text says */
     struct pb_json_value *command;  /* of the running job; its strings are used by the thread */
     bool busy;
-    pthread_t thread;
+    bool on_main;     /* the main thread waits for the job; else each has a thread of its own */
+    sem_t given;      /* to the main thread */
+    pthread_t thread; /* of the job */
     int64_t said_ms;
     struct pb_run_progress said;
     char device[64];
@@ -224,9 +230,12 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
         use_device(worker, pb_json_get_text(command, "device"));
     if (rc == 0 && worker->device[0] == '\0')
         rc = find_device(worker, why, &err);
-    if (rc == 0 && pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
+    if (rc == 0 && !worker->on_main &&
+        pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
         rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
     worker->busy = rc == 0;
+    if (rc == 0 && worker->on_main)
+        (void)sem_post(&worker->given);
     if (rc == 0)
         return;
     say_failed(worker, &err);
@@ -318,7 +327,8 @@ static void say_progress(struct worker *worker)
 
 static void end_run(struct worker *worker)
 {
-    (void)pthread_join(worker->thread, NULL);
+    if (!worker->on_main)
+        (void)pthread_join(worker->thread, NULL);
     worker->busy = false;
     if (worker->config->compute.device != worker->configured)
         worker->device[0] = '\0'; /* was this job's alone */
@@ -361,6 +371,7 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         worker->configured = worker->config->compute.device;
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
+    (void)sem_init(&worker->given, 0, 0);
     if (child->input_fd >= 0)
         pb_raster_file_hand(child->input, child->input_fd);
     if (child->confine != NULL && pb_confine_apply(child->confine, &err, text) != 0) {
@@ -372,25 +383,45 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }
 
+static _Noreturn void talk(struct worker *worker)
+{
+    for (;;) {
+        struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
+                                    {.fd = worker->woken, .events = POLLIN}};
+        uint64_t count;
+        int rc = poll(watched, 2, worker->busy ? PROGRESS_MS : -1);
+        if (rc < 0 && errno != EINTR)
+            _exit(1);
+        if (worker->busy)
+            say_progress(worker);
+        if (rc > 0 && watched[1].revents != 0 &&
+            read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count)
+            end_run(worker);
+        if (rc > 0 && watched[0].revents != 0 && !read_commands(worker))
+            leave(worker);
+    }
+}
+
+static void *talk_thread(void *user)
+{
+    talk(user);
+}
+
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
 {
     static struct worker worker;
+    pthread_t talker;
     become_child(&worker, child);
     if (worker.woken < 0)
         _exit(1);
-    for (;;) {
-        struct pollfd watched[2] = {{.fd = worker.in.fd, .events = POLLIN},
-                                    {.fd = worker.woken, .events = POLLIN}};
-        uint64_t count;
-        int rc = poll(watched, 2, worker.busy ? PROGRESS_MS : -1);
-        if (rc < 0 && errno != EINTR)
-            _exit(1);
-        if (worker.busy)
-            say_progress(&worker);
-        if (rc > 0 && watched[1].revents != 0 &&
-            read(worker.woken, &count, sizeof count) == (ssize_t)sizeof count)
-            end_run(&worker);
-        if (rc > 0 && watched[0].revents != 0 && !read_commands(&worker))
-            leave(&worker);
-    }
+    worker.on_main = !child->resident;
+    if (worker.on_main && pb_thread_start(&talker, talk_thread, &worker) < 0)
+        worker.on_main = false; /* the job will say that there are no threads */
+    if (!worker.on_main)
+        talk(&worker);
+    while (sem_wait(&worker.given) != 0)
+        ;
+    (void)job_thread(&worker);
+    for (;;) /* the talking thread says it and ends the process */
+        (void)pause();
 }

@@ -11,13 +11,22 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define PB_WORKER_FORK_KEPT 4
+
 struct pb_worker_fork {
-    pid_t pid;                   /* 0 = none */
-    bool resident;               /* stays for many jobs (GPU) */
-    struct pb_line_reader lines; /* what it says; its fd is the socket, -1 = none */
-    bool unconfined;             /* a resident one must not be confined: its device needs more */
-    char products[4096];         /* that a resident one may write below */
+    pid_t pid;                     /* 0 = none */
+    bool resident;                 /* stays for many jobs (GPU) */
+    struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
+    bool unconfined;               /* a resident one must not be confined: its device needs more */
+    char products[4096];           /* that a resident one may write below */
+    int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
+    size_t n_kept;
 };
+
+/* Initialises GDAL and PROJ for the children to come. PROJ keeps its database open: a child gets
+ * the same files at the same numbers, but each through an open file description of its own, so that
+ * nothing done to one is there for the next. Once, before the first start. */
+void pb_worker_fork_warm(struct pb_worker_fork *child);
 
 /* For the job (NULL: for none yet, resident only). A resident child that fits is kept. 0 or the
  * error. */

@@ -115,9 +115,13 @@ class TakenOver(unittest.TestCase):
         self.assertEqual((root / "products/older").read_text(), "an older product")
 
     def test_no_descriptor_of_the_service(self):
-        self.attack("descriptors", "2")  # the input, and the copy that a raster opens
+        self.attack("descriptors", "3")  # the input, the copy that a raster opens, PROJ's database
         for name in ("jobs.db", "older", "config.yaml"):
             self.attack("beside", name)
+
+    def test_no_trace_of_the_job_before(self):
+        self.attack("mark")
+        self.attack("find_mark")
 
     def test_no_links_in_the_directory_that_is_published(self):
         self.ended("symlink", "/etc/passwd")

@@ -407,6 +407,13 @@ pid_t fork(void)
     return real();
 }
 
+pid_t _Fork(void)
+{
+    REAL(pid_t, "_Fork", void);
+    FAIL(CALL_CLONE, NULL, -1, -1);
+    return real();
+}
+
 #define MMAP(function)                                                                             \
     void *function(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)        \
     {                                                                                              \

@@ -121,6 +121,33 @@ static long count_descriptors(const char *argument)
     return open_ones > allowed ? open_ones : -1;
 }
 
+/* Leaves a mark for the next job in what the processes of two jobs may share: the position of an
+ * open file. */
+#define MARK 424242
+
+static long leave_mark(const char *argument)
+{
+    struct stat st;
+    (void)argument;
+    for (int fd = 3; fd < 4096; fd++) {
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            (void)lseek(fd, MARK, SEEK_SET);
+    }
+    errno = ENOMSG;
+    return -1;
+}
+
+static long find_mark(const char *argument)
+{
+    (void)argument;
+    for (int fd = 3; fd < 4096; fd++) {
+        if (lseek(fd, 0, SEEK_CUR) == MARK)
+            return fd;
+    }
+    errno = ENOMSG;
+    return -1;
+}
+
 static long trace_parent(const char *argument)
 {
     (void)argument;
@@ -251,16 +278,22 @@ static const struct {
     const char *name;
     long (*run)(const char *argument);
 } attacks[] = {
-    {"exec", run_shell},          {"fork", fork_process},      {"clone", spawn_by_vfork},
-    {"read", read_file},          {"list", list_directory},    {"create", create_file},
-    {"append", append_file},      {"truncate", truncate_file}, {"remove", remove_file},
-    {"rename", rename_away},      {"beside", open_beside},     {"descriptors", count_descriptors},
-    {"ptrace", trace_parent},     {"vm_read", read_parent},    {"mem", open_parent_memory},
-    {"inet", internet},           {"netlink", netlink},        {"unix", local_socket},
-    {"kill", kill_parent},        {"tgkill", kill_by_thread},  {"setuid", take_privileges},
-    {"namespace", new_namespace}, {"bpf", load_bpf},           {"io_uring", ring},
-    {"wx", write_code},           {"memfd", file_of_memory},   {"symlink", make_link},
-    {"memory", eat_memory},       {"prlimit", limit_others},   {"lie", lie},
+    {"exec", run_shell},         {"fork", fork_process},
+    {"clone", spawn_by_vfork},   {"read", read_file},
+    {"list", list_directory},    {"create", create_file},
+    {"append", append_file},     {"truncate", truncate_file},
+    {"remove", remove_file},     {"rename", rename_away},
+    {"beside", open_beside},     {"descriptors", count_descriptors},
+    {"ptrace", trace_parent},    {"vm_read", read_parent},
+    {"mem", open_parent_memory}, {"inet", internet},
+    {"netlink", netlink},        {"unix", local_socket},
+    {"kill", kill_parent},       {"tgkill", kill_by_thread},
+    {"setuid", take_privileges}, {"namespace", new_namespace},
+    {"bpf", load_bpf},           {"io_uring", ring},
+    {"wx", write_code},          {"memfd", file_of_memory},
+    {"symlink", make_link},      {"mark", leave_mark},
+    {"find_mark", find_mark},    {"memory", eat_memory},
+    {"prlimit", limit_others},   {"lie", lie},
 };
 
 static int attack(const char *name, const char *argument, struct pb_err *err)
