@@ -20,6 +20,7 @@
 
 #define EVENTS_A_ROUND 64
 #define BEAT_MS        1000
+#define NEWS_US        1000
 
 int pb_status_listen(struct pb_status *status, bool on)
 {
@@ -28,25 +29,34 @@ int pb_status_listen(struct pb_status *status, bool on)
     return rc == 0 ? 0 : -errno;
 }
 
-static void take_news(struct pb_status *status)
+static void take_item(struct pb_status *status, struct pb_news *item)
+{
+    if (item->held)
+        status->options.on_event(status->options.user, &item->outcome.job, true);
+    else if (item->ticket == 0)
+        pb_status_spread(status, &item->outcome.job);
+    else
+        pb_status_finish(status, item->ticket, &item->outcome);
+    pb_job_fini(&item->outcome.job);
+    free(item);
+}
+
+/* An event costs a system call a watcher, and files come by the thousand: what does not fit into
+ * the time of a round waits for the next one, after clients had their turns. */
+static void take_news(struct pb_status *status, int64_t limit_us)
 {
     uint64_t count;
-    struct pb_news_queue news = STAILQ_HEAD_INITIALIZER(news);
     struct pb_news *item;
     (void)!read(status->wake, &count, sizeof count);
     (void)pthread_mutex_lock(&status->lock);
-    STAILQ_CONCAT(&news, &status->news);
+    STAILQ_CONCAT(&status->taken, &status->news);
     (void)pthread_mutex_unlock(&status->lock);
-    while ((item = STAILQ_FIRST(&news)) != NULL) {
-        STAILQ_REMOVE_HEAD(&news, next);
-        if (item->held)
-            status->options.on_event(status->options.user, &item->outcome.job, true);
-        else if (item->ticket == 0)
-            pb_status_spread(status, &item->outcome.job);
-        else
-            pb_status_finish(status, item->ticket, &item->outcome);
-        pb_job_fini(&item->outcome.job);
-        free(item);
+    int64_t start_us = pb_status_cpu_us();
+    while ((item = STAILQ_FIRST(&status->taken)) != NULL) {
+        STAILQ_REMOVE_HEAD(&status->taken, next);
+        take_item(status, item);
+        if (pb_status_cpu_us() - start_us >= limit_us)
+            break;
     }
 }
 
@@ -94,7 +104,7 @@ static int patience_ms(struct pb_status *status)
     int64_t left = BEAT_MS - (status->now_ms - status->beat_ms);
     if (status->accept_at_ms != 0 && status->accept_at_ms - status->now_ms < left)
         left = status->accept_at_ms - status->now_ms;
-    left = left < 0 ? 0 : left;
+    left = left < 0 || !STAILQ_EMPTY(&status->taken) ? 0 : left;
     return due >= 0 && due < left ? due : (int)left;
 }
 
@@ -104,7 +114,7 @@ static void round_of(struct pb_status *status)
     int n = epoll_wait(status->epoll, events, EVENTS_A_ROUND, patience_ms(status));
     status->now_ms = pb_clock_mono_ms();
     bool connects = false;
-    take_news(status);
+    take_news(status, NEWS_US);
     for (int i = 0; i < n; i++) {
         void *what = events[i].data.ptr;
         if (what == &status->bound)
@@ -139,7 +149,7 @@ static void *run(void *user)
     (void)pthread_setname_np(pthread_self(), "pb-status");
     while (!is_stopping(status))
         round_of(status);
-    take_news(status);
+    take_news(status, INT64_MAX);
     pb_status_serve_round(status);
     return NULL;
 }
@@ -175,9 +185,11 @@ static void destroy(struct pb_status *status)
         client->dead = true;
     }
     pb_status_bury(status);
+    pb_message_put(status->full);
     pb_fair_fini(&status->fair);
-    while ((item = STAILQ_FIRST(&status->news)) != NULL) {
-        STAILQ_REMOVE_HEAD(&status->news, next);
+    STAILQ_CONCAT(&status->taken, &status->news);
+    while ((item = STAILQ_FIRST(&status->taken)) != NULL) {
+        STAILQ_REMOVE_HEAD(&status->taken, next);
         pb_job_fini(&item->outcome.job);
         free(item);
     }
@@ -203,6 +215,7 @@ int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
     status->now_ms = status->beat_ms = pb_clock_mono_ms();
     TAILQ_INIT(&status->clients);
     STAILQ_INIT(&status->news);
+    STAILQ_INIT(&status->taken);
     pb_fair_init(&status->fair);
     (void)pthread_mutex_init(&status->lock, NULL);
     status->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -14,6 +14,7 @@
 #define PB_STATUS_CLIENTS_MAX       256 /* connections in all, and */
 #define PB_STATUS_RESERVE           32  /* so many more for root, the service's user and admins */
 #define PB_STATUS_USER_CLIENTS_MAX  64  /* of one user */
+#define PB_STATUS_USER_PLACES       16  /* of one user, that no other user can hold */
 #define PB_STATUS_WATCHERS_MAX      128 /* of the connections: those that watch */
 #define PB_STATUS_USER_WATCHERS_MAX 32
 #define PB_STATUS_USER_CALLS_MAX    8             /* of one user, that the service works on */

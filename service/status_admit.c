@@ -3,7 +3,11 @@
  *
  * Limits hold when a connection is taken: each user has its number, all together have theirs, and
  * some are kept for those who run the service. Where there is no room the connection of the same
- * user (or of the user with most) that was idle longest goes, unless it watches. */
+ * user (or of the user with most) that was idle longest goes, unless it watches. The first
+ * connections of a user always find room: the user with most gives a place up, idle or not.
+ *
+ * Who is sent away costs as little as possible: a flood of connections is taken from the queue as
+ * fast as it comes, for those who are let in wait in the same queue. */
 #include "service/log.h"
 #include "service/status_loop.h"
 
@@ -12,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTS_A_ROUND 32
+#define ACCEPTS_A_ROUND 64
 #define TENURE_MS       250 /* a connection is left alone for so long */
 #define NO_FILES_MS     200 /* between two tries when there are no descriptors */
 
@@ -31,20 +35,49 @@ static bool goes_before(const struct pb_status_client *a, const struct pb_status
     return a->heard_ms < b->heard_ms;
 }
 
-static bool make_room(struct pb_status *status, const struct pb_account *account)
+static bool make_room(struct pb_status *status, struct pb_account *account)
 {
     struct pb_status_client *client, *idle = NULL;
+    if (account->crowded_ms == status->now_ms)
+        return false; /* nobody gets idle within a round */
     TAILQ_FOREACH(client, &status->clients, all)
     {
         if (client->account == account && is_idle(status, client) &&
             (idle == NULL || goes_before(client, idle)))
             idle = client;
     }
-    if (idle == NULL)
+    if (idle == NULL) {
+        account->crowded_ms = status->now_ms;
         return false;
+    }
     pb_status_refuse(status, idle, PB_E_SERVICE_BUSY, PB_RPC_JOB_ERROR,
                      "the service has too many clients; you were idle longest");
     pb_status_drop(status, idle); /* what it did not take at once is lost */
+    return true;
+}
+
+/* Who gives its place up first though it is not idle: 0; -1 = it keeps it. */
+static int rank(const struct pb_status_client *client)
+{
+    if (client->dead || client->later)
+        return -1;
+    return client->watches ? 2 : client->served != 0;
+}
+
+static bool take_place(struct pb_status *status, const struct pb_account *from)
+{
+    struct pb_status_client *client, *first = NULL;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (client->account == from && rank(client) >= 0 &&
+            (first == NULL || rank(client) < rank(first)))
+            first = client;
+    }
+    if (first == NULL)
+        return false;
+    pb_status_refuse(status, first, PB_E_SERVICE_BUSY, PB_RPC_JOB_ERROR,
+                     "the service has too many clients; another user needs the place");
+    pb_status_drop(status, first);
     return true;
 }
 
@@ -69,10 +102,14 @@ static bool has_room(struct pb_status *status, struct pb_account *account,
         return true;
     if (status->options.is_privileged(status->options.user, peer))
         most += PB_STATUS_RESERVE;
-    return atomic_load(&status->n_clients) < most || make_room(status, largest(status));
+    struct pb_account *most_used = largest(status);
+    if (atomic_load(&status->n_clients) < most || make_room(status, most_used))
+        return true;
+    return account->n_clients < PB_STATUS_USER_PLACES &&
+           most_used->n_clients > PB_STATUS_USER_PLACES && take_place(status, most_used);
 }
 
-static void turn_away(struct pb_status *status, int fd, const struct pb_peer *peer)
+static struct pb_message *refusal_when_full(void)
 {
     size_t bytes = 0;
     struct pb_json *json = pb_status_refusal(
@@ -80,28 +117,55 @@ static void turn_away(struct pb_status *status, int fd, const struct pb_peer *pe
         "the service has too many clients of your user; close some, or try again");
     const char *text = pb_json_text(json, &bytes);
     struct pb_message *message = text ? pb_message_create(text, bytes) : NULL;
-    if (message != NULL)
-        (void)send(fd, message->text, message->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    pb_message_put(message);
     pb_json_destroy(json);
+    return message;
+}
+
+static void turn_away(struct pb_status *status, int fd, const struct pb_peer *peer)
+{
+    if (status->full == NULL)
+        status->full = refusal_when_full();
+    if (status->full != NULL)
+        (void)send(fd, status->full->text, status->full->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (pb_status_may_tell(status, &status->told_full_ms))
         pb_log(PB_LOG_WARNING, "status: user %lld has too many connections; new ones are sent away",
                (long long)peer->uid);
     (void)close(fd);
 }
 
-/* Looks first: who connected and left, or has not said anything, costs no buffer. */
+/* Whether has_room would find none again, in the same round. */
+static bool is_known_full(struct pb_status *status, const struct pb_account *account)
+{
+    if (account->n_clients >= PB_STATUS_USER_CLIENTS_MAX)
+        return account->crowded_ms == status->now_ms;
+    return account->n_clients >= PB_STATUS_USER_PLACES &&
+           atomic_load(&status->n_clients) >= PB_STATUS_CLIENTS_MAX + PB_STATUS_RESERVE &&
+           largest(status)->crowded_ms == status->now_ms;
+}
+
+/* Looks before it makes room: who connected and left takes nobody's place, and who has not said
+ * anything costs no buffer. */
 static void admit(struct pb_status *status, int fd)
 {
     char bytes[4096];
     struct pb_peer peer;
-    ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n == 0 || (n < 0 && errno != EAGAIN) || pb_peer_of(fd, &peer) != 0) {
+    struct pb_account *account = NULL;
+    if (pb_peer_of(fd, &peer) == 0)
+        account = pb_fair_account(&status->fair, peer.uid);
+    if (account == NULL) {
         (void)close(fd);
         return;
     }
-    struct pb_account *account = pb_fair_account(&status->fair, peer.uid, status->now_ms);
-    if (account == NULL || !has_room(status, account, &peer)) {
+    if (is_known_full(status, account)) {
+        turn_away(status, fd, &peer);
+        return;
+    }
+    ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) {
+        (void)close(fd);
+        return;
+    }
+    if (!has_room(status, account, &peer)) {
         turn_away(status, fd, &peer);
         return;
     }

@@ -168,14 +168,15 @@ int pb_client_conn_send(struct pb_status_client *client, struct pb_message *mess
     struct pb_queued *queued = malloc(sizeof *queued);
     if (queued == NULL)
         return -ENOMEM;
-    if (STAILQ_EMPTY(&client->out))
+    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll says that there is room */
+    if (!waits)
         client->moved_ms = now_ms;
     message->users++;
     queued->message = message;
     STAILQ_INSERT_TAIL(&client->out, queued, next);
     client->out_bytes += message->bytes;
     client->account->queued_bytes += message->bytes;
-    return pb_client_conn_flush(client, now_ms);
+    return waits ? 0 : pb_client_conn_flush(client, now_ms);
 }
 
 int pb_client_conn_watch(struct pb_status_client *client, bool reading)

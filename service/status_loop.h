@@ -33,12 +33,14 @@ struct pb_status {
     int n_watchers;
     uint64_t tickets;
     int64_t now_ms;
-    int64_t accept_at_ms; /* no connection is taken before; 0 = the listener is watched */
-    int64_t beat_ms;      /* of the last beat */
+    int64_t accept_at_ms;    /* no connection is taken before; 0 = the listener is watched */
+    int64_t beat_ms;         /* of the last beat */
+    struct pb_message *full; /* what who is sent away is told; NULL until it happens */
     int64_t told_full_ms, told_slow_ms; /* of the last log line of each kind */
     bool told_gone;
     pthread_mutex_t lock; /* news, stop */
     struct pb_news_queue news;
+    struct pb_news_queue taken; /* of the status thread alone */
     bool stop;
 };
 
@@ -58,6 +60,8 @@ void pb_status_refuse(struct pb_status *status, struct pb_status_client *client,
 bool pb_status_may_tell(const struct pb_status *status, int64_t *told_ms);
 void pb_status_client_event(struct pb_status *status, struct pb_status_client *client,
                             unsigned events);
+/* Processor time of this thread. */
+int64_t pb_status_cpu_us(void);
 /* Serves until nobody may go on or the time of a round is over. */
 void pb_status_serve_round(struct pb_status *status);
 void pb_status_spread(struct pb_status *status, const struct pb_job *job);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_JOBS 32 /* of a list, in one step */
+#define PAGE_JOBS 16 /* of a list, in one step */
 
 struct pb_status_methods {
     struct pb_job_store *store;

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define ROUND_US 2000
+#define ROUND_US 1000
 #define TELL_MS  60000
 
 bool pb_status_may_tell(const struct pb_status *status, int64_t *told_ms)
@@ -223,7 +223,7 @@ static void serve_one(struct pb_status *status, struct pb_status_client *client)
     }
 }
 
-static int64_t cpu_us(void)
+int64_t pb_status_cpu_us(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -233,13 +233,13 @@ static int64_t cpu_us(void)
 void pb_status_serve_round(struct pb_status *status)
 {
     struct pb_status_client *client;
-    int64_t start_us = cpu_us(), last_us = start_us;
+    int64_t start_us = pb_status_cpu_us(), last_us = start_us;
     while (last_us - start_us < ROUND_US &&
            (client = pb_fair_next(&status->fair, status->now_ms)) != NULL) {
         struct pb_account *account = client->account;
         serve_one(status, client);
         pb_status_settle(status, client);
-        int64_t now_us = cpu_us();
+        int64_t now_us = pb_status_cpu_us();
         pb_fair_charge(account, now_us - last_us);
         last_us = now_us;
     }

@@ -30,8 +30,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define WORKER_NICENESS 10 /* more than the service's */
 
 struct worker {
     struct pb_line_reader in;
@@ -356,6 +359,8 @@ static void become_worker(struct worker *worker)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-work");
+    /* Jobs take every core for minutes; the service, which needs one for moments, comes before. */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
     (void)signal(SIGPIPE, SIG_IGN);
     /* A terminal's ^C goes to the whole group; the service decides what becomes of us. */
     (void)signal(SIGINT, SIG_IGN);

@@ -133,6 +133,26 @@ class Limits(unittest.TestCase):
         self.assertEqual(watcher.event()["status"], "accepted")
 
     @unittest.skipUnless(IS_ROOT, "needs to be other users")
+    def test_a_crowd_that_is_never_idle_locks_no_other_user_out(self):
+        """Four users fill all connections, and none of them is idle: half watch, half do not read their replies."""
+        line = b'{"jsonrpc":"2.0","id":1,"method":"service.metrics"}\n' * 200
+        crowd = [[self.client(uid) for _ in range(USER_CLIENTS)] for uid in (1001, 1002, 1003, 1004)]
+        for clients in crowd:
+            for i, client in enumerate(clients):
+                if i < USER_WATCHERS:
+                    client.call("job.watch")
+                else:
+                    client.socket.setblocking(False)
+                    client.send(line)
+        time.sleep(TENURE_S)
+        clients = [self.client(2000) for _ in range(4)]
+        for client in clients:
+            self.assertEqual(client.call("job.list"), {"jobs": []})
+        clients[0].call("job.watch")
+        self.d.drop("x.tif")
+        self.assertEqual(clients[0].event()["status"], "accepted")
+
+    @unittest.skipUnless(IS_ROOT, "needs to be other users")
     def test_a_user_who_asks_without_end_has_a_share_and_no_more(self):
         """Another user's 40 requests at a time are answered in turn with ours: while we get 50 replies, they get a
         bounded number. Counted, not timed."""

@@ -29,7 +29,7 @@
 
 #define REPLY_BYTES (4u << 20)
 #define HEAD_BYTES  4096 /* of a reply, that are looked at */
-#define RETRY_US    1000 /* after a connect that found the queue full */
+#define RETRY_US    200  /* after a connect that found the queue full */
 #define WRONG_MAX   20
 
 enum method { INFO, METRICS, LIST, LIST_ALL, GET, WATCH, SUBMIT, CANCEL, RETRY, N_METHODS };
@@ -286,7 +286,9 @@ static void run(struct lane *lanes, int n, int end)
             next_us = due_us < next_us ? due_us : next_us;
         }
         int64_t wait_us = next_us - latency_now_us();
-        int ready = epoll_wait(load.epoll, events, 32, wait_us > 0 ? (int)(wait_us / 1000 + 1) : 0);
+        wait_us = wait_us > 0 ? wait_us : 0;
+        const struct timespec wait = {wait_us / 1000000, wait_us % 1000000 * 1000};
+        int ready = epoll_pwait2(load.epoll, events, 32, &wait, NULL);
         now_us = latency_now_us();
         for (int i = 0; i < ready; i++) {
             if (events[i].data.ptr == NULL)
@@ -309,7 +311,7 @@ static int make_lanes(struct lane *lanes)
             lanes[n] = (struct lane){.method = (enum method)i,
                                      .fresh = fresh != 0,
                                      .changes = i == SUBMIT,
-                                     .interval_us = load.interval_us * (i == LIST_ALL ? 5 : 1),
+                                     .interval_us = load.interval_us * (i == LIST_ALL ? 20 : 1),
                                      .fd = -1};
             lanes[n].due_us = latency_now_us() + lanes[n].interval_us * n / 16;
             n++;
