@@ -128,6 +128,7 @@ static void round_of(struct pb_status *status)
         status->accept_at_ms = 0;
         (void)pb_status_listen(status, true);
     }
+    pb_status_bury(status); /* who left takes no place of those who come */
     if (connects)
         pb_status_accept(status);
     pb_status_serve_round(status);

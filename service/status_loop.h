@@ -68,7 +68,7 @@ void pb_status_spread(struct pb_status *status, const struct pb_job *job);
 void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
 /* Ends clients that read nothing or stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);
-/* Frees who was dropped in this round. */
+/* Frees who was dropped; no event that names them may be left. */
 void pb_status_bury(struct pb_status *status);
 /* Watches the listener, or does not. */
 int pb_status_listen(struct pb_status *status, bool on);
