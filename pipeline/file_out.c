@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/file_out.h"
+#include "pipeline/io_watch.h"
 #include "pipeline/lane.h"
 #include "pipeline/product.h"
 #include "pipeline/sha256.h"
@@ -34,8 +35,10 @@ static int store_part(void *user, const struct pb_lane_part *part)
 {
     const struct pb_file_out *file = user;
     for (size_t done = 0; !file->placed && done < part->bytes;) {
+        pb_io_begin();
         ssize_t n =
             pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
+        pb_io_end();
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -205,7 +208,9 @@ int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece
                       struct pb_err *err)
 {
     while (n > 0) {
+        pb_io_begin();
         ssize_t done = pwritev(file->fd, piece, n, (off_t)at);
+        pb_io_end();
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
@@ -225,7 +230,9 @@ static int read_back(const struct pb_file_out *file, uint64_t at, char *to, size
                      struct pb_err *err)
 {
     for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
         ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -275,7 +282,10 @@ int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sh
         return rc;
     if (pb_sha256_hex(file->sum, out_sha256) != 0)
         return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
-    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
+    pb_io_begin();
+    int synced = fsync(file->fd);
+    pb_io_end();
+    if (synced != 0 && errno != EINVAL && errno != EROFS)
         return pb_product_io_fail(err, errno, "cannot sync", file->path);
     int fd = file->fd;
     file->fd = -1;

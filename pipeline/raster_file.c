@@ -3,6 +3,7 @@
 #include "pipeline/raster_file.h"
 
 #include "pipeline/file_identity.h"
+#include "pipeline/io_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +94,9 @@ ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out,
     if (at > INT64_MAX || bytes > INT64_MAX - at)
         return 0; /* past the end of any file */
     while (done < bytes) {
+        pb_io_begin();
         ssize_t n = pread(file->fd, (char *)out + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

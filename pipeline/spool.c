@@ -3,6 +3,7 @@
 /* An atomic addition reserves the place, pwrite fills it; the kernel does the rest. O_TMPFILE where
  * the filesystem has it, else a file that is unlinked at once. */
 #include "pipeline/spool.h"
+#include "pipeline/io_watch.h"
 #include "pipeline/product.h"
 
 #include <errno.h>
@@ -56,7 +57,9 @@ int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, stru
     uint64_t at = atomic_fetch_add_explicit(&spool->end, bytes, memory_order_relaxed);
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
         ssize_t n = pwrite(spool->fd, from + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -72,7 +75,9 @@ int pb_spool_read(const struct pb_spool *spool, uint64_t offset, void *data, siz
 {
     char *to = data;
     for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
         ssize_t n = pread(spool->fd, to + done, bytes - done, (off_t)(offset + done));
+        pb_io_end();
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/tiff_directory.h"
+#include "pipeline/io_watch.h"
 #include "pipeline/raster_file.h"
 
 #include <errno.h>
@@ -79,7 +80,9 @@ int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, siz
                             "%s at byte %llu lies past the end of the file (%llu bytes)", what,
                             (unsigned long long)at, (unsigned long long)file->bytes);
     for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
         ssize_t n = pread(file->fd, (char *)out + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

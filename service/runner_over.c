@@ -4,10 +4,11 @@
  * How a job ends when its worker does. Whose fault the end is:
  *   - the machine's (hold.h), when the worker ended before it said a word (its program cannot run),
  *     when it could not be told its work, when it was killed from outside (SIGKILL is the kernel
- *     out of memory, mostly; decoding no file sends it), and when not even SIGKILL ends it (its
- *     storage hangs);
+ *     out of memory, mostly; decoding no file sends it), when not even SIGKILL ends it (its storage
+ *     hangs), when it made no progress because storage did not answer (worker_wait.h, and
+ *     what it said itself: pipeline/io_watch.h);
  *   - the input's otherwise: a decoder that crashed or talked nonsense (service.max_attempts), and
- *     one without progress. */
+ *     one that computes or waits without progress. */
 #include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/log.h"
@@ -92,6 +93,15 @@ static void crashed(struct pb_place *place, const struct end *end)
 static void stalled(struct pb_place *place)
 {
     struct pb_job *job = &place->job;
+    if (place->wait_why != NULL) {
+        pb_job_fail(job, PB_E_INPUT_IO,
+                    "no progress for %lld s in stage %s at tile %lld of %lld, for %s: the storage "
+                    "of its input or products does not answer; the worker was ended",
+                    (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000), stage_of(job),
+                    (long long)job->tiles_done, (long long)job->tiles_total, place->wait_why);
+        pb_place_set_back(place);
+        return;
+    }
     pb_job_fail(job, PB_E_JOB_STALLED,
                 "no progress for %lld s in stage %s at tile %lld of %lld; the worker was ended",
                 (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000), stage_of(job),

@@ -5,6 +5,7 @@
 #include "pipeline/publish.h"
 #include "service/clock.h"
 #include "service/log.h"
+#include "service/worker_wait.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,6 +98,7 @@ static void take_progress(struct pb_place *place, const struct pb_worker_line *l
     job->bytes_read = now->bytes_read;
     job->bytes_written = now->bytes_written;
     place->bytes_checked = now->bytes_checked;
+    place->io_since_ms = now->io_ms > 0 ? pb_clock_mono_ms() - now->io_ms : 0;
     job->elapsed_ms = now->elapsed_ms;
     job->progress = percent(job);
     if (moved) {
@@ -266,7 +268,8 @@ void pb_place_run(struct pb_place *place, const struct pb_job *job)
     place->ending = PB_ENDING_NONE;
     place->kill_at_ms = 0;
     place->began_ms = pb_clock_mono_ms();
-    place->bytes_checked = 0;
+    place->bytes_checked = place->io_since_ms = 0;
+    place->wait_why = NULL;
     place->express_until_ms = place->began_ms + place->runner->config->service.express_ms;
     if (pb_express_on_cpu(place))
         (void)snprintf(place->job.device_why, sizeof place->job.device_why,
@@ -306,6 +309,14 @@ void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_m
         place->ending = ending;
 }
 
+/* Found out while the worker still is there. */
+static const char *wait_why(const struct pb_place *place, int64_t mono_ms, int64_t stall_ms)
+{
+    if (place->io_since_ms != 0 && mono_ms - place->io_since_ms >= stall_ms / 2)
+        return "a read of its input or a write of its products does not return";
+    return place->proc != NULL ? pb_worker_wait_why(pb_worker_proc_pid(place->proc)) : NULL;
+}
+
 static void end_in_time(struct pb_place *place, int64_t mono_ms)
 {
     int64_t stall_ms = place->runner->config->service.stall_ms;
@@ -317,8 +328,10 @@ static void end_in_time(struct pb_place *place, int64_t mono_ms)
                place->job.id, (long long)(time_ms / 1000));
         pb_place_end(place, PB_ENDING_TIME, PB_PLACE_CANCEL_MS);
     } else if (!place->again && stall_ms > 0 && mono_ms - place->moved_ms >= stall_ms) {
-        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s; its worker is ended", place->job.id,
-               (long long)(stall_ms / 1000));
+        place->wait_why = wait_why(place, mono_ms, stall_ms);
+        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s%s%s; its worker is ended",
+               place->job.id, (long long)(stall_ms / 1000), place->wait_why ? ": " : "",
+               place->wait_why ? place->wait_why : "");
         pb_place_end(place, PB_ENDING_STALL, 0);
     }
 }

@@ -46,6 +46,8 @@ struct pb_place {
     bool untold;           /* the worker could not be told its work, and was ended for that */
     int64_t began_ms;      /* monotonic time when the job was given to this place */
     int64_t moved_ms;      /* monotonic time of the last progress */
+    int64_t io_since_ms;   /* monotonic: a call waits for storage since, as said last; 0 = none */
+    const char *wait_why;  /* of a stall: what the machine keeps it waiting with; NULL = nothing */
     int64_t bytes_checked; /* of the input, for its checksum, as said last */
     int64_t notified_ms;   /* of the last on_change */
     int64_t kill_at_ms;    /* 0 = no end is near */

@@ -14,6 +14,7 @@
 #include "config/json_reader.h"
 #include "config/json_writer.h"
 #include "pipeline/device_nodes.h"
+#include "pipeline/io_watch.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
 #include "service/line_reader.h"
@@ -93,6 +94,7 @@ static void say_checking(void *user, uint64_t bytes)
     pb_json_int(json, "bytes_written", said->bytes_written);
     pb_json_int(json, "elapsed_ms", said->elapsed_ms);
     pb_json_int(json, "bytes_checked", (int64_t)bytes);
+    pb_json_int(json, "io_ms", pb_io_stuck_ms());
     say_json(worker, json);
 }
 

@@ -10,6 +10,7 @@
 #include "config/json_reader.h"
 #include "config/json_writer.h"
 #include "pipeline/device.h"
+#include "pipeline/io_watch.h"
 #include "pipeline/raster_file.h"
 #include "pipeline/run.h"
 #include "pipeline/thread.h"
@@ -321,6 +322,7 @@ static void say_progress(struct worker *worker)
     pb_json_int(json, "bytes_written", (int64_t)now.bytes_written);
     pb_json_int(json, "elapsed_ms", now.elapsed_ms);
     pb_json_string(json, "device", worker->device);
+    pb_json_int(json, "io_ms", pb_io_stuck_ms());
     pb_json_end(json);
     say(worker, json);
 }

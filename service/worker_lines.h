@@ -29,6 +29,7 @@ enum pb_worker_event {
 
 struct pb_worker_numbers {
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
+    int64_t io_ms;         /* how long a read or write has been waiting for storage, 0 = none is */
     int64_t bytes_checked; /* of the input, for its checksum; as said last when not said */
 };
 

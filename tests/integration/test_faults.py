@@ -13,6 +13,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../proof"))
+import control  # noqa: E402
 from daemon_kit import BIN, FAKE_WORKER, DaemonCase, main, wait_for  # noqa: E402
 
 LONG = "--long" in sys.argv
@@ -72,6 +74,23 @@ class Faults(DaemonCase):
         for i in range(n):
             shutil.copy(path, d.root / ".copy")
             os.rename(d.root / ".copy", d.root / "inbox" / ("s%03d.tif" % i))
+
+
+class Hangs(Faults):
+    def test_storage_that_hangs_holds_the_queue_and_fails_no_job(self):
+        """The reads of an input do not return, for a worker that could be ended any time."""
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the sanitizer wants to be the first library")
+        d = self.daemon(fake=False, start=False, stall="4s")
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule("pread", control.HANG, role="worker", path="/work/")
+        d.start(env=faults.environment())
+        self.scenes(d, 2)
+        trouble = self.held(d, "input.io")
+        self.assertIn("does not return", trouble["message"])
+        self.assertEqual(d.jobs(status="failed"), [])
+        faults.set_mode(rule, control.OFF)
+        self.all_done(d, 2)
 
 
 class Queue(Faults):
