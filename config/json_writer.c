@@ -101,8 +101,12 @@ static void put_string(struct pb_json *json, const char *value)
     put(json, "\"", 1);
     const unsigned char *p = (const unsigned char *)value, *run = p;
     while (*p) {
+        if (*p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\') { /* most of them */
+            p++;
+            continue;
+        }
         size_t bytes = sequence(p);
-        if (bytes && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7F) {
+        if (bytes > 1) {
             p += bytes;
             continue;
         }
@@ -234,9 +238,15 @@ void pb_json_float(struct pb_json *json, const char *key, float value)
 
 void pb_json_int(struct pb_json *json, const char *key, int64_t value)
 {
-    char text[32];
-    (void)snprintf(text, sizeof text, "%lld", (long long)value);
-    pb_json_raw(json, key, text);
+    char text[32], *at = text + sizeof text;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    *--at = '\0';
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (value < 0)
+        *--at = '-';
+    pb_json_raw(json, key, at);
 }
 
 const char *pb_json_text(struct pb_json *json, size_t *out_bytes)

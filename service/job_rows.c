@@ -12,45 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum field_kind { FIELD_INT64, FIELD_INT, FIELD_BOOL, FIELD_STATUS, FIELD_TEXT, FIELD_STRING };
-
-/* Columns and the members they hold, in one order for reading and writing. FIELD_TEXT is a char
- * array, FIELD_STRING a malloc'd string or NULL. The first FIXED of them never change. */
-struct field {
-    enum field_kind kind;
-    size_t offset, bytes;
-};
-#define FIELD(kind, member)                                                                        \
-    {                                                                                              \
-        FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
-    }
-static const struct field fields[] = {
-    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
-    FIELD(INT64, uid),         FIELD(STATUS, status),       FIELD(BOOL, owned),
-    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
-    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
-    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
-    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
-    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
-    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
-    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
-    FIELD(TEXT, device_why),   FIELD(TEXT, identity),
-};
-#define FIXED     4
-#define COUNT_SET ((int)(sizeof fields / sizeof fields[0]) - FIXED)
-#define HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
-static_assert((int)(sizeof HOLD_SET / 2) == COUNT_SET, "a parameter for each field that changes");
-
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?," HOLD_SET ")",
-    [PB_JOB_UPDATE] = "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" HOLD_SET ") WHERE id = ?",
+                      ") VALUES (?,?,?,?," PB_JOB_HOLD_SET ")",
+    [PB_JOB_UPDATE] =
+        "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
     /* ?2: the end backwards, as far as the index goes; '{' follows 'z'. */
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
         ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
-    [PB_JOB_NEXT] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 0 ORDER BY seq",
+    [PB_JOB_WAITING] = "SELECT seq, id, scene, owned, input FROM jobs WHERE status = 0"
+                       " AND seq > ?1 ORDER BY seq LIMIT ?2",
+    [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
 };
 
@@ -84,79 +58,12 @@ static void end(struct pb_job_store *store, sqlite3_stmt *s)
     (void)sqlite3_clear_bindings(s);
 }
 
-/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
-static void bind_fields(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
-{
-    for (size_t i = first; i < sizeof fields / sizeof fields[0]; i++, at++) {
-        const char *member = (const char *)job + fields[i].offset;
-        switch (fields[i].kind) {
-        case FIELD_INT64:
-            (void)sqlite3_bind_int64(s, at, *(const int64_t *)(const void *)member);
-            break;
-        case FIELD_INT:
-            (void)sqlite3_bind_int(s, at, *(const int *)(const void *)member);
-            break;
-        case FIELD_BOOL:
-            (void)sqlite3_bind_int(s, at, *(const bool *)member);
-            break;
-        case FIELD_STATUS:
-            (void)sqlite3_bind_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
-            break;
-        case FIELD_TEXT:
-            (void)sqlite3_bind_text(s, at, member, -1, SQLITE_STATIC);
-            break;
-        case FIELD_STRING:
-            (void)sqlite3_bind_text(s, at, *(char *const *)(const void *)member, -1, SQLITE_STATIC);
-            break;
-        }
-    }
-}
-
-/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
-static bool read_row(sqlite3_stmt *s, struct pb_job *job)
-{
-    bool ok = true;
-    pb_job_init(job);
-    job->seq = sqlite3_column_int64(s, 0);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        void *member = (char *)job + fields[i].offset;
-        int at = (int)i + 1;
-        int number = sqlite3_column_int(s, at);
-        const char *text = (const char *)sqlite3_column_text(s, at);
-        switch (fields[i].kind) {
-        case FIELD_INT64:
-            *(int64_t *)member = sqlite3_column_int64(s, at);
-            break;
-        case FIELD_INT:
-            *(int *)member = number;
-            break;
-        case FIELD_BOOL:
-            *(bool *)member = number != 0;
-            break;
-        case FIELD_STATUS:
-            *(enum pb_job_status *)member = number >= 0 && number < PB_JOB_STATUS_COUNT
-                                                ? (enum pb_job_status)number
-                                                : PB_JOB_FAILED;
-            break;
-        case FIELD_TEXT:
-            (void)snprintf(member, fields[i].bytes, "%s", text ? text : "");
-            break;
-        case FIELD_STRING:
-            ok = pb_job_set(member, text) == 0 && ok;
-            break;
-        }
-    }
-    if (!ok)
-        pb_job_fini(job);
-    return ok;
-}
-
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     sqlite3_stmt *s = begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
-    bind_fields(s, 1, 0, job);
+    pb_job_fields_bind(s, 1, 0, job);
     int rc = sqlite3_step(s);
     bool taken = rc == SQLITE_CONSTRAINT;
     if (rc == SQLITE_DONE)
@@ -171,8 +78,8 @@ int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, stru
     sqlite3_stmt *s = begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
         return -EIO;
-    bind_fields(s, 1, FIXED, job);
-    (void)sqlite3_bind_text(s, COUNT_SET + 1, job->id, -1, SQLITE_STATIC);
+    pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
+    (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 1, job->id, -1, SQLITE_STATIC);
     int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
     end(store, s);
     return result;
@@ -200,7 +107,7 @@ static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err
         return 0;
     if (rc != SQLITE_ROW)
         return db_fail(store, err, "find");
-    return read_row(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
+    return pb_job_fields_read(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 static int find_id(struct pb_job_store *store, const char *id, struct pb_err *err,
@@ -264,7 +171,7 @@ static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
         struct pb_job job;
         if (rc != SQLITE_ROW) {
             result = db_fail(store, err, "list");
-        } else if (!read_row(s, &job)) {
+        } else if (!pb_job_fields_read(s, &job)) {
             result = pb_fail(err, PB_E_MEMORY, "out of memory");
         } else {
             result = visit(user, &job);
@@ -316,29 +223,51 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     return rc;
 }
 
-struct first {
-    bool (*may)(void *user, const struct pb_job *job);
-    void *user;
-    struct pb_job *out;
-};
-
-static int keep_first(void *user, struct pb_job *job)
+/* The number of the first that may run: > 0; 0 none; negative errno. */
+static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err)
 {
-    struct first *first = user;
-    if (!first->may(first->user, job))
-        return 0;
-    *first->out = *job;
-    memset(job, 0, sizeof *job);
-    return 1;
+    struct pb_job job;
+    int64_t found = 0, looks = 0;
+    int rc = SQLITE_DONE;
+    sqlite3_stmt *s = begin(store, PB_JOB_WAITING, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, *after);
+    (void)sqlite3_bind_int64(s, 2, limit);
+    pb_job_init(&job);
+    while (found == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        job.seq = sqlite3_column_int64(s, 0);
+        pb_job_read_text(s, 1, job.id, sizeof job.id);
+        pb_job_read_text(s, 2, job.scene, sizeof job.scene);
+        job.owned = sqlite3_column_int(s, 3) != 0;
+        job.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
+        found = may(user, &job) ? job.seq : 0;
+        looks++;
+    }
+    *after = found == 0 && looks == limit ? job.seq : 0;
+    if (found == 0 && rc != SQLITE_DONE)
+        found = db_fail(store, err, "find");
+    end(store, s);
+    return found;
 }
 
-int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
-                      void *user, struct pb_err *err, struct pb_job *out_job)
+int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err, struct pb_job *out_job)
 {
-    struct first first = {may, user, out_job};
+    int rc = 0;
     pb_job_store_take(store);
-    sqlite3_stmt *s = begin(store, PB_JOB_NEXT, err);
-    int rc = s == NULL ? -EIO : visit_rows(store, s, keep_first, &first, err);
+    int64_t seq = choose(store, after, limit, may, user, err);
+    sqlite3_stmt *s = seq > 0 ? begin(store, PB_JOB_FIND_SEQ, err) : NULL;
+    if (s != NULL) {
+        (void)sqlite3_bind_int64(s, 1, seq);
+        rc = read_first(store, s, err, out_job);
+        end(store, s);
+    } else if (seq != 0) {
+        rc = -EIO;
+    }
     pb_job_store_leave(store);
     return rc;
 }

@@ -51,10 +51,13 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
  * caller's to fini; untouched on failure (job.unknown, service.state). */
 int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
                       struct pb_job *out_job);
-/* The oldest accepted job that `may` lets through (borrowed there): 1 and *out_job (the caller's),
- * 0 none, negative errno. */
-int pb_job_store_next(struct pb_job_store *store, bool (*may)(void *user, const struct pb_job *job),
-                      void *user, struct pb_err *err, struct pb_job *out_job);
+/* The oldest accepted job behind *after (0: of all) that `may` lets through: 1 and *out_job (the
+ * caller's), 0 none, negative errno. may sees seq, id, scene, owned and input alone, borrowed. No
+ * more than `limit` jobs are looked at: *after is the last of them when none was found and there
+ * may be more behind it, else 0. */
+int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err, struct pb_job *out_job);
 /* Newest first, from those with a seq below before_seq (INT64_MAX: all). visit borrows the job and
  * must not call the store; a value other than 0 ends the listing and is returned. The cost follows
  * limit, not the number of jobs. */

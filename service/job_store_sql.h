@@ -19,7 +19,8 @@ enum pb_job_statement {
     PB_JOB_UPDATE,
     PB_JOB_FIND_ID,
     PB_JOB_FIND_TAIL,
-    PB_JOB_NEXT,
+    PB_JOB_WAITING,
+    PB_JOB_FIND_SEQ,
     PB_JOB_COUNTS,
     PB_JOB_STATEMENTS
 };
@@ -64,6 +65,14 @@ struct pb_job_store {
 /* Connects a reader that may. service.state when there is no database to ask. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
 
+/* --- job_fields.c --- */
+/* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. */
+void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
+/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *out_job);
+/* "" for NULL; cut to fit. */
+void pb_job_read_text(sqlite3_stmt *s, int at, char *out, size_t bytes);
+
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
 /* -EEXIST (no *err) when the id is taken. */
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
@@ -82,6 +91,9 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
 /* Of a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
+#define PB_JOB_FIXED         4  /* columns that never change */
+#define PB_JOB_SET_COUNT     25 /* and those that do */
+#define PB_JOB_HOLD_SET      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED "id, name, created_ms, uid, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \

@@ -69,14 +69,11 @@ static int64_t input_bytes(const struct pb_job *job)
 struct smallest {
     const struct pb_runner *runner;
     int64_t seq, bytes; /* the smallest so far; seq 0 = none */
-    int looks;
 };
 
 static bool look(void *user, const struct pb_job *job)
 {
     struct smallest *smallest = user;
-    if (++smallest->looks > LOOKS)
-        return true; /* ends the search; the job is not taken */
     if (pb_express_is_long(smallest->runner, job->seq) ||
         !pb_runner_may_start(smallest->runner, job))
         return false;
@@ -97,17 +94,15 @@ int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
                     struct pb_job *out_job)
 {
     struct smallest smallest = {.runner = runner};
-    struct pb_job job;
     if (!may_open(runner, now_ms))
         return 0;
-    int rc = pb_job_store_next(runner->options.reader, look, &smallest, err, &job);
-    if (rc < 0)
+    int64_t after = 0;
+    int rc =
+        pb_job_store_next(runner->options.reader, &after, LOOKS, look, &smallest, err, out_job);
+    if (rc < 0 || smallest.seq == 0)
         return rc;
-    if (rc > 0)
-        pb_job_fini(&job);
-    if (smallest.seq == 0)
-        return 0;
-    return pb_job_store_next(runner->options.reader, is_it, &smallest.seq, err, out_job);
+    after = smallest.seq - 1;
+    return pb_job_store_next(runner->options.reader, &after, 1, is_it, &smallest.seq, err, out_job);
 }
 
 bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms)
@@ -133,7 +128,8 @@ static bool is_short(void *user, const struct pb_job *job)
 static bool does_one_wait(struct pb_runner *runner)
 {
     struct pb_job job;
-    if (pb_job_store_next(runner->options.reader, is_short, runner, NULL, &job) <= 0)
+    int64_t after = 0;
+    if (pb_job_store_next(runner->options.reader, &after, LOOKS, is_short, runner, NULL, &job) <= 0)
         return false;
     pb_job_fini(&job);
     return true;

@@ -114,7 +114,9 @@ struct pb_runner {
     struct pb_hold hold;
     struct pb_config_waits waits;
     struct pb_express express;
-    bool more;        /* the next tick starts further jobs */
+    bool more; /* the next tick starts further jobs */
+    int64_t
+        next_after;   /* waiting jobs up to this number cannot start just now; 0 = from the first */
     int64_t drain_ms; /* when drain was called; 0 = not */
     void (*drained)(void *user);
     void *drained_user;

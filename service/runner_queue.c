@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 
 #define BATCH       16
-#define PENDING_MAX 64 /* jobs that wait for the disk before no further one is started */
+#define LOOKS       2000 /* at waiting jobs, before the loop goes on */
+#define PENDING_MAX 64   /* jobs that wait for the disk before no further one is started */
 
 static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job)
 {
@@ -65,17 +66,22 @@ static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
                     struct pb_job *out_job)
 {
     struct pb_job_store *store = runner->options.reader;
+    int64_t *after = &runner->next_after;
     *out_express = pb_express_ordinary(runner) >= runner->config->service.parallel_jobs;
     if (*out_express)
         return pb_express_next(runner, now_ms, err, out_job);
-    if (!runner->hold.on)
-        return pb_job_store_next(store, may_start, runner, err, out_job);
     struct probe probe = {runner, 0, INT64_MAX};
-    int rc = pb_job_store_next(store, may_probe, &probe, err, out_job);
-    if (rc != 0 || probe.next == INT64_MAX)
-        return rc;
-    probe.rank = probe.next;
-    return pb_job_store_next(store, may_probe, &probe, err, out_job);
+    int64_t before = *after;
+    bool holds = runner->hold.on;
+    int rc = pb_job_store_next(store, after, LOOKS, holds ? may_probe : may_start,
+                               holds ? (void *)&probe : runner, err, out_job);
+    if (rc == 0 && probe.next != INT64_MAX) {
+        probe.rank = probe.next;
+        *after = before;
+        rc = pb_job_store_next(store, after, LOOKS, may_probe, &probe, err, out_job);
+    }
+    runner->more = runner->more || *after != 0; /* there are more behind those */
+    return rc;
 }
 
 int64_t pb_runner_taken(const struct pb_runner *runner)

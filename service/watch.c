@@ -38,8 +38,9 @@ struct pb_watch {
     size_t waiting;      /* of settle, as of the last part */
     size_t seen_waiting; /* the same for the loop */
     int64_t settle_ms;
-    int64_t scan_cost_ms;
-    int read_rc; /* of the last scan */
+    int64_t scan_cost_ms;   /* of the last scan, */
+    int64_t gather_cost_ms; /* and the same for the loop */
+    int read_rc;            /* of the last scan */
     struct stat inbox_stat;
     struct pb_claimed *batch; /* PB_INTAKE_BATCH */
     size_t n_batch;           /* of the last part */
@@ -74,7 +75,7 @@ static void scan_within(struct pb_watch *watch, int64_t in_ms)
 
 static int64_t gather_ms(const struct pb_watch *watch)
 {
-    return GATHER_MS + 9 * watch->scan_cost_ms;
+    return GATHER_MS + 9 * watch->gather_cost_ms;
 }
 
 static void on_event(uv_fs_event_t *handle, const char *name, int events, int status)
@@ -256,6 +257,7 @@ static void on_worked(uv_work_t *request, int status)
     (void)status;
     watch->works = false;
     watch->seen_waiting = watch->waiting;
+    watch->gather_cost_ms = watch->scan_cost_ms;
     if (watch->stopped) {
         end_stopped(watch);
         return;

@@ -169,17 +169,51 @@ END_TEST
 START_TEST(next_is_the_oldest_accepted_job_that_may_run)
 {
     struct pb_job job;
-    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 0);
+    int64_t after = 0;
+    ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, NULL, NULL, &job), 0);
     insert("20261121-082850-aaaa", PB_JOB_FAILED);
     insert("20261121-082859-bbbb", PB_JOB_ACCEPTED);
     insert("20261121-082851-cccc", PB_JOB_ACCEPTED);
     char first[] = "20261121-082859-bbbb";
-    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 1);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, NULL, NULL, &job), 1);
     ck_assert_str_eq(job.id, first);
     pb_job_fini(&job);
-    ck_assert_int_eq(pb_job_store_next(store, any, first, NULL, &job), 1);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, first, NULL, &job), 1);
     ck_assert_str_eq(job.id, "20261121-082851-cccc");
     pb_job_fini(&job);
+}
+END_TEST
+
+static bool is_last(void *user, const struct pb_job *job)
+{
+    ++*(int *)user;
+    return strcmp(job->id + 16, "eeee") == 0 && strcmp(job->scene, job->id) == 0;
+}
+
+START_TEST(next_looks_at_so_many_jobs_at_a_time)
+{
+    static const char *const ids[] = {"20261121-082850-aaaa", "20261121-082850-bbbb",
+                                      "20261121-082850-cccc", "20261121-082850-dddd",
+                                      "20261121-082850-eeee"};
+    struct pb_job job;
+    int64_t after = 0;
+    int looks = 0;
+    for (int i = 0; i < 5; i++)
+        insert(ids[i], PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 0);
+    ck_assert_int_eq(looks, 2);
+    ck_assert_int_gt(after, 0);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 0);
+    ck_assert_int_eq(looks, 4);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 1);
+    ck_assert_str_eq(job.id, ids[4]);
+    ck_assert_str_eq(job.name, "20261121-082850-eeee.tif");
+    ck_assert_int_eq(after, 0);
+    pb_job_fini(&job);
+    /* All were looked at: the next one begins anew. */
+    ck_assert_int_eq(pb_job_store_next(store, &after, 6, any, (void *)"none", NULL, &job), 1);
+    pb_job_fini(&job);
+    ck_assert_int_eq(after, 0);
 }
 END_TEST
 
@@ -268,7 +302,8 @@ START_TEST(questions_cost_the_same_with_a_thousand_jobs)
         pb_job_store_list(store, PB_JOB_MASK(PB_JOB_RUNNING), INT64_MAX, 5, count, ids, NULL), 0);
     ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
     ck_assert_int_eq(pb_job_store_prune(store, JOBS, NULL), 0);
-    ck_assert_int_eq(pb_job_store_next(store, any, NULL, NULL, &job), 1);
+    int64_t after = 0;
+    ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, NULL, NULL, &job), 1);
     pb_job_fini(&job);
     ck_assert_int_eq(counts[PB_JOB_ACCEPTED], JOBS / 2 - 1);
     ck_assert_uint_lt(pb_job_store_steps(store) - before, STEPS_OF_A_SCAN);
@@ -518,6 +553,7 @@ int main(void)
     tcase_add_test(tests, the_same_id_twice_is_refused);
     tcase_add_test(tests, a_unique_end_of_an_id_finds_the_job);
     tcase_add_test(tests, next_is_the_oldest_accepted_job_that_may_run);
+    tcase_add_test(tests, next_looks_at_so_many_jobs_at_a_time);
     tcase_add_test(tests, recover_runs_running_jobs_again_and_touches_no_other);
     tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
     tcase_add_test(tests, a_list_goes_on_below_a_job_of_any_state);
