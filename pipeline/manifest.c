@@ -103,16 +103,14 @@ static int write_all(int fd, const char *text, size_t bytes)
     return 0;
 }
 
-#define NEW_FILE PB_MANIFEST_FILE ".new"
-
 /* One manifest or the other is there at any time. What lies there under the name of the new one is
  * unlinked first: a manifest is never written through a link. */
 static int write_text(int directory, const char *text, size_t bytes, unsigned mode)
 {
-    if (unlinkat(directory, NEW_FILE, 0) != 0 && errno != ENOENT)
+    if (unlinkat(directory, PB_MANIFEST_NEW_FILE, 0) != 0 && errno != ENOENT)
         return -errno;
-    int fd =
-        openat(directory, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    int fd = openat(directory, PB_MANIFEST_NEW_FILE,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return -errno;
     int rc = write_all(fd, text, bytes);
@@ -120,10 +118,10 @@ static int write_text(int directory, const char *text, size_t bytes, unsigned mo
         rc = -errno;
     if (close(fd) != 0 && rc == 0)
         rc = -errno;
-    if (rc == 0 && renameat(directory, NEW_FILE, directory, PB_MANIFEST_FILE) != 0)
+    if (rc == 0 && renameat(directory, PB_MANIFEST_NEW_FILE, directory, PB_MANIFEST_FILE) != 0)
         rc = -errno;
     if (rc < 0)
-        (void)unlinkat(directory, NEW_FILE, 0);
+        (void)unlinkat(directory, PB_MANIFEST_NEW_FILE, 0);
     return rc;
 }
 

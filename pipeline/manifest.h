@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #define PB_MANIFEST_FILE      ".pushbroom.json"
+#define PB_MANIFEST_NEW_FILE  ".pushbroom.json.new" /* while it is written */
 #define PB_MANIFEST_BYTES_MAX (4u << 20)
 
 /* What tells one input from another. */

@@ -218,6 +218,24 @@ static bool is_temp_name(const char *name)
     return used > 0 && at + used == name + n - 4;
 }
 
+/* Killed between mkdir and the first manifest: nothing is in it, or that manifest under the name it
+ * is written with. To remove what is empty costs nobody anything, whoever made it. */
+static bool remove_begun(int products_fd, const char *name, int fd)
+{
+    struct stat st;
+    bool begun = true;
+    DIR *dir = entries_of(fd);
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *e; begun && (e = readdir(dir)) != NULL;)
+        begun = is_dots(e->d_name) || strcmp(e->d_name, PB_MANIFEST_NEW_FILE) == 0;
+    (void)closedir(dir);
+    if (begun && fstatat(fd, PB_MANIFEST_NEW_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(st.st_mode))
+        (void)unlinkat(fd, PB_MANIFEST_NEW_FILE, 0);
+    return begun && unlinkat(products_fd, name, AT_REMOVEDIR) == 0;
+}
+
 /* The lock is kept meanwhile, so that whoever is just making the directory notices. */
 static bool sweep_one(int products_fd, const char *name)
 {
@@ -225,8 +243,10 @@ static bool sweep_one(int products_fd, const char *name)
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return false;
-    bool gone = flock(fd, LOCK_EX | LOCK_NB) == 0 && pb_manifest_read(fd, &mark) == 0 &&
-                pb_publish_temp_discard(products_fd, name);
+    int rc = flock(fd, LOCK_EX | LOCK_NB) == 0 ? pb_manifest_read(fd, &mark) : -EBUSY;
+    bool gone = rc == 0         ? pb_publish_temp_discard(products_fd, name)
+                : rc == -ENOENT ? remove_begun(products_fd, name, fd)
+                                : false;
     pb_manifest_fini(&mark);
     (void)close(fd);
     return gone;

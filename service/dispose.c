@@ -195,9 +195,16 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     if (job->owned && !found)
         found = choose_name(job, dirs, name, record, &is_there) == 0 && is_there &&
                 pb_files_join(path, dirs->quarantine, name) == 0 && is_plain(path);
+    if (!found && !job->owned)
+        return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is not there any more",
+                       job->input ? job->input : job->name, job->id);
     if (!found)
-        return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is gone",
-                       job->input ? job->input : "?", job->id);
+        return pb_fail(err, PB_E_INPUT_MISSING,
+                       "the input of job %s is gone: %.200s is neither at %.300s, where it was "
+                       "last, nor in %.200s/%s, nor in %.200s with a record of the job; put it "
+                       "back there, or deliver it anew",
+                       job->id, job->name, job->input ? job->input : "(nowhere)", dirs->work,
+                       job->id, dirs->quarantine);
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 

@@ -151,6 +151,10 @@ START_TEST(restore_brings_the_input_back_and_removes_the_record)
     ck_assert_int_eq(unlink(job.input), 0);
     ck_assert_int_ne(pb_dispose_restore(&job, &dirs, &err), 0);
     ck_assert_int_eq(err.code, PB_E_INPUT_MISSING);
+    ck_assert_msg(strstr(err.msg, "/work/20261121-082850-aaaa/x.tif, where it was last") != NULL &&
+                      strstr(err.msg, dirs.quarantine) != NULL &&
+                      strstr(err.msg, "put it back") != NULL,
+                  "%s", err.msg);
     pb_job_fini(&job);
 }
 END_TEST

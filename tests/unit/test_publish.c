@@ -276,13 +276,14 @@ START_TEST(sweeps_only_what_carries_our_mark)
         leave_behind(others[i]);
     ck_assert_int_eq(mkdir(at(".user.1-2.tmp"), 0755), 0); /* our kind of name, not our manifest */
     put(at(".user.1-2.tmp/keep"), "x");
-    ck_assert_int_eq(mkdir(at(".empty.1-2.tmp"), 0755), 0);
+    ck_assert_int_eq(mkdir(at(".user.3-4.tmp"), 0755), 0);
+    ck_assert_int_eq(mkdir(at(".user.3-4.tmp/.pushbroom.json.new"), 0755), 0);
     ck_assert_int_eq(mkdir(at("kept"), 0755), 0);
     put(at("kept/a.txt"), "x");
     ck_assert_int_eq(symlink("kept", at(".link.1-2.tmp")), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 0);
     ck_assert_str_eq(get(".user.1-2.tmp/keep"), "x");
-    ck_assert(there(".empty.1-2.tmp") && there(".link.1-2.tmp"));
+    ck_assert(there(".user.3-4.tmp/.pushbroom.json.new") && there(".link.1-2.tmp"));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_msg(there(others[i]), "%s", others[i]);
     leave_behind(".a.b.1-2.tmp");
@@ -290,6 +291,21 @@ START_TEST(sweeps_only_what_carries_our_mark)
     ck_assert_int_eq(pb_publish_sweep(root), 1);
     ck_assert(!there(".a.b.1-2.tmp"));
     ck_assert_str_eq(get("kept/a.txt"), "x"); /* behind the link */
+}
+END_TEST
+
+START_TEST(sweeps_what_was_killed_before_its_first_manifest)
+{
+    ck_assert_int_eq(mkdir(at(".scene.1-2.tmp"), 0755), 0);
+    ck_assert_int_eq(mkdir(at(".scene.1-3.tmp"), 0755), 0);
+    put(at(".scene.1-3.tmp/.pushbroom.json.new"), "{\"mani");
+    ck_assert_int_eq(mkdir(at(".held.1-4.tmp"), 0755), 0); /* a run is just making it */
+    int fd = open(at(".held.1-4.tmp"), O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 2);
+    ck_assert_int_eq(hidden(), 1);
+    close(fd);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
 }
 END_TEST
 
@@ -428,6 +444,7 @@ int main(void)
     tcase_add_test(tc, removes_what_was_not_committed);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, sweeps_only_what_carries_our_mark);
+    tcase_add_test(tc, sweeps_what_was_killed_before_its_first_manifest);
     tcase_add_test(tc, a_sweep_keeps_what_somebody_put_among_replaced_products);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
     tcase_add_test(tc, permissions_are_those_asked_for_whatever_the_umask);
