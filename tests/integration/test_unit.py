@@ -68,7 +68,7 @@ class Unit(unittest.TestCase):
 
     def test_workers_may_confine_themselves_in_the_unit(self):
         text = self.unit.read_text()
-        for call in ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):
+        for call in ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):
             self.assertRegex(text, "(?m)^SystemCallFilter=[^~\n]*" + call)
 
     def test_a_config_that_is_there_is_kept(self):
