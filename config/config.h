@@ -58,6 +58,7 @@ struct pb_service_config {
     int32_t keep_jobs;     /* finished jobs kept in the store */
     char **admins;         /* users (names or numbers) who may change every job */
     size_t n_admins;
+    char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 
 struct pb_compute_config {

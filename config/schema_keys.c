@@ -77,6 +77,12 @@ static const struct pb_key service_keys[] = {
            AT(pb_service_config, n_admins), "[operator, \"1000\"]",
            "Users, by name or number, who may cancel and retry every job, besides root, the "
            "service's own user and each job's owner."),
+    {.name = "worker_user",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_service_config, worker_user),
+     .def = "pushbroom-worker",
+     .doc = "User that scenes are computed as on the CPU, where the service runs as root or may "
+            "change users and such a user exists; else the service's own. \"\": always its own."},
 };
 
 static const struct pb_key compute_keys[] = {

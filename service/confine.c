@@ -5,6 +5,8 @@
  * then what the user must not undo, seccomp last because it forbids the rest. */
 #include "service/confine.h"
 
+#include "config/config.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,19 +34,27 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
     char landlock[64] = "no Landlock in this kernel";
     if (abi > 0)
         (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
-    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, the service's user%s%s", landlock,
+    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s%s", landlock,
                    seccomp ? "seccomp" : "no seccomp in this kernel",
+                   confine->user != NULL ? confine->user->why : "the service's user",
                    confine->address_bytes > 0 ? ", bounded memory" : "",
                    confine->gpu ? "; with a GPU: devices, /proc, /sys and all of products/ stay "
                                   "open, and one process runs many jobs"
                                 : "; a process a job");
 }
 
+void pb_confine_hide(void)
+{
+#ifndef PB_SANITIZED /* their search for leaks attaches to the process */
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES])
 {
-    int rc = 0;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    int rc = confine->user != NULL ? pb_worker_user_become(confine->user, err) : 0;
+    if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot give up new privileges: %s", strerror(errno));
     /* Nobody of the same user attaches to it or reads its memory, and it leaves no image of it. */
     if (rc == 0 && !confine->gpu && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
@@ -63,4 +73,11 @@ int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
 void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES])
 {
     describe(confine, pb_landlock_abi(), prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0, text);
+}
+
+void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES])
+{
+    struct pb_worker_user user;
+    pb_worker_user_find(config->service.worker_user, &user);
+    pb_confine_describe(&(struct pb_confine){.address_bytes = 1, .user = &user}, text);
 }

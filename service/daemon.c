@@ -125,6 +125,13 @@ static void set_admins(struct pb_daemon *daemon)
     pb_facts_set_admins(&daemon->facts, &admins);
 }
 
+/* What keeps processes that compute away from everything else, in words. */
+static void say_confinement(struct pb_daemon *daemon)
+{
+    pb_confine_config(daemon->config, daemon->methods.confinement);
+    pb_log(PB_LOG_NOTICE, "scenes are computed under: %s", daemon->methods.confinement);
+}
+
 static void reload(struct pb_daemon *daemon)
 {
     char text[SUMMARY_BYTES];
@@ -143,6 +150,7 @@ static void reload(struct pb_daemon *daemon)
         daemon->config = config;
         pb_intake_set_config(&daemon->intake, config);
         set_admins(daemon);
+        say_confinement(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
         if (daemon->methods.watch != NULL)
@@ -268,6 +276,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                    .facts = &daemon->facts,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
+    say_confinement(daemon);
     daemon->chores = (struct pb_chores){.loop = &daemon->loop, .store = daemon->store};
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
@@ -303,6 +312,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     struct pb_err err = {0};
     (void)signal(SIGPIPE, SIG_IGN);
     pb_writers_keep_capability_here();
+    pb_confine_hide();
     struct pb_daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL) {
         pb_log(PB_LOG_ERROR, "out of memory at the start");

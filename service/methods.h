@@ -4,6 +4,7 @@
 #define PB_METHODS_H
 /* The loop's side of the status socket: makes the changes that clients ask for, and leaves texts
  * about the service where the status thread finds them. Owns nothing. Thread: loop. */
+#include "service/confine.h"
 #include "service/facts.h"
 #include "service/intake.h"
 #include "service/metrics.h"
@@ -23,7 +24,8 @@ struct pb_methods {
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     struct pb_facts *facts;
-    const char *socket; /* path in use */
+    const char *socket;                      /* path in use */
+    char confinement[PB_CONFINE_TEXT_BYTES]; /* of processes that compute, in words */
     int64_t start_wall_ms;
     bool stopping;                       /* nothing new is taken */
     int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read, */

@@ -17,6 +17,7 @@
 #include "pipeline/io_watch.h"
 #include "pipeline/run.h"
 #include "service/clock.h"
+#include "service/confine.h"
 #include "service/line_reader.h"
 #include "service/result_json.h"
 #include "service/worker_child.h"
@@ -119,8 +120,7 @@ static void fail_job(struct worker *worker, const struct pb_err *err)
     say_json(worker, json);
 }
 
-/* --- commands
- * -----------------------------------------------------------------------------------*/
+/* --- commands -------------------------------------------------------------------------------*/
 
 /* The config of the last command is kept: the next job has the same one, mostly. */
 static int use_config(struct worker *worker, const struct pb_json_value *command,
@@ -145,6 +145,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
         if (rc != 0)
             return rc;
         worker->configured = worker->config->compute.device;
+        pb_worker_user_find(worker->config->service.worker_user, &worker->child.user);
     }
     bool on_cpu = device != NULL && strcmp(device, "cpu") == 0;
     worker->config->compute.device = on_cpu ? PB_DEVICE_CPU : worker->configured;
@@ -204,6 +205,7 @@ static int start_child(struct worker *worker, struct pb_err *err)
     bool gpu = may_use_gpu(worker);
     if (!gpu) {
         int rc = pb_run_device(&worker->config->compute, device, why, err);
+        rc = rc ? rc : pb_worker_job_lend(&worker->job, &worker->child.user, err);
         if (rc != 0)
             return rc;
     }
@@ -272,8 +274,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     pb_json_release(command);
 }
 
-/* --- what the child says
- * ------------------------------------------------------------------------*/
+/* --- what the child says --------------------------------------------------------------------*/
 
 /* A child for one job is gone before anybody looks at its files. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
@@ -354,8 +355,7 @@ static void read_child(struct worker *worker)
     pb_worker_fork_die_like(status);
 }
 
-/* --- the process
- * --------------------------------------------------------------------------------*/
+/* --- the process ----------------------------------------------------------------------------*/
 
 static void become_worker(struct worker *worker)
 {
@@ -377,6 +377,7 @@ static void become_worker(struct worker *worker)
         (void)n;
         (void)close(fd);
     }
+    pb_confine_hide(); /* the file above would be root's else */
     pb_worker_fork_warm(&worker->child);
 }
 

@@ -19,6 +19,7 @@ struct pb_worker_fork {
     struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
     bool unconfined;               /* a resident one must not be confined: its device needs more */
     char products[4096];           /* that a resident one may write below */
+    struct pb_worker_user user;    /* of children for one job */
     int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
     size_t n_kept;
 };

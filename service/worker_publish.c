@@ -57,6 +57,33 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     return 0;
 }
 
+int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
+                       struct pb_err *err)
+{
+    struct stat st;
+    const char *path = pb_publish_directory(job->publish);
+    if (!user->own)
+        return 0;
+    if (stat(path, &st) != 0 || chown(path, (uid_t)-1, user->gid) != 0 || chmod(path, 0770) != 0)
+        return pb_fail(err, PB_E_OUTPUT_DENIED, "cannot let %s write in %s: %s", user->why, path,
+                       strerror(errno));
+    job->lent = true;
+    job->mode = st.st_mode & 07777u;
+    (void)snprintf(job->lines.directory, sizeof job->lines.directory, ".");
+    return 0;
+}
+
+static int take_back(struct pb_worker_job *job, struct pb_err *err)
+{
+    const char *path = pb_publish_directory(job->publish);
+    if (!job->lent)
+        return 0;
+    if (chown(path, (uid_t)-1, getegid()) != 0 || chmod(path, job->mode) != 0)
+        return pb_product_io_fail(err, errno, "cannot take back", path);
+    job->lent = false;
+    return 0;
+}
+
 /* --- what lies in the directory ---------------------------------------------------------------*/
 
 static const char *file_of(const struct pb_json_value *product)
@@ -73,9 +100,12 @@ static const struct pb_json_value *find(const struct pb_json_value *products, co
     return NULL;
 }
 
-/* A plain file with one name and the size that was said. It becomes the service's. */
+/* A plain file with one name and the size that was said. It becomes the service's, with the
+ * permissions that a product has. */
 static bool is_sound(int directory, const struct pb_json_value *product)
 {
+    mode_t mask = umask(0), mode = 0644 & ~mask;
+    (void)umask(mask);
     struct stat st;
     int64_t bytes = -1;
     const char *file = file_of(product);
@@ -84,9 +114,10 @@ static bool is_sound(int directory, const struct pb_json_value *product)
         return false;
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_size != bytes)
         return false;
-    if (st.st_uid == geteuid())
-        return true;
-    return fchownat(directory, file, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) == 0;
+    if (st.st_uid != geteuid() &&
+        fchownat(directory, file, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    return (st.st_mode & 07777) == mode || fchmodat(directory, file, mode, 0) == 0;
 }
 
 static int check_directory(const char *path, const struct pb_json_value *products,
@@ -191,8 +222,9 @@ int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line
     if (pb_json_parse(done->products, strlen(done->products), PB_WORKER_LINE_MAX, &products) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
     struct pb_manifest_file *files = describe(products);
-    int rc = files ? check_directory(pb_publish_directory(job->publish), products, err)
+    int rc = files ? take_back(job, err)
                    : pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
+    rc = rc ? rc : check_directory(pb_publish_directory(job->publish), products, err);
     rc = rc ? rc : pb_publish_commit(job->publish, files, pb_json_count(products), err, directory);
     if (rc == 0 && pb_publish_warning(job->publish)[0] != '\0')
         (void)fprintf(stderr, "%s\n", pb_publish_warning(job->publish));

@@ -9,12 +9,15 @@
 #include "pipeline/publish.h"
 #include "pipeline/raster_file.h"
 #include "service/worker_lines.h"
+#include "service/worker_user.h"
 
 struct pb_worker_job {
     const struct pb_json_value *command; /* "run", borrowed until close */
     struct pb_raster_file input;
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
+    bool lent;                    /* the directory, to the child's user */
+    unsigned mode;                /* of the lent directory before */
 };
 
 /* Called now and then while open or publish waits for the input's checksum. */
@@ -27,6 +30,10 @@ struct pb_worker_wait {
  * needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
+/* Lets the child's user make files in the directory, without owning it; the child is told "." as
+ * its name. Publishing takes it back. */
+int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
+                       struct pb_err *err);
 /* Checks what the child says it made, makes it visible and writes the "done" line that the service
  * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
  * has to run again, as its products name the place. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/writers.h"
 
+#include "service/worker_user.h"
 #include "service/writer_scan.h"
 
 #include <errno.h>
@@ -72,5 +73,5 @@ const char *pb_writers_word(int rc)
 
 void pb_writers_keep_capability_here(void)
 {
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    pb_worker_user_keep_ambient();
 }

@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -274,6 +275,27 @@ static long lie(const char *directory)
     return -1;
 }
 
+/* Success is to be that user still, or to have a capability. */
+static long be_user(const char *uid)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    uid_t r, e, s;
+    (void)syscall(SYS_capget, &header, data);
+    (void)getresuid(&r, &e, &s);
+    uid_t as = (uid_t)atoi(uid);
+    if (r == as || e == as || s == as || getgroups(0, NULL) > 0 || data[0].permitted != 0 ||
+        data[1].permitted != 0)
+        return 0;
+    errno = EPERM;
+    return -1;
+}
+
+static long open_up(const char *mode)
+{
+    return chmod(".", (mode_t)strtoul(mode, NULL, 8));
+}
+
 static const struct {
     const char *name;
     long (*run)(const char *argument);
@@ -291,7 +313,8 @@ static const struct {
     {"setuid", take_privileges}, {"namespace", new_namespace},
     {"bpf", load_bpf},           {"io_uring", ring},
     {"wx", write_code},          {"memfd", file_of_memory},
-    {"symlink", make_link},      {"mark", leave_mark},
+    {"symlink", make_link},      {"be_user", be_user},
+    {"open_up", open_up},        {"mark", leave_mark},
     {"find_mark", find_mark},    {"memory", eat_memory},
     {"prlimit", limit_others},   {"lie", lie},
 };
@@ -309,6 +332,18 @@ static int attack(const char *name, const char *argument, struct pb_err *err)
     }
     return pb_fail(err, PB_E_SYSTEM, "no attack '%s'", name);
 }
+
+#ifdef WITHOUT_LANDLOCK
+struct pb_confine;
+int __wrap_pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
+
+int __wrap_pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
+{
+    (void)confine;
+    (void)err;
+    return 0;
+}
+#endif
 
 int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                           struct pb_raster **out_raster)

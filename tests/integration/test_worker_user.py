@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A user of their own for the processes that compute (service.worker_user), where the service runs as root: decoders
+that a file has taken over (tests/tools/taken_over.c) are strangers to the service's files also on a kernel without
+Landlock, good scenes become products that belong to the service, and nobody of the service's user can look into it."""
+import os
+import pathlib
+import pwd
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, Daemon  # noqa: E402
+
+from osgeo import gdal  # noqa: E402
+
+gdal.UseExceptions()
+USER = "nobody"
+SANITIZED = bool(os.environ.get("PB_SANITIZE"))
+
+
+def deliver(d, name, owner=None):
+    """A small good scene, whole as it appears in the inbox."""
+    path = d.root / ("new-" + name)
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_Byte)
+    out.SetGeoTransform([500000, 10, 0, 5000000, 0, -10])
+    out.GetRasterBand(1).Fill(7)
+    out = None
+    if owner is not None:
+        os.chown(path, owner, -1)
+    path.rename(d.root / "inbox" / name)
+
+
+class OwnUser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_old", settle="100ms", stall="40s")
+        text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  worker_user: %s\n  stall:" % USER)
+        text = text.replace("- statistics: {}", "- cog: {bands: [R], type: uint8, nodata: 0}\n      - statistics: {}\n"
+                                                "      - quicklook: {bands: [R]}\n      - stac: {}")
+        d.config.write_text(text)
+        (d.root / "outside").write_text("somebody else's")
+        d.start()
+        # The scratch directory is closed to others, which would stop every attack by itself.
+        d.root.chmod(0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.remove()
+
+    def attack(self, name, argument=""):
+        file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
+        self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
+        how = self.d.wait_job(file, "failed", 120)["error"]["message"]
+        print("%-12s %-50s %s" % (name, argument[-50:], how), file=sys.stderr)
+        self.assertIn("STOPPED by", how)
+        return how
+
+    def denied(self, name, argument=""):
+        how = self.attack(name, argument)
+        self.assertTrue("Permission denied" in how or "not permitted" in how, how)
+
+    def test_it_is_told(self):
+        client = self.d.client()
+        self.addCleanup(client.close)
+        said = client.call("service.info")["confinement"]
+        self.assertIn("user " + USER, said)
+        self.assertIn("user " + USER, self.d.log.read_text())
+
+    def test_it_is_another_user_without_capabilities(self):
+        self.denied("be_user", "0")
+
+    def test_no_file_of_the_service_without_landlock(self):
+        root = self.d.root
+        for path in ("outside", "config.yaml"):
+            self.denied("append", str(root / path))
+            self.denied("truncate", str(root / path))
+            self.denied("remove", str(root / path))
+            self.denied("rename", str(root / path))
+        for path in ("products", "inbox", "work", "state", "quarantine"):
+            self.denied("create", str(root / path / "new"))
+        store = next(f for f in os.listdir(root / "state") if f.endswith(".db"))
+        self.denied("append", str(root / "state" / store))
+        self.denied("read", "/etc/shadow")
+        self.denied("mem", str(self.d.process.pid))
+        self.assertEqual((root / "outside").read_text(), "somebody else's")
+
+    def test_the_directory_it_writes_in_is_not_its_own(self):
+        self.denied("open_up", "0777")
+
+    def test_products_belong_to_the_service(self):
+        deliver(self.d, "good.tif")
+        job = self.d.wait_job("good.tif", "successful", 120)
+        directory = pathlib.Path(job["directory"])
+        self.assertEqual(len(job["products"]), 4)
+        for path in [directory, *directory.iterdir()]:
+            st = path.stat()
+            self.assertEqual((st.st_uid, st.st_gid), (os.geteuid(), os.getegid()), path)
+            wanted = 0o755 if path.is_dir() else 0o644
+            self.assertEqual(stat.S_IMODE(st.st_mode), wanted & ~self.umask(), path)
+        self.assertEqual(os.listdir(directory.parent.parent), ["good"], "nothing else is left there")
+
+    def umask(self):
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
+
+
+class ServicesUser(unittest.TestCase):
+    """The service runs as nobody: what belongs to its user cannot look into it."""
+
+    def setUp(self):
+        self.d = d = Daemon(fake=False, settle="100ms")
+        user = pwd.getpwnam(USER)
+        for path in [d.root, *d.root.rglob("*")]:
+            os.chown(path, user.pw_uid, user.pw_gid)
+        d.prefix = ["setpriv", "--reuid", USER, "--regid", str(user.pw_gid), "--clear-groups"]
+        d.start()
+
+    def tearDown(self):
+        self.d.remove()
+
+    def test_it_is_told_that_no_other_user_can_be_had(self):
+        client = self.d.client()
+        self.addCleanup(client.close)
+        said = client.call("service.info")["confinement"]
+        self.assertIn("the service's user (which may not change to another)", said)
+
+    @unittest.skipIf(SANITIZED, "sanitizers attach to their process")
+    def test_nobody_of_its_user_reads_its_memory(self):
+        deliver(self.d, "good.tif", pwd.getpwnam(USER).pw_uid)
+        self.d.wait_job("good.tif", "successful", 120)
+        service = self.d.process.pid
+        workers = subprocess.run(["pgrep", "-P", str(service)], capture_output=True, text=True).stdout.split()
+        self.assertTrue(workers)
+        for pid in [str(service), *workers]:
+            look = subprocess.run([*self.d.prefix, "cat", "/proc/%s/environ" % pid], capture_output=True, text=True)
+            self.assertIn("Permission denied", look.stderr, pid)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skipped: another user can be had by root alone")
+        sys.exit(77)
+    unittest.main(verbosity=2)
