@@ -31,7 +31,52 @@ struct process {
     int fd;
     struct child child[PB_CHECKER_CHILDREN];
     int n;
+    pid_t spare; /* a child that waits for its request; 0 = none */
+    int spare_fd;
 };
+
+/* With the connection beside it, which stays the caller's as well. Negative errno. */
+static int send_request(int fd, const struct pb_check_request *request, int connection)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {(void *)request, sizeof *request};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof connection);
+    (void)memcpy(CMSG_DATA(header), &connection, sizeof connection);
+    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* 1: *request and *out_connection (-1 = none came); 0: nothing this time; negative errno: the
+ * other end is gone. */
+static int receive_request(int fd, struct pb_check_request *request, int *out_connection)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {request, sizeof *request};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    *out_connection = -1;
+    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    if (n <= 0)
+        return n < 0 && errno == EINTR ? 0 : -EPIPE;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS)
+        (void)memcpy(out_connection, CMSG_DATA(header), sizeof *out_connection);
+    return n == (ssize_t)sizeof *request;
+}
 
 static void send_result(const struct process *process, const struct pb_check_result *result)
 {
@@ -60,6 +105,59 @@ static struct child *place_for(struct process *process, int64_t uid)
     return n < PB_CHECKER_USER_CHILDREN ? free_place : NULL;
 }
 
+static _Noreturn void wait_and_look(const struct process *process, int fd)
+{
+    static struct pb_check_request request;
+    struct pb_check_result result = {0};
+    int connection = -1, rc;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while ((rc = receive_request(fd, &request, &connection)) == 0)
+        ;
+    if (rc < 0)
+        _exit(0);
+    pb_check_file(&request, connection, &result);
+    send_result(process, &result);
+    _exit(0);
+}
+
+static void fork_spare(struct process *process)
+{
+    int pair[2];
+    if (process->spare != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(pair[0]);
+        wait_and_look(process, pair[1]);
+    }
+    (void)close(pair[1]);
+    if (pid < 0) {
+        (void)close(pair[0]);
+        return;
+    }
+    process->spare = pid;
+    process->spare_fd = pair[0];
+}
+
+/* The child that has the request now; 0 = none could be had. */
+static pid_t give(struct process *process, const struct pb_check_request *request, int connection)
+{
+    for (int i = 0; i < 2; i++) { /* somebody may have ended the spare one */
+        fork_spare(process);
+        if (process->spare == 0)
+            return 0;
+        pid_t pid = process->spare;
+        int rc = send_request(process->spare_fd, request, connection);
+        (void)close(process->spare_fd);
+        process->spare = 0;
+        if (rc == 0)
+            return pid;
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+    }
+    return 0;
+}
+
 static void start_child(struct process *process, const struct pb_check_request *request,
                         int connection)
 {
@@ -69,15 +167,8 @@ static void start_child(struct process *process, const struct pb_check_request *
                "files of this user are still being looked at; the storage may not answer");
         return;
     }
-    pid_t pid = fork();
+    pid_t pid = give(process, request, connection);
     if (pid == 0) {
-        struct pb_check_result result = {0};
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pb_check_file(request, connection, &result);
-        send_result(process, &result);
-        _exit(0);
-    }
-    if (pid < 0) {
         refuse(process, request->ticket, PB_E_SYSTEM, "cannot start a process to look at the file");
         return;
     }
@@ -111,27 +202,13 @@ static void reap(struct process *process)
 /* False: the service is gone. */
 static bool take_request(struct process *process, struct pb_check_request *request)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {request, sizeof *request};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    int connection = -1;
-    ssize_t n = recvmsg(process->fd, &message, MSG_CMSG_CLOEXEC);
-    if (n <= 0)
-        return n < 0 && errno == EINTR;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header != NULL && header->cmsg_type == SCM_RIGHTS)
-        (void)memcpy(&connection, CMSG_DATA(header), sizeof connection);
-    if (n == (ssize_t)sizeof *request)
+    int connection;
+    int rc = receive_request(process->fd, request, &connection);
+    if (rc > 0)
         start_child(process, request, connection);
     if (connection >= 0)
         (void)close(connection);
-    return true;
+    return rc >= 0;
 }
 
 static _Noreturn void run(int fd)
@@ -152,6 +229,7 @@ static _Noreturn void run(int fd)
     process = (struct process){.fd = fd};
     for (;;) {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
+        fork_spare(&process);
         if (poll(&wait, 1, process.n > 0 ? LOOK_MS : -1) > 0 && !take_request(&process, &request))
             _exit(0);
         reap(&process);
@@ -189,23 +267,9 @@ int pb_checker_ask(const struct pb_checker *checker, uint64_t ticket, const char
                    const struct pb_peer *peer, int connection, bool descriptor)
 {
     struct pb_check_request request = {.ticket = ticket, .peer = *peer, .descriptor = descriptor};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {&request, sizeof request};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
     request.n_groups = pb_peer_groups(connection, request.groups);
     (void)snprintf(request.path, sizeof request.path, "%s", path);
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof connection);
-    (void)memcpy(CMSG_DATA(header), &connection, sizeof connection);
-    return sendmsg(checker->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return send_request(checker->fd, &request, connection);
 }
 
 int pb_checker_read(const struct pb_checker *checker, struct pb_check_result *out)

@@ -132,17 +132,25 @@ class Rights(unittest.TestCase):
             self.assertIn(b"b.tif", done.stdout)
             self.assertNotRegex(done.stdout.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
+    def checkers(self, parent):
+        lines = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(parent)], stdout=subprocess.PIPE, text=True).stdout
+        return [int(line.split()[0]) for line in lines.splitlines() if "pb-checker" in line]
+
     def test_the_checking_process_has_nothing_of_the_services_and_comes_back(self):
         d = self.daemon()
-        checker, = (int(line.split()[0]) for line in subprocess.run(
-            ["ps", "-o", "pid=,comm=", "--ppid", str(d.process.pid)], stdout=subprocess.PIPE, text=True).stdout.splitlines()
-            if "pb-checker" in line)
-        links = [os.readlink("/proc/%d/fd/%s" % (checker, fd)) for fd in os.listdir("/proc/%d/fd" % checker)]
-        self.assertEqual([link for link in links if str(d.root) in link and not link.endswith("/log")], [])
-        self.assertEqual(len([link for link in links if link.startswith("socket:")]), 1, links)
-        os.kill(checker, 9)
+        checker, = self.checkers(d.process.pid)
+        spare, = wait_for(lambda: self.checkers(checker))
+        for pid in (checker, spare):  # one socket to the service, one to each other
+            links = wait_for(lambda: (lambda links: len(links) == 5 and links)(
+                [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]))
+            self.assertEqual([link for link in links if str(d.root) in link and not link.endswith("/log")], [])
+            self.assertEqual(len([link for link in links if link.startswith("socket:")]), 2, links)
         alice = self.client(d, ALICE)
         path = self.file(d, "a.tif", ALICE, 0o644)
+        os.kill(spare, 9)
+        wait_for(lambda: open("/proc/%d/stat" % spare).read().rsplit(")")[1].split()[0] == "Z")
+        self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE, "another one takes the request")
+        os.kill(checker, 9)
         wait_for(lambda: "is started anew" in d.log_text())
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
 
