@@ -5,9 +5,9 @@
  *
  * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
  * twice the size wanted; that level stays in memory. finish() brings it to the exact size by an
- * area average, stretches every band between two percentiles of the pixels shown, and writes the
- * PNG. Pyramid, average and percentiles have one order of additions each, so the bytes depend on
- * the pixels only.
+ * area average (of scenes with a palette both take the nearest pixel), stretches every band between
+ * two percentiles of the pixels shown, and writes the PNG. Pyramid, average and percentiles have
+ * one order of additions each, so the bytes depend on the pixels only.
  *
  * North is up: when y grows with the row (a south-up scene, or a radar scene of an ascending orbit)
  * rows are written from the last to the first, and when x shrinks with the column so are columns. A
@@ -74,6 +74,12 @@ static struct pb_grid pyramid_grid(const struct pb_grid *grid, int32_t *out_bloc
     return out;
 }
 
+/* The average of two classes is none, and an index into a palette is a class. */
+static bool shows_classes(const struct pb_product_env *env)
+{
+    return env->info->has_palette;
+}
+
 static struct pb_pyramid_options pyramid_options(const struct pb_product_env *env,
                                                  const struct pb_grid *grid, int32_t block_px,
                                                  int32_t level, uint32_t n_bands)
@@ -86,6 +92,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
         .block_px = block_px,
         .levels = (uint32_t)level,
         .n_bands = n_bands,
+        .nearest = shows_classes(env),
     };
 }
 
@@ -354,10 +361,12 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
                             struct pb_product_result *out_result)
 {
     struct quicklook *q = product;
+    void (*shrink)(const struct pb_resample *how, const float *source, float *target) =
+        shows_classes(q->env) ? pb_resample_nearest : pb_resample_area;
     (void)earlier;
     (void)n_earlier;
     for (uint32_t b = 0; b < q->n_bands; b++)
-        pb_resample_area(&q->how, q->level[b], q->target[b]);
+        shrink(&q->how, q->level[b], q->target[b]);
     int rc = find_stretch(q, err);
     if (rc < 0)
         return rc;

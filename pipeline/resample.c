@@ -75,6 +75,24 @@ void pb_resample_area(const struct pb_resample *how, const float *source, float 
     }
 }
 
+/* Of the target pixel's middle. The span's units are whole, so its middle may be half a unit. */
+static int64_t middle_of(int64_t t, int64_t target, int64_t image, int32_t level)
+{
+    struct span span = span_of(t, target, image, level);
+    return (span.begin + span.end) / 2 / span.step;
+}
+
+void pb_resample_nearest(const struct pb_resample *how, const float *source, float *target)
+{
+    for (int32_t ty = 0; ty < how->target_h; ty++) {
+        int64_t y = middle_of(ty, how->target_h, how->image_h, how->level);
+        for (int32_t tx = 0; tx < how->target_w; tx++) {
+            int64_t x = middle_of(tx, how->target_w, how->image_w, how->level);
+            *target++ = source[y * how->source_w + x];
+        }
+    }
+}
+
 /* Radix sort, 11 bits a pass, of the bits of a float turned so that they order as it does: negative
  * numbers inverted, the others above them. */
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, PASSES = 3 };

@@ -19,6 +19,9 @@ void pb_resample_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t 
                      int32_t *out_h);
 /* One plane, rows tightly packed, invalid = NaN. */
 void pb_resample_area(const struct pb_resample *how, const float *source, float *target);
+/* The same by the source pixel in which the middle of the target pixel lies: no value is made that
+ * the source does not have. */
+void pb_resample_nearest(const struct pb_resample *how, const float *source, float *target);
 
 /* Sorts n finite values ascending, in time proportional to n; scratch holds n more. -0 comes before
  * 0. n < 2^32. */

@@ -301,6 +301,37 @@ START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 }
 END_TEST
 
+START_TEST(nearest_makes_no_value_that_was_not_there)
+{
+    const float source[6] = {1, 2, 3, 4, 5, 6};
+    float target[2];
+    struct pb_resample how = {6, 1, 0, 6, 1, 2, 1};
+    pb_resample_nearest(&how, source, target);
+    ck_assert(target[0] == 2 && target[1] == 5);
+}
+END_TEST
+
+START_TEST(of_a_palette_only_its_own_indices_are_shown)
+{
+    struct image image = image_create(1000, 700, 1);
+    struct pb_raster_info info = {.has_palette = true};
+    struct pb_product_config config = config_100;
+    config.u.quicklook.stretch[0] = 0;
+    config.u.quicklook.stretch[1] = 100;
+    for (int32_t y = 0; y < image.h; y++)
+        for (int32_t x = 0; x < image.w; x++)
+            *image_at(&image, 0, x, y) = rnd() % 2 ? 1 : 9;
+    struct picture p = look(&image, &config, &info);
+    size_t ends = 0;
+    for (int32_t y = 0; y < p.h; y++)
+        for (int32_t x = 0; x < p.w; x++)
+            ends += at(&p, x, y)[0] == 0 || at(&p, x, y)[0] == 255;
+    ck_assert_uint_eq(ends, (size_t)p.w * (size_t)p.h);
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
 START_TEST(directory_that_is_gone_is_reported)
 {
     struct image image = image_create(100, 100, 3);
@@ -333,6 +364,8 @@ int main(void)
     tcase_add_test(tc, floats_are_sorted);
     tcase_add_test(tc, percentile_interpolates_between_ranks);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
+    tcase_add_test(tc, nearest_makes_no_value_that_was_not_there);
+    tcase_add_test(tc, of_a_palette_only_its_own_indices_are_shown);
     tcase_add_test(tc, directory_that_is_gone_is_reported);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
