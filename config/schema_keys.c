@@ -159,7 +159,8 @@ static const struct pb_key cog_keys[] = {
     CHOICE(
         "overviews", AT(pb_product_config, u.cog.overviews), "auto|average|nearest|none", "auto",
         "How the smaller copies are made; average leaves nodata out. auto is average for floats, "
-        "nearest for integers and for scenes with a palette, whose values may be classes."),
+        "nearest for integers, for scenes with a palette and for bands of a few values (where, <), "
+        "which may be classes."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_product_config, u.cog.nodata),
            AT(pb_product_config, u.cog.has_nodata), "-9999",
            "Value of invalid pixels; floats without this key: NaN."),

@@ -90,6 +90,21 @@ static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_valu
     return rc;
 }
 
+static int find_classes(const struct pb_graph *graph, const pb_value *values, size_t n,
+                        struct pb_chain *chain)
+{
+    uint8_t *const few = calloc(graph->n + 1, 1);
+
+    chain->classes = calloc(n + 1, sizeof *chain->classes);
+    if (few && chain->classes) {
+        pb_graph_classes(graph, few);
+        for (size_t i = 0; i < n; i++)
+            chain->classes[i] = few[values[i]] != 0;
+    }
+    free(few);
+    return few && chain->classes ? 0 : -ENOMEM;
+}
+
 int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
                     struct pb_chain **out_chain)
 {
@@ -104,6 +119,8 @@ int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size
     if (!chain || !values)
         goto out;
     rc = build(&b, spec, values, diag, &step);
+    if (rc == 0)
+        rc = find_classes(&b.graph, values, spec->n_outputs, chain);
     if (rc == 0)
         rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec->inputs, spec->n_inputs, chain);
     if (rc == -E2BIG)
@@ -133,6 +150,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     }
     free(chain->stages);
     free(chain->used);
+    free(chain->classes);
     free(chain->inputs);
     free(chain);
 }
@@ -146,6 +164,11 @@ size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
 size_t pb_chain_output_count(const struct pb_chain *chain)
 {
     return chain->n_outputs;
+}
+
+const bool *pb_chain_classes(const struct pb_chain *chain)
+{
+    return chain->classes;
 }
 
 int32_t pb_chain_halo(const struct pb_chain *chain)

@@ -48,6 +48,9 @@ void pb_chain_destroy(struct pb_chain *chain);
  * planes are these, in this order. At least one. */
 size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices);
 size_t pb_chain_output_count(const struct pb_chain *chain);
+/* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
+ * Borrowed until destroy. */
+const bool *pb_chain_classes(const struct pb_chain *chain);
 /* Pixels needed around a core on every side. */
 int32_t pb_chain_halo(const struct pb_chain *chain);
 /* Bytes of scratch that one run of a core of at most core_w x core_h needs on the CPU; 64-byte

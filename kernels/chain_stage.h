@@ -36,6 +36,7 @@ struct pb_chain {
     size_t n_used;
     struct pb_stage *stages;
     size_t n_stages, n_outputs;
+    bool *classes;   /* of each output: pb_chain_classes */
     size_t n_planes; /* scratch planes */
     int32_t halo;
     uint32_t n_registers; /* most of any stage */

@@ -268,3 +268,21 @@ void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_st
             flags[node->arg[k]] = 1;
     }
 }
+
+static bool is_comparison(int kind)
+{
+    return kind >= PB_VM_LT && kind <= PB_VM_NE;
+}
+
+void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
+{
+    for (size_t id = 0; id < graph->n; id++) {
+        const struct pb_node *const node = &graph->nodes[id];
+        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_STENCIL;
+
+        /* A condition chooses and makes no value. */
+        for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)
+            few = classes[node->arg[i]] != 0;
+        classes[id] = few || is_comparison(node->kind);
+    }
+}

@@ -43,6 +43,10 @@ int pb_vm_arity(enum pb_vm_op op);
 /* One pixel of one operation. */
 float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
 
+/* classes[id] = whether the value takes a few values only, whatever the scene: constants,
+ * comparisons, and what is made of such values alone (where(x > 1, 5, 9)). One byte a node. */
+void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
+
 /* flags[id] != 0 spreads to all that id depends on; with through_stencils false the walk ends at
  * stencil nodes (they keep their flag, their operand gets none). */
 void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_stencils);

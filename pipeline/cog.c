@@ -34,6 +34,15 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
     return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
 }
 
+/* The same for values that the pipeline makes: where(NDVI > 0.5, 1, 0) is a class in a float. */
+static bool has_classes(const struct cog *cog)
+{
+    bool found = false;
+    for (uint32_t b = 0; b < cog->n_bands && cog->env->classes != NULL; b++)
+        found = found || cog->env->classes[cog->plane[b]];
+    return found;
+}
+
 static struct pb_cog_options options_of(const struct pb_product_env *env,
                                         const struct pb_product_config *config, uint32_t n_bands)
 {
@@ -101,6 +110,8 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     if (rc >= 0) {
         cog->n_bands = (uint32_t)rc;
         struct pb_cog_options options = options_of(env, config, cog->n_bands);
+        if (config->u.cog.overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
+            options.overviews = PB_OVERVIEWS_NEAREST;
         pb_product_file(env, config, cog->file, sizeof cog->file);
         (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
         options.path = cog->path;

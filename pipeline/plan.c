@@ -205,6 +205,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
         .workers = plan->writers,
         .band_names = (const char *const *)plan->output_names,
+        .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
         .n_bands = plan->n_outputs,
         .n_default = plan->n_default,
     };

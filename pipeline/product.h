@@ -33,6 +33,7 @@ struct pb_product_env {
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes in struct pb_tile_done */
+    const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     size_t n_bands;
     size_t n_default;     /* a product that names no bands takes the first n_default; 0 = all */
     bool pixelwise_exact; /* reserved for the processing record: only + - * / sqrt were used */

@@ -15,9 +15,10 @@ from pbtest import run, run_json
 gdal.UseExceptions()
 
 
-def config(scratch, products="- cog: {bands: [B1]}", source="", limits=""):
+def config(scratch, products="- cog: {bands: [B1]}", source="", limits="", steps=""):
     path = scratch / "c.yaml"
-    path.write_text("compute: {device: cpu}\n" + limits + "pipelines:\n  p:\n    input: {match: ['*']" + source + "}\n    products:\n" +
+    path.write_text("compute: {device: cpu}\n" + limits + "pipelines:\n  p:\n    input: {match: ['*']" + source + "}\n" +
+                    (f"    steps:\n      {steps}\n" if steps else "") + "    products:\n" +
                     "".join(f"      {line}\n" for line in products.splitlines()))
     return path
 
@@ -178,6 +179,10 @@ def test_overviews_invent_no_class(scratch):
         assert smaller, keys
         for level in smaller:
             assert (not set(np.unique(level)) - {1, 5, 9}) == nearest, (path.name, keys, np.unique(level)[:9])
+    measured = scene(scratch / "measured.tif", np.random.default_rng(2).integers(0, 1000, (1200, 1200)).astype(np.uint16))
+    steps = '- math: {bands: {C: "where(B1 > 500, 1, 9)"}}'
+    level = levels(made(outcome(scratch, measured, steps=steps, products="- cog: {bands: [C], type: float32}")))[0]
+    assert set(np.unique(level)) == {1, 9}, np.unique(level)[:9]
 
 
 def test_an_uncompressed_product_of_a_huge_image_reserves_nothing(scratch):

@@ -428,6 +428,39 @@ START_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 }
 END_TEST
 
+START_TEST(outputs_that_are_classes_are_told_from_measurements)
+{
+    static const struct {
+        const char *expression;
+        bool is_class;
+    } cases[] = {
+        {"a", false},
+        {"a > 1", true},
+        {"where(a > 1, 5, 9)", true},
+        {"where(a > 1, b, 9)", false},
+        {"(a > 1) + 2 * (b > 2)", true},
+        {"(a > 1) * b", false},
+        {"where(a, 1, where(b < 0, 2, 3))", true},
+        {"max(a, 1)", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static const char *const outputs[] = {"X", "b"};
+        struct fx_step step;
+        const struct pb_arg_item item = {.key = "X", .text = cases[i].expression};
+        struct pb_diag diag;
+        struct pb_chain *chain = NULL;
+        size_t at;
+        fx_op(&step, "math");
+        fx_arg(&step, "bands", &item, 1);
+        ck_assert_msg(fx_create("ab", &step, 1, outputs, 2, &diag, &at, &chain) == 0, "%s",
+                      diag.msg);
+        ck_assert_msg(pb_chain_classes(chain)[0] == cases[i].is_class, "%s", cases[i].expression);
+        ck_assert(!pb_chain_classes(chain)[1]);
+        pb_chain_destroy(chain);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("chain");
@@ -442,6 +475,7 @@ int main(void)
     tcase_add_test(tests, doubling_steps_do_not_explode);
     tcase_add_test(tests, too_many_values_are_refused);
     tcase_add_test(tests, tiles_of_stencil_chains_match_the_whole_image);
+    tcase_add_test(tests, outputs_that_are_classes_are_told_from_measurements);
     tcase_add_test(tests, every_failing_allocation_is_reported_and_leaks_nothing);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
