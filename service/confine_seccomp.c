@@ -25,6 +25,8 @@
 #define DEADLY SCMP_ACT_KILL_PROCESS
 #endif
 
+#define API_KILL_PROCESS 3 /* libseccomp's level, which it finds out by seccomp(2) */
+
 /* By name: libseccomp knows the numbers of calls that the kernel headers here do not. A name that
  * it does not know either is a call that this architecture does not have. */
 static const char *const deadly[] = {
@@ -158,7 +160,10 @@ int pb_seccomp_apply(const struct pb_confine *confine, struct pb_err *err)
     rc = rc ? rc : seccomp_load(filter);
     seccomp_release(filter);
     if (rc < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with seccomp: %s",
-                       strerror(-rc));
+        return pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with seccomp: %s%s",
+                       strerror(-rc),
+                       seccomp_api_get() < API_KILL_PROCESS
+                           ? "; the sandbox around the service forbids seccomp(2)"
+                           : "");
     return 1;
 }

@@ -50,6 +50,7 @@ struct worker {
     int64_t said_ms;
     struct pb_run_progress said;
     char device[64];
+    struct pb_err unfit; /* why it may read no file: it is not confined */
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
     struct pb_run *run; /* while it can be asked and aborted */
@@ -140,6 +141,10 @@ static int run_job(struct worker *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
+    if (worker->unfit.code != PB_OK) {
+        *err = worker->unfit;
+        return pb_code_errno(err->code);
+    }
     struct pb_run_options options = {
         .config = worker->config,
         .pipeline = pb_config_pipeline(worker->config, pipeline),
@@ -362,7 +367,6 @@ static _Noreturn void leave(struct worker *worker)
 
 static void become_child(struct worker *worker, const struct pb_worker_child *child)
 {
-    struct pb_err err = {0};
     char text[PB_CONFINE_TEXT_BYTES];
     worker->child = child;
     worker->in =
@@ -376,11 +380,8 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     (void)sem_init(&worker->given, 0, 0);
     if (child->input_fd >= 0)
         pb_raster_file_hand(child->input, child->input_fd);
-    if (child->confine != NULL && pb_confine_apply(child->confine, &err, text) != 0) {
-        (void)fprintf(stderr, "%s\n", err.msg);
-        _exit(1);
-    }
-    if (child->resident &&
+    int rc = child->confine ? pb_confine_apply(child->confine, &worker->unfit, text) : 0;
+    if (rc == 0 && child->resident &&
         child->confine != NULL) /* one a worker; a child a job would say it always */
         (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }

@@ -93,6 +93,38 @@ class Hangs(Faults):
         self.all_done(d, 2)
 
 
+# Runs a command in which seccomp(2) fails, as in a sandbox that forbids it: __NR_seccomp of this machine -> EPERM.
+WITHOUT_SECCOMP = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+code = b"".join(struct.pack("=HBBI", *line) for line in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+kept = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", 4, ctypes.addressof(kept)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Confinement(Faults):
+    def test_a_worker_that_cannot_confine_itself_reads_no_file_and_fails_no_job(self):
+        if os.uname().machine not in ("x86_64", "aarch64"):
+            self.skipTest("the number of seccomp(2) is not known here")
+        d = self.daemon(fake=False, start=False)
+        d.prefix = [sys.executable, "-c", WITHOUT_SECCOMP]
+        d.start()
+        self.scenes(d, 2)
+        trouble = self.held(d, "system")
+        self.assertIn("cannot confine the worker", trouble["message"])
+        self.assertEqual(self.count(d, "failed"), 0)
+        self.assertEqual(d.files("quarantine"), [])
+        d.stop()
+        d.prefix = []
+        d.start()
+        self.all_done(d, 2)
+
+
 class Queue(Faults):
     def test_a_fault_of_the_machine_fails_no_job(self):
         d = self.daemon(parallel=3)
