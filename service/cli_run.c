@@ -1,25 +1,21 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: each input through its pipeline in this process, one after the other. */
+/* `pushbroom run`: each input through its pipeline, one after the other. */
 #include "service/cli.h"
 #include "service/cli_again.h"
+#include "service/cli_compute.h"
 #include "service/cli_result.h"
 
 #include "pipeline/device.h"
 #include "pipeline/run.h"
-#include "pipeline/thread.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { STEP_MS = 100 }; /* between two looks at the progress */
 
 struct options {
     const char *config, *pipeline, *output, *device;
@@ -29,19 +25,10 @@ struct options {
     const char *stream_why; /* the same, when it has to go by streams; else NULL */
 };
 
-static atomic_bool interrupted;
-
 static void on_signal(int number)
 {
     (void)number;
-    atomic_store(&interrupted, true);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    cli_compute_interrupt();
 }
 
 /* "auto", "cpu", "cuda", "cuda:2" into the config. */
@@ -64,111 +51,6 @@ static int set_device(struct pb_config *config, const char *word)
     return CLI_DONE;
 }
 
-static void show_progress(struct pb_run *run, struct cli_bar *bar)
-{
-    struct pb_run_progress p;
-    char line[256], state[40], size[16];
-    pb_run_progress(run, &p);
-    cli_bar_update(bar, now_s(), p.tiles_done, p.tiles_total, p.bytes_read);
-    (void)snprintf(state, sizeof state, "%s", pb_stage_name(p.stage));
-    if (p.stage == PB_STAGE_PUBLISH)
-        (void)snprintf(state, sizeof state, "publish %s",
-                       cli_bytes((double)p.bytes_written, size, sizeof size));
-    cli_bar_text(bar, state, p.tiles_done, p.tiles_total, cli_columns(stderr) - 1, line,
-                 sizeof line);
-    fprintf(stderr, "\r%s\033[K", line);
-    fflush(stderr);
-}
-
-static int wait_for(struct pb_run *run, struct cli_bar *bar, struct pb_err *err)
-{
-    int rc;
-    while ((rc = pb_run_wait(run, STEP_MS, err)) == -ETIMEDOUT) {
-        if (interrupted)
-            pb_run_abort(run);
-        if (bar != NULL)
-            show_progress(run, bar);
-    }
-    return rc;
-}
-
-/* Publishing takes as long as the disk does: it has a thread of its own, so that this one can show
- * it and end it. */
-struct publishing {
-    struct pb_run *run;
-    struct pb_err *err;
-    struct pb_run_result *result;
-    int rc;
-    pthread_mutex_t lock; /* over */
-    pthread_cond_t ended;
-    bool over;
-};
-
-static void *publish_body(void *arg)
-{
-    struct publishing *p = arg;
-    p->rc = pb_run_publish(p->run, p->err, p->result);
-    pthread_mutex_lock(&p->lock);
-    p->over = true;
-    pthread_cond_signal(&p->ended);
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
-}
-
-/* Waits a step; true: it is over. */
-static bool publish_step(struct publishing *p)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until); /* a clock that is set costs one step */
-    until.tv_nsec += STEP_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&p->lock);
-    if (!p->over)
-        (void)pthread_cond_timedwait(&p->ended, &p->lock, &until);
-    bool over = p->over;
-    pthread_mutex_unlock(&p->lock);
-    return over;
-}
-
-static int publish(struct pb_run *run, struct cli_bar *bar, struct pb_err *err,
-                   struct pb_run_result *result)
-{
-    struct publishing p = {.run = run,
-                           .err = err,
-                           .result = result,
-                           .lock = PTHREAD_MUTEX_INITIALIZER,
-                           .ended = PTHREAD_COND_INITIALIZER};
-    pthread_t thread;
-    int rc = pb_thread_start(&thread, publish_body, &p);
-    if (rc < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot start a thread: %s", strerror(-rc));
-    do {
-        if (interrupted)
-            pb_run_abort(run);
-        if (bar != NULL)
-            show_progress(run, bar);
-    } while (!publish_step(&p));
-    (void)pthread_join(thread, NULL);
-    pthread_cond_destroy(&p.ended);
-    pthread_mutex_destroy(&p.lock);
-    return p.rc;
-}
-
-static int compute_and_publish(struct pb_run *run, const char *input, bool bar_wanted,
-                               struct pb_err *err, struct pb_run_result *result)
-{
-    struct cli_bar bar = {0}, *shown = bar_wanted ? &bar : NULL;
-    const char *base = strrchr(input, '/');
-    (void)snprintf(bar.name, sizeof bar.name, "%s", base ? base + 1 : input);
-    int rc = wait_for(run, shown, err);
-    if (rc == 0)
-        rc = publish(run, shown, err, result);
-    if (bar_wanted)
-        fputs("\r\033[K", stderr);
-    return rc;
-}
-
 static int dry_run(const struct options *o, const char *input, const char *pipeline,
                    struct pb_run *run)
 {
@@ -181,32 +63,27 @@ static int dry_run(const struct options *o, const char *input, const char *pipel
     return 0;
 }
 
-static int process(const struct options *o, const struct pb_config *config,
+static int process(const struct options *o, struct pb_config *config,
                    const struct pb_pipeline_config *pipeline, const char *input, struct pb_err *err)
 {
-    struct pb_run_options options = {.config = config,
-                                     .pipeline = pipeline,
-                                     .input = input,
-                                     .products = o->dry_run ? NULL : o->output,
-                                     .stream_why = o->stream_why,
-                                     .existing = o->existing};
+    struct cli_compute compute = {.options = {.config = config,
+                                              .pipeline = pipeline,
+                                              .input = input,
+                                              .products = o->dry_run ? NULL : o->output,
+                                              .stream_why = o->stream_why,
+                                              .existing = o->existing},
+                                  .config = config,
+                                  .json = o->json,
+                                  .quiet = o->quiet,
+                                  .device_why = o->device_why};
     struct pb_run *run = NULL;
-    struct pb_run_result result = {0};
-    bool bar_wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
-    int rc = pb_run_create(&options, err, &run);
-    if (rc == 0 && o->dry_run) {
+    if (!o->dry_run && cli_compute_is_apart(config))
+        return cli_compute_apart(&compute, err);
+    if (!o->dry_run)
+        return cli_compute_here(&compute, err);
+    int rc = pb_run_create(&compute.options, err, &run);
+    if (rc == 0)
         rc = dry_run(o, input, pipeline->name, run);
-        goto out;
-    }
-    if (rc == 0)
-        rc = pb_run_start(run, err);
-    if (rc == 0)
-        rc = compute_and_publish(run, input, bar_wanted, err, &result);
-    if (rc == 0 && o->json)
-        cli_result_json(input, pipeline->name, o->device_why, NULL, &result);
-    else if (rc == 0 && !o->quiet)
-        cli_result_text(input, &result);
-out:
     pb_run_destroy(run);
     return rc;
 }
@@ -249,7 +126,7 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
 }
 
 /* Fills *err on failure, and *out_pipeline when there is one. */
-static int try_one(const struct options *o, const struct pb_config *config, const char *input,
+static int try_one(const struct options *o, struct pb_config *config, const char *input,
                    struct pb_err *err, const struct pb_pipeline_config **out_pipeline)
 {
     struct stat st;
@@ -287,7 +164,7 @@ static int process_one(struct options *o, struct pb_config *config, char **input
         return CLI_DONE;
     pb_device_left_err(&err);
     enum pb_device_try next = pb_device_try_next(again->device_try, pb_code_id(err.code));
-    if (next != PB_DEVICE_TRY_OVER && !interrupted)
+    if (next != PB_DEVICE_TRY_OVER && !cli_compute_is_interrupted())
         go_on_in_fresh_process(o, config, inputs, next, again->failed, &err);
     if (!err.file[0])
         (void)snprintf(err.file, sizeof err.file, "%s", input);
@@ -379,14 +256,16 @@ int cli_run(int argc, char **argv)
     }
     int i = optind;
     bool usable = rc == CLI_DONE;
-    for (; i < argc && usable && !interrupted && !pb_device_left_behind(); i++) {
+    if (usable && argc - i > 1 && !o.dry_run && cli_compute_is_apart(config))
+        cli_compute_warm();
+    for (; i < argc && usable && !cli_compute_is_interrupted() && !pb_device_left_behind(); i++) {
         if (process_one(&o, config, argv + i, &again) != CLI_DONE)
             again.failed = true;
         again = (struct cli_again){.failed = again.failed};
     }
     if (usable && again.failed)
         rc = CLI_JOB_FAILED;
-    if (interrupted && (rc == CLI_JOB_FAILED || i < argc)) {
+    if (cli_compute_is_interrupted() && (rc == CLI_JOB_FAILED || i < argc)) {
         fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
         rc = CLI_JOB_FAILED;
     }

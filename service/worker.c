@@ -178,21 +178,10 @@ static bool tell(struct worker *worker, const char *text, size_t bytes)
     return pb_line_send(worker->child.lines.fd, text, bytes, has_input ? worker->job.input.fd : -1);
 }
 
-/* The run command as the child gets it. */
 static bool hand_over(struct worker *worker)
 {
-    struct pb_json *json = pb_json_create(false);
-    const char *key;
     size_t n = 0;
-    pb_json_object(json, NULL);
-    for (size_t i = 0; (key = pb_json_key(worker->command, i)) != NULL; i++) {
-        const char *value = pb_json_get_text(worker->command, key);
-        if (value != NULL && strcmp(key, "directory") != 0)
-            pb_json_string(json, key, value);
-    }
-    pb_json_string(json, "directory", worker->job.lines.directory);
-    pb_json_string(json, "place", pb_publish_place(worker->job.publish));
-    pb_json_end(json);
+    struct pb_json *json = pb_worker_job_command(&worker->job);
     const char *line = pb_json_text(json, &n);
     bool sent = line != NULL && tell(worker, line, n);
     pb_json_destroy(json);

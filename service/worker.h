@@ -14,9 +14,9 @@
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device","io_ms","bytes_checked"}    io_ms: for how long a read or write
- *                                                      has been waiting for storage; bytes_checked: of the input, for its
- * checksum, while nothing else goes on; 5 times a second while something moves, and once in 2 s as
- * a sign of life
+ *                                                      has been waiting for storage; bytes_checked:
+ * of the input, for its checksum, while nothing else goes on; 5 times a second while something
+ * moves, and once in 2 s as a sign of life
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}

@@ -22,13 +22,18 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
     const char *input = pb_json_get_text(command, "input"),
-               *name = pb_json_get_text(command, "name");
+               *name = pb_json_get_text(command, "name"),
+               *existing = pb_json_get_text(command, "existing"),
+               *job_id = pb_json_get_text(command, "job");
+    bool refuse = existing != NULL && strcmp(existing, "refuse") == 0;
+    bool unnamed = pb_json_get_text(command, "unnamed") != NULL;
     struct pb_publish_options options = {.products = pb_json_get_text(command, "products"),
                                          .scene = pb_json_get_text(command, "scene"),
                                          .pipeline = pb_json_get_text(command, "pipeline"),
-                                         .job = pb_json_get_text(command, "job"),
+                                         .job = unnamed ? NULL : job_id,
                                          .input_path = input,
-                                         .existing = PB_EXISTING_VERSION,
+                                         .existing =
+                                             refuse ? PB_EXISTING_REFUSE : PB_EXISTING_VERSION,
                                          .mode = mode};
     pb_input_id_set(&options.input, name ? name : input, (uint64_t)st->st_size,
                     (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
@@ -71,6 +76,22 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
     job->mode = st.st_mode & 07777u;
     (void)snprintf(job->lines.directory, sizeof job->lines.directory, ".");
     return 0;
+}
+
+struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
+{
+    struct pb_json *json = pb_json_create(false);
+    const char *key;
+    pb_json_object(json, NULL);
+    for (size_t i = 0; (key = pb_json_key(job->command, i)) != NULL; i++) {
+        const char *value = pb_json_get_text(job->command, key);
+        if (value != NULL && strcmp(key, "directory") != 0)
+            pb_json_string(json, key, value);
+    }
+    pb_json_string(json, "directory", job->lines.directory);
+    pb_json_string(json, "place", pb_publish_place(job->publish));
+    pb_json_end(json);
+    return json;
 }
 
 static int take_back(struct pb_worker_job *job, struct pb_err *err)

@@ -26,14 +26,18 @@ struct pb_worker_wait {
     void *user;
 };
 
-/* Opens input and directory. mode: of the products, see struct pb_publish_options. On failure it
- * needs close, too. */
+/* Opens input and directory. The command is that of worker.h; `pushbroom run` adds "unnamed" (the
+ * manifest names no job) and "existing": "refuse" (a place that is another input's). mode: of the
+ * products, see struct pb_publish_options. On failure it needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
 /* Lets the child's user make files in the directory, without owning it; the child is told "." as
  * its name. Publishing takes it back. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
                        struct pb_err *err);
+/* The run command as the child gets it; the caller's. */
+struct pb_json;
+struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
 /* Checks what the child says it made, makes it visible and writes the "done" line that the service
  * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
  * has to run again, as its products name the place. */

@@ -4,11 +4,14 @@
 """A decoder that a file has taken over (tests/tools/taken_over.c) tries to get out of the process that decodes: to the
 store, other jobs' files, the service's memory, the network, a shell. Each attack is a job of the real service; the test
 prints what stopped it, and afterwards the service still works."""
+import json
 import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -149,6 +152,45 @@ class TakenOver(unittest.TestCase):
         out.GetRasterBand(1).Fill(7)
         out = None
         return path
+
+
+class TakenOverRun(unittest.TestCase):
+    """The same without a service: `pushbroom run`."""
+
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / "c.yaml").write_text(
+            "service: {stall: 2s}\ncompute: {device: cpu}\n"
+            "pipelines: {p: {input: {match: ['*.tif'], bands: {R: 1}}, products: [{statistics: {}}]}}\n")
+        (self.root / "secret").write_text("the user's")
+
+    def attack(self, name, argument=""):
+        (self.root / "a.tif").write_text("ATTACK %s %s\n" % (name, argument))
+        done = subprocess.run([BIN / "taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", "a.tif"],
+                              cwd=self.root, capture_output=True, text=True, timeout=120)
+        result = json.loads(done.stdout)
+        print("run %-12s %-50s %s" % (name, argument[-50:], result["error"]["message"]), file=sys.stderr)
+        self.assertEqual((done.returncode, result["status"]), (1, "failed"), result)
+        self.assertNotIn("REACHED", result["error"]["message"])
+        self.assertEqual(list(self.root.glob("out/*")) + list(self.root.glob("out/.*.tmp")), [], "nothing is left")
+        return result["error"]
+
+    def test_no_program_no_signal_no_network(self):
+        for name in ("exec", "kill", "ptrace", "inet"):
+            how = self.attack(name)["message"]
+            self.assertTrue("signal 31" in how or SANITIZED and "STOPPED" in how, how)
+
+    @unittest.skipUnless(landlock(), "a kernel without Landlock")
+    def test_no_file_of_the_user(self):
+        for name in ("read", "append", "truncate", "remove", "rename"):
+            self.assertIn("Permission denied", self.attack(name, str(self.root / "secret"))["message"])
+        self.assertIn("Permission denied", self.attack("create", str(self.root / "out/new"))["message"])
+        self.assertEqual((self.root / "secret").read_text(), "the user's")
+
+    def test_a_lie_is_not_believed_and_a_run_that_hangs_is_ended(self):
+        self.assertEqual(self.attack("lie", "/etc")["code"], "job.crashed")
+        self.assertEqual(self.attack("hang")["code"], "job.stalled")
 
 
 if __name__ == "__main__":

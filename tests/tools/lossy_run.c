@@ -23,6 +23,15 @@ int __wrap_pb_run_create(const struct pb_run_options *options, struct pb_err *er
 int __real_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 int __wrap_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 
+bool __wrap_cli_compute_is_apart(const struct pb_config *config);
+
+/* As where there are GPUs. */
+bool __wrap_cli_compute_is_apart(const struct pb_config *config)
+{
+    (void)config;
+    return false;
+}
+
 static enum pb_code outcome; /* of the current run */
 static bool stays;           /* something on the GPU, behind it */
 

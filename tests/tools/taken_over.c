@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * `pushbroomd` with a decoder that a file has taken over: the linker puts the one function that
- * opens a raster (--wrap) behind the one here, all else is the product's. An input that begins with
- * "ATTACK name argument" is not decoded: the attack runs in its place, with everything the process
- * that decodes has. What it reaches is reported as the error "input.damaged" with the message
- * "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends reports nothing:
- * the signal does. */
+ * `pushbroomd` or `pushbroom` with a decoder that a file has taken over: the linker puts the one
+ * function that opens a raster (--wrap) behind the one here, all else is the product's. An input
+ * that begins with "ATTACK name argument" is not decoded: the attack runs in its place, with
+ * everything the process that decodes has. What it reaches is reported as the error "input.damaged"
+ * with the message "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends
+ * reports nothing: the signal does. */
 #include "pipeline/raster.h"
 
 #include <arpa/inet.h>
@@ -260,6 +260,12 @@ static long limit_others(const char *argument)
     return prlimit(getppid(), RLIMIT_NOFILE, &none, NULL);
 }
 
+static long hang(const char *argument)
+{
+    (void)sleep(600);
+    return argument == NULL;
+}
+
 /* Its own words to whoever listens: a result elsewhere. */
 static long lie(const char *directory)
 {
@@ -300,23 +306,41 @@ static const struct {
     const char *name;
     long (*run)(const char *argument);
 } attacks[] = {
-    {"exec", run_shell},         {"fork", fork_process},
-    {"clone", spawn_by_vfork},   {"read", read_file},
-    {"list", list_directory},    {"create", create_file},
-    {"append", append_file},     {"truncate", truncate_file},
-    {"remove", remove_file},     {"rename", rename_away},
-    {"beside", open_beside},     {"descriptors", count_descriptors},
-    {"ptrace", trace_parent},    {"vm_read", read_parent},
-    {"mem", open_parent_memory}, {"inet", internet},
-    {"netlink", netlink},        {"unix", local_socket},
-    {"kill", kill_parent},       {"tgkill", kill_by_thread},
-    {"setuid", take_privileges}, {"namespace", new_namespace},
-    {"bpf", load_bpf},           {"io_uring", ring},
-    {"wx", write_code},          {"memfd", file_of_memory},
-    {"symlink", make_link},      {"be_user", be_user},
-    {"open_up", open_up},        {"mark", leave_mark},
-    {"find_mark", find_mark},    {"memory", eat_memory},
-    {"prlimit", limit_others},   {"lie", lie},
+    {"exec", run_shell},
+    {"fork", fork_process},
+    {"clone", spawn_by_vfork},
+    {"read", read_file},
+    {"list", list_directory},
+    {"create", create_file},
+    {"append", append_file},
+    {"truncate", truncate_file},
+    {"remove", remove_file},
+    {"rename", rename_away},
+    {"beside", open_beside},
+    {"descriptors", count_descriptors},
+    {"ptrace", trace_parent},
+    {"vm_read", read_parent},
+    {"mem", open_parent_memory},
+    {"inet", internet},
+    {"netlink", netlink},
+    {"unix", local_socket},
+    {"kill", kill_parent},
+    {"tgkill", kill_by_thread},
+    {"setuid", take_privileges},
+    {"namespace", new_namespace},
+    {"bpf", load_bpf},
+    {"io_uring", ring},
+    {"wx", write_code},
+    {"memfd", file_of_memory},
+    {"symlink", make_link},
+    {"be_user", be_user},
+    {"open_up", open_up},
+    {"mark", leave_mark},
+    {"find_mark", find_mark},
+    {"memory", eat_memory},
+    {"prlimit", limit_others},
+    {"lie", lie},
+    {"hang", hang},
 };
 
 static int attack(const char *name, const char *argument, struct pb_err *err)
