@@ -27,6 +27,7 @@
 
 #define BEAT_MS       5000
 #define SUMMARY_BYTES 500
+#define PUBLISH_MS    20
 
 static void log_errors(const struct pb_err_list *errors)
 {
@@ -55,9 +56,23 @@ static struct pb_config *load(const char *path)
     return config;
 }
 
+/* Wakes the loop: on_prepare publishes. */
+static void on_publish_late(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Not at each turn of a loop that turns thousands of times a second: what clients are told of, an
+ * event or an answer, publishes the texts before. */
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct pb_daemon *daemon = prepare->data;
+    if (pb_clock_mono_ms() - daemon->published_ms < PUBLISH_MS) {
+        if (!uv_is_active((uv_handle_t *)&daemon->publish_late))
+            (void)uv_timer_start(&daemon->publish_late, on_publish_late, PUBLISH_MS, 0);
+        return;
+    }
+    daemon->published_ms = pb_clock_mono_ms();
     pb_methods_publish(&daemon->methods);
     if (daemon->store_open && !daemon->methods.stopping)
         pb_chores_run(&daemon->chores, daemon->methods.counts, daemon->config->service.keep_jobs);
@@ -177,6 +192,7 @@ static void stop_status(struct pb_daemon *daemon)
     daemon->status_methods = NULL;
     pb_tasks_close(&daemon->tasks);
     uv_close((uv_handle_t *)&daemon->publish, NULL);
+    uv_close((uv_handle_t *)&daemon->publish_late, NULL);
 }
 
 static void on_drained(void *user)
@@ -267,7 +283,8 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     start_signals(daemon);
     (void)pb_tasks_init(&daemon->tasks, &daemon->loop, pb_methods_run, methods);
     (void)uv_prepare_init(&daemon->loop, &daemon->publish);
-    daemon->publish.data = daemon;
+    (void)uv_timer_init(&daemon->loop, &daemon->publish_late);
+    daemon->publish.data = daemon->publish_late.data = daemon;
     *methods = (struct pb_methods){.intake = &daemon->intake,
                                    .loop = &daemon->loop,
                                    .reader = daemon->reader,

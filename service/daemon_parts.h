@@ -30,6 +30,8 @@ struct pb_daemon {
     struct pb_checker checker;
     struct pb_status_methods *status_methods;
     uv_prepare_t publish;
+    uv_timer_t publish_late;
+    int64_t published_ms;
     struct pb_chores chores;
     uv_work_t sweep; /* of work/ */
     struct pb_adopted swept;

@@ -101,10 +101,12 @@ static void answer(struct pb_methods *methods, uint64_t ticket, int rc, struct p
 {
     if (rc != 0 && outcome->err.code == PB_OK)
         (void)pb_fail(&outcome->err, PB_E_SYSTEM, "%s", strerror(-rc));
-    if (methods->status != NULL)
-        pb_status_answer(methods->status, ticket, outcome);
-    else
+    if (methods->status == NULL) {
         pb_job_fini(&outcome->job);
+        return;
+    }
+    pb_methods_publish(methods); /* who has the answer finds it in the counts */
+    pb_status_answer(methods->status, ticket, outcome);
 }
 
 /* A job on its way to the store. */
