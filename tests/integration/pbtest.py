@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the integration tests share: where the programs are, a scratch directory, a way to run them, and a small runner
 that prints each test's name and its outcome."""
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).resolve().par
 SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", SOURCE / "../shared/data"))
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
+FOR_RACES = os.environ.get("PB_SANITIZE") == "thread"
 SKIP = 77
 
 
@@ -34,6 +36,16 @@ def run(*args, code=0, env=None, timeout=300, cwd=None):
 def run_json(*args, **more):
     """`pushbroom run --json`: one object an input."""
     return [json.loads(line) for line in run(*args, **more).stdout.splitlines()]
+
+
+def not_about_threads(function):
+    """Skips a test under the thread sanitizer, which takes its time and would learn nothing."""
+    @functools.wraps(function)
+    def wrapper(scratch):
+        if FOR_RACES:
+            raise Skip("not about threads")
+        function(scratch)
+    return wrapper
 
 
 def need_data():
