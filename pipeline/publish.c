@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish.h"
+#include "pipeline/file_name.h"
 #include "pipeline/path.h"
 #include "pipeline/product.h"
 #include "pipeline/publish_move.h"
@@ -268,6 +269,24 @@ static void remove_rest(struct pb_publish *p)
                        p->products, p->temp);
 }
 
+/* Somebody put a file among the older products, a viewer its .aux.xml, say: they stay with it, and
+ * these products have another place. The user would look for them in the old one. */
+static void explain_place(struct pb_publish *p)
+{
+    struct pb_place_look look;
+    char first[256];
+    pb_file_name_place(p->scene, 1, first);
+    if (strcmp(p->place, first) == 0 || p->warning[0] != '\0' ||
+        pb_place_look(p->products_fd, first, &p->options, &look) != 0)
+        return;
+    if (look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    if (look.same_input && look.state == PB_PLACE_ANOTHER)
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the products lie in %s, as older ones in %s could not be replaced: it %s",
+                       p->place, first, look.why);
+}
+
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
@@ -285,6 +304,7 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
     if (rc < 0)
         return pb_product_io_fail(err, -rc, "cannot publish", final);
     p->committed = true;
+    explain_place(p);
     if (!p->unsynced) /* else a crash could bring back the older directory without its files */
         remove_rest(p);
     if (realpath(final, out_path) == NULL)

@@ -69,6 +69,7 @@ const char *pb_publish_warning(const struct pb_publish *publish);
 void pb_publish_close(struct pb_publish *publish);
 /* Goes over the temporary directories below products whose process is gone: removes them, and puts
  * back products that an interrupted exchange had set aside. Only what carries our kind of name, no
- * lock, and our manifest or nothing at all is touched. Returns how many. pb_publish_open does it too. */
+ * lock, and our manifest or nothing at all is touched. Returns how many. pb_publish_open does it
+ * too. */
 int pb_publish_sweep(const char *products);
 #endif

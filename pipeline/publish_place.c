@@ -180,6 +180,7 @@ int pb_place_look(int products_fd, const char *place, const struct pb_publish_op
         rc = another(out, "is a directory of products itself");
     if (rc == 1 && !pb_input_id_equal(&mark.input, &wanted->input))
         rc = of_another(&mark.input, &wanted->input, out);
+    out->same_input = rc == 1;
     if (rc == 1)
         rc = look_at_products(fd, wanted, out);
     pb_manifest_fini(&mark);

@@ -23,6 +23,7 @@ struct pb_place_look {
     int scene_fd;         /* OURS and HOLDS: the scene directory, the caller's to close; else -1 */
     struct stat products; /* HOLDS: the directory of the older products */
     char why[320];        /* ANOTHER: "holds ..." */
+    bool same_input;      /* the scene directory is this input's, whatever lies in it */
 };
 
 /* Looks at <products>/<place>. 0, or a negative errno when it cannot be looked at. */

@@ -136,6 +136,33 @@ START_TEST(within_a_scene_nothing_of_others_is_replaced)
 }
 END_TEST
 
+START_TEST(a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_explained)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    struct pb_err err = {0};
+    char path[PATH_MAX];
+    o.existing = PB_EXISTING_VERSION;
+    publish(&o, "old");
+    put(at("scene/p/a.txt.aux.xml"), "statistics");
+    for (int i = 0; i < 2; i++) { /* the second replaces the first in its place */
+        struct pb_publish *p = begin(&o);
+        ck_assert_msg(commit(p, "new", &err, path) == 0, "%s", err.msg);
+        ck_assert_str_eq(pb_publish_place(p), "scene~2");
+        ck_assert_msg(strstr(pb_publish_warning(p), "lie in scene~2") != NULL &&
+                          strstr(pb_publish_warning(p), "'a.txt.aux.xml'") != NULL,
+                      "%s", pb_publish_warning(p));
+        pb_publish_close(p);
+    }
+    ck_assert_str_eq(get("scene/p/a.txt"), "old");
+    ck_assert_str_eq(get("scene/p/a.txt.aux.xml"), "statistics");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "new");
+    ck_assert(!there("scene~3"));
+    ck_assert_int_eq(unlink(at("scene/p/a.txt.aux.xml")), 0);
+    publish(&o, "newer"); /* without a warning */
+    ck_assert_str_eq(get("scene/p/a.txt"), "newer");
+}
+END_TEST
+
 START_TEST(the_directory_that_the_input_lies_in_is_never_replaced)
 {
     struct pb_publish_options o = options_for("scene", 1);
@@ -438,6 +465,7 @@ int main(void)
     tcase_add_test(tc, another_input_of_the_name_is_refused_or_gets_a_place_of_its_own);
     tcase_add_test(tc, what_pushbroom_did_not_make_is_never_replaced);
     tcase_add_test(tc, within_a_scene_nothing_of_others_is_replaced);
+    tcase_add_test(tc, a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_explained);
     tcase_add_test(tc, the_directory_that_the_input_lies_in_is_never_replaced);
     tcase_add_test(tc, a_place_taken_meanwhile_is_left_to_who_took_it);
     tcase_add_test(tc, inputs_of_one_name_at_the_same_time_all_get_their_place);
