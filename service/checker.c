@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,14 +36,16 @@ struct process {
     int spare_fd;
 };
 
-/* With the connection beside it, which stays the caller's as well. Negative errno. */
+/* With the connection beside it, which stays the caller's as well. Of the path only what there is
+ * of it: what many users ask for must find room in the socket. Negative errno. */
 static int send_request(int fd, const struct pb_check_request *request, int connection)
 {
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
     } control = {.room = {0}};
-    struct iovec part = {(void *)request, sizeof *request};
+    size_t bytes = offsetof(struct pb_check_request, path) + strlen(request->path) + 1;
+    struct iovec part = {(void *)request, bytes};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control.room,
@@ -75,7 +78,7 @@ static int receive_request(int fd, struct pb_check_request *request, int *out_co
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_type == SCM_RIGHTS)
         (void)memcpy(out_connection, CMSG_DATA(header), sizeof *out_connection);
-    return n == (ssize_t)sizeof *request;
+    return n > (ssize_t)offsetof(struct pb_check_request, path) && ((char *)request)[n - 1] == '\0';
 }
 
 static void send_result(const struct process *process, const struct pb_check_result *result)

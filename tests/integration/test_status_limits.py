@@ -200,6 +200,23 @@ class Limits(unittest.TestCase):
         self.assertEqual([client.line()["id"] for _ in range(20)], list(range(20)))
         self.assertIsNone(client.line())
 
+    @unittest.skipUnless(IS_ROOT, "needs to be other users")
+    def test_submits_of_a_crowd_take_no_other_users_place(self):
+        """The process that looks at files stands still; what 6 users ask of it leaves room for a seventh."""
+        tasks = self.proc("task").glob("*/children")
+        children = [int(pid) for task in tasks for pid in task.read_text().split()]
+        mine = self.proc("cmdline").read_text()  # workers are other programs
+        checker, = [pid for pid in children if pathlib.Path("/proc/%d/cmdline" % pid).read_text() == mine]
+        os.kill(checker, signal.SIGSTOP)
+        self.addCleanup(os.kill, checker, signal.SIGCONT)
+        line = b'{"jsonrpc":"2.0","id":1,"method":"job.submit","params":{"input":"/nowhere/x.tif"}}\n'
+        clients = [self.client(uid) for uid in range(1001, 1007) for _ in range(8)] + [self.client(2000)]
+        for client in clients:
+            client.send(line)
+        self.client().call("service.info")
+        os.kill(checker, signal.SIGCONT)
+        self.assertEqual({client.line()["error"]["data"]["code"] for client in clients}, {"input.missing"})
+
     def test_questions_are_answered_while_the_service_itself_stands_still(self):
         """The loop waits for a write lock of the job store that another process holds; questions do not."""
         self.d.drop("x.tif", "slow 60")

@@ -293,14 +293,17 @@ class Load:
         print(f"the crowd: {self.tally['cpu_ms']} ms of the processor in {self.tally['ms']} ms")
 
     def judge_service(self):
-        time.sleep(1.5)  # connections that ended, one beat of the socket
-        after = memory(self.service.process.pid)
+        end = time.monotonic() + 30  # looks at storage that hangs are ended after 5 s, and their connections with them
+        while (after := memory(self.service.process.pid))[2] > self.before[2] + EXPRESS_FILES and time.monotonic() < end:
+            time.sleep(0.2)
         for i, what in enumerate(("kB resident", "at most", "descriptors", "threads")):
             print(f"{what}: {self.before[i]} before, {max(s[i] for s in self.samples)} at most, {after[i]} after")
         if after[0] - self.before[0] > RESIDENT_KB:
             self.wrong.append(f"memory: {self.before[0]} kB resident before, {after[0]} after")
         if after[2] > self.before[2] + EXPRESS_FILES or after[3] > self.before[3]:
-            self.wrong.append(f"descriptors and threads: {self.before[2:]} before, {after[2:]} after")
+            held = collections.Counter(os.readlink(f).split("/")[-1].rstrip("0123456789]")
+                                       for f in pathlib.Path(f"/proc/{self.service.process.pid}/fd").iterdir())
+            self.wrong.append(f"descriptors and threads: {self.before[2:]} before, {after[2:]} after: {dict(held)}")
         print(f"longest time between two signs of life for the watchdog: {self.notify.longest:.2f} s (0.5 s are asked for)")
         if self.notify.longest > WATCHDOG_S or "READY=1" not in self.notify.states:
             self.wrong.append(f"the watchdog: {self.notify.longest:.1f} s, {self.notify.states}")
