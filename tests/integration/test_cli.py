@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pbtest
 from daemon_kit import Daemon, wait_for
@@ -52,6 +51,13 @@ def slow_config(scratch):
     path.write_text("compute: {device: cpu, threads: 1}\npipelines:\n  p:\n    input: {match: ['*']}\n    products:\n"
                     "      - cog: {bands: [B1, B2], level: 9}\n")
     return path
+
+
+def catches(pid, number):
+    """The process has a handler for the signal."""
+    with open(f"/proc/{pid}/status") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
 
 
 def check_width(text, columns=80):
@@ -320,22 +326,25 @@ def test_a_watch_ends_with_3_when_the_service_does(scratch):
         d.wait_job("a.tif", "running")
         watch = subprocess.Popen([BIN / "pushbroom", "status", "--watch", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
+        for line in watch.stdout:
+            if "running" in line:
+                break
         d.stop(signal.SIGKILL)
         out, err = watch.communicate(timeout=20 * SLOW)
-        assert watch.returncode == 3 and "service.unreachable" in err and "running" in out, (watch.returncode, out, err)
+        assert watch.returncode == 3 and "service.unreachable" in err and "running" in line, (watch.returncode, line, out, err)
 
 
 def test_ctrl_c_while_waiting_leaves_the_job_alone(scratch):
     with service() as d:
-        (d.root / "slow.tif").write_text("slow 6")
+        (d.root / "slow.tif").write_text("until go")
         wait = subprocess.Popen([BIN / "pushbroom", "submit", "--wait", d.root / "slow.tif", "--socket", d.root / "s.sock"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         d.wait_job("slow.tif", "running")
-        time.sleep(2)
+        wait_for(lambda: catches(wait.pid, signal.SIGINT))
         wait.send_signal(signal.SIGINT)
         _, err = wait.communicate(timeout=20 * SLOW)
         assert wait.returncode == 1 and "the jobs go on" in err, (wait.returncode, err)
+        (d.root / "go").touch()
         d.wait_job("slow.tif", "successful", 30 * SLOW)
 
 
