@@ -7,10 +7,12 @@
 #include "pipeline/thread.h"
 #include "service/cli.h"
 #include "service/cli_result.h"
+#include "service/cli_watchdog.h"
 #include "service/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -122,13 +124,31 @@ static int compute_and_publish(struct pb_run *run, const char *input, bool bar_w
     return rc;
 }
 
+/* The device was not there in time. */
+static void say_stalled(void *user)
+{
+    const struct cli_compute *compute = user;
+    const struct pb_run_options *options = &compute->options;
+    struct pb_err err = {0};
+    (void)pb_fail_at(&err, PB_E_JOB_STALLED, options->input, 0, 0,
+                     "the run was not set up within %lld s (service.stall): the GPU or the storage "
+                     "of the input does not answer",
+                     (long long)(options->config->service.stall_ms / 1000));
+    if (compute->json)
+        cli_result_json(options->input, options->pipeline->name, compute->device_why, &err, NULL);
+    else
+        cli_print_err(&err);
+}
+
 int cli_compute_here(const struct cli_compute *compute, struct pb_err *err)
 {
     const struct pb_run_options *options = &compute->options;
     struct pb_run *run = NULL;
     struct pb_run_result result = {0};
     bool bar_wanted = !compute->json && !compute->quiet && cli_is_terminal(stderr);
+    cli_watchdog_start(options->config->service.stall_ms, say_stalled, (void *)(uintptr_t)compute);
     int rc = pb_run_create(options, err, &run);
+    cli_watchdog_stop();
     if (rc == 0)
         rc = pb_run_start(run, err);
     if (rc == 0)

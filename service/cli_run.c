@@ -5,6 +5,7 @@
 #include "service/cli_again.h"
 #include "service/cli_compute.h"
 #include "service/cli_result.h"
+#include "service/cli_watchdog.h"
 
 #include "pipeline/device.h"
 #include "pipeline/run.h"
@@ -223,11 +224,24 @@ static int parse(int argc, char **argv, struct options *o)
     return CLI_DONE;
 }
 
-static void say_device(const struct pb_config *config)
+static void say_no_device(void *user)
+{
+    const struct pb_config *config = user;
+    struct pb_err err = {0};
+    (void)pb_fail(&err, PB_E_JOB_STALLED,
+                  "the GPU did not answer within %lld s (service.stall); --device cpu does without",
+                  (long long)(config->service.stall_ms / 1000));
+    cli_print_err(&err);
+}
+
+static void say_device(struct pb_config *config)
 {
     char device[64], why[200];
     struct pb_err err = {0};
-    if (pb_run_device(&config->compute, device, why, &err) == 0 && why[0])
+    cli_watchdog_start(config->service.stall_ms, say_no_device, config);
+    int rc = pb_run_device(&config->compute, device, why, &err);
+    cli_watchdog_stop();
+    if (rc == 0 && why[0])
         fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 

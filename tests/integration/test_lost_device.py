@@ -148,6 +148,19 @@ def test_a_gpu_that_was_demanded_gives_way_and_that_is_said_even_when_quiet(scra
     assert not done.stdout
 
 
+def test_a_device_that_is_never_set_up_ends_the_run(scratch):
+    image, = scenes(scratch, "a.tif")
+    config = scratch / "c.yaml"
+    config.write_text("service: {stall: 1s}\n" + (SOURCE / "samples/vegetation.yaml").read_text())
+    os.environ["LOSSY_HANG"] = "1"
+    try:
+        done, _ = lossy(scratch, [], "--json", image, config=config, code=1)
+    finally:
+        del os.environ["LOSSY_HANG"]
+    result, = results(done)
+    assert (result["status"], result["error"]["code"]) == ("failed", "job.stalled"), result
+
+
 def test_what_was_printed_before_is_printed_once(scratch):
     images = scenes(scratch, "a.tif", "b.tif")
     done, _ = lossy(scratch, [GOOD, LOST, LOST], *images)

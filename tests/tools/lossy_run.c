@@ -68,6 +68,8 @@ int __wrap_pb_run_create(const struct pb_run_options *options, struct pb_err *er
                   options->stream_why ? "stream" : devices[options->config->compute.device],
                   name ? name + 1 : options->input);
     (void)fclose(log);
+    if (getenv("LOSSY_HANG") != NULL) /* as a driver may */
+        (void)sleep(600);
     outcome = code_at(getenv("LOSSY_CODES"), before);
     config = *options->config;
     config.compute.device = PB_DEVICE_CPU;
