@@ -83,8 +83,11 @@ class Hangs(Faults):
             self.skipTest("the sanitizer wants to be the first library")
         d = self.daemon(fake=False, start=False, stall="4s")
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
-        rule = faults.rule("pread", control.HANG, role="worker", path="/work/")
+        rule = faults.rule("pread", control.OFF, role="worker", path="/work/")
         d.start(env=faults.environment())
+        self.scenes(d, 1)
+        self.all_done(d, 1)  # its worker runs now: what is slow to start does not count as a stall
+        faults.set_mode(rule, control.HANG)
         self.scenes(d, 2)
         trouble = self.held(d, "input.io")
         self.assertIn("does not return", trouble["message"])
