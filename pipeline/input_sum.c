@@ -18,6 +18,9 @@ struct pb_input_sum {
     struct pb_raster_file file; /* its descriptor and path are own copies */
     pthread_t thread;
     bool started, joined;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done; /* protected by lock */
     atomic_bool stop;
     _Atomic uint64_t bytes;
     void (*alive)(void *user, uint64_t bytes);
@@ -35,6 +38,8 @@ int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
         free(sum);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
     }
+    (void)pthread_mutex_init(&sum->lock, NULL);
+    (void)pthread_cond_init(&sum->ended, NULL);
     sum->file.stat = file->stat;
     sum->file.handed = file->handed;
     sum->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
@@ -71,6 +76,10 @@ static void *body(void *arg)
     if (sum->rc == 0)
         sum->rc = pb_sha256_hex(sha, sum->hex);
     pb_sha256_destroy(sha);
+    (void)pthread_mutex_lock(&sum->lock);
+    sum->done = true;
+    (void)pthread_cond_signal(&sum->ended);
+    (void)pthread_mutex_unlock(&sum->lock);
     return NULL;
 }
 
@@ -92,20 +101,35 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
     sum->user = user;
 }
 
+/* Waits until the thread is about to end, ALIVE_MS at most; whether it is. */
+static bool wait_for_end(struct pb_input_sum *sum)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ALIVE_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    int rc = 0;
+    (void)pthread_mutex_lock(&sum->lock);
+    while (!sum->done && rc == 0)
+        rc = pthread_cond_clockwait(&sum->ended, &sum->lock, CLOCK_MONOTONIC, &until);
+    bool done = sum->done;
+    (void)pthread_mutex_unlock(&sum->lock);
+    return done;
+}
+
+/* Not pthread_clockjoin_np, which the thread sanitizer of gcc 12 does not know. */
 static void join(struct pb_input_sum *sum)
 {
-    while (sum->started && !sum->joined) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += ALIVE_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000L;
-        }
-        sum->joined = pthread_clockjoin_np(sum->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
-        if (!sum->joined && sum->alive != NULL)
+    if (!sum->started || sum->joined)
+        return;
+    while (!wait_for_end(sum))
+        if (sum->alive != NULL)
             sum->alive(sum->user, atomic_load(&sum->bytes));
-    }
+    (void)pthread_join(sum->thread, NULL);
+    sum->joined = true;
 }
 
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65])
@@ -132,5 +156,7 @@ void pb_input_sum_destroy(struct pb_input_sum *sum)
     sum->alive = NULL;
     join(sum);
     pb_raster_file_close(&sum->file);
+    (void)pthread_cond_destroy(&sum->ended);
+    (void)pthread_mutex_destroy(&sum->lock);
     free(sum);
 }
