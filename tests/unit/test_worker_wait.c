@@ -29,7 +29,8 @@ static void wait_for_words(void)
     (void)poll(NULL, 0, -1);
 }
 
-/* Waits for a writer that never comes, as on storage that does not answer: a signal would end it. */
+/* Waits for a writer that never comes, as on storage that does not answer: a signal would end it.
+ */
 static void open_file(void)
 {
     (void)open(fifo, O_RDONLY);
