@@ -172,9 +172,10 @@ int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_e
     (void)close(fd);
     if (rc == 0 && rename(temporary, path) != 0)
         rc = -errno;
-    if (rc == 0)
-        return pb_path_sync(parent);
-    (void)unlink(temporary);
-    (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
+    if (rc != 0)
+        (void)unlink(temporary);
+    rc = rc ? rc : pb_path_sync(parent);
+    if (rc != 0)
+        (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
     return rc;
 }

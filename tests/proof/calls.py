@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ ERRORS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "prea
 NEVER = 10**12  # a rule that only counts
 PATHS = {"read": "/", "write": "/"}  # of files; a pipe or an eventfd of a process never fails so
 SECONDS = 120
+NO_POOL = -signal.SIGABRT  # libuv ends a process whose pool gets no thread; systemd starts it again
 
 
 class Run:
@@ -87,7 +89,7 @@ class Daemon:
             service.drop(base, name)
         service.start()
         started = service.settle_start()
-        if started not in (None, 1, 2):
+        if started not in (None, 1, 2, NO_POOL):
             return f"the service ended with {started}:\n{service.tail()}"
         if started is not None:  # refused to start: said, and the next start has no fault
             if not service.log.read_text().strip():

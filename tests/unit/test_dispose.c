@@ -21,6 +21,17 @@
 
 static char root[64];
 static struct pb_dirs dirs;
+static int sync_fails; /* the n-th fsync from now on; 0 = none */
+
+int fsync(int fd);
+int fsync(int fd)
+{
+    if (sync_fails > 0 && --sync_fails == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static void make(void)
 {
@@ -255,6 +266,24 @@ START_TEST(a_submitted_input_is_not_touched)
 }
 END_TEST
 
+/* The record itself, and the directory that it lies in. */
+START_TEST(a_record_that_is_not_on_the_disk_is_an_error_that_says_so)
+{
+    struct pb_err err = {0};
+    struct pb_job job;
+    claim(&job, a, PB_JOB_FAILED);
+    sync_fails = _i;
+    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, &err), -EIO);
+    ck_assert_int_eq(sync_fails, 0);
+    ck_assert_int_eq(err.code, PB_E_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.msg, "x.tif.error.json: Input/output error"));
+    ck_assert(there("work/20261121-082850-aaaa/x.tif") && !there("quarantine/x.tif"));
+    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, &err), 0);
+    ck_assert(there("quarantine/x.tif") && !there("quarantine/x.tif.1"));
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(directories_that_cannot_be_made_are_named)
 {
     struct pb_err err = {0};
@@ -281,6 +310,7 @@ int main(void)
     tcase_add_test(tests, a_filesystem_whose_rename_may_replace_gets_links);
     tcase_add_test(tests, a_filesystem_without_links_too_gets_a_name_that_is_taken_first);
     tcase_add_test(tests, a_submitted_input_is_not_touched);
+    tcase_add_loop_test(tests, a_record_that_is_not_on_the_disk_is_an_error_that_says_so, 1, 3);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
