@@ -98,6 +98,7 @@ void pb_daemon_become_ready(struct pb_daemon *daemon)
     pb_methods_publish(&daemon->methods);
     if (pb_status_serve(daemon->methods.status, &err) != 0) {
         log_err(&err);
+        daemon->failed = true;
         (void)raise(SIGTERM);
         return;
     }
@@ -361,7 +362,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&daemon->loop) != 0)
         pb_log(PB_LOG_ERROR, "stopping: handles are left open");
-    else if (rc == 0)
+    else if (rc == 0 && !daemon->failed)
         code = PB_DAEMON_EXIT_OK;
     pb_checker_stop(&daemon->checker);
     pb_writer_events_destroy(daemon->intake.events);

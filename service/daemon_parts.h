@@ -42,6 +42,7 @@ struct pb_daemon {
     bool store_open;
     unsigned beats;
     bool ready;
+    bool failed; /* stops because it cannot serve, and its exit status says so */
 };
 
 /* Jobs need their store. As long as it does not open (a full disk, an I/O error), the service is

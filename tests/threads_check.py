@@ -10,16 +10,25 @@ import re
 import subprocess
 import sys
 
+CUDA = re.compile(r"cudart")  # the CUDA run-time, whose threads are not ours, is part of the program
 STARTS = re.compile(r"\b(pthread_create|thrd_create|uv_thread_create(_ex)?|uv_queue_work)\b")
 
 
+def symbols(program, *options):
+    return subprocess.run(["nm", *options, program], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 def starts_threads(program):
-    done = subprocess.run(["nm", "--undefined-only", program], stdout=subprocess.PIPE, text=True, check=True)
-    return bool(STARTS.search(done.stdout))
+    return bool(STARTS.search(symbols(program, "--undefined-only")))
+
+
+def has_cuda(program):
+    return bool(CUDA.search(symbols(program)))
 
 
 def main(folder, said):
-    found = {p.name for p in pathlib.Path(folder).glob("test_*") if starts_threads(p)}
+    found = {p.name for p in pathlib.Path(folder).glob("test_*")
+             if starts_threads(p) and (p.name in said or not has_cuda(p))}
     for name in sorted(found - said):
         print(f"{name} can start threads: name it in PB_THREADED, for the thread sanitizer")
     for name in sorted(said - found):
