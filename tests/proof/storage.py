@@ -6,7 +6,8 @@ fsyncs that fail, slow and hung storage, no descriptors, no memory, steps of the
 second service. While a fault lasts nothing good may go to quarantine; when it is gone the service goes on by itself, and
 every file ends where it belongs.
 
-  storage.py [NAME ...]"""
+  storage.py [--part I/N] [NAME ...]     --part: every N-th, from the I-th on; parts may run side by side"""
+import argparse
 import errno
 import os
 import pathlib
@@ -210,7 +211,12 @@ TRIALS = {
 
 
 def main():
-    names = sys.argv[1:] or list(TRIALS)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    part, parts = map(int, options.part.split("/"))
+    names = (options.names or list(TRIALS))[part - 1::parts]
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="pb-storage-"))
     scenes = Scenes(scratch / "scenes", kinds=2)
     wrong, passed = [], 0
