@@ -3,6 +3,7 @@
  *
  * Runs in a child of a process that may have threads: no allocation, no locks. */
 #include "service/checker.h"
+#include "service/passed_fd.h"
 
 #include "pipeline/file_identity.h"
 
@@ -27,26 +28,13 @@ static void say(struct pb_check_result *out, enum pb_code code, const char *path
 static int receive_file(int connection)
 {
     char byte;
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
+    int fd;
     struct pollfd wait = {.fd = connection, .events = POLLIN};
     if (poll(&wait, 1, DESCRIPTOR_WAIT_MS) <= 0)
         return -ETIMEDOUT;
-    if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0)
+    if (pb_passed_fd_receive(connection, &byte, 1, &fd, MSG_DONTWAIT) <= 0)
         return -ENOMSG;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    int fd = -ENOMSG;
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof fd))
-        (void)memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    return fd;
+    return fd >= 0 ? fd : -ENOMSG;
 }
 
 /* Whether the descriptor proves that its owner can read the file: O_PATH needs no such right. */

@@ -7,6 +7,7 @@
  * process with threads. */
 #include "service/checker.h"
 #include "service/clock.h"
+#include "service/passed_fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,48 +37,21 @@ struct process {
     int spare_fd;
 };
 
-/* With the connection beside it, which stays the caller's as well. Of the path only what there is
- * of it: what many users ask for must find room in the socket. Negative errno. */
+/* With the connection beside it, which stays the caller's as well. Only the used bytes of the path
+ * are sent: requests of many users must find room in the socket. Negative errno. */
 static int send_request(int fd, const struct pb_check_request *request, int connection)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
     size_t bytes = offsetof(struct pb_check_request, path) + strlen(request->path) + 1;
-    struct iovec part = {(void *)request, bytes};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof connection);
-    (void)memcpy(CMSG_DATA(header), &connection, sizeof connection);
-    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return pb_passed_fd_send(fd, request, bytes, connection, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 /* 1: *request and *out_connection (-1 = none came); 0: nothing this time; negative errno: the
  * other end is gone. */
 static int receive_request(int fd, struct pb_check_request *request, int *out_connection)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {request, sizeof *request};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    *out_connection = -1;
-    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    ssize_t n = pb_passed_fd_receive(fd, request, sizeof *request, out_connection, 0);
     if (n <= 0)
         return n < 0 && errno == EINTR ? 0 : -EPIPE;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header != NULL && header->cmsg_type == SCM_RIGHTS)
-        (void)memcpy(out_connection, CMSG_DATA(header), sizeof *out_connection);
     return n > (ssize_t)offsetof(struct pb_check_request, path) && ((char *)request)[n - 1] == '\0';
 }
 

@@ -4,6 +4,7 @@
 
 #include "config/json_writer.h"
 #include "service/clock.h"
+#include "service/passed_fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -218,22 +219,7 @@ void pb_client_pass(struct pb_client *client, int fd)
 /* One byte, which the service reads as an empty line, with the descriptor. */
 static int pass_file(struct pb_client *client, struct pb_err *err)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {(char[]){'\n'}, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (client->pass_fd >= 0) {
-        message.msg_control = control.room;
-        message.msg_controllen = sizeof control.room;
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof client->pass_fd);
-        (void)memcpy(CMSG_DATA(header), &client->pass_fd, sizeof client->pass_fd);
-    }
-    return sendmsg(client->fd, &message, MSG_NOSIGNAL) == 1
+    return pb_passed_fd_send(client->fd, "\n", 1, client->pass_fd, 0) == 1
                ? 0
                : lost(err, "takes no descriptor", errno);
 }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/line_reader.h"
+#include "service/passed_fd.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +10,6 @@
 #include <unistd.h>
 
 #define ROOM_LEAST 65536
-
-union control { /* room for one descriptor, aligned */
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr align;
-};
 
 void pb_line_reader_fini(struct pb_line_reader *reader)
 {
@@ -25,21 +21,15 @@ void pb_line_reader_fini(struct pb_line_reader *reader)
 
 static ssize_t receive(struct pb_line_reader *reader, char *to, size_t bytes)
 {
-    union control control;
-    struct iovec part = {to, bytes};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
     if (!reader->passes)
         return read(reader->fd, to, bytes);
-    ssize_t n = recvmsg(reader->fd, &message, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-        return n;
-    if (reader->passed >= 0)
-        (void)close(reader->passed);
-    (void)memcpy(&reader->passed, CMSG_DATA(header), sizeof reader->passed);
+    int passed;
+    ssize_t n = pb_passed_fd_receive(reader->fd, to, bytes, &passed, 0);
+    if (passed >= 0) {
+        if (reader->passed >= 0)
+            (void)close(reader->passed);
+        reader->passed = passed;
+    }
     return n;
 }
 
@@ -89,29 +79,12 @@ char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes)
 
 bool pb_line_send(int fd, const char *text, size_t bytes, int passed)
 {
-    char newline[] = "\n";
-    union control control = {.bytes = {0}};
     for (size_t at = 0; at <= bytes;) {
         ssize_t n;
-        if (at == 0 && passed >= 0 && bytes > 0) {
-            union {
-                const char *in;
-                char *out;
-            } cast = {.in = text};
-            struct iovec part = {cast.out, bytes};
-            struct msghdr message = {.msg_iov = &part,
-                                     .msg_iovlen = 1,
-                                     .msg_control = control.bytes,
-                                     .msg_controllen = sizeof control.bytes};
-            struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-            header->cmsg_level = SOL_SOCKET;
-            header->cmsg_type = SCM_RIGHTS;
-            header->cmsg_len = CMSG_LEN(sizeof(int));
-            (void)memcpy(CMSG_DATA(header), &passed, sizeof passed);
-            n = sendmsg(fd, &message, MSG_NOSIGNAL);
-        } else {
-            n = at < bytes ? write(fd, text + at, bytes - at) : write(fd, newline, 1);
-        }
+        if (at == 0 && passed >= 0 && bytes > 0)
+            n = pb_passed_fd_send(fd, text, bytes, passed, 0);
+        else
+            n = at < bytes ? write(fd, text + at, bytes - at) : write(fd, "\n", 1);
         if (n < 0 && errno != EINTR)
             return false;
         at += n > 0 ? (size_t)n : 0;

@@ -57,22 +57,25 @@ void pb_place_put_back(struct pb_place *place, bool attempt_counts)
     pb_runner_kick(place->runner);
 }
 
-void pb_place_set_back(struct pb_place *place)
+/* Releases the place and hands its job over; the start of its run tells later files apart. */
+static void hand_over(struct pb_place *place,
+                      void (*take)(struct pb_runner *runner, struct pb_job *job, int64_t began_ms))
 {
     int64_t began_ms = place->began_ms;
     struct pb_job job = release(place);
-    pb_runner_set_back(place->runner, &job, began_ms);
+    take(place->runner, &job, began_ms);
     pb_job_fini(&job);
     pb_runner_kick(place->runner);
 }
 
+void pb_place_set_back(struct pb_place *place)
+{
+    hand_over(place, pb_runner_set_back);
+}
+
 void pb_place_await_config(struct pb_place *place)
 {
-    int64_t began_ms = place->began_ms;
-    struct pb_job job = release(place);
-    pb_runner_await_config(place->runner, &job, began_ms);
-    pb_job_fini(&job);
-    pb_runner_kick(place->runner);
+    hand_over(place, pb_runner_await_config);
 }
 
 static int percent(const struct pb_job *job)

@@ -7,7 +7,6 @@ prints what stopped it, and afterwards the service still works."""
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -16,9 +15,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
+from taken_over_kit import Attacks  # noqa: E402
 
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
-DENIED = ("Permission denied", "Operation not permitted")
 
 
 def landlock():
@@ -27,7 +26,7 @@ def landlock():
     return max(0, ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1))
 
 
-class TakenOver(unittest.TestCase):
+class TakenOver(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.d = d = Daemon(fake=False, worker=BIN / "taken_over", parallel=3, settle="100ms", stall="40s")
@@ -43,15 +42,6 @@ class TakenOver(unittest.TestCase):
     def tearDownClass(cls):
         cls.d.remove()
 
-    def attack(self, name, argument=""):
-        file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
-        self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
-        job = self.d.wait_job(file, "failed", 120)
-        how = job["error"]["message"]
-        print("%-12s %-50s %s" % (name, argument[-50:], how), file=sys.stderr)
-        self.assertNotIn("REACHED", how)
-        return how
-
     def ended(self, name, argument=""):
         """By seccomp; a build with sanitizers lets the call fail instead."""
         how = self.attack(name, argument)
@@ -59,10 +49,6 @@ class TakenOver(unittest.TestCase):
             self.assertTrue(how.startswith("STOPPED by"), how)
         else:
             self.assertIn("signal 31", how)
-
-    def denied(self, name, argument=""):
-        how = self.attack(name, argument)
-        self.assertTrue(any(word in how for word in DENIED), how)
 
     def test_no_other_program_and_no_other_process(self):
         for name in ("exec", "fork", "clone"):

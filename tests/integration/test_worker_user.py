@@ -7,7 +7,6 @@ Landlock, good scenes become products that belong to the service, and nobody of 
 import os
 import pathlib
 import pwd
-import re
 import stat
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
+from taken_over_kit import Attacks  # noqa: E402
 
 from osgeo import gdal  # noqa: E402
 
@@ -36,7 +36,7 @@ def deliver(d, name, owner=None):
     path.rename(d.root / "inbox" / name)
 
 
-class OwnUser(unittest.TestCase):
+class OwnUser(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_old", settle="100ms", stall="40s")
@@ -52,18 +52,6 @@ class OwnUser(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.d.remove()
-
-    def attack(self, name, argument=""):
-        file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
-        self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
-        how = self.d.wait_job(file, "failed", 120)["error"]["message"]
-        print("%-12s %-50s %s" % (name, argument[-50:], how), file=sys.stderr)
-        self.assertIn("STOPPED by", how)
-        return how
-
-    def denied(self, name, argument=""):
-        how = self.attack(name, argument)
-        self.assertTrue("Permission denied" in how or "not permitted" in how, how)
 
     def test_it_is_told(self):
         client = self.d.client()

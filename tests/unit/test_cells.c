@@ -5,6 +5,8 @@
  * a function of their place, decoding can be slow, fail or hang on command. */
 #include "pipeline/cells.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -455,9 +457,5 @@ int main(void)
     } else {
         (void)printf("real files: left out, %s is not there\n", PB_SHARED_DATA);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wic/chunk_plan.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -200,9 +202,5 @@ int main(void)
     tcase_add_test(tests, results_that_are_much_longer_than_the_input_keep_their_size);
     tcase_add_test(tests, says_what_it_chose);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 /* The product on a real scene, and its file read back by the project's own raster reader. */
 #include "pipeline/product.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -167,10 +169,7 @@ int main(void)
     tcase_add_test(tc, carries_bands_names_and_georeference_of_the_scene);
     tcase_add_test(tc, refuses_unknown_bands_before_anything_is_written);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     (void)rmdir(directory);
-    return failed ? 1 : 0;
+    return status;
 }

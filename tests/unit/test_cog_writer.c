@@ -5,6 +5,8 @@
 #include "pipeline/cog_writer.h"
 #include "pipeline/sha256.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <malloc.h>
@@ -241,10 +243,7 @@ int main(void)
     tcase_add_test(tc, an_unwritable_directory_is_named);
     tcase_add_test(tc, nodata_is_reported_as_it_is_stored);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     (void)rmdir(directory);
-    return failed ? 1 : 0;
+    return status;
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/nearest.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +56,5 @@ int main(void)
     tcase_add_test(tests, typos_find_their_word);
     tcase_add_test(tests, strangers_find_nothing);
     suite_add_tcase(suite, tests);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -7,6 +7,8 @@
 #include "pipeline/plan_cells.h"
 #include "pipeline/window.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -485,9 +487,5 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, readers_decode_as_often_as_the_plan_says);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 #include "pipeline/device.h"
 #include "pipeline/stream.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -305,9 +307,5 @@ int main(void)
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
     tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 
 #include "pipeline/file_out.h"
 #include "tests/unit/product_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <png.h>
 #include <signal.h>
@@ -167,11 +168,8 @@ int main(void)
     tcase_add_test(tc, failures_are_reported);
     tcase_add_test(tc, failed_write_ends_the_picture);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
     (void)scratch();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     rmdir(scratch());
-    return failed ? 1 : 0;
+    return status;
 }

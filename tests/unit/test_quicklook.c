@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/resample.h"
 #include "tests/unit/product_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <math.h>
 #include <png.h>
@@ -368,11 +369,8 @@ int main(void)
     tcase_add_test(tc, of_a_palette_only_its_own_indices_are_shown);
     tcase_add_test(tc, directory_that_is_gone_is_reported);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
     (void)scratch();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     rmdir(scratch());
-    return failed ? 1 : 0;
+    return status;
 }

@@ -4,6 +4,7 @@
 #include "pipeline/stac_geometry.h"
 #include "pipeline/stac_processing.h"
 #include "tests/unit/product_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <math.h>
 
@@ -333,11 +334,8 @@ int main(void)
     tcase_add_test(tc, integer_cog_has_its_nodata_and_no_float_statistics);
     tcase_add_test(tc, quicklook_asset_is_not_placed);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
     (void)scratch();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     rmdir(scratch());
-    return failed ? 1 : 0;
+    return status;
 }

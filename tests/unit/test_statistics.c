@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/product_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <float.h>
 #include <math.h>
@@ -204,11 +205,8 @@ int main(void)
     tcase_add_test(tc, bands_and_buckets_of_the_config_are_used);
     tcase_add_test(tc, directory_that_is_gone_is_reported);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
     (void)scratch();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     rmdir(scratch());
-    return failed ? 1 : 0;
+    return status;
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/status_fair.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 
@@ -154,9 +156,5 @@ int main(void)
     tcase_add_test(tcase, who_waits_is_told_when_its_turn_comes);
     tcase_add_test(tcase, accounts_without_clients_are_forgotten_when_their_share_is_whole);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 /* The TIFF is read back here by a parser of its own, byte by byte. */
 #include "pipeline/tiff_writer.h"
 
+#include "run_suite.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -419,11 +421,8 @@ int main(void)
     tcase_add_test(tc, checks_the_room_and_reserves_no_huge_file);
     tcase_add_test(tc, sums_what_it_writes);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = run_suite(suite);
     (void)rmdir(directory);
     free(file);
-    return failed ? 1 : 0;
+    return status;
 }
