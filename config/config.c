@@ -6,7 +6,7 @@
  * configuration itself included. */
 #include "config/config.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/config_parts.h"
 #include "config/yaml_tree.h"
 

@@ -6,7 +6,7 @@
  * image: syntax, names, types, ranges, operators and their parameters, expressions, products. All
  * mistakes of a file are reported at once (up to PB_CONFIG_ERRORS_MAX). The value owns every string
  * in it. Any thread may read. */
-#include "config/err.h"
+#include "config/base/err.h"
 #include "kernels/op.h"
 #include "kernels/view.h"
 

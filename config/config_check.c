@@ -7,11 +7,11 @@
  * next build shows the next), then the bands that products name. */
 #include "config/config_parts.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/trial.h"
 #include "config/yaml_tree.h"
-#include "kernels/builder.h"
-#include "kernels/chain.h"
+#include "kernels/graph/builder.h"
+#include "kernels/chain/chain.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "config/config.h"
 
 #include "config/schema.h"
-#include "config/text.h"
+#include "config/base/text.h"
 
 static const struct pb_schema_sample samples[] = {
     {"input", "bands", "{B: 1, G: 2, R: 3, N: 4}"},

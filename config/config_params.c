@@ -4,7 +4,7 @@
  * means is the operator's business, and its build() has the last word. */
 #include "config/config_parts.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/units.h"
 #include "config/yaml_tree.h"
 

@@ -4,7 +4,7 @@
 #include "config/config.h"
 
 #include "config/schema.h"
-#include "config/text.h"
+#include "config/base/text.h"
 #include "config/units.h"
 
 #include <string.h>

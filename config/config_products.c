@@ -4,7 +4,7 @@
  * codec and its level) and what products mean for each other (their file names). */
 #include "config/config_parts.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/units.h"
 #include "config/yaml_tree.h"
 

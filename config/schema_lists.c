@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/schema_lists.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/units.h"
 #include "config/yaml_tree.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/schema.h"
 
-#include "config/text.h"
+#include "config/base/text.h"
 #include "config/units.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * the same readers as what the user wrote. */
 #include "config/schema.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/schema_lists.h"
 #include "config/units.h"
 #include "config/yaml_tree.h"

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/trial.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/yaml_tree.h"
-#include "kernels/builder.h"
+#include "kernels/graph/builder.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * would have made is made by a stand-in; what was wrong in an entry is replaced by something that
  * builds. Works on copies; the pipeline stays as it is. Internal to config/; one thread. */
 #include "config/config_parts.h"
-#include "kernels/chain.h"
+#include "kernels/chain/chain.h"
 
 struct pb_trial_step {
     const struct pb_step_config *config; /* NULL: a stand-in */

@@ -4,7 +4,7 @@
  * pass through double, which is exact up to 2^53 and more than any key here may hold. */
 #include "config/units.h"
 
-#include "config/number.h"
+#include "config/base/number.h"
 
 #include <errno.h>
 #include <inttypes.h>

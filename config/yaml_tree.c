@@ -6,7 +6,7 @@
  * each with each would take minutes on a megabyte of keys. */
 #include "config/yaml_tree.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/report.h"
 #include "config/yaml_words.h"
 

@@ -3,7 +3,7 @@
 #ifndef PB_LAUNCH_CUH
 #define PB_LAUNCH_CUH
 // What every launcher shares: how many blocks keep the current device busy.
-#include "wic/cuda_errno.h"
+#include "wic/device/cuda_errno.h"
 #include <cuda_runtime.h>
 
 // Blocks of a grid-stride kernel: one for each `per_block` of `items`, but no more than the device

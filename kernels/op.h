@@ -78,8 +78,8 @@ struct pb_op {
     const char *doc;     /* a paragraph and an example, plain text */
     const struct pb_param *params;
     size_t n_params;
-    /* Adds the step's values to the chain being built (kernels/chain.h). 0 or negative errno with
-     * *diag filled. */
+    /* Adds the step's values to the chain being built (kernels/chain/chain.h). 0 or negative errno
+     * with *diag filled. */
     int (*build)(const struct pb_op_args *args, struct pb_builder *builder, struct pb_diag *diag);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The client and one-shot program: finds the command and hands over. */
-#include "service/cli.h"
+#include "service/cli/cli.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  *
  * pushbroomd: the service. Two options are left out of --help: --worker, which the service starts
  * itself with, and --worker-command, by which tests put another program in the worker's place. */
-#include "service/daemon.h"
-#include "service/log.h"
-#include "service/worker.h"
+#include "service/daemon/daemon.h"
+#include "service/base/log.h"
+#include "service/worker/worker.h"
 
 #include <getopt.h>
 #include <stdbool.h>

@@ -12,9 +12,9 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 def gaps():
     service, readme = (ROOT / "service/README.md").read_text(), (ROOT / "README.md").read_text()
-    rows = re.findall(r'PB_ERR\(\w+, "([^"]+)", \w+, \w+,\s*((?:"[^"]*"\s*)+)\)', (ROOT / "config/err_codes.def").read_text())
+    rows = re.findall(r'PB_ERR\(\w+, "([^"]+)", \w+, \w+,\s*((?:"[^"]*"\s*)+)\)', (ROOT / "config/base/err_codes.def").read_text())
     if not rows:
-        yield "config/err_codes.def: no rows found"
+        yield "config/base/err_codes.def: no rows found"
     for code, hint in rows:
         words = "".join(re.findall(r'"([^"]*)"', hint))
         line = f"| `{code}` | {words} |"
@@ -26,7 +26,7 @@ def gaps():
     for op in re.findall(r"^PB_OP\((\w+)\)", (ROOT / "kernels/ops.def").read_text(), re.M):
         if f"`{op}`" not in readme:
             yield f"README.md does not name the operator {op}"
-    for command in re.findall(r'^    \{"([a-z-]+)", "', (ROOT / "service/cli.c").read_text(), re.M):
+    for command in re.findall(r'^    \{"([a-z-]+)", "', (ROOT / "service/cli/cli.c").read_text(), re.M):
         if f"pushbroom {command}" not in readme:
             yield f"README.md does not show 'pushbroom {command}'"
 

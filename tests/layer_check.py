@@ -1,29 +1,52 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom: service > pipeline > config > kernels > wic, never to the left; each foreign
-library is included by one file; .cu files live in wic/ and kernels/ only. Prints every breach, exits 1."""
+"""Who may include whom: service > pipeline > config > kernels > wic, never to the left, and within a layer its rooms
+(sub-folders) in the order below, never to the left; each foreign library is included by one file; .cu files live in wic/
+and kernels/ only. Prints every breach, exits 1."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 ORDER = ["wic", "kernels", "config", "pipeline", "service"]
+# The rooms of a layer, top first; "" is the layer's folder itself.
+ROOMS = {
+    "wic": ["examples", "bench", "device", "pattern", ""],
+    "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "focal", ""],
+    "config": ["", "base"],
+    "pipeline": ["run", "publish", "plan", "product", "cog", "raster", "codec", "device", "io", "grid"],
+    "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "confine", "jobs", "base"],
+}
 # header pattern -> the files that may include it
 FOREIGN = {
-    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster_gdal.c"},
+    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster/raster_gdal.c"},
     r"^yaml\.h$": {"config/yaml_tree.c"},
-    r"^sqlite3\.h$": {"service/job_store_sql.h"},
-    r"^json-c/": {"config/json_reader.c"},
-    r"^systemd/": {"service/notify.c"},
-    r"^png\.h$": {"pipeline/png.c"},
-    r"^libdeflate\.h$": {"pipeline/codec_deflate.c", "pipeline/decode_deflate.c"},
-    r"^zstd(_errors)?\.h$": {"pipeline/codec_zstd.c", "pipeline/decode_zstd.c"},
-    r"^seccomp\.h$": {"service/confine_seccomp.c"},
-    r"^linux/landlock\.h$": {"service/confine_landlock.c"},
-    r"^zlib\.h$": {"pipeline/decode_inflate.c"},
-    r"^openssl/": {"pipeline/sha256.c"},
+    r"^sqlite3\.h$": {"service/jobs/job_store_sql.h"},
+    r"^json-c/": {"config/base/json_reader.c"},
+    r"^systemd/": {"service/daemon/notify.c"},
+    r"^png\.h$": {"pipeline/product/png.c"},
+    r"^libdeflate\.h$": {"pipeline/codec/codec_deflate.c", "pipeline/codec/decode_deflate.c"},
+    r"^zstd(_errors)?\.h$": {"pipeline/codec/codec_zstd.c", "pipeline/codec/decode_zstd.c"},
+    r"^seccomp\.h$": {"service/confine/confine_seccomp.c"},
+    r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
+    r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
+    r"^openssl/": {"pipeline/io/sha256.c"},
 }
+
+
+def room(name):
+    layer, *rest = name.split("/")[:-1]
+    return layer, "/".join(rest)
+
+
+def points_up(name, header):
+    """Whether the header is in a room above that of the file; None: one of the two is in no known room."""
+    (layer, own), (other_layer, other) = room(name), room(header)
+    if layer != other_layer:
+        return False
+    order = ROOMS[layer]
+    return None if own not in order or other not in order else order.index(other) < order.index(own)
 
 
 def breaches():
@@ -47,6 +70,8 @@ def breaches():
                     yield f"{where}: '{header}' is in no layer"
                 elif ORDER.index(other) > ORDER.index(folder):
                     yield f"{where}: {folder}/ must not know {other}/"
+                elif (up := points_up(name, header)) is not False:
+                    yield f"{where}: '{header}' is " + ("in no room of ROOMS" if up is None else "in a room above this one")
                 continue
             if re.match(r"^uv(/|\.h)", header) and folder != "service":
                 yield f"{where}: libuv belongs to service/"

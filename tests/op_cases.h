@@ -5,7 +5,7 @@
 /* Arguments for every operator of the registry, for whoever walks it: parity tests and benchmarks.
  * Bands are named as below. An operator without a case here makes op_cases_find() fail, so that a
  * new one cannot be forgotten. */
-#include "kernels/chain.h"
+#include "kernels/chain/chain.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 /* Random chains of several stages: convolutions of every kind, size and edge rule, straight over
  * one another or over expressions of what came before. Bands a and b without nodata, for a wide
  * neighbourhood with a single invalid pixel is invalid and equal results would say little. */
-#include "kernels/chain.h"
+#include "kernels/chain/chain.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * cast: the values that an integer product would hold, still carried as float32. The upper limits
  * of the 32-bit types are no float32 numbers; the nearest ones stand for them (one above), so that
  * a product of that type saturates to the very limit, with or without a cast before it. */
-#include "kernels/band_list.h"
+#include "kernels/expr/band_list.h"
 
 #include <string.h>
 

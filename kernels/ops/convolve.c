@@ -5,8 +5,8 @@
  * box are separable, which costs 2 n instead of n * n multiplications a pixel; weights of the
  * user's own are taken as they are. "kernel" and "size" have no default in the table, so that "not
  * given" can be told from "given": own weights go with neither, and bring their size along. */
-#include "kernels/band_list.h"
-#include "kernels/builder.h"
+#include "kernels/expr/band_list.h"
+#include "kernels/graph/builder.h"
 
 #include <math.h>
 #include <string.h>

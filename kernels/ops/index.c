@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * index: spectral indices by name. A row of the catalogue becomes an expression over the bands
- * (kernels/index_expand.h), and the expression compiler does the rest. What is done here is looking
- * at what the row needs and saying what is missing. */
-#include "kernels/builder.h"
-#include "kernels/index_expand.h"
-#include "kernels/index_table.h"
+ * (kernels/index/index_expand.h), and the expression compiler does the rest. What is done here is
+ * looking at what the row needs and saying what is missing. */
+#include "kernels/graph/builder.h"
+#include "kernels/index/index_expand.h"
+#include "kernels/index/index_table.h"
 #include "kernels/nearest.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * math: bands from expressions. The language is kernels/expr.c. */
-#include "kernels/builder.h"
+ * math: bands from expressions. The language is kernels/expr/expr.c. */
+#include "kernels/graph/builder.h"
 
 #include <errno.h>
 #include <float.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * scale: band * factor + offset, in float32, multiplication first. */
-#include "kernels/band_list.h"
+#include "kernels/expr/band_list.h"
 
 #include <float.h>
 

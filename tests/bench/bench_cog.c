@@ -3,9 +3,9 @@
 /* What each step of the COG writer costs on one core, on a field like the NDVI of a noisy 12-bit
  * scene: bench_cog [MEGAPIXELS]. MB/s count float32 input against
  * processor time; the ratio is packed to raw bytes. */
-#include "pipeline/block_encoder.h"
-#include "pipeline/halve.h"
-#include "pipeline/predictor.h"
+#include "pipeline/cog/block_encoder.h"
+#include "pipeline/cog/halve.h"
+#include "pipeline/codec/predictor.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,9 +4,10 @@
  * slot, a consumer that gives them back at once. bench_exec [TILES [CHAIN [PULLS]]]: every
  * executor of this machine, with every kind of buffer, on chains without and with a halo. GB/s of
  * input and megapixels; the median of three rounds in turn. */
-#include "pipeline/device.h"
-#include "pipeline/mem.h"
-#include "pipeline/stream.h"
+#include "pipeline/device/device.h"
+#include "config/base/clock.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/run/stream.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -137,7 +138,7 @@ static double stream_tiles(struct bench *b)
     static void *args[THREADS_MAX][2];
     struct wic_slot slot;
     uint32_t n = b->type->threads(b->exec);
-    uint64_t start = pb_now_ns(), seen = 0;
+    uint64_t start = pb_clock_mono_ns(), seen = 0;
     (void)pthread_create(&producer, NULL, produce, b);
     for (uint32_t i = 0; i < n; i++) {
         args[i][0] = b;
@@ -146,7 +147,7 @@ static double stream_tiles(struct bench *b)
     }
     for (; seen < b->tiles && wic_wait(b->stream.out, WIC_FOREVER, &slot) == 0; seen++)
         (void)wic_release(b->stream.out, &slot);
-    double seconds = (double)(pb_now_ns() - start) * 1e-9;
+    double seconds = (double)(pb_clock_mono_ns() - start) * 1e-9;
     (void)pthread_join(producer, NULL);
     for (uint32_t i = 0; i < n; i++)
         (void)pthread_join(thread[i], NULL);

@@ -3,7 +3,7 @@
  *
  * bench_in_process CONFIG PRODUCTS INPUT...: the inputs one after the other in this one process,
  * unconfined: what tests/bench/isolation.py compares a confined process a job with. */
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #include <stdio.h>
 

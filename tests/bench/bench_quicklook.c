@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* What a quicklook of three bands costs one core: pixels a second while the tiles pass (all three
  * bands together count as one pixel) and the time of its end. bench_quicklook [SIDE_PX]. */
-#include "pipeline/product.h"
+#include "pipeline/product/product.h"
 
 #include <math.h>
 #include <stdio.h>

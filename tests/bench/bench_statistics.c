@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* How many pixels a second one core takes through the statistics product, for kinds of data that
  * treat its histogram differently: bench_statistics [SECONDS_EACH]. One line of JSON each. */
-#include "pipeline/product.h"
+#include "pipeline/product/product.h"
 
 #include <math.h>
 #include <stdio.h>

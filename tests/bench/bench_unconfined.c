@@ -3,7 +3,7 @@
  *
  * `pushbroomd` whose processes that compute are not confined (the linker puts the function here
  * behind pb_confine_apply), for tests/bench/isolation.py to compare with. */
-#include "service/confine.h"
+#include "service/confine/confine.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
  * finite or NaN, and must pass the grammar check that knows no bands; an error must have words and
  * a column inside the text. */
-#include "kernels/builder.h"
-#include "kernels/chain.h"
+#include "kernels/graph/builder.h"
+#include "kernels/chain/chain.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  *
  * Any bytes as a line on the status socket: parsed, and answered when they cannot be served. What
  * is answered must itself be JSON. */
-#include "config/json_reader.h"
-#include "service/status_proto.h"
+#include "config/base/json_reader.h"
+#include "service/status/status_proto.h"
 
 #include <stdint.h>
 #include <stdlib.h>

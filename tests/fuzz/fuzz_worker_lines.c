@@ -3,9 +3,9 @@
  *
  * Any bytes as the lines of a worker that runs a job. What is taken must be readable, in range,
  * never fall, lie below the job's own directory, and be JSON where it says so. */
-#include "pipeline/text_clean.h"
-#include "config/json_reader.h"
-#include "service/worker_lines.h"
+#include "pipeline/io/text_clean.h"
+#include "config/base/json_reader.h"
+#include "service/worker/worker_lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

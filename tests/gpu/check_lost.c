@@ -15,8 +15,8 @@ int main(void)
     return 77;
 }
 #else
-#include "pipeline/cuda_err.h"
-#include "service/cli_again.h"
+#include "pipeline/device/cuda_err.h"
+#include "service/cli/cli_again.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -81,7 +81,7 @@ static void random_expression(char *text, int depth)
 }
 
 /* Only a transcendental function's result may differ, and a difference may grow afterwards; so
- * these must be equal to the bit, which kernels/vm_pixel.h promises for them too. */
+ * these must be equal to the bit, which kernels/vm/vm_pixel.h promises for them too. */
 static bool check_expression(const char *text)
 {
     const enum pb_type type = (enum pb_type)random_below(PB_TYPE_COUNT);

@@ -4,9 +4,9 @@
 #define PB_CHECK_TILE_H
 /* One random tile through a chain on the CPU and, in both ways, on the GPU, with guard bytes around
  * the output. The part of check_ops that knows devices; for its one file. */
-#include "kernels/chain_block.h"
-#include "kernels/chain_cuda.h"
-#include "kernels/chain_device.h"
+#include "kernels/chain/chain_block.h"
+#include "kernels/chain/chain_cuda.h"
+#include "kernels/chain/chain_device.h"
 #include "tests/random_tile.h"
 
 #include <cuda_runtime_api.h>

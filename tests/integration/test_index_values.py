@@ -185,7 +185,7 @@ def literals(path, macro, fields):
 
 
 def table_mistakes(catalogue, constants):
-    rows = literals("kernels/index_table.def", "PB_INDEX", 6)
+    rows = literals("kernels/index/index_table.def", "PB_INDEX", 6)
     if [r[0] for r in rows] != sorted(catalogue):
         yield "index_table.def: names differ from the catalogue's"
     for name, long_name, domain, formula, bands, reference in rows:
@@ -193,7 +193,7 @@ def table_mistakes(catalogue, constants):
         if (long_name, domain, formula, bands.split(), reference) != tuple(
                 row.get(k) for k in ("long_name", "application_domain", "formula", "bands", "reference")):
             yield f"index_table.def: {name} differs from the catalogue"
-    rows = literals("kernels/index_constants.def", "PB_INDEX_CONSTANT", 4)
+    rows = literals("kernels/index/index_constants.def", "PB_INDEX_CONSTANT", 4)
     if [r[0] for r in rows] != sorted(constants):
         yield "index_constants.def: names differ from the catalogue's"
     for name, has_default, value, doc in rows:

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The device side of the channel: the relay (wic/relay_cuda.c), the link (wic/link.h) and the resident kernel below it,
+ * The device side of the channel: the relay (wic/relay_cuda.c), the link (wic/device/link.h) and the resident kernel below it,
  * which comes and goes. How host threads park is channel.pml's matter: here they wait by plain guards.
  *
  *   producer, consumer   at the other ends of the relay's two channels

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * An example plugin: (D0->D1, D1->D0)^N, a chunk each way in turn. */
-#include "wic/pattern.h"
+#include "wic/pattern/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>

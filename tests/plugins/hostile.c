@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Plugins that must be refused: built once for each HOSTILE_*, as hostile_*.so. */
-#include "wic/pattern.h"
+#include "wic/pattern/pattern.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * An example plugin with arguments and chance: each step's direction and number of chunks are drawn
  * anew, at most n0 chunks D0->D1 or n1 chunks D1->D0 (both 4 unless given). All chance comes from
  * the parameters' seed, so that both sides, and another run, draw the same. */
-#include "wic/pattern.h"
+#include "wic/pattern/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>

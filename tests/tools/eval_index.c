@@ -14,8 +14,8 @@
  * Standard output: a line for each index, its name and its value for every pixel ("nan" where it is
  * invalid). --each: a chain of its own for every index; --all: one chain that makes all of them. An
  * index that does not compile ends the program with its message and exit code 1. */
-#include "kernels/chain.h"
-#include "kernels/index_table.h"
+#include "kernels/chain/chain.h"
+#include "kernels/index/index_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

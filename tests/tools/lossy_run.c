@@ -7,8 +7,8 @@
  * something stays on the GPU that does not end), whatever follows runs through. All is computed on
  * the CPU; what was asked for goes to the file $LOSSY_LOG, a line "pid n device input" a run, the
  * n-th since the program was executed; the device is "stream" where kernels are to come and go. */
-#include "pipeline/device.h"
-#include "pipeline/run.h"
+#include "pipeline/device/device.h"
+#include "pipeline/run/run.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * no byte of the memory or the job before may show. Copies are read in processes of BATCH copies; a
  * signal, over 20 s for a copy, or more than RSS_MIB resident fails it. -k keeps what fails, as
  * ./mutated-SEED-INDEX.tif. Exit status 0 = nothing failed. */
-#include "pipeline/raster.h"
+#include "pipeline/raster/raster.h"
 
 #include "mutate.h"
 

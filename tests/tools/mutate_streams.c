@@ -6,8 +6,8 @@
  * must not be touched, each one twice, into memory that holds other bytes each time. What decodes
  * gives as many bytes as it must and the same ones both times: no byte of the memory before shows.
  * A crash or a stream that takes over 20 s is named and ends the program. Exit status 0 = none. */
-#include "pipeline/codec.h"
-#include "pipeline/decode.h"
+#include "pipeline/codec/codec.h"
+#include "pipeline/codec/decode.h"
 
 #include "mutate.h"
 

@@ -12,8 +12,8 @@
  * forked when GDAL is loaded and ended after so many seconds; for one that does not exit with 0 the
  * line is "file  died  exit status N" or "file  died  signal N". The exit status is 0 whatever the
  * files are like: it is the lines that tell. */
-#include "pipeline/raster.h"
-#include "pipeline/sha256.h"
+#include "pipeline/raster/raster.h"
+#include "pipeline/io/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>

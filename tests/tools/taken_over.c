@@ -7,7 +7,7 @@
  * everything the process that decodes has. What it reaches is reported as the error "input.damaged"
  * with the message "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends
  * reports nothing: the signal does. */
-#include "pipeline/raster.h"
+#include "pipeline/raster/raster.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

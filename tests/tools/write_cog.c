@@ -5,8 +5,8 @@
  *   in out w h bands type compress level predictor block overviews nodata big
  *   tile order threads flight seed
  * Prints bytes, SHA-256, and the memory that was declared and taken. Exit 1: the writer's error. */
-#include "pipeline/cog_writer.h"
-#include "pipeline/sha256.h"
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/io/sha256.h"
 
 #include <fcntl.h>
 #include <malloc.h>

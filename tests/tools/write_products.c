@@ -6,7 +6,7 @@
  * Makes the products of a pipeline without steps from a scene, tiles of SIDE pixels visited in a
  * random order (SEED 0: as they are numbered) by THREADS workers: what products depend on, with the
  * stream in between taken away. Prints one line a product: kind, file, bytes, sha256. */
-#include "pipeline/product.h"
+#include "pipeline/product/product.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #define PB_CHAIN_FIXTURE_H
 /* What the tests of chains share: steps from short descriptions, and runs over small float32 scenes
  * with guard bytes around everything. Failures are Check assertions. */
-#include "kernels/chain.h"
+#include "kernels/chain/chain.h"
 
 #include <check.h>
 #include <math.h>

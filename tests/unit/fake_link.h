@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TEST_FAKE_LINK_H
 #define TEST_FAKE_LINK_H
-/* wic/link.h answered by a thread in the place of a GPU's kernel, for the test of the relay. It
- * does tiles out of order and misbehaves as its script says. What the relay does against the
+/* wic/device/link.h answered by a thread in the place of a GPU's kernel, for the test of the relay.
+ * It does tiles out of order and misbehaves as its script says. What the relay does against the
  * contract of link.h is counted in fake.wrong. The linker takes these functions before those of
  * libwic. Result of a tile: each byte of its input plus the ninth of its user bytes. */
-#include "wic/link.h"
+#include "wic/device/link.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -164,7 +164,7 @@ static inline void *fake_kernel(void *argument)
     return NULL;
 }
 
-/* --- wic/link.h --- */
+/* --- wic/device/link.h --- */
 
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link)
 {

@@ -4,7 +4,7 @@
 #define PB_TEST_PRODUCT_FIXTURE_H
 /* Feeds an image in memory to one product, cut into tiles of a given side, in a given (random)
  * order, by several threads, and reads back the file it wrote. */
-#include "pipeline/product.h"
+#include "pipeline/product/product.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #ifndef PB_TEST_PUBLISH_FIXTURE_H
 #define PB_TEST_PUBLISH_FIXTURE_H
 /* A products directory of its own for each test, and small products to publish in it. */
-#include "pipeline/publish.h"
+#include "pipeline/publish/publish.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "wic/channel.c"
 
 #include "test_wic_crew.h"
-#include "wic/wic_device.h"
+#include "wic/device/wic_device.h"
 
 enum { TILE_BYTES = 512 };
 

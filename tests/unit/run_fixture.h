@@ -3,7 +3,7 @@
 #ifndef PB_TEST_RUN_FIXTURE_H
 #define PB_TEST_RUN_FIXTURE_H
 /* A scratch directory, small scenes written byte by byte (no GDAL), a config and a run on them. */
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #include <check.h>
 #include <dirent.h>

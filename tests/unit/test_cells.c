@@ -3,7 +3,7 @@
  *
  * The cache of decoded cells under several readers, mostly with a decoder made up here: pixels are
  * a function of their place, decoding can be slow, fail or hang on command. */
-#include "pipeline/cells.h"
+#include "pipeline/raster/cells.h"
 
 #include "run_suite.h"
 

@@ -3,8 +3,8 @@
  *
  * Chains: what is dropped, shared and folded; how steps see each other's bands; stencils and halos
  * (a scene in tiles must give what it gives in one piece); errors; memory that runs out. */
-#include "kernels/builder.h"
-#include "kernels/chain_stage.h"
+#include "kernels/graph/builder.h"
+#include "kernels/chain/chain_stage.h"
 #include "tests/op_cases.h"
 #include "tests/random_tile.h"
 #include "tests/unit/chain_fixture.h"

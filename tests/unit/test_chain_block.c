@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What running a chain part by part relies on (kernels/chain_block.cuh): a part is a core of its
- * own that reads the tile's planes and stores into the tile's outputs; rows of samples, of the mask
- * and of an output are as far apart as is said; and the arithmetic of what a block needs. The loop
- * here is that of the device, on the CPU. */
-#include "kernels/chain_block.h"
-#include "kernels/chain_stage.h"
+ * What running a chain part by part relies on (kernels/chain/chain_block.cuh): a part is a core of
+ * its own that reads the tile's planes and stores into the tile's outputs; rows of samples, of the
+ * mask and of an output are as far apart as is said; and the arithmetic of what a block needs. The
+ * loop here is that of the device, on the CPU. */
+#include "kernels/chain/chain_block.h"
+#include "kernels/chain/chain_stage.h"
 #include "tests/random_tile.h"
 #include "tests/stencil_chain.h"
 #include "tests/unit/chain_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "wic/chunk_plan.h"
+#include "wic/device/chunk_plan.h"
 
 #include "run_suite.h"
 

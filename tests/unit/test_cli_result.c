@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/cli_result.h"
+#include "service/cli/cli_result.h"
 
 #include "run_suite.h"
 

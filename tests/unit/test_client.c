@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The client against a scripted other side on a real socket. */
-#include "service/client.h"
-#include "service/clock.h"
+#include "service/status/client.h"
+#include "config/base/clock.h"
 
 #include "run_suite.h"
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Every codec against somebody else's decoder: libdeflate's and zstd's own, and for LZW a small
  * one written from the TIFF 6.0 text. */
-#include "pipeline/codec.h"
-#include "pipeline/deflate_runs.h"
+#include "pipeline/codec/codec.h"
+#include "pipeline/codec/deflate_runs.h"
 
 #include "run_suite.h"
 

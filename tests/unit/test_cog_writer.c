@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* What the integration test cannot see: allocations and memory, refusals, missing tiles. Pixels and
  * validity are its business. */
-#include "pipeline/cog_writer.h"
-#include "pipeline/sha256.h"
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/io/sha256.h"
 
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
 #include "config/config.h"
 
 #include "bad_configs.h"
-#include "config/arena.h"
+#include "config/base/arena.h"
 
 #include "run_suite.h"
 

@@ -11,7 +11,7 @@ int main(void)
     return 77;
 }
 #else
-#include "pipeline/cuda_err.h"
+#include "pipeline/device/cuda_err.h"
 
 #include "run_suite.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/device_plan.h"
-#include "pipeline/device.h"
+#include "pipeline/plan/device_plan.h"
+#include "pipeline/device/device.h"
 
 #include "run_suite.h"
-#include "wic/chunk_plan.h"
+#include "wic/device/chunk_plan.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/dispose.h"
-#include "service/files.h"
+#include "service/inbox/dispose.h"
+#include "service/base/files.h"
 
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
  *
  * Errors as they are shown: nothing in a file name or a library's message is obeyed by a terminal.
  */
-#include "config/err.h"
+#include "config/base/err.h"
 
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
  *
  * The expression language: grammar, every error with its column, and random expressions against an
  * evaluator of the test's own. */
-#include "kernels/builder.h"
+#include "kernels/graph/builder.h"
 #include "tests/unit/chain_fixture.h"
 
 #include <errno.h>

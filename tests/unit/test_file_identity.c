@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/file_identity.h"
-#include "pipeline/raster_file.h"
+#include "pipeline/io/file_identity.h"
+#include "pipeline/raster/raster_file.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/file_name.h"
+#include "pipeline/io/file_name.h"
 
 #include "run_suite.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The order of results, what runs side by side, and that the first failure ends all, with products
  * that only say what happened to them. */
-#include "pipeline/finish.h"
+#include "pipeline/run/finish.h"
 
 #include "run_suite.h"
 

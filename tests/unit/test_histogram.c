@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/histogram.h"
+#include "pipeline/product/histogram.h"
 
 #include "run_suite.h"
 

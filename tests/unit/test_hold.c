@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/hold.h"
+#include "service/runner/hold.h"
 
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
  *
  * The index catalogue: that it is whole and consistent in itself, and how many indices known
  * sensors can evaluate. Its values are checked by integration/test_index_values.py. */
-#include "kernels/index_table.h"
+#include "kernels/index/index_table.h"
 
 #include "run_suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/clock.h"
-#include "service/job.h"
+#include "config/base/clock.h"
+#include "service/jobs/job.h"
 
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
  *
  * Changes of several threads in one transaction. Tests make a group by taking the store, letting
  * threads queue up, and leaving it. */
-#include "service/job_store_sql.h"
+#include "service/jobs/job_store_sql.h"
 
 #include "run_suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/files.h"
-#include "service/job_store.h"
+#include "service/base/files.h"
+#include "service/jobs/job_store.h"
 
 #include "run_suite.h"
 

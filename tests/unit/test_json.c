@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "config/json_reader.h"
+#include "config/base/json_reader.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "config/json_writer.h"
+#include "config/base/json_writer.h"
 
 #include "run_suite.h"
 

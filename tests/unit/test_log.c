@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/log.h"
+#include "service/base/log.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/quantize.h"
+#include "pipeline/codec/quantize.h"
 #include "tests/unit/chain_fixture.h"
 
 #include <errno.h>

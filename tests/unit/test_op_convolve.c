@@ -3,8 +3,8 @@
  *
  * convolve through a real chain: its weights against sums in float64, which bands it changes, the
  * halo it asks for, and what it refuses with which words. */
-#include "kernels/chain.h"
-#include "kernels/stencil.h"
+#include "kernels/chain/chain.h"
+#include "kernels/focal/stencil.h"
 
 #include "run_suite.h"
 

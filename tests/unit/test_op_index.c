@@ -3,9 +3,9 @@
  *
  * index: what formulas become, what its parameters do, and what it says when something is missing.
  * The values of all 280 indices are the business of integration/test_index_values.py. */
-#include "kernels/chain.h"
-#include "kernels/index_expand.h"
-#include "kernels/index_table.h"
+#include "kernels/chain/chain.h"
+#include "kernels/index/index_expand.h"
+#include "kernels/index/index_table.h"
 
 #include "run_suite.h"
 

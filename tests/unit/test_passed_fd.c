@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/passed_fd.h"
+#include "service/base/passed_fd.h"
 
 #include "run_suite.h"
 

@@ -3,9 +3,9 @@
  *
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
-#include "pipeline/plan.h"
-#include "pipeline/plan_cells.h"
-#include "pipeline/window.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_cells.h"
+#include "pipeline/run/window.h"
 
 #include "run_suite.h"
 

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * By which road tiles come to a GPU, planned for devices that are not here. */
-#include "pipeline/plan_resident.h"
-#include "pipeline/device.h"
-#include "pipeline/stream.h"
+#include "pipeline/plan/plan_resident.h"
+#include "pipeline/device/device.h"
+#include "pipeline/run/stream.h"
 
 #include "run_suite.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/png.h"
+#include "pipeline/product/png.h"
 
-#include "pipeline/file_out.h"
+#include "pipeline/io/file_out.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 

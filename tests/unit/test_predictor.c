@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Predictors are undone here the way TIFF readers do it: in place, over bytes. */
-#include "pipeline/predictor.h"
+#include "pipeline/codec/predictor.h"
 
 #include "run_suite.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product.h"
+#include "pipeline/product/product.h"
 
+#include "pipeline/io/io_fail.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -65,7 +66,7 @@ START_TEST(io_errors_say_what_an_operator_can_do)
         {ENOMEM, PB_E_MEMORY},       {ENAMETOOLONG, PB_E_OUTPUT_NAME}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pb_err err = {0};
-        int rc = pb_product_io_fail(&err, cases[i].error, "cannot write", "/p/x.tif");
+        int rc = pb_io_fail(&err, cases[i].error, "cannot write", "/p/x.tif");
         ck_assert_int_eq(err.code, cases[i].code);
         ck_assert_int_eq(rc, pb_code_errno(cases[i].code));
         ck_assert_int_eq(strncmp(err.msg, "cannot write '/p/x.tif': ", 25), 0);

@@ -3,7 +3,7 @@
  *
  * The interpreter: sample types, nodata, masks and scale against a computation of the test's own,
  * over tiles of awkward shape with guard bytes around the output; programs of many registers. */
-#include "kernels/program.h"
+#include "kernels/vm/program.h"
 #include "tests/op_cases.h"
 #include "tests/random_tile.h"
 #include "tests/unit/chain_fixture.h"

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The pyramid against a model that halves whole images, under schedules that stay inside the
  * window of tiles in flight and are as nasty as they can be. */
-#include "pipeline/pyramid.h"
-#include "pipeline/pyramid_bound.h"
+#include "pipeline/cog/pyramid.h"
+#include "pipeline/cog/pyramid_bound.h"
 
 #include "run_suite.h"
 

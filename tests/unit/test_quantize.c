@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/quantize.h"
-#include "pipeline/predictor.h"
+#include "pipeline/codec/quantize.h"
+#include "pipeline/codec/predictor.h"
 
 #include "run_suite.h"
 

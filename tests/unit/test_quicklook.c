@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/resample.h"
+#include "pipeline/product/resample.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 

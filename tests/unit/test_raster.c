@@ -4,7 +4,7 @@
  * Scenes through GDAL: what is opened, what is refused with which code, windows, masks, and the
  * metadata that goes into products. Works on real files below PB_SHARED_DATA; without them it says
  * so and is skipped. */
-#include "pipeline/raster.h"
+#include "pipeline/raster/raster.h"
 
 #include "run_suite.h"
 

@@ -4,7 +4,7 @@
  * Faults below a raster: reads that fail, descriptors that run out, files that change while they
  * are read. pread is this program's own, so every read can be made to fail in turn. Works on real
  * files below PB_SHARED_DATA; without them it says so and is skipped. */
-#include "pipeline/raster.h"
+#include "pipeline/raster/raster.h"
 
 #include "run_suite.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
-#include "pipeline/mem.h"
-#include "pipeline/plan_cells.h"
-#include "pipeline/stream.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/plan/plan_cells.h"
+#include "pipeline/run/stream.h"
 #include "run_fixture.h"
 #include "run_suite.h"
 

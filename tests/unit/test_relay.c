@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The relay between two channels and a device (wic/relay.c), with a thread in the place of the
- * device (fake_link.h). All tests run in this process, so that sanitizers and a debugger see every
- * thread. One that hangs is ended by SIGALRM, and with it the program. */
+ * The relay between two channels and a device (wic/device/relay.c), with a thread in the place of
+ * the device (fake_link.h). All tests run in this process, so that sanitizers and a debugger see
+ * every thread. One that hangs is ended by SIGALRM, and with it the program. */
 #include "relay_stream.h"
 
 /* --- the good way --- */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "config/json_reader.h"
-#include "service/result_json.h"
+#include "config/base/json_reader.h"
+#include "service/worker/result_json.h"
 
 #include "run_suite.h"
 

@@ -4,7 +4,7 @@
  * it: it always ends, says why, and leaves either all products or nothing. */
 #include "run_fixture.h"
 
-#include "pipeline/file_out.h"
+#include "pipeline/io/file_out.h"
 
 #include "run_suite.h"
 

@@ -5,7 +5,7 @@
 #include "run_fixture.h"
 #include "run_suite.h"
 
-#include "pipeline/stream.h"
+#include "pipeline/run/stream.h"
 
 void pb_reader_run(struct pb_stream *stream)
 {

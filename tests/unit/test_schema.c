@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/schema.h"
 
-#include "config/arena.h"
-#include "config/text.h"
+#include "config/base/arena.h"
+#include "config/base/text.h"
 #include "config/yaml_tree.h"
 
 #include "run_suite.h"

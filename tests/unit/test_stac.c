@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/stac_asset.h"
-#include "pipeline/stac_geometry.h"
-#include "pipeline/stac_processing.h"
+#include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stac_geometry.h"
+#include "pipeline/product/stac_processing.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/status_fair.h"
+#include "service/status/status_fair.h"
 
 #include "run_suite.h"
 

@@ -4,7 +4,7 @@
  * Stencils against a reference that looks up every neighbour by itself: all kinds, radii and edge
  * rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of additions
  * is part of the contract. */
-#include "kernels/stencil.h"
+#include "kernels/focal/stencil.h"
 
 #include "run_suite.h"
 

@@ -16,7 +16,7 @@ int main(void)
 
 #else
 
-#include "kernels/stencil.h"
+#include "kernels/focal/stencil.h"
 
 #include <check.h>
 #include <cuda_runtime_api.h>

@@ -3,7 +3,7 @@
  *
  * The look at a TIFF before GDAL: every case is a file built here, byte by byte, in all four
  * flavours (classic or BigTIFF, both byte orders), from one plain image of 32 x 16 pixels. */
-#include "pipeline/tiff_header.h"
+#include "pipeline/raster/tiff_header.h"
 
 #include "run_suite.h"
 

@@ -4,7 +4,7 @@
  * Files that declare more than they hold: absent tiles, holes, reserved space, tags whose values
  * lie past the end. Each is a classic TIFF of square tiles built here, in a file on a disk where
  * holes can be made. */
-#include "pipeline/tiff_header.h"
+#include "pipeline/raster/tiff_header.h"
 
 #include "run_suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The TIFF is read back here by a parser of its own, byte by byte. */
-#include "pipeline/tiff_writer.h"
+#include "pipeline/cog/tiff_writer.h"
 
 #include "run_suite.h"
 

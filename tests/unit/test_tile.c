@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/tile.h"
+#include "pipeline/grid/tile.h"
 
 #include "run_suite.h"
 

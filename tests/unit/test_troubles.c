@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/troubles.h"
+#include "service/base/troubles.h"
 
 #include "run_suite.h"
-#include "service/log.h"
+#include "service/base/log.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * Patterns: what is one, what it may yield, the order of a step's chunks, and the built-in one. */
 #include "test_wic_crew.h"
-#include "wic/schedule.h"
+#include "wic/pattern/schedule.h"
 
 #include <stdio.h>
 

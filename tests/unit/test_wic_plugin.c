@@ -5,8 +5,8 @@
  * somebody else's code, or is no plugin of ours, is refused with a reason. The plugins are those of
  * tests/plugins; tests that play with modes and links do so on copies in a scratch directory. */
 #include "test_wic_crew.h"
-#include "wic/plugin.h"
-#include "wic/replay.h"
+#include "wic/pattern/plugin.h"
+#include "wic/pattern/replay.h"
 
 #include <fcntl.h>
 #include <limits.h>

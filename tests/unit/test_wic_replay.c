@@ -5,7 +5,7 @@
  * directions, from recorded steps and from a schedule that is asked. What a device replays is held
  * against this by `wic-bench --replay`. */
 #include "run_suite.h"
-#include "wic/replay.h"
+#include "wic/pattern/replay.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/window.h"
+#include "pipeline/run/window.h"
 
 #include "run_suite.h"
 

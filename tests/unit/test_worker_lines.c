@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/worker_lines.h"
+#include "service/worker/worker_lines.h"
 
 #include "run_suite.h"
 

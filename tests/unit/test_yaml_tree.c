@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/yaml_tree.h"
 
-#include "config/arena.h"
+#include "config/base/arena.h"
 #include "config/report.h"
 
 #include "run_suite.h"

@@ -4,8 +4,8 @@
 #define WIC_BENCH_CUH
 // What the parts of wic-bench share. The workload: NDVI of 16-bit red and near infrared in pinned
 // memory to 16-bit NDVI in pinned memory, chunk by chunk; a unit is a pixel, 4 bytes in, 2 out.
-// In a slot each piece holds its red, then its infrared pixels (see wic/link.h).
-#include "wic/link.h"
+// In a slot each piece holds its red, then its infrared pixels (see wic/device/link.h).
+#include "wic/device/link.h"
 
 #include <cstdio>
 #include <cstdlib>

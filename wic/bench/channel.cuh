@@ -4,7 +4,7 @@
 #define WIC_BENCH_CHANNEL_CUH
 // A channel whose slots are pinned or managed memory. Make and end it while no kernel is resident.
 #include "wic/bench/bench.cuh"
-#include "wic/wic_device.h"
+#include "wic/device/wic_device.h"
 
 enum bench_memory { BENCH_PINNED, BENCH_MANAGED };
 

@@ -4,7 +4,7 @@
 // Links that are hard to meet: counters that wrap after 2^32 while the kernel stays, and a kernel
 // that does not leave. Both are brought about here, for nobody waits for them to happen.
 #include "wic/bench/hard_links.cuh"
-#include "wic/wic_device.cuh"
+#include "wic/device/wic_device.cuh"
 
 #include <cerrno>
 #include <ctime>

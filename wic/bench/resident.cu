@@ -7,7 +7,7 @@
 // Monitor warp keeps), then the block loads from and stores to pinned memory, coalesced, 16 bytes a
 // thread.
 #include "wic/bench/ndvi.cuh"
-#include "wic/wic_device.cuh"
+#include "wic/device/wic_device.cuh"
 
 #include <cerrno>
 

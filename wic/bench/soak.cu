@@ -10,7 +10,7 @@
 // kernel lapse; nothing must be lost or come twice then, either.)
 #include "wic/bench/channel.cuh"
 #include "wic/bench/ndvi.cuh"
-#include "wic/wic_device.cuh"
+#include "wic/device/wic_device.cuh"
 
 #include <cerrno>
 #include <cstring>

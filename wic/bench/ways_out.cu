@@ -6,7 +6,7 @@
 // every multiprocessor and so cannot run beside another.
 #include "wic/bench/channel.cuh"
 #include "wic/bench/hard_links.cuh"
-#include "wic/wic_device.cuh"
+#include "wic/device/wic_device.cuh"
 
 #include <atomic>
 #include <cerrno>

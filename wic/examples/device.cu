@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel that stays on the GPU between two channels and scales 16-bit samples.
-#include "wic/wic_device.cuh"
-#include "wic/wic_device.h"
+#include "wic/device/wic_device.cuh"
+#include "wic/device/wic_device.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLOCK_H
+#define PB_CLOCK_H
+/* The two clocks: wall time for what people and other programs read, monotonic time
+ * for every wait. Thread: any. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PB_CLOCK_TEXT_BYTES 32
+
+int64_t pb_clock_wall_ms(void); /* milliseconds since 1970, UTC */
+int64_t pb_clock_mono_ms(void); /* never goes back */
+uint64_t pb_clock_mono_ns(void);
+/* Calls again(user) every 20 ms until it returns true or limit_ms have passed; whether it did.
+ * Blocks: for the start of the service only. A service that was killed a moment ago may have left a
+ * child between fork and exec, which holds its lock and its socket for that long. */
+bool pb_clock_retry(int64_t limit_ms, bool (*again)(void *user), void *user);
+/* "2026-11-21T08:15:30.123Z"; "" for wall_ms <= 0. */
+void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES]);
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Making a chain: the steps build the graph, chain_plan.c cuts it into stages. Running one is
+ * chain_cpu.c and chain_cuda.cu. */
+#include "kernels/chain/chain.h"
+#include "kernels/graph/builder_state.h"
+#include "kernels/chain/chain_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INPUTS_MAX  64
+#define OUTPUTS_MAX 4096
+
+static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec,
+                         struct pb_diag *diag)
+{
+    if (spec->n_inputs < 1 || spec->n_inputs > INPUTS_MAX)
+        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "a scene must have 1 to %d bands, not %zu",
+                           INPUTS_MAX, spec->n_inputs);
+    for (size_t i = 0; i < spec->n_inputs; i++) {
+        const struct pb_chain_input *const input = &spec->inputs[i];
+
+        if (pb_builder_find(b, input->name) >= 0)
+            return pb_diag_set(diag, PB_DIAG_BAND, NULL, 0, "two bands of the scene are named '%s'",
+                               input->name);
+        if ((int)input->type < 0 || input->type >= PB_TYPE_COUNT)
+            return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "band '%s' has an unknown type",
+                               input->name);
+        const pb_value v = pb_graph_input(&b->graph, (uint32_t)i);
+        if (v < 0)
+            return v;
+        const int rc = pb_builder_define(b, input->name, v);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* An error that stuck in the builder says more than what an operator made of it. */
+static int build_step(struct pb_builder *b, const struct pb_chain_step *step, struct pb_diag *diag)
+{
+    const int rc = step->op->build(step->args, b, diag);
+
+    if (b->error) {
+        *diag = b->diag;
+        return b->error;
+    }
+    if (rc < 0 && rc != -ENOMEM && diag->kind == PB_DIAG_NONE)
+        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "step '%s' cannot be built",
+                           step->op->name);
+    return rc;
+}
+
+static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values,
+                        struct pb_diag *diag)
+{
+    if (spec->n_outputs < 1 || spec->n_outputs > OUTPUTS_MAX)
+        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "1 to %d output bands, not %zu",
+                           OUTPUTS_MAX, spec->n_outputs);
+    for (size_t i = 0; i < spec->n_outputs; i++) {
+        const char *const name = spec->outputs[i];
+
+        values[i] = pb_builder_find(b, name);
+        if (values[i] >= 0)
+            continue;
+        const char *const near = pb_builder_nearest(b, name);
+        return pb_diag_set(diag, PB_DIAG_BAND, NULL, 0, "no step makes a band '%.80s'%s%s%s", name,
+                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return 0;
+}
+
+static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values,
+                 struct pb_diag *diag, size_t *step)
+{
+    int rc = define_inputs(b, spec, diag);
+
+    for (size_t i = 0; i < spec->n_steps && rc == 0; i++) {
+        *step = i;
+        rc = build_step(b, &spec->steps[i], diag);
+    }
+    if (rc == 0) {
+        *step = spec->n_steps;
+        rc = find_outputs(b, spec, values, diag);
+    }
+    return rc;
+}
+
+static int find_classes(const struct pb_graph *graph, const pb_value *values, size_t n,
+                        struct pb_chain *chain)
+{
+    uint8_t *const few = calloc(graph->n + 1, 1);
+
+    chain->classes = calloc(n + 1, sizeof *chain->classes);
+    if (few && chain->classes) {
+        pb_graph_classes(graph, few);
+        for (size_t i = 0; i < n; i++)
+            chain->classes[i] = few[values[i]] != 0;
+    }
+    free(few);
+    return few && chain->classes ? 0 : -ENOMEM;
+}
+
+int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
+                    struct pb_chain **out_chain)
+{
+    struct pb_chain *chain = calloc(1, sizeof *chain);
+    pb_value *const values = calloc(spec->n_outputs + 1, sizeof *values);
+    size_t step = 0;
+    struct pb_builder b;
+    int rc = -ENOMEM;
+
+    memset(diag, 0, sizeof *diag);
+    pb_builder_init(&b);
+    if (!chain || !values)
+        goto out;
+    rc = build(&b, spec, values, diag, &step);
+    if (rc == 0)
+        rc = find_classes(&b.graph, values, spec->n_outputs, chain);
+    if (rc == 0)
+        rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec->inputs, spec->n_inputs, chain);
+    if (rc == -E2BIG)
+        rc = pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0,
+                         "the outputs need more than %d intermediate bands at the same time; split "
+                         "the pipeline in two",
+                         PB_PROGRAM_REGISTERS_MAX);
+out:
+    pb_builder_fini(&b);
+    free(values);
+    if (rc < 0) {
+        pb_chain_destroy(chain);
+        *out_step = step;
+        return rc;
+    }
+    *out_chain = chain;
+    return 0;
+}
+
+void pb_chain_destroy(struct pb_chain *chain)
+{
+    if (!chain)
+        return;
+    for (size_t i = 0; i < chain->n_stages; i++) {
+        free(chain->stages[i].code);
+        free(chain->stages[i].stencils);
+    }
+    free(chain->stages);
+    free(chain->used);
+    free(chain->classes);
+    free(chain->inputs);
+    free(chain);
+}
+
+size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
+{
+    *out_indices = chain->used;
+    return chain->n_used;
+}
+
+size_t pb_chain_output_count(const struct pb_chain *chain)
+{
+    return chain->n_outputs;
+}
+
+const bool *pb_chain_classes(const struct pb_chain *chain)
+{
+    return chain->classes;
+}
+
+int32_t pb_chain_halo(const struct pb_chain *chain)
+{
+    return chain->halo;
+}
+
+size_t pb_chain_instruction_count(const struct pb_chain *chain)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < chain->n_stages; i++)
+        n += chain->stages[i].n_code;
+    return n;
+}
+
+int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes)
+{
+    static const char *const kinds[] = {[PB_STENCIL_SEPARABLE] = "separable",
+                                        [PB_STENCIL_FULL] = "full",
+                                        [PB_STENCIL_GRADIENT] = "gradient"};
+    int total = 0;
+
+#define SAY(...)                                                                                   \
+    total += snprintf((size_t)total < bytes ? text + total : NULL,                                 \
+                      (size_t)total < bytes ? bytes - (size_t)total : 0, __VA_ARGS__)
+    for (size_t i = 0; i < chain->n_stages; i++) {
+        const struct pb_stage *const stage = &chain->stages[i];
+
+        SAY("stage %zu: %u instructions, %u registers, margin %d", i + 1, (unsigned)stage->n_code,
+            (unsigned)stage->n_registers, stage->margin);
+        for (size_t k = 0; k < stage->n_stencils; k++) {
+            const int side = 2 * stage->stencils[k].stencil.radius + 1;
+
+            SAY("%s%d x %d %s", k ? ", " : "; stencils ", side, side,
+                kinds[stage->stencils[k].stencil.kind]);
+        }
+        SAY("\n");
+    }
+#undef SAY
+    return total;
+}

@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CHAIN_H
+#define PB_CHAIN_H
+/* A chain: the steps of a pipeline compiled for one scene. Steps add values to a graph (single
+ * assignment, common subexpressions shared); what no output needs is dropped; runs of pixel-wise
+ * values become one bytecode program (kernels/vm/program.h) that makes every output in a single
+ * sweep; stencils cut the graph into stages and add to the halo. The same chain runs on the CPU
+ * here and on a GPU in chain_cuda.h. Immutable once made: any number of threads may run it, each
+ * with scratch of its own. */
+#include "kernels/op.h"
+#include "kernels/view.h"
+
+#include <stdint.h>
+
+struct pb_chain;
+
+/* One band of the scene. reflectance = DN * scale + offset; a DN equal to nodata is invalid. */
+struct pb_chain_input {
+    const char *name;
+    enum pb_type type;
+    bool has_nodata;
+    double nodata;
+    double scale, offset;
+};
+
+struct pb_chain_step {
+    const struct pb_op *op;
+    const struct pb_op_args *args;
+};
+
+struct pb_chain_spec {
+    const struct pb_chain_input *inputs;
+    size_t n_inputs; /* 1 .. 64 */
+    const struct pb_chain_step *steps;
+    size_t n_steps;
+    const char *const *outputs; /* names of the bands wanted: inputs or made by a step */
+    size_t n_outputs;
+};
+
+/* Compiles. 0; -EINVAL with *diag filled and *out_step the step it speaks of (n_steps = an output
+ * name); -ENOMEM. The strings of spec are borrowed for the call only. */
+int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
+                    struct pb_chain **out_chain);
+void pb_chain_destroy(struct pb_chain *chain);
+
+/* Inputs that the outputs really depend on, ascending: indices into spec.inputs. pb_tile_in's
+ * planes are these, in this order. At least one. */
+size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices);
+size_t pb_chain_output_count(const struct pb_chain *chain);
+/* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
+ * Borrowed until destroy. */
+const bool *pb_chain_classes(const struct pb_chain *chain);
+/* Pixels needed around a core on every side. */
+int32_t pb_chain_halo(const struct pb_chain *chain);
+/* Bytes of scratch that one run of a core of at most core_w x core_h needs on the CPU; 64-byte
+ * aligned. */
+size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);
+/* Instructions in all programs, for humans and benchmarks. */
+size_t pb_chain_instruction_count(const struct pb_chain *chain);
+/* One line a stage, for `check-config` and debugging; returns what snprintf would. */
+int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes);
+
+/* Makes all outputs of one tile on the calling thread. scratch as above. 0, or -EINVAL when the
+ * tile's rects do not hold what the chain needs. Allocates nothing. */
+int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
+                     const struct pb_tile_out *out, void *scratch);
+#endif

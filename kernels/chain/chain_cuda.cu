@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A chain on a GPU: its tables (chain_device.h) and a block of device memory for the scratch
+// planes. Launching is the loop of chain_cpu.c with other functions at its ends.
+#include "kernels/chain/chain_cuda.h"
+#include "kernels/chain/chain_device.h"
+#include "kernels/chain/chain_stage.h"
+#include "kernels/launch.cuh"
+
+#include <cstdlib>
+
+struct pb_chain_cuda {
+    const pb_chain *chain;
+    int32_t core_w, core_h;
+    pb_chain_device device;
+    float *planes, *temp;
+};
+
+namespace
+{
+// Bytes of scratch; never nothing.
+size_t scratch_bytes(const pb_chain_layout &layout)
+{
+    return (layout.planes_px + layout.temp_px + 64) * sizeof(float);
+}
+
+int run_stencils(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in *in,
+                 void *stream)
+{
+    int rc = 0;
+    for (size_t i = 0; i < stage.n_stencils && rc == 0; i++) {
+        pb_plane from, to;
+        pb_chain_planes(gpu->chain, &stage.stencils[i], in, gpu->planes, &from, &to);
+        rc = pb_stencil_run_cuda(&stage.stencils[i].stencil, &from, &to, in->image_w, in->image_h,
+                                 gpu->temp, stream);
+    }
+    return rc;
+}
+} // namespace
+
+size_t pb_chain_cuda_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h)
+{
+    pb_chain_layout layout;
+    pb_chain_measure(chain, core_w, core_h, &layout);
+    return pb_chain_device_bytes(chain) + scratch_bytes(layout);
+}
+
+int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
+                         struct pb_chain_cuda **out_gpu)
+{
+    auto *const gpu = static_cast<pb_chain_cuda *>(calloc(1, sizeof(pb_chain_cuda)));
+    pb_chain_layout layout;
+    if (!gpu) {
+        return -ENOMEM;
+    }
+    gpu->chain = chain;
+    gpu->core_w = core_w;
+    gpu->core_h = core_h;
+    pb_chain_measure(chain, core_w, core_h, &layout);
+    int rc = pb_chain_device_create(chain, &gpu->device);
+    if (rc == 0) {
+        const cudaError_t error =
+            cudaMalloc(reinterpret_cast<void **>(&gpu->planes), scratch_bytes(layout));
+        if (error != cudaSuccess) {
+            (void)cudaGetLastError(); // it is reported here and must not show up elsewhere
+        }
+        rc = wic_cuda_errno(error);
+    }
+    if (rc < 0) {
+        pb_chain_cuda_destroy(gpu);
+        return rc;
+    }
+    gpu->temp = gpu->planes + layout.planes_px;
+    *out_gpu = gpu;
+    return 0;
+}
+
+int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
+                         const struct pb_tile_out *out, void *stream)
+{
+    const pb_chain *const chain = gpu->chain;
+    const pb_instr *code = gpu->device.code;
+    int rc = pb_chain_check(chain, in, out);
+
+    if (rc == 0 && (in->core.w > gpu->core_w || in->core.h > gpu->core_h)) {
+        rc = -EINVAL;
+    }
+    for (size_t k = 0; k < chain->n_stages && rc == 0; k++) {
+        pb_sweep sweep;
+        pb_chain_sweep(chain, k, in, out, gpu->planes, &sweep);
+        sweep.code = code;
+        sweep.inputs = gpu->device.inputs;
+        if (sweep.n_code) {
+            rc = pb_program_run_cuda(&sweep, stream);
+        }
+        if (rc == 0) {
+            rc = run_stencils(gpu, chain->stages[k], in, stream);
+        }
+        code += sweep.n_code;
+    }
+    return rc;
+}
+
+void pb_chain_cuda_destroy(struct pb_chain_cuda *gpu)
+{
+    if (gpu) {
+        (void)cudaFree(gpu->planes);
+        pb_chain_device_destroy(&gpu->device);
+        free(gpu);
+    }
+}

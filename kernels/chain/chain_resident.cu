@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel that stays: wic's warps (wic/device/wic_device.cuh) around a chain run part by part
+// (kernels/chain/chain_block.cuh). Four of it: 4 pixels or 1 a thread, lines in shared memory or
+// parts of a tile in place. The first two have no stencils to care for.
+#include "kernels/chain/chain_block.cuh"
+#include "kernels/chain/chain_resident.h"
+#include "wic/device/cuda_errno.h"
+#include "wic/device/wic_device.cuh"
+
+#include <cstdlib>
+
+namespace
+{
+constexpr int threads_max(bool lines)
+{
+    return 32 * ((lines ? PB_RESIDENT_LINE_WARPS : PB_RESIDENT_PART_WARPS) + WIC_SERVICE_WARPS);
+}
+
+struct task {
+    pb_chain_device chain;
+    pb_chain_resident_shape shape;
+    float *scratch;
+};
+
+__device__ pb_tile_in tile_in(const task &task, const pb_tile_place &place, const void *base)
+{
+    const uint8_t *bytes = static_cast<const uint8_t *>(base);
+    pb_tile_in in;
+    in.data = base;
+    in.row_bytes = place.row_bytes;
+    in.plane_bytes = place.plane_bytes;
+    in.mask = place.mask_offset ? bytes + place.mask_offset : nullptr;
+    in.mask_row_bytes = place.mask_row_bytes;
+    in.read = place.read;
+    in.core = place.core;
+    in.image_w = task.shape.image_w;
+    in.image_h = task.shape.image_h;
+    return in;
+}
+
+// Lines of a tile are a tile whose window starts further down.
+__device__ pb_rect take_lines(const wic_piece &piece, pb_tile_in *in)
+{
+    in->read.y += static_cast<int32_t>(piece.first);
+    in->read.h = static_cast<int32_t>(piece.units);
+    return {in->core.x, in->core.y + static_cast<int32_t>(piece.first), in->core.w,
+            static_cast<int32_t>(piece.units)};
+}
+
+__device__ pb_rect take_part(const task &task, const wic_piece &piece, const pb_tile_in &in)
+{
+    const int32_t w = task.shape.part_w, h = task.shape.part_h;
+    const uint32_t columns = static_cast<uint32_t>((in.core.w + w - 1) / w);
+    const int32_t x = static_cast<int32_t>(piece.first % columns) * w;
+    const int32_t y = static_cast<int32_t>(piece.first / columns) * h;
+    return {in.core.x + x, in.core.y + y, min(w, in.core.w - x), min(h, in.core.h - y)};
+}
+
+// What all working threads need to know of a piece, once for all of them: in registers it would
+// push out what the arithmetic needs. Two, taken in turn: when the crew meets in piece n + 1,
+// nobody looks at that of piece n - 1 any more.
+struct errand {
+    pb_tile_in in;
+    pb_rect part;
+};
+constexpr uint32_t errand_bytes = (2 * sizeof(errand) + 15) / 16 * 16;
+static_assert(errand_bytes <= PB_RESIDENT_OWN_BYTES, "a block has room for two errands");
+
+template <bool LINES>
+__device__ const errand &take_errand(const task &task, const wic_piece &piece, uint32_t turn)
+{
+    errand &errand = static_cast<struct errand *>(piece.work)[turn % 2];
+    if (piece.thread == 0) {
+        const pb_tile_place &place = *static_cast<const pb_tile_place *>(piece.user);
+        errand.in = tile_in(task, place, piece.in);
+        errand.part = LINES ? take_lines(piece, &errand.in) : take_part(task, piece, errand.in);
+    }
+    piece.sync();
+    return errand;
+}
+
+template <int PX, bool LINES>
+__global__ void __launch_bounds__(threads_max(LINES), LINES ? 1 : 2)
+    run_resident(const __grid_constant__ wic_view view, const __grid_constant__ task task)
+{
+    float *const scratch = task.scratch + blockIdx.x * (task.shape.scratch_bytes / sizeof(float));
+    uint32_t turn = 0;
+    wic_resident(view, [&](const wic_piece &piece) {
+        const errand &errand = take_errand<LINES>(task, piece, turn++);
+        void *const shared = static_cast<unsigned char *>(piece.work) + PB_RESIDENT_OWN_BYTES;
+        pb_chain_block_run<PX, !LINES>(
+            task.chain, errand.in, errand.part, static_cast<float *>(piece.tile_out),
+            static_cast<const pb_tile_place *>(piece.user)->out_px, shared, scratch, piece);
+    });
+}
+} // namespace
+
+struct pb_chain_resident {
+    task argument;
+};
+
+int pb_chain_resident_create(const struct pb_chain *chain,
+                             const struct pb_chain_resident_shape *shape,
+                             struct pb_chain_resident **out_resident)
+{
+    auto *const resident = static_cast<pb_chain_resident *>(calloc(1, sizeof(pb_chain_resident)));
+    if (!resident) {
+        return -ENOMEM;
+    }
+    task &task = resident->argument;
+    task.shape = *shape;
+    int rc = pb_chain_device_create(chain, &task.chain);
+    if (rc == 0 && shape->scratch_bytes > 0) {
+        rc = wic_cuda_errno(cudaMalloc(reinterpret_cast<void **>(&task.scratch),
+                                       shape->blocks * shape->scratch_bytes));
+    }
+    if (rc < 0) {
+        pb_chain_resident_destroy(resident);
+        return rc;
+    }
+    *out_resident = resident;
+    return 0;
+}
+
+const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident)
+{
+    const pb_chain_resident_shape &shape = resident->argument.shape;
+    if (shape.by_line) {
+        return shape.px == 4 ? reinterpret_cast<const void *>(run_resident<4, true>)
+                             : reinterpret_cast<const void *>(run_resident<1, true>);
+    }
+    return shape.px == 4 ? reinterpret_cast<const void *>(run_resident<4, false>)
+                         : reinterpret_cast<const void *>(run_resident<1, false>);
+}
+
+const void *pb_chain_resident_argument(const struct pb_chain_resident *resident)
+{
+    return &resident->argument;
+}
+
+void pb_chain_resident_destroy(struct pb_chain_resident *resident)
+{
+    if (resident) {
+        pb_chain_device_destroy(&resident->argument.chain);
+        (void)cudaFree(resident->argument.scratch);
+        free(resident);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PROGRAM_COMPILE_H
+#define PB_PROGRAM_COMPILE_H
+/* From values of the graph to bytecode. */
+#include "kernels/graph/graph.h"
+#include "kernels/vm/program.h"
+
+struct pb_program {
+    struct pb_instr *code;
+    uint32_t n, n_registers;
+};
+
+struct pb_program_spec {
+    const struct pb_graph *graph;
+    const pb_value *roots; /* values to store, in this order */
+    const uint16_t *store; /* plane of each root */
+    size_t n_roots;
+    /* The leaves that the roots reach: */
+    const uint16_t *input_plane;   /* by index of the band in the scene: plane in the tile */
+    const uint16_t *stencil_slot;  /* by node id: scratch plane of a stencil */
+    const int32_t *stencil_margin; /* by node id: how far that plane reaches beyond the core */
+};
+
+/* 0; -ENOMEM; -E2BIG when more values are alive at once than there are registers. */
+int pb_program_compile(const struct pb_program_spec *spec, struct pb_program *out_program);
+void pb_program_fini(struct pb_program *program);
+#endif

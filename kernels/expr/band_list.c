@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/expr/band_list.h"
+#include "kernels/graph/builder_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b)
+{
+    return names->n ? names->n : pb_builder_band_count(b);
+}
+
+pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct pb_arg_item *item,
+                           struct pb_diag *diag)
+{
+    const pb_value value = pb_builder_find(b, name);
+    char list[200];
+
+    if (value >= 0)
+        return value;
+    const char *const near = pb_builder_nearest(b, name);
+    (void)pb_diag_set(diag, PB_DIAG_BAND, item, 0, "no band '%.80s' here; %s%s%s", name,
+                      near ? "did you mean '" : "known: ",
+                      near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
+    return -1;
+}
+
+int pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i,
+                    struct pb_band_pick *out_pick, struct pb_diag *diag)
+{
+    const struct pb_arg_item *const item = names->n ? &names->items[i] : NULL;
+    const char *const in = item ? item->text : pb_builder_band_name(b, i);
+    const pb_value value = pb_band_list_find(b, in, item, diag);
+
+    if (value < 0)
+        return -EINVAL;
+    *out_pick = (struct pb_band_pick){item && item->key ? item->key : in, value, item};
+    return 0;
+}
+
+double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback)
+{
+    for (size_t i = 0; i < numbers->n; i++)
+        if (!numbers->items[i].key || strcmp(numbers->items[i].key, out) == 0)
+            return numbers->items[i].num;
+    return fallback;
+}
+
+int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+                               struct pb_builder *b, const char *what, struct pb_diag *diag)
+{
+    const size_t n_names = pb_band_list_count(names, b);
+
+    for (size_t i = 0; i < numbers->n; i++) {
+        const struct pb_arg_item *const number = &numbers->items[i];
+        bool found = !number->key;
+
+        for (size_t k = 0; k < n_names && !found; k++) {
+            const struct pb_arg_item *const item = names->n ? &names->items[k] : NULL;
+            const char *const out = !item       ? pb_builder_band_name(b, k)
+                                    : item->key ? item->key
+                                                : item->text;
+
+            found = strcmp(out, number->key) == 0;
+        }
+        if (!found)
+            return pb_diag_set(diag, PB_DIAG_BAND, number, 0,
+                               "'%s' names '%.80s', which is not among the bands of this step",
+                               what, number->key);
+    }
+    return 0;
+}

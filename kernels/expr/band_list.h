@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BAND_LIST_H
+#define PB_BAND_LIST_H
+/* "Which bands does this step work on": the reading of a NAMES parameter that many operators share.
+ * Not given: every band known now, each in place. [A, B]: these, in place. {OUT: IN}: made from IN
+ * under the name OUT. Entries go in order, so a later one sees what an earlier one made. During an
+ * operator's build() only. */
+#include "kernels/graph/builder.h"
+
+struct pb_band_pick {
+    const char *out;                /* name to define; valid until the builder ends */
+    pb_value value;                 /* of the band to work on */
+    const struct pb_arg_item *item; /* NULL: from "every band" */
+};
+
+/* Number of entries. Ask once, before defining anything. */
+size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b);
+/* Entry i; -EINVAL with *diag (the nearest band for a typo) when there is no such band. */
+int pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i,
+                    struct pb_band_pick *out_pick, struct pb_diag *diag);
+/* As a message and a value: the band called `name`, -1 with *diag when there is none. */
+pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct pb_arg_item *item,
+                           struct pb_diag *diag);
+
+/* What a NUMBERS parameter says for the band `out`: the one number for all, its own entry, or
+ * `fallback`. */
+double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback);
+/* Whether every entry of a NUMBERS map belongs to an entry of `names`; -EINVAL with *diag if not.
+ * what: the parameter's name. */
+int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+                               struct pb_builder *b, const char *what, struct pb_diag *diag);
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The face of the graph towards operators: names for values, and errors that stick, so that an
+ * operator may emit a whole formula and look at the result once. */
+#include "kernels/graph/builder_state.h"
+#include "kernels/nearest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BANDS_MAX 4096
+
+void pb_builder_init(struct pb_builder *b)
+{
+    memset(b, 0, sizeof *b);
+    pb_graph_init(&b->graph);
+}
+
+void pb_builder_fini(struct pb_builder *b)
+{
+    for (size_t i = 0; i < b->n_bands; i++)
+        free(b->bands[i].name);
+    free(b->bands);
+    pb_graph_fini(&b->graph);
+    memset(b, 0, sizeof *b);
+}
+
+static pb_value fail(struct pb_builder *b, int error, const char *message)
+{
+    if (b->error == 0) {
+        b->error = error;
+        (void)pb_diag_set(&b->diag, PB_DIAG_VALUE, NULL, 0, "%s", message);
+    }
+    return -1;
+}
+
+/* A result of the graph as a result of the builder. */
+static pb_value checked(struct pb_builder *b, pb_value v)
+{
+    if (v >= 0)
+        return v;
+    if (v == -ENOMEM)
+        return fail(b, -ENOMEM, "out of memory");
+    return fail(b, -EINVAL, "the steps together make too many values; split the pipeline in two");
+}
+
+static bool known(const struct pb_builder *b, pb_value v)
+{
+    return v >= 0 && (size_t)v < b->graph.n;
+}
+
+static struct pb_band *find_band(const struct pb_builder *b, const char *name)
+{
+    for (size_t i = 0; i < b->n_bands; i++)
+        if (strcmp(b->bands[i].name, name) == 0)
+            return &b->bands[i];
+    return NULL;
+}
+
+pb_value pb_builder_find(struct pb_builder *b, const char *name)
+{
+    const struct pb_band *const band = b->error ? NULL : find_band(b, name);
+
+    return band ? band->value : -1;
+}
+
+size_t pb_builder_band_count(const struct pb_builder *b)
+{
+    return b->n_bands;
+}
+
+const char *pb_builder_band_name(const struct pb_builder *b, size_t i)
+{
+    return b->bands[i].name;
+}
+
+int pb_builder_define(struct pb_builder *b, const char *name, pb_value value)
+{
+    if (b->error)
+        return b->error;
+    if (!known(b, value))
+        return fail(b, -EINVAL, "a step names a value that it did not make"), b->error;
+    struct pb_band *const band = find_band(b, name);
+    if (band) {
+        band->value = value;
+        return 0;
+    }
+    if (b->n_bands == b->bands_room) {
+        const size_t room = b->bands_room ? 2 * b->bands_room : 16;
+        if (room > BANDS_MAX)
+            return fail(b, -EINVAL, "the steps make more than 4096 bands"), b->error;
+        struct pb_band *const more = realloc(b->bands, room * sizeof *more);
+        if (!more)
+            return fail(b, -ENOMEM, "out of memory"), b->error;
+        b->bands = more;
+        b->bands_room = room;
+    }
+    char *const copy = strdup(name);
+    if (!copy)
+        return fail(b, -ENOMEM, "out of memory"), b->error;
+    b->bands[b->n_bands++] = (struct pb_band){copy, value};
+    return 0;
+}
+
+const char *pb_builder_nearest(const struct pb_builder *b, const char *name)
+{
+    const char *best = NULL;
+
+    /* Pairwise: the winner so far against the next. */
+    for (size_t i = 0; i < b->n_bands; i++) {
+        const char *const pair[2] = {best, b->bands[i].name};
+
+        best = pb_nearest(name, pair, 2);
+    }
+    return best;
+}
+
+const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < b->n_bands && used < bytes; i++) {
+        const int n = snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", b->bands[i].name);
+
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used >= bytes)
+        memcpy(text + bytes - 4, "...", 4);
+    return text;
+}
+
+pb_value pb_builder_constant(struct pb_builder *b, float number)
+{
+    return b->error ? -1 : checked(b, pb_graph_constant(&b->graph, number));
+}
+
+pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
+{
+    if (b->error)
+        return -1;
+    const pb_value arg[3] = {x, y, z};
+    for (int i = 0; i < pb_vm_arity(op); i++)
+        if (!known(b, arg[i])) /* NOLINT(clang-analyzer-core.CallAndMessage): arity <= 3 */
+            return fail(b, -EINVAL, "a step uses a value that does not exist");
+    return checked(b, pb_graph_op(&b->graph, op, x, y, z));
+}
+
+pb_value pb_builder_stencil(struct pb_builder *b, const struct pb_stencil *stencil, pb_value x)
+{
+    if (b->error)
+        return -1;
+    if (!known(b, x))
+        return fail(b, -EINVAL, "a step uses a value that does not exist");
+    if (stencil->radius < 1 || 2 * stencil->radius + 1 > PB_STENCIL_SIDE_MAX)
+        return fail(b, -EINVAL, "a stencil's radius must be 1 to 7");
+    return checked(b, pb_graph_stencil(&b->graph, stencil, x));
+}

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BUILDER_H
+#define PB_BUILDER_H
+/* What an operator's build() may do: look bands up, add values to the chain's graph, give values
+ * names. A value is one float32 per pixel; ids are small integers. Errors stick: after one, every
+ * call returns an invalid id or the error, and pb_chain_create reports it. One thread, during
+ * pb_chain_create only. */
+#include "kernels/op.h"
+#include "kernels/focal/stencil.h"
+#include "kernels/vm/vm_op.h"
+
+#include <stdint.h>
+
+struct pb_builder;
+typedef int32_t pb_value; /* < 0: invalid */
+
+/* The value a band name stands for now; -1 when there is none (no diag is set). */
+pb_value pb_builder_find(struct pb_builder *b, const char *name);
+/* Names known now, in order of definition: for messages and for "all bands". */
+size_t pb_builder_band_count(const struct pb_builder *b);
+const char *pb_builder_band_name(const struct pb_builder *b, size_t i);
+/* Gives a value a name (copied); an existing band of that name is replaced for the steps after this
+ * one. */
+int pb_builder_define(struct pb_builder *b, const char *name, pb_value value);
+
+pb_value pb_builder_constant(struct pb_builder *b, float number);
+/* op with its operands; unused ones -1. Folds constants and shares common subexpressions. */
+pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y,
+                         pb_value z);
+/* A stencil over the plane of x. The descriptor is copied. */
+pb_value pb_builder_stencil(struct pb_builder *b, const struct pb_stencil *stencil, pb_value x);
+
+/* Named constants of an expression. Bands win over constants of the same name. */
+struct pb_expr_constant {
+    const char *name;
+    double value;
+};
+
+/* Compiles an expression over the bands known now. On failure returns -1 and fills *diag: kind
+ * EXPRESSION, col 1-based in text, message with what was found and what was expected (with the
+ * nearest known band for an unknown name). */
+pb_value pb_builder_expression(struct pb_builder *b, const char *text,
+                               const struct pb_expr_constant *constants, size_t n_constants,
+                               struct pb_diag *diag);
+
+/* Without a chain: checks the grammar only and lists the names used, each once, in order of
+ * appearance. names[i] points into text with length[i]. Returns how many (at most max are written),
+ * or -EINVAL with *diag. */
+int pb_expression_names(const char *text, const char **names, size_t *lengths, size_t max,
+                        struct pb_diag *diag);
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BUILDER_STATE_H
+#define PB_BUILDER_STATE_H
+/* What is behind struct pb_builder: for chain.c, which owns it, and builder.c. */
+#include "kernels/graph/graph.h"
+
+struct pb_band {
+    char *name;
+    pb_value value;
+};
+
+struct pb_builder {
+    struct pb_graph graph;
+    struct pb_band *bands; /* in order of definition, names unique */
+    size_t n_bands, bands_room;
+    int error; /* the first one; sticks */
+    struct pb_diag diag;
+};
+
+void pb_builder_init(struct pb_builder *b);
+void pb_builder_fini(struct pb_builder *b);
+/* The known band nearest to a name, or NULL. */
+const char *pb_builder_nearest(const struct pb_builder *b, const char *name);
+/* Writes the known bands, comma separated, cut with "..." when they are too long; returns text. */
+const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes);
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes live in one growing array and a hash table over their contents; asking for a node that
+ * exists returns it. Rewrites are few and exact for every pixel, NaN included:
+ *   - operations on constants alone are evaluated now;
+ *   - x * 1, x / 1, x - 0 are x; operands of + * == != are put into order of id;
+ *   - where() with a constant condition is its branch (invalid condition: a NaN constant);
+ *   - x ** c with a small constant c becomes multiplications and square roots (see power()).
+ * x + 0 and x * 0 stay: they change -0 and NaN. */
+#include "kernels/graph/graph.h"
+#include "kernels/vm/vm_pixel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void pb_graph_init(struct pb_graph *graph)
+{
+    memset(graph, 0, sizeof *graph);
+}
+
+void pb_graph_fini(struct pb_graph *graph)
+{
+    free(graph->nodes);
+    free(graph->table);
+    free(graph->stencils);
+    memset(graph, 0, sizeof *graph);
+}
+
+int pb_vm_arity(enum pb_vm_op op)
+{
+    static const int8_t arity[PB_VM_COUNT] = {
+#define PB_VM_OP(name, n) n,
+#include "kernels/vm/vm_ops.def"
+#undef PB_VM_OP
+    };
+    return arity[op];
+}
+
+float pb_vm_eval(enum pb_vm_op op, float x, float y, float z)
+{
+#define ARGS_1 (x)
+#define ARGS_2 (x, y)
+#define ARGS_3 (x, y, z)
+    switch (op) {
+#define PB_VM_OP(name, n)                                                                          \
+    case PB_VM_##name:                                                                             \
+        return pb_vm_##name ARGS_##n;
+#include "kernels/vm/vm_ops.def"
+#undef PB_VM_OP
+    case PB_VM_COUNT:
+        break;
+    }
+    return pb_pixel_nan();
+}
+
+static uint32_t float_bits(float number)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static uint32_t node_hash(const struct pb_node *node)
+{
+    const uint32_t words[] = {(uint32_t)node->kind,
+                              (uint32_t)node->arg[0],
+                              (uint32_t)node->arg[1],
+                              (uint32_t)node->arg[2],
+                              node->index,
+                              float_bits(node->number)};
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        h = (h ^ words[i]) * 0x9e3779b1u;
+        h ^= h >> 15;
+    }
+    return h;
+}
+
+static bool node_equal(const struct pb_node *a, const struct pb_node *b)
+{
+    return a->kind == b->kind && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
+           a->arg[2] == b->arg[2] && a->index == b->index &&
+           float_bits(a->number) == float_bits(b->number);
+}
+
+/* The place of an equal node in the table, or the free place where it belongs. */
+static size_t table_place(const struct pb_graph *graph, const struct pb_node *node)
+{
+    const size_t mask = 2 * graph->room - 1;
+    size_t at = node_hash(node) & mask;
+
+    while (graph->table[at] >= 0 && !node_equal(&graph->nodes[graph->table[at]], node))
+        at = (at + 1) & mask;
+    return at;
+}
+
+static int grow(struct pb_graph *graph)
+{
+    const size_t room = graph->room ? 2 * graph->room : 128;
+
+    if (room > PB_GRAPH_NODES_MAX)
+        return -E2BIG;
+    struct pb_node *const nodes = realloc(graph->nodes, room * sizeof *nodes);
+    if (!nodes)
+        return -ENOMEM;
+    graph->nodes = nodes;
+    int32_t *const table = malloc(2 * room * sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    free(graph->table);
+    graph->table = table;
+    graph->room = room;
+    for (size_t i = 0; i < 2 * room; i++)
+        table[i] = -1;
+    for (size_t i = 0; i < graph->n; i++)
+        table[table_place(graph, &nodes[i])] = (int32_t)i;
+    return 0;
+}
+
+static pb_value add_node(struct pb_graph *graph, const struct pb_node *node)
+{
+    if (graph->n == graph->room) {
+        const int rc = grow(graph);
+
+        if (rc < 0)
+            return rc;
+    }
+    const size_t at = table_place(graph, node);
+    if (graph->table[at] < 0) {
+        graph->table[at] = (int32_t)graph->n;
+        graph->nodes[graph->n++] = *node;
+    }
+    return graph->table[at];
+}
+
+pb_value pb_graph_constant(struct pb_graph *graph, float number)
+{
+    return add_node(graph, &(struct pb_node){.kind = PB_NODE_CONST,
+                                             .arg = {-1, -1, -1},
+                                             .number = number != number ? pb_pixel_nan() : number});
+}
+
+pb_value pb_graph_input(struct pb_graph *graph, uint32_t index)
+{
+    return add_node(graph,
+                    &(struct pb_node){.kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index});
+}
+
+static bool stencil_equal(const struct pb_stencil *a, const struct pb_stencil *b)
+{
+    return a->kind == b->kind && a->edge == b->edge && a->radius == b->radius &&
+           memcmp(a->weight_x, b->weight_x, sizeof a->weight_x) == 0 &&
+           memcmp(a->weight_y, b->weight_y, sizeof a->weight_y) == 0 &&
+           memcmp(a->weight, b->weight, sizeof a->weight) == 0;
+}
+
+pb_value pb_graph_stencil(struct pb_graph *graph, const struct pb_stencil *stencil, pb_value x)
+{
+    size_t i = 0;
+
+    while (i < graph->n_stencils && !stencil_equal(&graph->stencils[i], stencil))
+        i++;
+    if (i == graph->stencil_room) {
+        const size_t room = i ? 2 * i : 8;
+
+        if (room > PB_GRAPH_STENCILS_MAX)
+            return -E2BIG;
+        struct pb_stencil *const more = realloc(graph->stencils, room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        graph->stencils = more;
+        graph->stencil_room = room;
+    }
+    if (i == graph->n_stencils)
+        graph->stencils[graph->n_stencils++] = *stencil;
+    return add_node(
+        graph, &(struct pb_node){
+                   .kind = PB_NODE_STENCIL, .arity = 1, .arg = {x, -1, -1}, .index = (uint32_t)i});
+}
+
+static bool is_const(const struct pb_graph *graph, pb_value v)
+{
+    return v >= 0 && graph->nodes[v].kind == PB_NODE_CONST;
+}
+
+/* x ** c for the exponents that people write, without log and exp: c = n or n/2, |c| <= 4 for whole
+ * and <= 1.5 for half ones. A negative exponent is 1 / x ** -c. -1 when c is none of these. */
+static pb_value power(struct pb_graph *graph, pb_value x, float c)
+{
+    const float size = fabsf(c);
+    const float halves = size * 2.0f;
+    pb_value r = x;
+
+    if (size > 4.0f || halves != rintf(halves) || size == 0.0f ||
+        (size > 1.5f && size != rintf(size)))
+        return -1;
+    if (size >= 2.0f)
+        r = pb_graph_op(graph, PB_VM_MUL, x, x, -1);
+    if (size == 3.0f && r >= 0)
+        r = pb_graph_op(graph, PB_VM_MUL, r, x, -1);
+    if (size == 4.0f && r >= 0)
+        r = pb_graph_op(graph, PB_VM_MUL, r, r, -1);
+    if (size != rintf(size))
+        r = pb_graph_op(graph, PB_VM_SQRT, x, -1, -1);
+    if (size == 1.5f && r >= 0)
+        r = pb_graph_op(graph, PB_VM_MUL, x, r, -1);
+    if (c < 0.0f && r >= 0) {
+        const pb_value one = pb_graph_constant(graph, 1.0f);
+
+        r = one < 0 ? one : pb_graph_op(graph, PB_VM_DIV, one, r, -1);
+    }
+    return r;
+}
+
+/* An exact rewrite of the operation: the value that it is; -1 when there is none; any other
+ * negative value is an error. */
+static pb_value rewrite(struct pb_graph *graph, enum pb_vm_op op, const pb_value arg[3])
+{
+    const int arity = pb_vm_arity(op);
+    const float x = is_const(graph, arg[0]) ? graph->nodes[arg[0]].number : 0.0f;
+    const float y = is_const(graph, arg[1]) ? graph->nodes[arg[1]].number : 0.0f;
+    const float z = is_const(graph, arg[2]) ? graph->nodes[arg[2]].number : 0.0f;
+
+    if (is_const(graph, arg[0]) && (arity < 2 || is_const(graph, arg[1])) &&
+        (arity < 3 || is_const(graph, arg[2])))
+        return pb_graph_constant(graph, pb_vm_eval(op, x, y, z));
+    if (op == PB_VM_WHERE && is_const(graph, arg[0]))
+        return x != x ? arg[0] : arg[x != 0.0f ? 1 : 2];
+    if (op == PB_VM_MUL && is_const(graph, arg[0]) && x == 1.0f)
+        return arg[1];
+    if (!is_const(graph, arg[1]))
+        return -1;
+    if ((op == PB_VM_MUL || op == PB_VM_DIV) && y == 1.0f)
+        return arg[0];
+    if (op == PB_VM_SUB && float_bits(y) == 0)
+        return arg[0];
+    if (op == PB_VM_POW)
+        return power(graph, arg[0], y);
+    return -1;
+}
+
+pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
+{
+    const bool commutes = op == PB_VM_ADD || op == PB_VM_MUL || op == PB_VM_EQ || op == PB_VM_NE;
+    const int arity = pb_vm_arity(op);
+    const bool swap = commutes && x > y;
+    const pb_value arg[3] = {swap ? y : x, arity < 2 ? -1 : (swap ? x : y), arity < 3 ? -1 : z};
+    const pb_value known = rewrite(graph, op, arg);
+
+    if (known != -1)
+        return known;
+    return add_node(graph, &(struct pb_node){.kind = (int16_t)op,
+                                             .arity = (int16_t)arity,
+                                             .arg = {arg[0], arg[1], arg[2]}});
+}
+
+void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_stencils)
+{
+    for (size_t i = graph->n; i-- > 0;) {
+        const struct pb_node *const node = &graph->nodes[i];
+
+        if (!flags[i] || (node->kind == PB_NODE_STENCIL && !through_stencils))
+            continue;
+        for (int k = 0; k < node->arity; k++)
+            flags[node->arg[k]] = 1;
+    }
+}
+
+static bool is_comparison(int kind)
+{
+    return kind >= PB_VM_LT && kind <= PB_VM_NE;
+}
+
+void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
+{
+    for (size_t id = 0; id < graph->n; id++) {
+        const struct pb_node *const node = &graph->nodes[id];
+        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_STENCIL;
+
+        /* A condition chooses and makes no value. */
+        for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)
+            few = classes[node->arg[i]] != 0;
+        classes[id] = few || is_comparison(node->kind);
+    }
+}

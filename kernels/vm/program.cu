@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One sweep as a kernel of its own: the interpreter of program.cuh on all threads of a grid. The
+// more registers a program has, the fewer threads a block gets, so that 48 KiB of shared memory
+// suffice and every device since SM 7.5 behaves alike.
+#include "kernels/vm/program.cuh"
+#include "kernels/launch.cuh"
+
+namespace
+{
+constexpr int THREADS_MAX = 128;
+constexpr int BLOCKS_MIN = 8; // on a multiprocessor: not more than 64 registers a thread
+constexpr size_t SHARED_BYTES = 48 * 1024;
+
+template <int PX>
+__global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+    run_program(const __grid_constant__ pb_sweep sweep)
+{
+    extern __shared__ float4 shared[];
+    const uint32_t block_px = blockDim.x * PX;
+    pb_device::run_program<PX>(sweep, {threadIdx.x, blockDim.x}, blockIdx.x * block_px,
+                               gridDim.x * block_px, shared);
+}
+
+// PX pixels a thread and as many threads as fit.
+template <int PX> int launch(const pb_sweep &sweep, uint32_t n_registers, cudaStream_t stream)
+{
+    const size_t total = static_cast<size_t>(sweep.rect.w) * static_cast<size_t>(sweep.rect.h);
+    const size_t thread_bytes = n_registers * sizeof(pb_device::pixels<PX>);
+    unsigned threads = THREADS_MAX;
+    while (threads > 32 && threads * thread_bytes > SHARED_BYTES) {
+        threads /= 2;
+    }
+    const unsigned blocks = pb_cuda_blocks(total, threads * PX);
+    if (blocks == 0) {
+        return -EIO;
+    }
+    run_program<PX><<<blocks, threads, threads * thread_bytes, stream>>>(sweep);
+    return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
+}
+} // namespace
+
+int pb_program_run_cuda(const struct pb_sweep *sweep, void *stream)
+{
+    const uint32_t n_registers = sweep->n_registers ? sweep->n_registers : 1;
+    if (static_cast<uint64_t>(sweep->rect.w) * static_cast<uint64_t>(sweep->rect.h) > INT32_MAX) {
+        return -EIO; // pixels are numbered with 32 bits
+    }
+    if (32 * n_registers * sizeof(pb_device::pixels<4>) <= SHARED_BYTES) {
+        return launch<4>(*sweep, n_registers, static_cast<cudaStream_t>(stream));
+    }
+    return launch<1>(*sweep, n_registers, static_cast<cudaStream_t>(stream));
+}

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PB_PROGRAM_CUH
+#define PB_PROGRAM_CUH
+// The interpreter for GPUs. A thread runs the whole program for PX pixels that lie as many pixels
+// apart as there are threads, so that the loads and stores of a warp are consecutive whatever the
+// row length, and the decoding of an instruction (uniform: every thread takes the same branch) is
+// shared by PX pixels. The pixels of the rectangle are numbered through; rows do not matter but for
+// addresses.
+//
+// The machine's registers are in shared memory, [register][thread] of PX floats: 16-byte accesses
+// without bank conflicts. Indexing a local array would send them to memory. No thread reads what
+// another wrote: there is no barrier. Who the threads are is the caller's business: a whole block
+// (program.cu) or some warps of one (chain_block.cuh).
+#include "kernels/vm/program.h"
+#include "kernels/vm/vm_pixel.h"
+
+namespace pb_device
+{
+// One register of one thread.
+template <int PX> struct alignas(PX * sizeof(float)) pixels {
+    float v[PX];
+};
+
+// What is swept: a pb_sweep, or a type with the same members that keeps them elsewhere, and the
+// rectangle that its scratch planes grow from.
+inline __device__ const pb_rect &core_of(const pb_sweep &sweep)
+{
+    return sweep.in.core;
+}
+
+// Which thread of how many.
+struct member {
+    uint32_t thread, threads;
+};
+
+// Where the pixels of a thread are.
+template <int PX> struct place {
+    uint32_t offset[PX];  // in an output plane
+    int32_t x[PX], y[PX]; // image
+    bool inside[PX]; // false: beyond the rectangle; the coordinates are those of its last pixel
+};
+
+template <int PX, class Sweep>
+__device__ place<PX> find_place(const Sweep &sweep, const member &me, uint32_t first)
+{
+    const uint32_t width = static_cast<uint32_t>(sweep.rect.w);
+    const uint32_t total = width * static_cast<uint32_t>(sweep.rect.h);
+    place<PX> at;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        const uint32_t wanted = first + static_cast<uint32_t>(j) * me.threads + me.thread;
+        at.inside[j] = wanted < total;
+        const uint32_t index = at.inside[j] ? wanted : total - 1;
+        const uint32_t row = index / width;
+        at.y[j] = sweep.rect.y + static_cast<int32_t>(row);
+        const uint32_t column = index - row * width;
+        at.offset[j] = row * static_cast<uint32_t>(sweep.out_row) + column;
+        at.x[j] = sweep.rect.x + static_cast<int32_t>(column);
+    }
+    return at;
+}
+
+template <typename T, int PX, class Sweep>
+__device__ void load_samples(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
+                             T (&out)[PX])
+{
+    const unsigned char *const plane =
+        static_cast<const unsigned char *>(sweep.in.data) + instr.index * sweep.in.plane_bytes;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        const size_t row = static_cast<size_t>(at.y[j] - sweep.in.read.y) * sweep.in.row_bytes;
+        out[j] = reinterpret_cast<const T *>(plane + row)[at.x[j] - sweep.in.read.x];
+    }
+}
+
+template <int PX, class Sweep>
+__device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+{
+    const pb_program_input &input = sweep.inputs[instr.index];
+    const bool has_nodata = input.has_nodata;
+    pixels<PX> out;
+    switch (input.type) {
+#define LOAD(suffix, type, fn, wide, field)                                                        \
+    case PB_##suffix: {                                                                            \
+        const wide nodata = static_cast<wide>(input.field);                                        \
+        type samples[PX];                                                                          \
+        load_samples<type, PX>(sweep, instr, at, samples);                                         \
+        _Pragma("unroll") for (int j = 0; j < PX; j++)                                             \
+        {                                                                                          \
+            out.v[j] = pb_pixel_from_##fn(static_cast<wide>(samples[j]), has_nodata, nodata);      \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+        PB_SAMPLE_TYPES(LOAD)
+#undef LOAD
+    }
+    if (input.scaled) {
+        const float scale = input.scale, offset = input.offset;
+#pragma unroll
+        for (int j = 0; j < PX; j++) {
+            out.v[j] = out.v[j] * scale + offset;
+        }
+    }
+    if (sweep.in.mask) {
+#pragma unroll
+        for (int j = 0; j < PX; j++) {
+            const size_t row =
+                static_cast<size_t>(at.y[j] - sweep.in.read.y) * sweep.in.mask_row_bytes;
+            const bool valid = sweep.in.mask[row + (at.x[j] - sweep.in.read.x)] != 0;
+            out.v[j] = valid ? out.v[j] : pb_pixel_nan();
+        }
+    }
+    return out;
+}
+
+// pb_rect_grow of the CPU, here for the device.
+inline __device__ pb_rect grown(const pb_rect &core, int32_t margin, int32_t image_w,
+                                int32_t image_h)
+{
+    const int32_t left = max(core.x - margin, 0), top = max(core.y - margin, 0);
+    const int32_t right = min(core.x + core.w + margin, image_w);
+    const int32_t bottom = min(core.y + core.h + margin, image_h);
+    return {left, top, right - left, bottom - top};
+}
+
+template <int PX, class Sweep>
+__device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+{
+    const pb_rect rect = grown(core_of(sweep), instr.margin, sweep.in.image_w, sweep.in.image_h);
+    const float *const plane = sweep.planes + instr.index * sweep.plane_px;
+    pixels<PX> out;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        out.v[j] = plane[static_cast<size_t>(at.y[j] - rect.y) * rect.w + (at.x[j] - rect.x)];
+    }
+    return out;
+}
+
+template <int PX, class Sweep>
+__device__ void store_pixels(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
+                             const pixels<PX> &value)
+{
+    float *const plane = sweep.out + instr.index * sweep.out_px;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        if (at.inside[j]) {
+            plane[at.offset[j]] = pb_pixel_result(value.v[j]);
+        }
+    }
+}
+
+// The registers of one thread.
+template <int PX> class register_file
+{
+  public:
+    __device__ register_file(void *shared, const member &me)
+        : mine_(static_cast<pixels<PX> *>(shared) + me.thread), threads_(me.threads)
+    {
+    }
+    __device__ pixels<PX> &operator[](unsigned r) const
+    {
+        return mine_[r * threads_];
+    }
+    // Operand k of an instruction.
+    __device__ pixels<PX> operand(const pb_instr &instr, int k) const
+    {
+        if (instr.imm_mask >> k & 1) {
+            pixels<PX> out;
+#pragma unroll
+            for (int j = 0; j < PX; j++) {
+                out.v[j] = instr.imm[k == 2];
+            }
+            return out;
+        }
+        return (*this)[instr.src[k]];
+    }
+
+  private:
+    pixels<PX> *mine_;
+    uint32_t threads_;
+};
+
+template <int ARITY, int PX, typename F>
+__device__ void apply(const register_file<PX> &registers, const pb_instr &instr, F function)
+{
+    const pixels<PX> x = registers.operand(instr, 0);
+    const pixels<PX> y = ARITY > 1 ? registers.operand(instr, 1) : x;
+    const pixels<PX> z = ARITY > 2 ? registers.operand(instr, 2) : x;
+    pixels<PX> out;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        out.v[j] = function(x.v[j], y.v[j], z.v[j]);
+    }
+    registers[instr.dst] = out;
+}
+
+template <int PX, class Sweep>
+__device__ void execute(const Sweep &sweep, const register_file<PX> &registers, const place<PX> &at,
+                        const pb_instr &instr)
+{
+#define ARGS_1 (x)
+#define ARGS_2 (x, y)
+#define ARGS_3 (x, y, z)
+    switch (instr.code) {
+#define PB_VM_OP(name, arity)                                                                      \
+    case PB_CODE_##name:                                                                           \
+        apply<arity, PX>(registers, instr, [](float x, float y, float z) {                         \
+            (void)y, (void)z;                                                                      \
+            return pb_vm_##name ARGS_##arity;                                                      \
+        });                                                                                        \
+        break;
+#include "kernels/vm/vm_ops.def"
+#undef PB_VM_OP
+    case PB_CODE_CONST: {
+        pixels<PX> out;
+#pragma unroll
+        for (int j = 0; j < PX; j++) {
+            out.v[j] = instr.imm[0];
+        }
+        registers[instr.dst] = out;
+        break;
+    }
+    case PB_CODE_INPUT:
+        registers[instr.dst] = load_input<PX>(sweep, instr, at);
+        break;
+    case PB_CODE_PLANE:
+        registers[instr.dst] = load_plane<PX>(sweep, instr, at);
+        break;
+    default: // PB_CODE_STORE
+        store_pixels<PX>(sweep, instr, at, registers.operand(instr, 0));
+        break;
+    }
+}
+
+static_assert(sizeof(pb_instr) == sizeof(uint4), "an instruction is one 16-byte load");
+
+// The sweep's pixels from `first` on, for one of me.threads threads: PX * me.threads pixels, then
+// again `stride` further on. `shared`: n_registers * me.threads of pixels<PX>, aligned to
+// 16 bytes.
+template <int PX, class Sweep>
+__device__ void run_program(const Sweep &sweep, const member &me, uint32_t first, uint32_t stride,
+                            void *shared)
+{
+    const register_file<PX> registers(shared, me);
+    const uint4 *const code = reinterpret_cast<const uint4 *>(sweep.code);
+    const uint32_t total =
+        static_cast<uint32_t>(sweep.rect.w) * static_cast<uint32_t>(sweep.rect.h);
+
+    for (; first < total; first += stride) {
+        const place<PX> at = find_place<PX>(sweep, me, first);
+        uint4 ahead = code[0]; // fetched while the one before it runs
+        for (uint32_t i = 1; i <= sweep.n_code; i++) {
+            const uint4 raw = ahead;
+            ahead = code[i < sweep.n_code ? i : 0];
+            pb_instr instr;
+            memcpy(&instr, &raw, sizeof instr);
+            execute<PX>(sweep, registers, at, instr);
+        }
+    }
+}
+} // namespace pb_device
+#endif

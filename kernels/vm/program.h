@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PROGRAM_H
+#define PB_PROGRAM_H
+/* A program: pixel-wise bytecode that makes some planes in one sweep over a rectangle. Plain data
+ * without pointers inside the code, so that it is copied to a device as it is. The interpreters
+ * (program_cpu.c, program.cu) run one instruction over many pixels. C11 and C++17. */
+#include "kernels/view.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PB_PROGRAM_REGISTERS_MAX 255
+/* Where a program starts to load samples again rather than hold them, and to compute small values
+ * again. Up to the first a GPU runs full blocks; up to the second the CPU's registers stay in its
+ * first-level cache. */
+#define PB_PROGRAM_REGISTERS_SOFT 24
+#define PB_PROGRAM_REGISTERS_FIRM 64
+
+/* What an instruction does. The operations of vm_ops.def first, with the numbers of enum pb_vm_op.
+ */
+enum pb_code {
+#define PB_VM_OP(name, arity) PB_CODE_##name,
+#include "kernels/vm/vm_ops.def"
+#undef PB_VM_OP
+    PB_CODE_CONST, /* dst = imm[0] */
+    PB_CODE_INPUT, /* dst = sample of input `index` as float32, scaled, NaN when invalid */
+    PB_CODE_PLANE, /* dst = pixel of scratch plane `index`, which covers the core grown by margin */
+    PB_CODE_STORE, /* output plane `index` = src[0]: finite or NaN */
+    PB_CODE_COUNT
+};
+
+struct pb_instr {
+    uint8_t code;
+    uint8_t dst;
+    uint8_t src[3];
+    uint8_t imm_mask; /* bit k: operand k is imm[k == 2] instead of a register; never all of them,
+                         never operand 0 of a ternary operation */
+    uint16_t index;
+    union {
+        float imm[2];
+        int32_t margin; /* PLANE */
+    };
+};
+
+/* How samples of one band become float32. */
+struct pb_program_input {
+    int32_t type; /* enum pb_type */
+    bool has_nodata;
+    bool scaled; /* v * scale + offset, rounded twice */
+    int64_t nodata_int;
+    double nodata_float; /* exact in the band's type */
+    float scale, offset;
+};
+
+/* One sweep: where the pixels come from and go to. */
+struct pb_sweep {
+    const struct pb_instr *code;
+    uint32_t n_code, n_registers;
+    const struct pb_program_input *inputs; /* as many as `in` has planes */
+    struct pb_tile_in in;
+    struct pb_rect rect; /* pixels to make: the core, perhaps grown */
+    float *out;          /* plane p at out + p * out_px, rows out_row floats apart */
+    size_t out_px, out_row;
+    const float *planes; /* scratch plane p at planes + p * plane_px */
+    size_t plane_px;
+};
+
+/* Register memory of one CPU sweep in bytes; 64-byte aligned. */
+size_t pb_program_cpu_bytes(uint32_t n_registers);
+/* Runs on the calling thread. Allocates nothing. */
+void pb_program_run_cpu(const struct pb_sweep *sweep, void *registers);
+/* CUDA builds only. Queues on stream (cudaStream_t); all addresses are device-readable. 0 or
+ * -EIO. */
+int pb_program_run_cuda(const struct pb_sweep *sweep, void *stream);
+#ifdef __cplusplus
+}
+#endif
+#endif

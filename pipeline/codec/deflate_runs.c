@@ -1,0 +1,297 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Each chunk is gone over three times, in cache: find runs (four bytes at a time, so runs of 7
+ * and more are always found), count symbols, write codes. Codes have at most 14 bits, so that four
+ * of them and seven bits left over fit into 64 bits and the buffer is emptied once every four
+ * literals. A chunk that does not shrink is stored. */
+#include "pipeline/codec/deflate_runs.h"
+#include "pipeline/codec/huffman.h"
+
+#include <string.h>
+
+#define CODE_BITS_MAX 14
+#define END_OF_BLOCK  256
+#define N_LITLEN      286
+#define RUN_MAX       258
+
+struct bits {
+    uint8_t *at;
+    uint64_t held;
+    unsigned n; /* < 8 after empty() */
+};
+
+static inline void push(struct bits *bits, uint64_t value, unsigned n)
+{
+    bits->held |= value << bits->n;
+    bits->n += n;
+}
+
+/* Writes eight bytes, of which the full ones count: the bound has room for that. */
+static inline void empty(struct bits *bits)
+{
+    memcpy(bits->at, &bits->held, 8);
+    bits->at += bits->n / 8;
+    bits->held >>= bits->n & ~7u;
+    bits->n &= 7;
+}
+
+static inline void put(struct bits *bits, uint64_t value, unsigned n)
+{
+    push(bits, value, n);
+    empty(bits);
+}
+
+size_t pb_deflate_runs_bound(size_t bytes)
+{
+    return bytes + (bytes / PB_DEFLATE_RUNS_CHUNK + 1) * 6 + 16;
+}
+
+/* Symbol, number and value of the extra bits of a match of 3 .. 258 bytes. */
+static unsigned length_symbol(unsigned length, unsigned *out_extra_bits, unsigned *out_extra)
+{
+    unsigned l = length - 3, extra = 0;
+    *out_extra_bits = 0;
+    *out_extra = 0;
+    if (length == RUN_MAX)
+        return 285;
+    if (l < 8)
+        return 257 + l;
+    while (l >> (extra + 3))
+        extra++;
+    /* l has extra + 3 bits: the upper three choose the symbol. */
+    *out_extra_bits = extra;
+    *out_extra = l & ((1u << extra) - 1);
+    return 257 + 4 * extra + (l >> extra);
+}
+
+/* The next piece of a run: at most 258, and never leaving 1 or 2. */
+static unsigned piece_of(uint32_t left)
+{
+    if (left <= RUN_MAX)
+        return left;
+    return left - RUN_MAX < 3 ? RUN_MAX - 3 : RUN_MAX;
+}
+
+static void find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
+{
+    uint32_t i = 1;
+    work->n_runs = 0;
+    while (i + 4 <= n) {
+        uint32_t word;
+        memcpy(&word, in + i, 4);
+        if (word != in[i - 1] * UINT32_C(0x01010101)) {
+            i += 4;
+            continue;
+        }
+        uint32_t end = i + 4;
+        while (end < n && in[end] == in[i])
+            end++;
+        work->run[work->n_runs].at = i;
+        work->run[work->n_runs++].bytes = end - i;
+        i = end + 1;
+    }
+}
+
+static void count_literals(struct pb_deflate_runs *work, const uint8_t *in, size_t n)
+{
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        work->count[0][in[i]]++;
+        work->count[1][in[i + 1]]++;
+        work->count[2][in[i + 2]]++;
+        work->count[3][in[i + 3]]++;
+    }
+    for (; i < n; i++)
+        work->count[0][in[i]]++;
+}
+
+/* Returns the extra bits and distance codes of all matches. */
+static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
+{
+    uint64_t more = 0;
+    uint32_t from = 0;
+    memset(work->count, 0, sizeof work->count);
+    for (uint32_t r = 0; r < work->n_runs; r++) {
+        count_literals(work, in + from, work->run[r].at - from);
+        for (uint32_t left = work->run[r].bytes; left > 0;) {
+            unsigned piece = piece_of(left), extra_bits, extra;
+            work->count[0][length_symbol(piece, &extra_bits, &extra)]++;
+            more += extra_bits + 1;
+            left -= piece;
+        }
+        from = work->run[r].at + work->run[r].bytes;
+    }
+    count_literals(work, in + from, n - from);
+    work->count[0][END_OF_BLOCK]++;
+    for (unsigned s = 0; s < N_LITLEN; s++)
+        work->count[0][s] += work->count[1][s] + work->count[2][s] + work->count[3][s];
+    return more;
+}
+
+/* The table of code lengths, itself run-length coded (RFC 1951, 3.2.7). */
+struct table {
+    uint8_t symbol[N_LITLEN + 1], extra[N_LITLEN + 1];
+    unsigned n, n_litlen, n_order;
+    uint8_t bits[19];
+    uint16_t code[19];
+    uint64_t size; /* bits in the stream, with the block's head */
+};
+
+static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+static const uint8_t extra_of[19] = {[16] = 2, [17] = 3, [18] = 7};
+
+static void add_repeats(struct table *table, uint8_t length, unsigned n)
+{
+    while (n > 0) {
+        unsigned take = 1;
+        uint8_t symbol = length, extra = 0;
+        if (length == 0 && n >= 3) {
+            take = n < 138 ? n : 138;
+            symbol = take < 11 ? 17 : 18;
+            extra = (uint8_t)(take - (take < 11 ? 3 : 11));
+        } else if (length != 0 && table->n > 0 && n >= 3 &&
+                   (table->symbol[table->n - 1] == length || table->symbol[table->n - 1] == 16)) {
+            take = n < 6 ? n : 6;
+            symbol = 16;
+            extra = (uint8_t)(take - 3);
+        }
+        table->symbol[table->n] = symbol;
+        table->extra[table->n++] = extra;
+        n -= take;
+    }
+}
+
+static void make_table(struct table *table, const uint8_t *litlen)
+{
+    uint32_t count[19] = {0};
+    uint8_t all[N_LITLEN + 1];
+    table->n = 0;
+    table->n_litlen = N_LITLEN;
+    while (table->n_litlen > 257 && litlen[table->n_litlen - 1] == 0)
+        table->n_litlen--;
+    memcpy(all, litlen, table->n_litlen);
+    all[table->n_litlen] = 1; /* the one distance, 1, in one bit */
+    for (unsigned i = 0, end; i <= table->n_litlen; i = end) {
+        for (end = i + 1; end <= table->n_litlen && all[end] == all[i]; end++)
+            ;
+        /* A repeat code refers to what was just sent: here always to the same length. */
+        add_repeats(table, all[i], 1);
+        add_repeats(table, all[i], end - i - 1);
+    }
+    for (unsigned i = 0; i < table->n; i++)
+        count[table->symbol[i]]++;
+    pb_huffman_lengths(count, 19, 7, table->bits);
+    pb_huffman_codes(table->bits, 19, table->code);
+    table->n_order = 19;
+    while (table->n_order > 4 && table->bits[order[table->n_order - 1]] == 0)
+        table->n_order--;
+    table->size = 3 + 5 + 5 + 4 + 3 * table->n_order;
+    for (unsigned i = 0; i < table->n; i++)
+        table->size += table->bits[table->symbol[i]] + extra_of[table->symbol[i]];
+}
+
+static void put_table(struct bits *bits, const struct table *table, int last)
+{
+    put(bits, (unsigned)last | 2u << 1, 3);
+    put(bits, table->n_litlen - 257, 5);
+    put(bits, 0, 5);
+    put(bits, table->n_order - 4, 4);
+    for (unsigned i = 0; i < table->n_order; i++)
+        put(bits, table->bits[order[i]], 3);
+    for (unsigned i = 0; i < table->n; i++) {
+        unsigned symbol = table->symbol[i];
+        put(bits, table->code[symbol], table->bits[symbol]);
+        put(bits, table->extra[i], extra_of[symbol]);
+    }
+}
+
+static inline void push_symbol(struct bits *bits, const uint32_t *code, unsigned symbol)
+{
+    push(bits, code[symbol] & 0xffff, code[symbol] >> 16);
+}
+
+static void put_literals(struct bits *out, const uint32_t *code, const uint8_t *in, size_t n)
+{
+    struct bits bits = *out;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        push_symbol(&bits, code, in[i]);
+        push_symbol(&bits, code, in[i + 1]);
+        push_symbol(&bits, code, in[i + 2]);
+        push_symbol(&bits, code, in[i + 3]);
+        empty(&bits);
+    }
+    for (; i < n; i++) {
+        push_symbol(&bits, code, in[i]);
+        empty(&bits);
+    }
+    *out = bits;
+}
+
+static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, const uint8_t *in,
+                        uint32_t n)
+{
+    uint32_t from = 0;
+    for (uint32_t r = 0; r < work->n_runs; r++) {
+        put_literals(bits, work->code, in + from, work->run[r].at - from);
+        for (uint32_t left = work->run[r].bytes; left > 0;) {
+            unsigned piece = piece_of(left), extra_bits, extra;
+            push_symbol(bits, work->code, length_symbol(piece, &extra_bits, &extra));
+            push(bits, extra, extra_bits);
+            put(bits, 0, 1); /* the distance */
+            left -= piece;
+        }
+        from = work->run[r].at + work->run[r].bytes;
+    }
+    put_literals(bits, work->code, in + from, n - from);
+    push_symbol(bits, work->code, END_OF_BLOCK);
+    empty(bits);
+}
+
+static void put_stored(struct bits *bits, const uint8_t *in, uint32_t n, int last)
+{
+    put(bits, (unsigned)last, 3);
+    if (bits->n > 0)
+        put(bits, 0, 8 - bits->n);
+    put(bits, n | (uint64_t)(~n & 0xffff) << 16, 32);
+    memcpy(bits->at, in, n);
+    bits->at += n;
+}
+
+static void put_chunk(struct pb_deflate_runs *work, struct bits *bits, const uint8_t *in,
+                      uint32_t n, int last)
+{
+    uint8_t lengths[N_LITLEN];
+    uint16_t codes[N_LITLEN];
+    struct table table;
+    find_runs(work, in, n);
+    uint64_t size = count_symbols(work, in, n);
+    pb_huffman_lengths(work->count[0], N_LITLEN, CODE_BITS_MAX, lengths);
+    pb_huffman_codes(lengths, N_LITLEN, codes);
+    make_table(&table, lengths);
+    size += table.size;
+    for (unsigned s = 0; s < N_LITLEN; s++) {
+        size += (uint64_t)work->count[0][s] * lengths[s];
+        work->code[s] = (uint32_t)lengths[s] << 16 | codes[s];
+    }
+    if (size >= 8 * (uint64_t)n) {
+        put_stored(bits, in, n, last);
+        return;
+    }
+    put_table(bits, &table, last);
+    put_symbols(bits, work, in, n);
+}
+
+size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out)
+{
+    struct bits bits = {.at = out};
+    for (size_t done = 0; done < bytes;) {
+        size_t left = bytes - done;
+        uint32_t n = left < PB_DEFLATE_RUNS_CHUNK ? (uint32_t)left : PB_DEFLATE_RUNS_CHUNK;
+        put_chunk(work, &bits, in + done, n, done + n == bytes);
+        done += n;
+    }
+    if (bits.n > 0)
+        put(&bits, 0, 8 - bits.n);
+    return (size_t)(bits.at - out);
+}

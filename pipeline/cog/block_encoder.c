@@ -1,0 +1,120 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Pixels outside the image are nodata: what lies there was never seen, and a run of equal values
+ * costs next to nothing. */
+#include "pipeline/cog/block_encoder.h"
+#include "pipeline/codec/predictor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pb_block_encoder {
+    const struct pb_block_format *format;
+    size_t pixel_bytes, row_bytes, raw_bytes, capacity;
+    void *context;
+    char *row;     /* one quantized row */
+    char *nodata;  /* one row of nothing but nodata, and ... */
+    char *outside; /* ... the same, predicted */
+    char *raw;     /* predicted block */
+    char *packed;  /* compressed block; NULL when the codec is none */
+};
+
+uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
+{
+    return (uint64_t)format->block_px * (uint64_t)format->block_px * format->n_bands *
+           pb_type_bytes(format->quantizer.type);
+}
+
+uint64_t pb_block_encoder_bytes(const struct pb_block_format *format)
+{
+    uint64_t raw = pb_block_raw_bytes(format);
+    uint64_t packed = format->codec->encode != NULL ? format->codec->bound((size_t)raw) : 0;
+    return sizeof(struct pb_block_encoder) + raw + packed + 3 * (raw / (uint64_t)format->block_px) +
+           format->codec->context_bytes(format->level, (size_t)raw);
+}
+
+int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err *err,
+                            struct pb_block_encoder **out_encoder)
+{
+    struct pb_block_encoder *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for an encoder");
+    e->format = format;
+    e->pixel_bytes = pb_type_bytes(format->quantizer.type) * format->n_bands;
+    e->row_bytes = e->pixel_bytes * (size_t)format->block_px;
+    e->raw_bytes = e->row_bytes * (size_t)format->block_px;
+    e->row = malloc(e->row_bytes);
+    e->nodata = malloc(e->row_bytes);
+    e->outside = malloc(e->row_bytes);
+    e->raw = malloc(e->raw_bytes);
+    bool ok = e->row != NULL && e->nodata != NULL && e->outside != NULL && e->raw != NULL;
+    if (format->codec->encode != NULL) {
+        e->capacity = format->codec->bound(e->raw_bytes);
+        e->packed = malloc(e->capacity);
+        ok = ok && e->packed != NULL;
+    }
+    if (!ok || format->codec->create(format->level, e->raw_bytes, &e->context) != 0) {
+        pb_block_encoder_destroy(e);
+        return pb_fail(err, PB_E_MEMORY, "no memory for an encoder of %d px blocks",
+                       format->block_px);
+    }
+    pb_quantize_nodata(&format->quantizer, (size_t)format->block_px * format->n_bands, e->nodata);
+    pb_predict_row(format->predictor, format->quantizer.type, e->nodata, (size_t)format->block_px,
+                   format->n_bands, e->outside);
+    *out_encoder = e;
+    return 0;
+}
+
+void pb_block_encoder_destroy(struct pb_block_encoder *e)
+{
+    if (e == NULL)
+        return;
+    e->format->codec->destroy(e->context);
+    free(e->row);
+    free(e->nodata);
+    free(e->outside);
+    free(e->raw);
+    free(e->packed);
+    free(e);
+}
+
+static void fill_row(struct pb_block_encoder *e, const float *const *planes, size_t at, int32_t w)
+{
+    const struct pb_block_format *format = e->format;
+    size_t sample = pb_type_bytes(format->quantizer.type), valid = (size_t)w * e->pixel_bytes;
+    for (uint32_t b = 0; b < format->n_bands; b++)
+        pb_quantize(&format->quantizer, planes[b] + at, (size_t)w, e->row + b * sample,
+                    format->n_bands);
+    memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
+}
+
+int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px,
+                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
+                    size_t *out_bytes)
+{
+    const struct pb_block_format *format = e->format;
+    for (int32_t y = 0; y < format->block_px; y++) {
+        char *to = e->raw + (size_t)y * e->row_bytes;
+        if (y >= h) {
+            memcpy(to, e->outside, e->row_bytes);
+            continue;
+        }
+        fill_row(e, planes, (size_t)y * row_px, w);
+        pb_predict_row(format->predictor, format->quantizer.type, e->row, (size_t)format->block_px,
+                       format->n_bands, to);
+    }
+    if (format->codec->encode == NULL) {
+        *out_data = e->raw;
+        *out_bytes = e->raw_bytes;
+        return 0;
+    }
+    size_t bytes;
+    if (format->codec->encode(e->context, e->raw, e->raw_bytes, e->packed, e->capacity, &bytes) !=
+        0)
+        return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a block of %zu bytes",
+                       format->codec->name, e->raw_bytes);
+    *out_data = e->packed;
+    *out_bytes = bytes;
+    return 0;
+}

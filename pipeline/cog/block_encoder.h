@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BLOCK_ENCODER_H
+#define PB_BLOCK_ENCODER_H
+/* One block of a product: float32 planes in, compressed chunky block out. Quantizes, pads to the
+ * full block with nodata, predicts a row at a time while it is in the first-level cache, then
+ * compresses. An encoder owns all memory it needs and belongs to one thread. */
+#include "config/base/err.h"
+#include "pipeline/codec/codec.h"
+#include "pipeline/codec/quantize.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_block_format {
+    int32_t block_px;
+    uint32_t n_bands;
+    struct pb_quantizer quantizer;
+    int predictor;
+    const struct pb_codec *codec;
+    int level;
+};
+
+struct pb_block_encoder;
+
+uint64_t pb_block_raw_bytes(const struct pb_block_format *format);
+uint64_t pb_block_encoder_bytes(const struct pb_block_format *format);
+/* format is borrowed until destroy. */
+int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err *err,
+                            struct pb_block_encoder **out_encoder);
+/* planes[b]: w x h pixels, rows row_px apart, 1 <= w, h <= block_px. *out_data lives until the next
+ * call. */
+int pb_block_encode(struct pb_block_encoder *encoder, const float *const *planes, size_t row_px,
+                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
+                    size_t *out_bytes);
+void pb_block_encoder_destroy(struct pb_block_encoder *encoder); /* NULL is fine */
+#endif

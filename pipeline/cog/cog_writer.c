@@ -1,0 +1,339 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Blocks without a single valid pixel are written like all others, not left out ("sparse"): GDAL
+ * does the same by default, readers other than GDAL's fail on missing blocks, and such a block
+ * costs some hundred bytes.
+ *
+ * Overviews go down to 512 px even when blocks are larger: it costs next to nothing and is what
+ * GDAL's validator asks for.
+ *
+ * No locks: every block has its own entry in the index and its own place in the spool or the file.
+ * Entries are read after the threads that wrote them were joined. */
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/cog/block_encoder.h"
+#include "pipeline/codec/predictor.h"
+#include "pipeline/cog/pyramid.h"
+#include "pipeline/cog/spool.h"
+#include "pipeline/cog/tiff_writer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define LEVELS_MAX       32
+#define OVERVIEW_SIDE_PX 512
+#define BLOCK_BYTES_MAX  (UINT64_C(1) << 30) /* readers take no larger block */
+#define GIVEN_TAGS_USUAL 64                  /* for the plan; tags are known at the end only */
+
+struct index {
+    uint32_t cols;
+    struct pb_spool_piece *piece; /* what the tiff_level of the same number points at */
+};
+
+struct pb_cog_writer {
+    struct pb_cog_options options;
+    struct pb_grid grid;
+    struct pb_block_format format;
+    uint32_t n_levels; /* with the full image */
+    struct index index[LEVELS_MAX];
+    struct pb_tiff_level level[LEVELS_MAX];
+    struct pb_pyramid *pyramid;    /* NULL without overviews */
+    struct pb_spool *spool;        /* NULL when blocks have one size and go into the file */
+    struct pb_tiff_layout *layout; /* these two: made when sizes are known */
+    struct pb_file_out *file;
+    struct pb_block_encoder **encoder; /* by worker */
+};
+
+double pb_cog_writer_nodata(const struct pb_cog_options *options)
+{
+    if (!options->has_nodata)
+        return (double)NAN;
+    return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
+}
+
+static int fail(struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s", what);
+}
+
+/* Options -> format of a block. Everything a caller can get wrong is refused here. */
+static int format_of(const struct pb_cog_options *o, struct pb_err *err,
+                     struct pb_block_format *out)
+{
+    struct pb_block_format format = {.block_px = o->block_px, .n_bands = o->n_bands};
+    if (o->n_bands < 1 || o->n_bands > PB_BANDS_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %u bands; 1 to %d can be written",
+                       o->n_bands, PB_BANDS_MAX);
+    if (o->block_px < 16 || o->block_px > 4096 || (o->block_px & (o->block_px - 1)) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: blocksize %d; it must be a power of two up to 4096", o->block_px);
+    if (o->grid->side_px % o->block_px != 0 && pb_grid_count(o->grid) != 1)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: tiles of %d px cannot be cut into blocks of %d px", o->grid->side_px,
+                       o->block_px);
+    if (!o->has_nodata && !pb_type_is_float(o->type))
+        return fail(err, "an integer type needs a nodata value; add 'nodata:'");
+    if (pb_quantizer_init(&format.quantizer, o->type, pb_cog_writer_nodata(o)) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: nodata %g is not a value of type %s",
+                       o->nodata, pb_type_name(o->type));
+    format.codec = pb_codec_of(o->compress);
+    if (pb_codec_level(format.codec, o->level, pb_type_is_float(o->type), &format.level) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s has levels %d to %d, not %d",
+                       format.codec->name, format.codec->min_level, format.codec->max_level,
+                       o->level);
+    format.predictor = o->predictor != 0 ? o->predictor : pb_predictor_auto(o->type);
+    if (o->compress == PB_COMPRESS_NONE)
+        format.predictor = PB_PREDICTOR_NONE;
+    if (!pb_predictor_fits(format.predictor, o->type))
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: predictor %d does not go with type %s",
+                       format.predictor, pb_type_name(o->type));
+    if (pb_block_raw_bytes(&format) > BLOCK_BYTES_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: a block of %d x %d px and %u bands has over 1 GiB; lower blocksize",
+                       o->block_px, o->block_px, o->n_bands);
+    *out = format;
+    return 0;
+}
+
+static uint32_t overview_levels(const struct pb_cog_options *o)
+{
+    int32_t side = o->block_px < OVERVIEW_SIDE_PX ? o->block_px : OVERVIEW_SIDE_PX;
+    if (o->overviews == PB_OVERVIEWS_NONE)
+        return 0;
+    return pb_pyramid_levels(o->grid->image_w, o->grid->image_h, side);
+}
+
+static int32_t blocks(int32_t size, int32_t block_px)
+{
+    return size / block_px + (size % block_px != 0);
+}
+
+static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
+{
+    return (struct pb_pyramid_options){
+        .grid = o->grid,
+        .order = o->order,
+        .tiles_in_flight = o->tiles_in_flight,
+        .workers = o->workers,
+        .block_px = o->block_px,
+        .levels = overview_levels(o),
+        .n_bands = o->n_bands,
+        .nearest = o->overviews == PB_OVERVIEWS_NEAREST,
+    };
+}
+
+uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
+{
+    struct pb_block_format format;
+    if (format_of(options, NULL, &format) != 0)
+        return UINT64_MAX;
+    struct pb_pyramid_options pyramid = pyramid_options(options);
+    uint64_t bytes = pb_pyramid_bytes(&pyramid);
+    if (bytes == UINT64_MAX)
+        return UINT64_MAX;
+    bytes += sizeof(struct pb_cog_writer) + PB_FILE_OUT_BYTES;
+    bytes += pb_tiff_layout_bytes(pyramid.levels + 1, GIVEN_TAGS_USUAL);
+    bytes += options->workers * (sizeof(void *) + pb_block_encoder_bytes(&format));
+    for (uint32_t k = 0; k <= pyramid.levels; k++) {
+        int32_t w = pb_pyramid_size(options->grid->image_w, k);
+        int32_t h = pb_pyramid_size(options->grid->image_h, k);
+        bytes += (uint64_t)blocks(w, options->block_px) * (uint64_t)blocks(h, options->block_px) *
+                 sizeof(struct pb_spool_piece);
+    }
+    return bytes;
+}
+
+static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col, uint32_t row,
+                     const float *const *planes, size_t row_px, int32_t w, int32_t h,
+                     uint32_t worker, struct pb_err *err)
+{
+    struct index *index = &writer->index[level];
+    const void *data;
+    size_t bytes;
+    int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
+    if (rc != 0)
+        return rc;
+    uint64_t i = (uint64_t)row * index->cols + col;
+    if (writer->spool != NULL)
+        return pb_spool_append(writer->spool, data, bytes, err, &index->piece[i]);
+    rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
+    if (rc == 0)
+        index->piece[i].bytes = bytes;
+    return rc;
+}
+
+static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
+                         int32_t h, const float *data, uint32_t worker, struct pb_err *err)
+{
+    struct pb_cog_writer *writer = user;
+    size_t side = (size_t)writer->options.block_px;
+    const float *planes[PB_BANDS_MAX];
+    for (uint32_t b = 0; b < writer->options.n_bands; b++)
+        planes[b] = data + b * side * side;
+    return add_block(writer, level, col, row, planes, side, w, h, worker, err);
+}
+
+static int create_index(struct pb_cog_writer *writer, uint32_t k)
+{
+    struct index *index = &writer->index[k];
+    int32_t w = pb_pyramid_size(writer->grid.image_w, k), side = writer->options.block_px;
+    int32_t h = pb_pyramid_size(writer->grid.image_h, k);
+    index->cols = (uint32_t)blocks(w, side);
+    uint64_t n = (uint64_t)index->cols * (uint64_t)blocks(h, side);
+    index->piece = calloc(n, sizeof *index->piece);
+    writer->level[k] = (struct pb_tiff_level){w, h, n, index->piece};
+    return index->piece != NULL ? 0 : -ENOMEM;
+}
+
+static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
+{
+    uint32_t workers = writer->options.workers;
+    writer->encoder = calloc(workers, sizeof(struct pb_block_encoder *));
+    int rc = writer->encoder != NULL ? 0 : -ENOMEM;
+    for (uint32_t k = 0; rc == 0 && k < writer->n_levels; k++)
+        rc = create_index(writer, k);
+    if (rc != 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the index of a product's blocks");
+    for (uint32_t i = 0; rc == 0 && i < workers; i++)
+        rc = pb_block_encoder_create(&writer->format, err, &writer->encoder[i]);
+    return rc;
+}
+
+/* Of every block, where that is known before; else 0. */
+static uint64_t block_bytes(const struct pb_block_format *format)
+{
+    return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
+}
+
+/* Places everything in the file and makes it, in its full length. */
+static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
+{
+    const struct pb_cog_options *o = &writer->options;
+    struct pb_tiff_image image = {
+        .level = writer->level,
+        .n_levels = writer->n_levels,
+        .block_bytes = block_bytes(&writer->format),
+        .block_px = o->block_px,
+        .n_bands = o->n_bands,
+        .type = o->type,
+        .compression = writer->format.codec->tiff_compression,
+        .predictor = (uint16_t)writer->format.predictor,
+        .software = "pushbroom " PB_VERSION,
+        .tags = o->tags,
+        .force_big = o->force_big,
+    };
+    int rc = pb_tiff_layout_create(&image, err, &writer->layout);
+    if (rc == 0)
+        rc = pb_file_out_create(o->path, pb_tiff_layout_total(writer->layout), err, &writer->file);
+    if (rc == 0)
+        pb_file_out_watch(writer->file, o->progress);
+    return rc;
+}
+
+/* The file goes unless it was finished. */
+static void close_files(struct pb_cog_writer *writer)
+{
+    pb_file_out_destroy(writer->file);
+    pb_tiff_layout_destroy(writer->layout);
+    pb_spool_destroy(writer->spool);
+    writer->file = NULL;
+    writer->layout = NULL;
+    writer->spool = NULL;
+}
+
+int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
+                         struct pb_cog_writer **out_writer)
+{
+    struct pb_block_format format;
+    int rc = format_of(options, err, &format);
+    if (rc != 0)
+        return rc;
+    struct pb_cog_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a product");
+    writer->options = *options;
+    writer->grid = *options->grid;
+    writer->options.grid = &writer->grid;
+    writer->format = format;
+    struct pb_pyramid_options pyramid = pyramid_options(&writer->options);
+    pyramid.sink = take_overview;
+    pyramid.user = writer;
+    writer->n_levels = pyramid.levels + 1;
+    rc = create_memory(writer, err);
+    if (rc == 0 && pyramid.levels > 0)
+        rc = pb_pyramid_create(&pyramid, err, &writer->pyramid);
+    if (rc == 0 && block_bytes(&format) != 0)
+        rc = open_file(writer, err);
+    else if (rc == 0)
+        rc = pb_spool_create(options->directory, err, &writer->spool);
+    if (rc != 0) {
+        pb_cog_writer_destroy(writer);
+        return rc;
+    }
+    *out_writer = writer;
+    return 0;
+}
+
+int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
+                       const float *const *planes, uint32_t worker, struct pb_err *err)
+{
+    const float *part[PB_BANDS_MAX];
+    int32_t side = writer->options.block_px;
+    size_t row_px = (size_t)core->w;
+    int rc = 0;
+    for (int32_t y = 0; rc == 0 && y < core->h; y += side)
+        for (int32_t x = 0; rc == 0 && x < core->w; x += side) {
+            for (uint32_t b = 0; b < writer->options.n_bands; b++)
+                part[b] = planes[b] + (size_t)y * row_px + (size_t)x;
+            int32_t w = core->w - x < side ? core->w - x : side;
+            int32_t h = core->h - y < side ? core->h - y : side;
+            rc = add_block(writer, 0, (uint32_t)((core->x + x) / side),
+                           (uint32_t)((core->y + y) / side), part, row_px, w, h, worker, err);
+        }
+    if (rc == 0 && writer->pyramid != NULL)
+        rc = pb_pyramid_add(writer->pyramid, core, planes, row_px, worker, err);
+    return rc;
+}
+
+static int check_complete(const struct pb_cog_writer *writer, struct pb_err *err)
+{
+    for (uint32_t k = 0; k < writer->n_levels; k++)
+        for (uint64_t i = 0; i < writer->level[k].n_blocks; i++)
+            if (writer->index[k].piece[i].bytes == 0)
+                return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
+                               (unsigned long long)i, k);
+    return 0;
+}
+
+int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
+                         struct pb_cog_summary *out_summary)
+{
+    struct pb_cog_summary summary;
+    int rc = check_complete(writer, err);
+    if (rc == 0 && writer->file == NULL)
+        rc = open_file(writer, err);
+    if (rc == 0)
+        rc = pb_tiff_write(writer->layout, writer->spool, writer->file, err);
+    if (rc == 0)
+        rc = pb_file_out_finish(writer->file, err, summary.sha256);
+    if (rc == 0) {
+        summary.bytes = pb_tiff_layout_total(writer->layout);
+        *out_summary = summary;
+    }
+    close_files(writer);
+    return rc;
+}
+
+void pb_cog_writer_destroy(struct pb_cog_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    for (uint32_t i = 0; writer->encoder != NULL && i < writer->options.workers; i++)
+        pb_block_encoder_destroy(writer->encoder[i]);
+    free(writer->encoder);
+    pb_pyramid_destroy(writer->pyramid);
+    close_files(writer);
+    for (uint32_t k = 0; k < writer->n_levels; k++)
+        free(writer->index[k].piece);
+    free(writer);
+}

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_COG_WRITER_H
+#define PB_COG_WRITER_H
+/* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads.
+ * Each tile is cut into blocks, which are compressed where they arrive and appended to a spool;
+ * the pyramid does the same with the overviews. finish() puts them into the one order that the file
+ * has, so its bytes depend on pixels and options only. Blocks that are not compressed have one
+ * size: they are written where they belong in the file at once. Knows nothing of scenes and
+ * products: cog.c does. */
+#include "config/config.h"
+#include "config/base/err.h"
+#include "pipeline/raster/raster.h"
+#include "pipeline/grid/tile.h"
+
+#include <stdint.h>
+
+struct pb_cog_writer;
+
+struct pb_file_progress;
+
+struct pb_cog_options {
+    const struct pb_grid *grid;
+    enum pb_order order;
+    uint32_t tiles_in_flight, workers; /* see struct pb_product_env */
+    const char *directory;             /* of the spool; borrowed until destroy */
+    const char *path;                  /* of the file; borrowed until destroy */
+    const struct pb_tiff_tags *tags;   /* of the first directory; borrowed; NULL = none */
+    uint32_t n_bands;
+    enum pb_type type;
+    enum pb_compress compress;
+    int32_t level;     /* 0 = the codec's default */
+    int32_t predictor; /* 0 = auto; without compression there is none, whatever is said */
+    int32_t block_px;
+    enum pb_overviews overviews;
+    bool has_nodata; /* integers must have one; floats without one take NaN */
+    double nodata;
+    struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
+    bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
+};
+
+struct pb_cog_summary {
+    uint64_t bytes;
+    char sha256[65];
+};
+
+/* The nodata value as it will be stored. */
+double pb_cog_writer_nodata(const struct pb_cog_options *options);
+/* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
+uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
+/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. Without
+ * compression the file is made, and its space reserved, here. Thread: init. */
+int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
+                         struct pb_cog_writer **out_writer);
+/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN. Allocates nothing. Thread: any,
+ * worker < workers and each worker on one thread at a time. */
+int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
+                       const float *const *planes, uint32_t worker, struct pb_err *err);
+/* After the last tile, once: writes and fsyncs the file, and lets go of all other space on disk. */
+int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
+                         struct pb_cog_summary *out_summary);
+/* Removes the file unless it was finished. NULL is fine. */
+void pb_cog_writer_destroy(struct pb_cog_writer *writer);
+#endif

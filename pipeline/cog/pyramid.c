@@ -1,0 +1,324 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The pyramid as a set of half-made blocks.
+ *
+ * A level has as many block buffers as pyramid_bound.c proves to be enough. The first child that is
+ * complete takes a buffer for its parent, every child writes its own quarter of it, without a lock
+ * because quarters do not overlap, and counts down the children that are missing. Who brings the
+ * count to zero owns the block: hands it to the sink, halves it into its own parent, gives the
+ * buffer back, and goes on upwards if that completed the parent.
+ *
+ * add() descends from the top level to the tile's pieces of level 1 (depth first), so that blocks
+ * inside one tile are completed one after the other; pyramid_bound.c counts on that.
+ *
+ * Locks: one a level, for its map and free list, held for a few instructions a block. Never two at
+ * a time. */
+#include "pipeline/cog/pyramid.h"
+#include "pipeline/cog/halve.h"
+#include "pipeline/cog/pyramid_bound.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define LEVELS_MAX 32
+
+struct level {
+    pthread_mutex_t lock; /* map, free_slot, n_free */
+    int32_t *map;         /* block -> slot, -1 = none */
+    uint32_t *free_slot;
+    uint32_t n_free;
+    _Atomic uint32_t *missing; /* by slot: children still to come */
+    float *pixels;             /* by slot */
+    int32_t cols, rows, w, h;
+    bool locked; /* the mutex exists */
+};
+
+struct pb_pyramid {
+    struct pb_pyramid_options options;
+    struct pb_grid grid;
+    size_t plane_px, slot_px;
+    struct level level[LEVELS_MAX]; /* [0] knows its size only */
+};
+
+/* A block in somebody's hands. */
+struct block {
+    uint32_t level, slot;
+    int32_t col, row;
+};
+
+uint32_t pb_pyramid_levels(int32_t image_w, int32_t image_h, int32_t block_px)
+{
+    uint32_t level = 0;
+    while (pb_pyramid_size(image_w, level) > block_px || pb_pyramid_size(image_h, level) > block_px)
+        level++;
+    return level;
+}
+
+int32_t pb_pyramid_size(int32_t size_px, uint32_t level)
+{
+    return (int32_t)(((int64_t)size_px + (INT64_C(1) << level) - 1) >> level);
+}
+
+static uint64_t slot_bytes(const struct pb_pyramid_options *options)
+{
+    return (uint64_t)options->block_px * (uint64_t)options->block_px * options->n_bands *
+           sizeof(float);
+}
+
+uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options)
+{
+    uint32_t slots[LEVELS_MAX];
+    if (options->levels == 0)
+        return 0;
+    if (options->levels >= LEVELS_MAX || pb_pyramid_bound(options, slots) != 0)
+        return UINT64_MAX;
+    uint64_t bytes = sizeof(struct pb_pyramid);
+    for (uint32_t k = 1; k <= options->levels; k++) {
+        uint64_t cols = (uint64_t)pb_pyramid_blocks(options->grid->image_w, options->block_px, k);
+        uint64_t rows = (uint64_t)pb_pyramid_blocks(options->grid->image_h, options->block_px, k);
+        bytes += cols * rows * sizeof(int32_t);
+        bytes += slots[k] * (slot_bytes(options) + 2 * sizeof(uint32_t));
+    }
+    return bytes;
+}
+
+static int create_level(struct pb_pyramid *pyramid, uint32_t k, uint32_t slots)
+{
+    struct level *level = &pyramid->level[k];
+    size_t blocks = (size_t)level->cols * (size_t)level->rows;
+    level->map = malloc(blocks * sizeof *level->map);
+    level->free_slot = malloc(slots * sizeof *level->free_slot);
+    level->missing = calloc(slots, sizeof *level->missing);
+    level->pixels = malloc(slots * pyramid->slot_px * sizeof *level->pixels);
+    if (level->map == NULL || level->free_slot == NULL || level->missing == NULL ||
+        level->pixels == NULL || pthread_mutex_init(&level->lock, NULL) != 0)
+        return -ENOMEM;
+    level->locked = true;
+    for (size_t i = 0; i < blocks; i++)
+        level->map[i] = -1;
+    for (uint32_t i = 0; i < slots; i++)
+        level->free_slot[i] = slots - 1 - i;
+    level->n_free = slots;
+    return 0;
+}
+
+int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *err,
+                      struct pb_pyramid **out_pyramid)
+{
+    uint32_t slots[LEVELS_MAX];
+    if (options->levels >= LEVELS_MAX || options->n_bands < 1 || options->block_px < 2 ||
+        (options->block_px & (options->block_px - 1)) != 0 ||
+        (options->grid->side_px % options->block_px != 0 && pb_grid_count(options->grid) != 1))
+        return pb_fail(err, PB_E_SYSTEM,
+                       "overviews: tiles of %d px cannot be cut into blocks of %d",
+                       options->grid->side_px, options->block_px);
+    struct pb_pyramid *pyramid = calloc(1, sizeof *pyramid);
+    int rc = pyramid == NULL ? -ENOMEM : pb_pyramid_bound(options, slots);
+    if (rc != 0)
+        goto out;
+    pyramid->options = *options;
+    pyramid->grid = *options->grid;
+    pyramid->options.grid = &pyramid->grid;
+    pyramid->plane_px = (size_t)options->block_px * (size_t)options->block_px;
+    pyramid->slot_px = pyramid->plane_px * options->n_bands;
+    for (uint32_t k = 0; rc == 0 && k <= options->levels; k++) {
+        struct level *level = &pyramid->level[k];
+        level->w = pb_pyramid_size(pyramid->grid.image_w, k);
+        level->h = pb_pyramid_size(pyramid->grid.image_h, k);
+        level->cols = pb_pyramid_blocks(pyramid->grid.image_w, options->block_px, k);
+        level->rows = pb_pyramid_blocks(pyramid->grid.image_h, options->block_px, k);
+        if (k > 0)
+            rc = create_level(pyramid, k, slots[k]);
+    }
+out:
+    if (rc != 0) {
+        pb_pyramid_destroy(pyramid);
+        return pb_fail(err, PB_E_MEMORY, "no memory for the overviews' half-made blocks");
+    }
+    *out_pyramid = pyramid;
+    return 0;
+}
+
+void pb_pyramid_destroy(struct pb_pyramid *pyramid)
+{
+    if (pyramid == NULL)
+        return;
+    for (uint32_t k = 0; k < LEVELS_MAX; k++) {
+        struct level *level = &pyramid->level[k];
+        if (level->locked)
+            pthread_mutex_destroy(&level->lock);
+        free(level->map);
+        free(level->free_slot);
+        free(level->missing);
+        free(level->pixels);
+    }
+    free(pyramid);
+}
+
+/* Children that exist of a block of `level`: 1, 2 or 4. */
+static uint32_t children(const struct level *below, int32_t col, int32_t row)
+{
+    uint32_t x = 2 * col + 1 < below->cols ? 2 : 1, y = 2 * row + 1 < below->rows ? 2 : 1;
+    return x * y;
+}
+
+/* Finds the block's slot, or takes a free one for it. */
+static int hold(struct pb_pyramid *pyramid, struct block *block, struct pb_err *err)
+{
+    struct level *level = &pyramid->level[block->level];
+    int32_t *entry = &level->map[(size_t)block->row * (size_t)level->cols + (size_t)block->col];
+    int rc = 0;
+    pthread_mutex_lock(&level->lock);
+    if (*entry < 0 && level->n_free == 0) {
+        rc = -ENOBUFS;
+    } else if (*entry < 0) {
+        *entry = (int32_t)level->free_slot[--level->n_free];
+        atomic_store_explicit(&level->missing[*entry], children(level - 1, block->col, block->row),
+                              memory_order_relaxed);
+    }
+    block->slot = (uint32_t)*entry;
+    pthread_mutex_unlock(&level->lock);
+    if (rc != 0)
+        return pb_fail(err, PB_E_SYSTEM, "overviews: more tiles are in flight than the %u declared",
+                       pyramid->options.tiles_in_flight);
+    return 0;
+}
+
+static void let_go(struct pb_pyramid *pyramid, const struct block *block)
+{
+    struct level *level = &pyramid->level[block->level];
+    pthread_mutex_lock(&level->lock);
+    level->free_slot[level->n_free++] = block->slot;
+    pthread_mutex_unlock(&level->lock);
+}
+
+static float *pixels_of(struct pb_pyramid *pyramid, const struct block *block)
+{
+    return pyramid->level[block->level].pixels + block->slot * pyramid->slot_px;
+}
+
+static int32_t valid_px(int32_t block_px, int32_t at, int32_t size)
+{
+    int64_t left = size - (int64_t)at * block_px;
+    return left < block_px ? (int32_t)left : block_px;
+}
+
+/* Counts n children as done. True for the one caller that completes the block; it then sees what
+ * the others wrote (release here by each of them, acquire by the last). */
+static bool completes(struct pb_pyramid *pyramid, const struct block *block, uint32_t n)
+{
+    _Atomic uint32_t *missing = &pyramid->level[block->level].missing[block->slot];
+    return atomic_fetch_sub_explicit(missing, n, memory_order_acq_rel) == n;
+}
+
+static void halve(const struct pb_pyramid *pyramid, const float *from, size_t row_px, int32_t w,
+                  int32_t h, float *to)
+{
+    size_t to_row_px = (size_t)pyramid->options.block_px;
+    if (pyramid->options.nearest)
+        pb_halve_nearest(from, row_px, w, h, to, to_row_px);
+    else
+        pb_halve_average(from, row_px, w, h, to, to_row_px);
+}
+
+/* The caller owns the complete block: passes it on, and up as long as that completes parents. */
+static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t worker,
+                   struct pb_err *err)
+{
+    int32_t px = pyramid->options.block_px;
+    for (;;) {
+        const struct level *level = &pyramid->level[block.level];
+        int32_t w = valid_px(px, block.col, level->w), h = valid_px(px, block.row, level->h);
+        const float *pixels = pixels_of(pyramid, &block);
+        int rc = pyramid->options.sink(pyramid->options.user, block.level, (uint32_t)block.col,
+                                       (uint32_t)block.row, w, h, pixels, worker, err);
+        if (rc != 0)
+            return rc;
+        if (block.level == pyramid->options.levels) {
+            let_go(pyramid, &block);
+            return 0;
+        }
+        struct block parent = {block.level + 1, 0, block.col / 2, block.row / 2};
+        rc = hold(pyramid, &parent, err);
+        if (rc != 0)
+            return rc;
+        size_t corner = (size_t)(block.row % 2) * (size_t)(px / 2) * (size_t)px +
+                        (size_t)(block.col % 2) * (size_t)(px / 2);
+        for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+            halve(pyramid, pixels + b * pyramid->plane_px, (size_t)px, w, h,
+                  pixels_of(pyramid, &parent) + b * pyramid->plane_px + corner);
+        let_go(pyramid, &block);
+        if (!completes(pyramid, &parent, 1))
+            return 0;
+        block = parent;
+    }
+}
+
+struct piece {
+    struct pb_pyramid *pyramid;
+    const struct pb_rect *core;
+    const float *const *planes;
+    size_t row_px;
+    uint32_t worker;
+    struct pb_err *err;
+};
+
+/* The part of the tile that falls into a block of level 1. */
+static int add_first(const struct piece *piece, int32_t col, int32_t row, struct pb_rect part)
+{
+    struct pb_pyramid *pyramid = piece->pyramid;
+    int32_t px = pyramid->options.block_px;
+    struct block block = {1, 0, col, row};
+    int rc = hold(pyramid, &block, piece->err);
+    if (rc != 0)
+        return rc;
+    size_t from =
+        (size_t)(part.y - piece->core->y) * piece->row_px + (size_t)(part.x - piece->core->x);
+    size_t to = (size_t)((part.y - 2 * (int64_t)row * px) / 2) * (size_t)px +
+                (size_t)((part.x - 2 * (int64_t)col * px) / 2);
+    for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+        halve(pyramid, piece->planes[b] + from, piece->row_px, part.w, part.h,
+              pixels_of(pyramid, &block) + b * pyramid->plane_px + to);
+    uint32_t n = (uint32_t)((part.w + px - 1) / px) * (uint32_t)((part.h + px - 1) / px);
+    return completes(pyramid, &block, n) ? pass_up(pyramid, block, piece->worker, piece->err) : 0;
+}
+
+/* Descends into the parts of a block that the tile touches; as deep as there are levels. */
+static int visit(const struct piece *piece, uint32_t level, int32_t col, int32_t row)
+{
+    const struct pb_rect *core = piece->core;
+    int64_t side = (int64_t)piece->pyramid->options.block_px << level;
+    int64_t x0 = col * side, y0 = row * side, x1 = x0 + side, y1 = y0 + side;
+    x0 = x0 > core->x ? x0 : core->x;
+    y0 = y0 > core->y ? y0 : core->y;
+    x1 = x1 < core->x + (int64_t)core->w ? x1 : core->x + (int64_t)core->w;
+    y1 = y1 < core->y + (int64_t)core->h ? y1 : core->y + (int64_t)core->h;
+    if (x0 >= x1 || y0 >= y1)
+        return 0;
+    if (level == 1)
+        return add_first(
+            piece, col, row,
+            (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)});
+    int rc = 0;
+    for (int32_t child = 0; rc == 0 && child < 4; child++)
+        rc = visit(piece, level - 1, 2 * col + child % 2, 2 * row + child / 2);
+    return rc;
+}
+
+int pb_pyramid_add(struct pb_pyramid *pyramid, const struct pb_rect *core,
+                   const float *const *planes, size_t row_px, uint32_t worker, struct pb_err *err)
+{
+    uint32_t top = pyramid->options.levels;
+    if (top == 0)
+        return 0;
+    struct piece piece = {pyramid, core, planes, row_px, worker, err};
+    int64_t side = (int64_t)pyramid->options.block_px << top;
+    int rc = 0;
+    for (int64_t row = core->y / side; rc == 0 && row * side < (int64_t)core->y + core->h; row++)
+        for (int64_t col = core->x / side; rc == 0 && col * side < (int64_t)core->x + core->w;
+             col++)
+            rc = visit(&piece, top, (int32_t)col, (int32_t)row);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PYRAMID_H
+#define PB_PYRAMID_H
+/* A pyramid made in the same pass: every tile that arrives is halved into its parent block, and a
+ * parent whose last child arrived is handed out and halved in turn. Level 0 is the image; level k
+ * is ceil(size / 2^k). Average takes the mean of the valid pixels of each 2x2 group (fixed order of
+ * additions, so the result does not depend on the order of tiles); nearest takes the upper left.
+ * All blocks are allocated by create; add() may be called by several threads. */
+#include "config/base/err.h"
+#include "pipeline/grid/tile.h"
+
+struct pb_pyramid;
+
+/* A block of level `level` >= 1, complete: n_bands planes of w x h valid pixels, rows block_px
+ * apart, planes block_px * block_px apart. Called on the thread that added the last child. */
+typedef int (*pb_pyramid_sink)(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
+                               int32_t h, const float *data, uint32_t worker, struct pb_err *err);
+
+struct pb_pyramid_options {
+    const struct pb_grid
+        *grid; /* of level 0 tiles as they arrive; side_px a multiple of block_px */
+    enum pb_order order;
+    uint32_t tiles_in_flight; /* see struct pb_product_env */
+    uint32_t workers;         /* threads that call add(); 0 = not known, tiles_in_flight is taken */
+    int32_t block_px;         /* power of two */
+    uint32_t levels;          /* levels above 0 wanted; 0 = none */
+    uint32_t n_bands;
+    bool nearest;
+    pb_pyramid_sink sink;
+    void *user;
+};
+
+/* Levels until both sides are at most block_px. */
+uint32_t pb_pyramid_levels(int32_t image_w, int32_t image_h, int32_t block_px);
+int32_t pb_pyramid_size(int32_t size_px, uint32_t level);
+/* What create() will allocate; UINT64_MAX when there is not even the memory to count it. */
+uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options);
+int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *err,
+                      struct pb_pyramid **out_pyramid);
+/* Level 0 pixels of `core` (aligned to block_px, clipped to the image): band b at planes[b], rows
+ * row_px apart. */
+int pb_pyramid_add(struct pb_pyramid *pyramid, const struct pb_rect *core,
+                   const float *const *planes, size_t row_px, uint32_t worker, struct pb_err *err);
+void pb_pyramid_destroy(struct pb_pyramid *pyramid);
+#endif

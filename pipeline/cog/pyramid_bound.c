@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The bound, counted instead of estimated.
+ *
+ * Let pos(t) be a tile's place in the visiting order. At any moment there is an f (the first
+ * unfinished tile's place) so that every tile before f is finished and none at or after f + T is
+ * started, T being tiles_in_flight. In which order the tiles between complete does not matter:
+ *
+ *   - a block of level k gets memory when its first child is complete. A child is complete only if
+ *     all of its tiles were started, so first = min over children of (max pos of the child's tiles)
+ *     is <= f + T - 1;
+ *   - it gives the memory back, at the latest, inside the add() of the last of its tiles, which is
+ *     not finished then: last = max pos of its tiles is >= f.
+ *
+ * So a block can hold memory only while first - T + 1 <= f <= last, and the most intervals that
+ * cover one f is a bound for any schedule. One sweep over a difference array finds it, for whatever
+ * order and shape of the image. As pos grows with the column and with the row, first and last are
+ * the places of single tiles, and nothing is kept by tile or by block. The array is of a fixed
+ * size: in a scene of more tiles an entry stands for some neighbouring f, and counts the intervals
+ * that touch any of them.
+ *
+ * A block that lies within one tile is left out of the sweep. add() walks its tile depth first, so
+ * a worker has at most one of them in hand on each level: their bound is the number of workers. */
+#include "pipeline/cog/pyramid_bound.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES_MAX = 1 << 20 };
+
+struct sweep {
+    const struct pb_pyramid_options *options;
+    uint32_t n_tiles, window, workers;
+    uint32_t each;    /* places of f in an entry */
+    uint32_t entries; /* that is, of n_tiles */
+    int32_t *change;  /* by entry: blocks that start minus blocks that ended; entries + 1 */
+};
+
+int32_t pb_pyramid_blocks(int32_t image_px, int32_t block_px, uint32_t level)
+{
+    int32_t size = pb_pyramid_size(image_px, level);
+    return size / block_px + (size % block_px != 0);
+}
+
+struct span {
+    uint32_t first, last;
+};
+
+/* Tile columns (rows) that a block covers. */
+static struct span tiles_of(const struct sweep *sweep, uint32_t level, int32_t block, int32_t image)
+{
+    int64_t side = (int64_t)sweep->options->block_px << level;
+    int64_t end = (block + 1) * side < image ? (block + 1) * side : image;
+    int32_t tile = sweep->options->grid->side_px;
+    return (struct span){(uint32_t)(block * side / tile), (uint32_t)((end - 1) / tile)};
+}
+
+/* The last tile column (row) of a block's first child. Children of level 1 are pieces of tiles,
+ * those of higher levels are blocks. */
+static uint32_t first_child_end(const struct sweep *sweep, uint32_t level, int32_t block,
+                                int32_t image)
+{
+    if (level == 1)
+        return tiles_of(sweep, level, block, image).first;
+    return tiles_of(sweep, level - 1, 2 * block, image).last;
+}
+
+static void add_interval(struct sweep *sweep, uint32_t first, uint32_t last)
+{
+    uint32_t before = sweep->window - 1;
+    uint32_t begin = first > before ? first - before : 0;
+    sweep->change[begin / sweep->each]++;
+    sweep->change[last / sweep->each + 1]--;
+}
+
+static uint32_t most_at_once(const struct sweep *sweep)
+{
+    uint32_t at_once = 0, most = 0;
+    for (uint32_t i = 0; i < sweep->entries; i++) {
+        at_once += (uint32_t)sweep->change[i];
+        most = at_once > most ? at_once : most;
+    }
+    return most;
+}
+
+static uint32_t count_level(struct sweep *sweep, uint32_t level)
+{
+    const struct pb_grid *grid = sweep->options->grid;
+    enum pb_order order = sweep->options->order;
+    int32_t cols = pb_pyramid_blocks(grid->image_w, sweep->options->block_px, level);
+    int32_t rows = pb_pyramid_blocks(grid->image_h, sweep->options->block_px, level);
+    uint64_t own = 0;
+    if (sweep->n_tiles == 1 || grid->side_px % ((int64_t)sweep->options->block_px << level) == 0) {
+        own = (uint64_t)cols * (uint64_t)rows; /* all, without looking at each */
+        return own < sweep->workers ? (uint32_t)own : sweep->workers;
+    }
+    memset(sweep->change, 0, (sweep->entries + (size_t)1) * sizeof *sweep->change);
+    for (int32_t row = 0; row < rows; row++) {
+        struct span y = tiles_of(sweep, level, row, grid->image_h);
+        uint32_t y_child = first_child_end(sweep, level, row, grid->image_h);
+        for (int32_t col = 0; col < cols; col++) {
+            struct span x = tiles_of(sweep, level, col, grid->image_w);
+            if (x.first == x.last && y.first == y.last) {
+                own++;
+                continue;
+            }
+            uint32_t x_child = first_child_end(sweep, level, col, grid->image_w);
+            add_interval(sweep, pb_order_position(grid, order, x_child, y_child),
+                         pb_order_position(grid, order, x.last, y.last));
+        }
+    }
+    return most_at_once(sweep) + (uint32_t)(own < sweep->workers ? own : sweep->workers);
+}
+
+int pb_pyramid_bound(const struct pb_pyramid_options *options, uint32_t *out_blocks)
+{
+    uint32_t n = pb_grid_count(options->grid), t = options->tiles_in_flight;
+    struct sweep sweep = {.options = options, .n_tiles = n};
+    sweep.window = t < 1 ? 1 : t > n ? n : t;
+    sweep.workers = options->workers > 0 ? options->workers : sweep.window;
+    sweep.each = n / ENTRIES_MAX + (n % ENTRIES_MAX != 0);
+    sweep.entries = n / sweep.each + (n % sweep.each != 0);
+    out_blocks[0] = 0;
+    if (options->levels == 0)
+        return 0;
+    sweep.change = malloc((sweep.entries + (size_t)1) * sizeof *sweep.change);
+    if (sweep.change == NULL)
+        return -ENOMEM;
+    for (uint32_t level = 1; level <= options->levels; level++)
+        out_blocks[level] = count_level(&sweep, level);
+    free(sweep.change);
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* An atomic addition reserves the place, pwrite fills it; the kernel does the rest. O_TMPFILE where
+ * the filesystem has it, else a file that is unlinked at once. */
+#include "pipeline/cog/spool.h"
+#include "pipeline/io/io_watch.h"
+#include "pipeline/io/io_fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct pb_spool {
+    int fd;
+    const char *directory;
+    _Atomic uint64_t end;
+};
+
+static int open_nameless(const char *directory)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/.spool.XXXXXX", directory) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+int pb_spool_create(const char *directory, struct pb_err *err, struct pb_spool **out_spool)
+{
+    struct pb_spool *spool = calloc(1, sizeof *spool);
+    if (spool == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a spool file");
+    spool->directory = directory;
+    spool->fd = open_nameless(directory);
+    if (spool->fd < 0) {
+        int error = errno;
+        free(spool);
+        return pb_io_fail(err, error, "cannot make a temporary file in", directory);
+    }
+    *out_spool = spool;
+    return 0;
+}
+
+int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, struct pb_err *err,
+                    struct pb_spool_piece *out_piece)
+{
+    uint64_t at = atomic_fetch_add_explicit(&spool->end, bytes, memory_order_relaxed);
+    const char *from = data;
+    for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
+        ssize_t n = pwrite(spool->fd, from + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write a temporary file in",
+                              spool->directory);
+    }
+    *out_piece = (struct pb_spool_piece){at, bytes};
+    return 0;
+}
+
+int pb_spool_read(const struct pb_spool *spool, uint64_t offset, void *data, size_t bytes,
+                  struct pb_err *err)
+{
+    char *to = data;
+    for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
+        ssize_t n = pread(spool->fd, to + done, bytes - done, (off_t)(offset + done));
+        pb_io_end();
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back a temporary file in",
+                              spool->directory);
+    }
+    return 0;
+}
+
+void pb_spool_destroy(struct pb_spool *spool)
+{
+    if (spool == NULL)
+        return;
+    close(spool->fd);
+    free(spool);
+}

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TIFF_LAYOUT_H
+#define PB_TIFF_LAYOUT_H
+/* What tiff_layout.c decides and tiff_writer.c writes. Private to the two. */
+#include "pipeline/cog/tiff_writer.h"
+
+enum { PB_TIFF_ASCII = 2, PB_TIFF_SHORT = 3, PB_TIFF_LONG = 4, PB_TIFF_LONG8 = 16 };
+
+enum pb_tiff_source { PB_TIFF_VALUE, PB_TIFF_OFFSETS, PB_TIFF_COUNTS };
+
+struct pb_tiff_entry {
+    uint16_t tag, type;
+    enum pb_tiff_source source;
+    uint64_t count;
+    const void *value; /* PB_TIFF_VALUE; may point at `number` */
+    uint32_t number;
+    uint64_t bytes;  /* count x size of type */
+    uint64_t offset; /* of the value when it does not fit into the entry, else 0 */
+};
+
+struct pb_tiff_directory {
+    struct pb_tiff_entry *entry; /* ascending by tag */
+    uint32_t n;
+    uint64_t offset;
+    uint64_t data; /* of the first block's leader */
+};
+
+struct pb_tiff_layout {
+    struct pb_tiff_image image;
+    bool big;
+    uint64_t total;
+    uint64_t data; /* offset of the first block of all */
+    struct pb_tiff_directory *directory;
+    uint16_t bits[PB_BANDS_MAX], format[PB_BANDS_MAX], extra[PB_BANDS_MAX];
+};
+
+#define PB_TIFF_LEADER  4 /* bytes before each block: its size */
+#define PB_TIFF_TRAILER 4 /* bytes after it: its last four again */
+
+static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, uint32_t level,
+                                           uint64_t block)
+{
+    return image->block_bytes != 0 ? image->block_bytes : image->level[level].piece[block].bytes;
+}
+
+extern const char pb_tiff_ghost[]; /* right after the header */
+size_t pb_tiff_ghost_bytes(void);
+/* Bytes that a value may have to sit in its entry. */
+static inline uint64_t pb_tiff_inline_bytes(bool big)
+{
+    return big ? 8 : 4;
+}
+#endif

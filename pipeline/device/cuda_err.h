@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CUDA_ERR_H
+#define PB_CUDA_ERR_H
+/* CUDA runtime codes in the words of the pipeline. CUDA builds only. */
+#include "config/base/err.h"
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+/* 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or device.failed, with
+ * CUDA's own words and `what` was being done) and returns its negative errno. device.lost: the CUDA
+ * context is unusable, nothing on a GPU works in this process any more; device.failed: this did not
+ * work, the context is whole. */
+int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
+/* The same for a negative errno out of kernels/ or wic/. */
+int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
+/* Makes a device the thread's current one; device.missing when its slots are to be managed and it
+ * cannot share them with a running host. */
+int pb_cuda_select(int device, bool managed, struct pb_err *err);
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/device/cuda_err.h"
+
+#include <errno.h>
+#include <string.h>
+
+static enum pb_code code_of(cudaError_t rc)
+{
+    switch (rc) {
+    case cudaErrorMemoryAllocation:
+        return PB_E_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInitializationError:
+        return PB_E_DEVICE_MISSING;
+    /* After these every further call of this process gives the same error (driver_types.h: "the
+     * process must be terminated and relaunched"). */
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    /* Hardware that broke while it ran, a context that somebody reset, and what the driver says of
+     * a GPU that left the bus. */
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorUnknown:
+        return PB_E_DEVICE_LOST;
+    default:
+        return PB_E_DEVICE_FAILED;
+    }
+}
+
+int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what)
+{
+    if (rc == cudaSuccess)
+        return 0;
+    return pb_fail(err, code_of(rc), "the GPU failed while %s: %s (%s)", what,
+                   cudaGetErrorString(rc), cudaGetErrorName(rc));
+}
+
+int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
+{
+    if (rc >= 0)
+        return 0;
+    cudaError_t last = cudaGetLastError();
+    if (last != cudaSuccess)
+        return pb_cuda_err(err, last, what);
+    return pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+                   "the GPU failed while %s: %s", what, strerror(-rc));
+}
+
+static int check_managed(int device, struct pb_err *err)
+{
+    int concurrent = 0;
+    int rc = pb_cuda_err(
+        err, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+        "asking the device");
+    if (rc == 0 && !concurrent)
+        rc = pb_fail(err, PB_E_DEVICE_MISSING,
+                     "compute.buffers is managed, but CUDA device %d cannot share managed memory "
+                     "with a running host; use pinned",
+                     device);
+    return rc;
+}
+
+int pb_cuda_select(int device, bool managed, struct pb_err *err)
+{
+    int rc = pb_cuda_err(err, cudaSetDevice(device), "selecting the device");
+    return rc == 0 && managed ? check_managed(device, err) : rc;
+}

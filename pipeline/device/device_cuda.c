@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/device/device.h"
+
+#include "wic/device/link.h"
+
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A device works when it gives memory and runs a command on it. */
+static bool works(int index, char why[200])
+{
+    void *memory = NULL;
+    cudaError_t rc = cudaSetDevice(index);
+    if (rc == cudaSuccess)
+        rc = cudaMalloc(&memory, 4096);
+    if (rc == cudaSuccess)
+        rc = cudaMemset(memory, 1, 4096);
+    if (rc == cudaSuccess)
+        rc = cudaDeviceSynchronize();
+    if (memory != NULL)
+        (void)cudaFree(memory);
+    if (rc != cudaSuccess)
+        (void)snprintf(why, 200, "CUDA device %d does not work: %s", index, cudaGetErrorString(rc));
+    return rc == cudaSuccess;
+}
+
+void pb_device_describe(int32_t index, struct pb_device *d)
+{
+    struct cudaDeviceProp prop;
+    memset(d, 0, sizeof *d);
+    d->index = index;
+    if (cudaGetDeviceProperties(&prop, index) != cudaSuccess) {
+        (void)snprintf(d->why, sizeof d->why, "CUDA device %d does not answer", index);
+        return;
+    }
+    (void)snprintf(d->name, sizeof d->name, "%.120s", prop.name);
+    (void)snprintf(d->arch, sizeof d->arch, "sm_%d%d", prop.major, prop.minor);
+    d->memory_bytes = prop.totalGlobalMem;
+    d->multiprocessors = prop.multiProcessorCount;
+    struct pb_device_traits traits = {0};
+    if (pb_device_traits(index, &traits) == 0) {
+        d->integrated = traits.integrated;
+        d->time_limited = traits.time_limited;
+        d->mps = traits.mps;
+    }
+    d->managed = prop.concurrentManagedAccess != 0;
+    d->usable = works(index, d->why);
+    size_t free_bytes = 0, total = 0;
+    if (d->usable && cudaMemGetInfo(&free_bytes, &total) == cudaSuccess)
+        d->free_bytes = free_bytes;
+}
+
+int pb_device_count(char why[200])
+{
+    int n = 0;
+    cudaError_t rc = cudaGetDeviceCount(&n);
+    why[0] = '\0';
+    if (rc != cudaSuccess || n == 0) {
+        if (rc == cudaErrorInsufficientDriver)
+            (void)snprintf(why, 200,
+                           "no NVIDIA driver is loaded, or it is older than CUDA 13 needs");
+        else
+            (void)snprintf(why, 200, "no CUDA device was found: %s", cudaGetErrorString(rc));
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return n;
+}
+
+int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
+{
+    int integrated = 0, limited = 0, mps = 0;
+    if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess ||
+        cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, index) != cudaSuccess)
+        return -EIO;
+    /* Drivers before 12.9 do not know this one. */
+    if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, index) != cudaSuccess)
+        (void)cudaGetLastError();
+    *out_traits = (struct pb_device_traits){
+        .integrated = integrated != 0, .time_limited = limited != 0, .mps = mps != 0};
+    return wic_gpu_read(index, &out_traits->gpu);
+}
+
+static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                   cudaEvent_t a, cudaEvent_t b)
+{
+    float ms = 0;
+    (void)cudaMemcpyAsync(to, from, bytes, kind, 0); /* warms up */
+    (void)cudaEventRecord(a, 0);
+    (void)cudaMemcpyAsync(to, from, bytes, kind, 0);
+    (void)cudaEventRecord(b, 0);
+    if (cudaEventSynchronize(b) != cudaSuccess || cudaEventElapsedTime(&ms, a, b) != cudaSuccess ||
+        ms <= 0)
+        return 0;
+    return (double)bytes / ((double)ms / 1e3);
+}
+
+void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device)
+{
+    void *host = NULL, *device = NULL;
+    cudaEvent_t a = NULL, b = NULL;
+    *to_device = *from_device = 0;
+    if (cudaSetDevice(index) == cudaSuccess &&
+        cudaHostAlloc(&host, bytes, cudaHostAllocDefault) == cudaSuccess &&
+        cudaMalloc(&device, bytes) == cudaSuccess && cudaEventCreate(&a) == cudaSuccess &&
+        cudaEventCreate(&b) == cudaSuccess) {
+        *to_device = rate(device, host, bytes, cudaMemcpyHostToDevice, a, b);
+        *from_device = rate(host, device, bytes, cudaMemcpyDeviceToHost, a, b);
+    }
+    if (a)
+        (void)cudaEventDestroy(a);
+    if (b)
+        (void)cudaEventDestroy(b);
+    (void)cudaFree(device);
+    (void)cudaFreeHost(host);
+}

@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* SEEK_HOLE and SEEK_DATA report space that was reserved and never written as a hole, but not pages
+ * that are only in the cache. FIEMAP then tells a reserved range (an extent marked as unwritten)
+ * from a true hole, which is how 'cp --sparse' stores zeros. */
+#include "pipeline/io/file_holes.h"
+
+#include <errno.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define EXTENTS 16 /* asked for at once */
+
+void pb_file_holes_init(struct pb_file_holes *holes, int fd, uint64_t bytes)
+{
+    *holes = (struct pb_file_holes){.fd = fd, .bytes = bytes};
+    off_t first = bytes > 0 ? lseek(fd, 0, SEEK_HOLE) : -1;
+    holes->any = first >= 0 && (uint64_t)first < bytes;
+}
+
+/* Makes the segment that holds `at` the one looked at last. */
+static void find_segment(struct pb_file_holes *holes, uint64_t at)
+{
+    if (at >= holes->from && at < holes->to)
+        return;
+    off_t data = lseek(holes->fd, (off_t)at, SEEK_DATA);
+    holes->from = at;
+    holes->is_hole = data >= 0 ? (uint64_t)data > at : errno == ENXIO;
+    off_t end = holes->is_hole ? data : lseek(holes->fd, (off_t)at, SEEK_HOLE);
+    holes->to = end > (off_t)at ? (uint64_t)end : holes->bytes;
+    if (holes->to <= at)
+        holes->to = at + 1;
+}
+
+static bool is_reserved(int fd, uint64_t at, uint64_t bytes)
+{
+    union {
+        struct fiemap map;
+        char room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
+    } ask;
+    const uint64_t end = at + bytes;
+    while (at < end) {
+        memset(&ask, 0, sizeof ask);
+        ask.map.fm_start = at;
+        ask.map.fm_length = end - at;
+        ask.map.fm_extent_count = EXTENTS;
+        if (ioctl(fd, FS_IOC_FIEMAP, &ask.map) < 0 || ask.map.fm_mapped_extents == 0)
+            return false;
+        for (uint32_t i = 0; i < ask.map.fm_mapped_extents; i++) {
+            const struct fiemap_extent *extent = &ask.map.fm_extents[i];
+            if (extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
+                return true;
+            if ((extent->fe_flags & FIEMAP_EXTENT_LAST) || extent->fe_length == 0)
+                return false;
+            at = extent->fe_logical + extent->fe_length;
+        }
+    }
+    return false;
+}
+
+struct pb_holes_found pb_file_holes_look(struct pb_file_holes *holes, uint64_t at, uint64_t bytes,
+                                         bool ask_reserved)
+{
+    struct pb_holes_found found = {.data = !holes->any};
+    uint64_t end = at + bytes;
+    while (holes->any && at < end) {
+        find_segment(holes, at);
+        uint64_t to = holes->to < end ? holes->to : end;
+        found.data |= !holes->is_hole;
+        found.hole |= holes->is_hole;
+        if (holes->is_hole && ask_reserved && !found.reserved)
+            found.reserved = is_reserved(holes->fd, at, to - at);
+        at = to;
+    }
+    return found;
+}
+
+bool pb_file_holes_data(struct pb_file_holes *holes, uint64_t enough)
+{
+    uint64_t data = holes->any ? 0 : holes->bytes;
+    for (uint64_t at = 0; holes->any && at < holes->bytes && data < enough; at = holes->to) {
+        find_segment(holes, at);
+        data += holes->is_hole ? 0 : holes->to - at;
+    }
+    return data >= enough;
+}

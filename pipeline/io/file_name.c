@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/io/file_name.h"
+#include "pipeline/io/sha256.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUFFIX_BYTES_MAX 20
+#define TAG_DIGITS       12
+
+/* Bytes of the well-formed UTF-8 character at s, 0 when it is none (RFC 3629, table 3-7). */
+static size_t utf8_bytes(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return n;
+}
+
+bool pb_file_name_is_utf8(const char *name)
+{
+    for (const unsigned char *s = (const unsigned char *)name; *s != '\0';) {
+        size_t step = utf8_bytes(s);
+        if (step == 0)
+            return false;
+        s += step;
+    }
+    return true;
+}
+
+/* At most bytes of text, not cut in the middle of a character. */
+static size_t cut(const char *text, size_t length, size_t bytes)
+{
+    if (length <= bytes)
+        return length;
+    while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80)
+        bytes--;
+    return bytes;
+}
+
+/* Replaces what a name must not hold; whether that changed anything. */
+static bool replace_bytes(const char *name, char *out, size_t bytes)
+{
+    size_t n = 0;
+    bool changed = false;
+    const unsigned char *s = (const unsigned char *)name;
+    while (*s != '\0' && n + 5 < bytes) {
+        size_t step = utf8_bytes(s);
+        if (step == 0 || *s < 0x20 || *s == 0x7f || *s == '/') {
+            out[n++] = '_';
+            s++;
+            changed = true;
+            continue;
+        }
+        (void)memcpy(out + n, s, step);
+        n += step;
+        s += step;
+    }
+    out[n] = '\0';
+    return changed || *s != '\0';
+}
+
+static void hash_tag(const char *name, char out[TAG_DIGITS + 1])
+{
+    char hex[65] = "000000000000"; /* without memory for a hash the name is only less distinct */
+    struct pb_sha256 *sum = pb_sha256_create();
+    pb_sha256_add(sum, name, strlen(name));
+    (void)pb_sha256_hex(sum, hex);
+    pb_sha256_destroy(sum);
+    (void)snprintf(out, TAG_DIGITS + 1, "%.*s", TAG_DIGITS, hex);
+}
+
+void pb_file_name_clean(const char *name, char out[256])
+{
+    char clean[512], tag[TAG_DIGITS + 1];
+    bool changed = replace_bytes(name, clean, sizeof clean);
+    size_t n = strlen(clean);
+    if (!changed && n <= PB_FILE_NAME_BYTES_MAX) {
+        (void)snprintf(out, 256, "%.*s", PB_FILE_NAME_BYTES_MAX, clean);
+        return;
+    }
+    const char *suffix = strrchr(clean, '.');
+    if (suffix == NULL || suffix == clean || strlen(suffix) > SUFFIX_BYTES_MAX)
+        suffix = clean + n;
+    size_t room = PB_FILE_NAME_BYTES_MAX - strlen(suffix) - TAG_DIGITS - 1;
+    size_t keep = cut(clean, (size_t)(suffix - clean), room);
+    hash_tag(name, tag);
+    (void)snprintf(out, 256, "%.*s-%s%s", (int)keep, clean, tag, suffix);
+}
+
+void pb_file_name_scene(const char *path, char *out, size_t bytes)
+{
+    char clean[256];
+    const char *slash = strrchr(path, '/');
+    pb_file_name_clean(slash ? slash + 1 : path, clean);
+    char *dot = strrchr(clean, '.');
+    if (dot != NULL && dot != clean)
+        *dot = '\0';
+    if (clean[0] == '.')
+        clean[0] = '_';
+    (void)snprintf(out, bytes, "%s", clean[0] != '\0' ? clean : "scene");
+}
+
+void pb_file_name_place(const char *scene, unsigned n, char out[256])
+{
+    char version[16] = "";
+    if (n > 1)
+        (void)snprintf(version, sizeof version, "~%u", n);
+    size_t keep = cut(scene, strlen(scene), NAME_MAX - strlen(version));
+    (void)snprintf(out, 256, "%.*s%s", (int)keep, scene, version);
+}
+
+bool pb_file_name_is_place(const char *directory, const char *scene)
+{
+    char place[256];
+    const char *mark = strrchr(directory, '~');
+    unsigned long n = 1;
+    if (mark != NULL && mark[1] >= '1' && mark[1] <= '9' &&
+        strspn(mark + 1, "0123456789") == strlen(mark + 1) && strlen(mark + 1) <= 9)
+        n = strtoul(mark + 1, NULL, 10);
+    pb_file_name_place(scene, (unsigned)n, place);
+    if (strcmp(directory, place) == 0)
+        return true;
+    pb_file_name_place(scene, 1, place); /* a scene that is called "x~2" by itself */
+    return strcmp(directory, place) == 0;
+}

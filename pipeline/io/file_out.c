@@ -1,0 +1,313 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/io/file_out.h"
+#include "pipeline/io/io_watch.h"
+#include "pipeline/io/lane.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define RESERVE_MAX_BYTES (UINT64_C(16) << 30)
+#define HALF_BYTES        ((size_t)PB_FILE_OUT_BYTES / 2)
+
+struct pb_file_out {
+    const char *path;
+    int fd;       /* -1 once closed */
+    bool regular; /* only such a file is removed after a failure: never a device */
+    struct pb_file_progress *progress;
+    struct pb_sha256 *sum;
+    char *buffer; /* two halves: one is filled while the other is written and hashed */
+    unsigned half;
+    size_t held; /* in the half being filled */
+    uint64_t flushed;
+    bool placed;                 /* what is held lies in the file already */
+    struct pb_lane store, check; /* only files longer than a half need them */
+};
+
+static int store_part(void *user, const struct pb_lane_part *part)
+{
+    const struct pb_file_out *file = user;
+    for (size_t done = 0; !file->placed && done < part->bytes;) {
+        pb_io_begin();
+        ssize_t n =
+            pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
+        pb_io_end();
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return n == 0 ? ENOSPC : errno;
+    }
+    /* A hint: the disk works while the rest is hashed, and fsync finds little left to wait for. It
+     * takes no error away from fsync. */
+    (void)sync_file_range(file->fd, (off_t)part->at, (off_t)part->bytes, SYNC_FILE_RANGE_WRITE);
+    return 0;
+}
+
+static int check_part(void *user, const struct pb_lane_part *part)
+{
+    const struct pb_file_out *file = user;
+    pb_sha256_add(file->sum, part->data, part->bytes);
+    return 0;
+}
+
+/* Sees to it that a full disk shows before the work. Space is reserved for files of a usual size
+ * only: a huge one would take the room of everybody else for as long as it is computed. */
+static int reserve(const struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
+{
+    struct statvfs disk;
+    if (bytes == 0 || fstatvfs(file->fd, &disk) != 0 || disk.f_blocks == 0)
+        return 0;
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
+    if (bytes > all)
+        return pb_fail(
+            err, PB_E_PIPELINE_PRODUCT,
+            "'%s' would have %llu bytes, and the whole file system has %llu; compress it, "
+            "or put the products on a larger one",
+            file->path, (unsigned long long)bytes, (unsigned long long)all);
+    if (bytes > room)
+        return pb_fail(err, PB_E_OUTPUT_FULL, "'%s' will have %llu bytes, but only %llu are free",
+                       file->path, (unsigned long long)bytes, (unsigned long long)room);
+    if (bytes > RESERVE_MAX_BYTES || bytes > room / 4)
+        return 0;
+    /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
+    if (fallocate(file->fd, 0, 0, (off_t)bytes) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        return pb_io_fail(err, errno, "cannot reserve the space of", file->path);
+    return 0;
+}
+
+int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
+                       struct pb_file_out **out_file)
+{
+    struct pb_file_out *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+    file->path = path;
+    file->fd = -1;
+    pb_lane_init(&file->store, store_part, file);
+    pb_lane_init(&file->check, check_part, file);
+    file->sum = pb_sha256_create();
+    file->buffer = malloc(PB_FILE_OUT_BYTES);
+    int rc = 0;
+    if (file->sum == NULL || file->buffer == NULL) {
+        rc = pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+        goto out;
+    }
+    file->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file->fd < 0) {
+        rc = pb_io_fail(err, errno, "cannot create", path);
+        goto out;
+    }
+    struct stat status;
+    file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (file->regular && (rc = reserve(file, expected_bytes, err)) != 0)
+        goto out;
+    *out_file = file;
+    return 0;
+out:
+    pb_file_out_destroy(file);
+    return rc;
+}
+
+void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progress)
+{
+    file->progress = progress;
+}
+
+/* Takes what is held into the count, as a part; nothing is under way afterwards. Fails when nobody
+ * wants the file any more. */
+static int cut_part(struct pb_file_out *file, struct pb_err *err, struct pb_lane_part *out_part)
+{
+    struct pb_file_progress *progress = file->progress;
+    if (progress != NULL && atomic_load(&progress->stop))
+        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
+    (void)pb_lane_wait(&file->check);
+    int error = pb_lane_wait(&file->store);
+    if (error != 0)
+        return pb_io_fail(err, error, "cannot write", file->path);
+    *out_part =
+        (struct pb_lane_part){file->buffer + file->half * HALF_BYTES, file->held, file->flushed};
+    if (progress != NULL)
+        atomic_fetch_add(&progress->bytes, file->held);
+    file->flushed += file->held;
+    file->held = 0;
+    return 0;
+}
+
+/* Gives the filled half to the threads and goes on with the other. */
+static int hand_over(struct pb_file_out *file, struct pb_err *err)
+{
+    struct pb_lane_part part;
+    int rc = cut_part(file, err, &part);
+    if (rc != 0)
+        return rc;
+    pb_lane_give(&file->store, &part);
+    pb_lane_give(&file->check, &part);
+    file->half ^= 1;
+    return 0;
+}
+
+/* The last, partly filled half; nothing is under way afterwards. */
+static int flush(struct pb_file_out *file, struct pb_err *err)
+{
+    struct pb_lane_part part;
+    int rc = cut_part(file, err, &part);
+    if (rc != 0)
+        return rc;
+    int error = store_part(file, &part);
+    if (error != 0)
+        return pb_io_fail(err, error, "cannot write", file->path);
+    return check_part(file, &part);
+}
+
+int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
+                     size_t *out_bytes)
+{
+    if (file->held == HALF_BYTES) {
+        int rc = hand_over(file, err);
+        if (rc != 0)
+            return rc;
+    }
+    *out_room = file->buffer + file->half * HALF_BYTES + file->held;
+    *out_bytes = HALF_BYTES - file->held;
+    return 0;
+}
+
+void pb_file_out_commit(struct pb_file_out *file, size_t bytes)
+{
+    file->held += bytes;
+}
+
+int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        void *room;
+        size_t n;
+        int rc = pb_file_out_room(file, err, &room, &n);
+        if (rc != 0)
+            return rc;
+        n = bytes < n ? bytes : n;
+        memcpy(room, from, n);
+        pb_file_out_commit(file, n);
+        from += n;
+        bytes -= n;
+    }
+    return 0;
+}
+
+int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece, int n,
+                      struct pb_err *err)
+{
+    while (n > 0) {
+        pb_io_begin();
+        ssize_t done = pwritev(file->fd, piece, n, (off_t)at);
+        pb_io_end();
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
+        at += (uint64_t)done;
+        for (; n > 0 && (size_t)done >= piece->iov_len; n--)
+            done -= (ssize_t)piece++->iov_len;
+        if (n > 0) {
+            piece->iov_base = (char *)piece->iov_base + done;
+            piece->iov_len -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+static int read_back(const struct pb_file_out *file, uint64_t at, char *to, size_t bytes,
+                     struct pb_err *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
+        ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->path);
+    }
+    return 0;
+}
+
+int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
+{
+    int rc = flush(file, err);
+    file->placed = true;
+    while (rc == 0 && bytes > 0) {
+        void *room;
+        size_t n;
+        rc = pb_file_out_room(file, err, &room, &n);
+        if (rc != 0)
+            break;
+        n = bytes < n ? (size_t)bytes : n;
+        rc = read_back(file, pb_file_out_at(file), room, n, err);
+        pb_file_out_commit(file, n);
+        bytes -= n;
+    }
+    if (rc == 0)
+        rc = flush(file, err);
+    if (rc != 0)
+        return rc; /* a thread may still be at it */
+    file->placed = false;
+    return 0;
+}
+
+uint64_t pb_file_out_at(const struct pb_file_out *file)
+{
+    return file->flushed + file->held;
+}
+
+static void discard(const struct pb_file_out *file)
+{
+    if (file->regular)
+        (void)unlink(file->path);
+}
+
+int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65])
+{
+    int rc = flush(file, err);
+    if (rc != 0)
+        return rc;
+    if (pb_sha256_hex(file->sum, out_sha256) != 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
+    pb_io_begin();
+    int synced = fsync(file->fd);
+    pb_io_end();
+    if (synced != 0 && errno != EINVAL && errno != EROFS)
+        return pb_io_fail(err, errno, "cannot sync", file->path);
+    int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) != 0) {
+        rc = pb_io_fail(err, errno, "cannot close", file->path);
+        discard(file);
+        return rc;
+    }
+    return 0;
+}
+
+void pb_file_out_destroy(struct pb_file_out *file)
+{
+    if (file == NULL)
+        return;
+    pb_lane_fini(&file->store);
+    pb_lane_fini(&file->check);
+    if (file->fd >= 0) {
+        close(file->fd);
+        discard(file);
+    }
+    pb_sha256_destroy(file->sum);
+    free(file->buffer);
+    free(file);
+}

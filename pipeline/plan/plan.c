@@ -1,0 +1,275 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Pure arithmetic over the config and the image header. What decides the shape of a run:
+ *
+ *  - the visiting order. A file tiled on powers of two is visited along a Z curve: what waits for
+ * its neighbours (pyramid blocks) does not grow with the image. Everything else, and chains with a
+ * halo, is visited by rows of tiles, within stripes when rows are long: what neighbours share is
+ * used again soon.
+ *  - the side of a tile. As small as the products' blocks allow (small tiles keep the caches and
+ * the budget happy), but no smaller than the file's blocks, and larger on a GPU, where a transfer
+ * wants some hundred kilobytes. And large enough that a scene has TILES_MAX tiles at most, as what
+ * is planned and kept by tile must not grow with the scene without end.
+ *  - what is kept decoded for other tiles (plan_cells.c), and how much of all fits the budget
+ * (plan_fit.c).
+ */
+#include "pipeline/plan/plan.h"
+#include "pipeline/device/device.h"
+#include "pipeline/plan/plan_bands.h"
+#include "pipeline/plan/plan_fit.h"
+#include "pipeline/plan/plan_resident.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PB_LINE_ALIGN = 16 }; /* of bands in a line: what a bulk copy moves */
+enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
+
+static size_t align_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static bool is_power_of_two(int32_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static struct pb_slot_layout by_plane(const struct pb_plan *plan, const struct pb_rect *read)
+{
+    struct pb_slot_layout layout = {0};
+    size_t w = (size_t)read->w, h = (size_t)read->h;
+    layout.row_bytes = w * pb_type_bytes(plan->type);
+    layout.plane_bytes = align_up(layout.row_bytes * h, PB_PLANE_ALIGN);
+    layout.bytes = layout.plane_bytes * plan->n_bands;
+    if (plan->has_mask) {
+        layout.mask_offset = layout.bytes;
+        layout.mask_row_bytes = w;
+        layout.bytes += align_up(w * h, PB_PLANE_ALIGN);
+    }
+    return layout;
+}
+
+/* Lines are as long in every tile, also in the narrower ones at the right edge: they are the units
+ * in which the GPU pulls. */
+static struct pb_slot_layout by_line(const struct pb_plan *plan, const struct pb_rect *read)
+{
+    const struct pb_grid *g = &plan->grid;
+    size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
+    struct pb_slot_layout layout = {0};
+    layout.plane_bytes = align_up(w * pb_type_bytes(plan->type), PB_LINE_ALIGN);
+    layout.row_bytes = layout.plane_bytes * plan->n_bands;
+    if (plan->has_mask) {
+        layout.mask_offset = layout.row_bytes;
+        layout.row_bytes += align_up(w, PB_LINE_ALIGN);
+        layout.mask_row_bytes = layout.row_bytes;
+    }
+    layout.bytes = layout.row_bytes * (size_t)read->h;
+    return layout;
+}
+
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read)
+{
+    return plan->resident.by_line ? by_line(plan, read) : by_plane(plan, read);
+}
+
+/* Largest block of the pipeline's COGs: tiles are a multiple of it. */
+static int32_t product_block(const struct pb_pipeline_config *pipeline)
+{
+    int32_t block = 64;
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *p = &pipeline->products[i];
+        if (p->kind == PB_PRODUCT_COG && p->u.cog.blocksize > block)
+            block = p->u.cog.blocksize;
+    }
+    return block;
+}
+
+static int64_t count_tiles(const struct pb_raster_info *info, int32_t side)
+{
+    int64_t cols = ((int64_t)info->width + side - 1) / side;
+    return cols * (((int64_t)info->height + side - 1) / side);
+}
+
+static int32_t choose_side(const struct pb_plan_request *r)
+{
+    int32_t least = product_block(r->pipeline);
+    int32_t side = r->config->compute.tile_px;
+    if (side == 0) {
+        side = r->cuda ? SIDE_CUDA : SIDE_CPU;
+        int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
+        if (is_power_of_two(r->info->block_w) && is_power_of_two(r->info->block_h) &&
+            block <= 4096 && block > side)
+            side = block;
+    }
+    side = side > least ? side : least;
+    while (side < SIDE_MAX && count_tiles(r->info, side) > TILES_MAX)
+        side *= 2;
+    return side;
+}
+
+static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_raster_info *info)
+{
+    bool aligned = is_power_of_two(info->block_w) && is_power_of_two(info->block_h) &&
+                   info->block_w <= 2 * plan->grid.side_px &&
+                   info->block_h <= 2 * plan->grid.side_px;
+    return aligned && plan->halo == 0 ? PB_ORDER_Z : PB_ORDER_ROWS;
+}
+
+static enum pb_mem_kind choose_mem(const struct pb_plan_request *r)
+{
+    if (!r->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
+        return PB_MEM_HOST;
+    return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
+}
+
+static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int32_t side,
+                      struct pb_err *err)
+{
+    if (pb_grid_init(&plan->grid, r->info->width, r->info->height, side) < 0)
+        return pb_fail(err, PB_E_INPUT_DAMAGED,
+                       "the image is empty, or too large to be cut into tiles (%d x %d px)",
+                       r->info->width, r->info->height);
+    plan->order = choose_order(plan, r->info);
+    pb_plan_resident(plan, r);
+    return pb_plan_fit(plan, r, err);
+}
+
+/* Grid, order and everything that is sized by them. A side that nobody asked for is halved while
+ * the budget is not kept: small tiles cost a little speed, a refusal costs the scene. */
+static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+{
+    int32_t side = choose_side(r), least = product_block(r->pipeline);
+    struct pb_err tried = {0};
+    int rc = shape_with(plan, r, side, &tried);
+    while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
+           count_tiles(r->info, side / 2) <= TILES_MAX) {
+        side /= 2;
+        tried = (struct pb_err){0};
+        rc = shape_with(plan, r, side, &tried);
+    }
+    if (rc < 0 && err != NULL && err->code == PB_OK)
+        *err = tried;
+    return rc;
+}
+
+int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
+                   struct pb_plan **out_plan)
+{
+    struct pb_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    plan->type = request->info->type;
+    plan->has_mask = request->info->has_mask;
+    plan->cuda = request->cuda;
+    plan->device_index = request->device_index;
+    plan->mem = choose_mem(request);
+    int rc = pb_plan_bands(plan, request->pipeline, request->info, err);
+    if (rc < 0)
+        goto out;
+    plan->halo = pb_chain_halo(plan->chain);
+    rc = shape(plan, request, err);
+out:
+    if (rc < 0) {
+        pb_plan_destroy(plan);
+        return rc;
+    }
+    *out_plan = plan;
+    return 0;
+}
+
+void pb_plan_destroy(struct pb_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    pb_chain_destroy(plan->chain);
+    for (size_t i = 0; i < plan->n_outputs; i++)
+        free(plan->output_names[i]);
+    free(plan->output_names);
+    free(plan);
+}
+
+void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
+                         struct pb_product_env *out_env)
+{
+    uint64_t tiles = (uint64_t)plan->window_units * pb_order_unit_max(&plan->grid, plan->order);
+    uint32_t all = pb_grid_count(&plan->grid);
+    *out_env = (struct pb_product_env){
+        .config = request->config,
+        .pipeline = request->pipeline,
+        .info = request->info,
+        .grid = &plan->grid,
+        .order = plan->order,
+        .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
+        .workers = plan->writers,
+        .band_names = (const char *const *)plan->output_names,
+        .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
+        .n_bands = plan->n_outputs,
+        .n_default = plan->n_default,
+    };
+}
+
+static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    if (plan->cell_count == 0)
+        return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
+    int32_t cols = plan->grid.stripe_cols > 0 && plan->grid.stripe_cols < plan->grid.cols
+                       ? plan->grid.stripe_cols
+                       : plan->grid.cols;
+    return snprintf(text, bytes,
+                    "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
+                    "stripes of %d of %d tiles\n",
+                    plan->decodes, plan->cell_count, plan->cell.w + 2 * plan->cell.overlap,
+                    plan->cell.h, cols, plan->grid.cols);
+}
+
+static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char chunks[200];
+    text[0] = '\0';
+    if (!plan->cuda)
+        return;
+    if (plan->resident.used)
+        (void)wic_chunk_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
+    (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
+                   plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
+                   plan->resident.used ? chunks : plan->resident.why_not,
+                   plan->resident.alone ? "           one a tile in the service, whose "
+                                          "parallel_jobs is over 1\n"
+                                        : "");
+}
+
+/* Tiles that compute threads, streams or the kernel that stays have at a time. */
+static uint32_t tiles_computed(const struct pb_plan *plan)
+{
+    uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
+    return plan->resident.used ? least : plan->workers;
+}
+
+int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    static const char *const mem[] = {"host", "pinned", "managed"};
+    const double mib = 1024.0 * 1024.0;
+    char decoding[200], device[500];
+    (void)describe_cells(plan, decoding, sizeof decoding);
+    describe_device(plan, device, sizeof device);
+    return snprintf(
+        text, bytes,
+        "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
+        "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+        "threads    %u reading, %u %s, %u writing\n"
+        "%s"
+        "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
+        "files %.0f, products %.0f\n",
+        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->n_bands,
+        plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers,
+        tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
+        plan->writers, device, (double)plan->total_bytes / mib, plan->in_slots,
+        (double)plan->in_slot_bytes / mib, plan->out_slots, (double)plan->out_slot_bytes / mib,
+        mem[plan->mem], (double)plan->cells_bytes / mib,
+        (double)(plan->cache_bytes + plan->reader_bytes) / mib, (double)plan->product_bytes / mib);
+}

@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PLAN_H
+#define PB_PLAN_H
+/* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
+ * threads and every byte that will be held. It is made before the first pixel is read, and a memory
+ * budget that cannot be kept is refused here, with the amount that would do. Owns the chain and the
+ * names; read-only afterwards, any thread. */
+#include "config/config.h"
+#include "config/base/err.h"
+#include "kernels/chain/chain.h"
+#include "pipeline/grid/cell_shape.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/product/product.h"
+#include "pipeline/raster/raster.h"
+#include "pipeline/grid/tile.h"
+
+#include "wic/device/chunk_plan.h"
+
+enum { PB_PLANE_ALIGN = 256 }; /* of planes in slots */
+
+/* How a kernel that stays on the GPU works on the tiles (plan_resident.c). */
+struct pb_plan_resident {
+    bool used;
+    const char *why_not; /* for people, when it is not */
+    bool alone;   /* used, but not by the service with this configuration: it has jobs beside it */
+    bool by_line; /* slots hold all bands of a line side by side, and a piece is whole lines; else
+                     bands one behind the other, and a piece is a part of the tile's core */
+    int px;       /* pixels that a thread makes at a time */
+    int32_t part_w, part_h;
+    size_t scratch_bytes; /* of device memory, a block */
+    struct wic_chunk_plan chunks;
+};
+
+struct pb_plan {
+    struct pb_chain *chain;
+    struct pb_grid grid;
+    enum pb_order order;
+    int32_t halo;
+    int32_t
+        bands[PB_BANDS_MAX]; /* 1-based numbers in the file, in the order of the chain's inputs */
+    size_t n_bands;
+    enum pb_type type;
+    bool has_mask;
+    char **output_names;
+    size_t n_outputs;
+    size_t n_default; /* the first so many are what a product without a list of bands takes */
+
+    bool cuda;
+    int32_t device_index;
+    struct pb_plan_resident resident;
+    enum pb_mem_kind mem;
+    uint32_t readers, workers, writers; /* threads of the three stages */
+    uint32_t in_slots, out_slots;
+    uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
+    size_t in_slot_bytes, out_slot_bytes;
+    size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
+
+    struct pb_cell_shape cell;
+    uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
+    double decodes;      /* how often a block is decoded, on average */
+    uint64_t cells_bytes;
+    uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
+    uint64_t reader_bytes; /* what their open files hold */
+    uint64_t product_bytes;
+    uint64_t total_bytes; /* host memory of all the above */
+};
+
+/* How the pixels of one tile lie in an input slot. */
+struct pb_slot_layout {
+    size_t row_bytes, plane_bytes;
+    size_t mask_offset; /* 0 = no mask */
+    size_t mask_row_bytes;
+    size_t bytes;
+};
+
+struct pb_device_traits;
+
+struct pb_plan_request {
+    const struct pb_config *config;
+    const struct pb_pipeline_config *pipeline;
+    const struct pb_raster_info *info;
+    bool cuda;
+    int32_t device_index;
+    const struct pb_device_traits *traits; /* NULL: no kernel stays there */
+    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
+    const char *stream_why; /* why no kernel stays, whatever compute.sync says; NULL: as configured.
+                               Borrowed for the plan's life */
+};
+
+int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
+                   struct pb_plan **out_plan);
+void pb_plan_destroy(struct pb_plan *plan);
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read);
+/* The environment that products see, as far as the plan knows it. */
+void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
+                         struct pb_product_env *out_env);
+/* A few lines for people. Returns what snprintf would. */
+int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
+#endif

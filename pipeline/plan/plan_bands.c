@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan/plan_bands.h"
+#include "pipeline/plan/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MAX = 512 };
+
+struct names {
+    const char *name[NAMES_MAX];
+    size_t n;
+    size_t n_default;
+};
+
+static int names_add(struct names *names, const char *name, struct pb_err *err)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return 0;
+    if (names->n == NAMES_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "the products want more than %d bands",
+                       NAMES_MAX);
+    names->name[names->n++] = name;
+    return 0;
+}
+
+/* Bands that the steps name as their results: keys of expressions, entries of band lists. */
+static int names_of_steps(const struct pb_pipeline_config *pipeline, struct names *made,
+                          struct pb_err *err)
+{
+    for (size_t s = 0; s < pipeline->n_steps; s++) {
+        const struct pb_step_config *step = &pipeline->steps[s];
+        for (size_t p = 0; p < step->op->n_params; p++) {
+            enum pb_param_type type = step->op->params[p].type;
+            if (type != PB_PARAM_NAMES && type != PB_PARAM_EXPRS)
+                continue;
+            const struct pb_arg *arg = &step->args.arg[p];
+            for (size_t i = 0; i < arg->n; i++) {
+                const struct pb_arg_item *item = &arg->items[i];
+                int rc = names_add(made, item->key ? item->key : item->text, err);
+                if (rc < 0)
+                    return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The scene's bands under the config's names; without names they are B1, B2, ... */
+struct inputs {
+    struct pb_chain_input input[PB_BANDS_MAX];
+    int32_t number[PB_BANDS_MAX];
+    char own_name[PB_BANDS_MAX][8];
+    size_t n;
+};
+
+static int list_inputs(const struct pb_pipeline_config *pipeline, const struct pb_raster_info *info,
+                       struct inputs *in, struct pb_err *err)
+{
+    const struct pb_input_config *c = &pipeline->input;
+    in->n = c->n_bands > 0 ? c->n_bands : (size_t)info->n_bands;
+    for (size_t i = 0; i < in->n; i++) {
+        int32_t number = c->n_bands > 0 ? c->bands[i].index : (int32_t)i + 1;
+        if (number > info->n_bands)
+            return pb_fail(err, PB_E_PIPELINE_BAND,
+                           "pipeline %s calls band %d of the file %s, but the file has %d band%s",
+                           pipeline->name, number, c->bands[i].name, info->n_bands,
+                           info->n_bands == 1 ? "" : "s");
+        const struct pb_raster_band *band = &info->band[number - 1];
+        if (band->nodata_unreadable && !c->has_nodata)
+            return pb_fail(
+                err, PB_E_INPUT_GEOREFERENCE,
+                "the file's nodata tag is not a number, so which pixels are valid is not "
+                "known; name the value with input.nodata");
+        (void)snprintf(in->own_name[i], sizeof in->own_name[i], "B%d", number);
+        in->number[i] = number;
+        in->input[i] = (struct pb_chain_input){
+            .name = c->n_bands > 0 ? c->bands[i].name : in->own_name[i],
+            .type = info->type,
+            .has_nodata = c->has_nodata || band->has_nodata,
+            .nodata = c->has_nodata ? c->nodata : band->nodata,
+            .scale = c->scale,
+            .offset = c->offset,
+        };
+    }
+    return 0;
+}
+
+/* Default of a product that names no bands: what the steps made, else what came in. */
+static int default_bands(const struct pb_pipeline_config *pipeline, const struct inputs *in,
+                         struct names *wanted, struct pb_err *err)
+{
+    size_t before = wanted->n;
+    int rc = names_of_steps(pipeline, wanted, err);
+    if (rc == 0 && wanted->n == before)
+        for (size_t i = 0; i < in->n && rc == 0; i++)
+            rc = names_add(wanted, in->input[i].name, err);
+    wanted->n_default = wanted->n;
+    return rc;
+}
+
+static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct inputs *in,
+                        struct names *wanted, struct pb_err *err)
+{
+    int rc = 0;
+    bool any_default = pipeline->n_products == 0;
+    for (size_t i = 0; i < pipeline->n_products; i++)
+        if (pipeline->products[i].n_bands == 0 && pipeline->products[i].kind != PB_PRODUCT_STAC)
+            any_default = true;
+    /* Defaults first: products without a list take the first n_default planes. */
+    if (any_default)
+        rc = default_bands(pipeline, in, wanted, err);
+    for (size_t i = 0; i < pipeline->n_products && rc == 0; i++)
+        for (size_t b = 0; b < pipeline->products[i].n_bands && rc == 0; b++)
+            rc = names_add(wanted, pipeline->products[i].bands[b], err);
+    if (rc == 0 && wanted->n == 0)
+        rc = default_bands(pipeline, in, wanted, err);
+    return rc;
+}
+
+static int fail_from_diag(struct pb_err *err, const struct pb_diag *diag,
+                          const struct pb_pipeline_config *pipeline, size_t step)
+{
+    enum pb_code code = diag->kind == PB_DIAG_EXPRESSION ? PB_E_PIPELINE_EXPRESSION
+                        : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
+                        : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
+                                                         : PB_E_PIPELINE_BAND;
+    if (step >= pipeline->n_steps)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "pipeline %s: a product wants what no step makes: %s", pipeline->name,
+                       diag->msg);
+    return pb_fail(err, code, "pipeline %s, step %zu (%s): %s", pipeline->name, step + 1,
+                   pipeline->steps[step].op->name, diag->msg);
+}
+
+static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,
+                   const struct inputs *in, const struct names *wanted, struct pb_err *err)
+{
+    struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
+    if (steps == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        steps[i] = (struct pb_chain_step){pipeline->steps[i].op, &pipeline->steps[i].args};
+    struct pb_chain_spec spec = {in->input,         in->n,        steps,
+                                 pipeline->n_steps, wanted->name, wanted->n};
+    struct pb_diag diag = {0};
+    size_t step = 0;
+    int rc = pb_chain_create(&spec, &diag, &step, &plan->chain);
+    free(steps);
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
+    plan->n_default = wanted->n_default;
+    return rc < 0 ? fail_from_diag(err, &diag, pipeline, step) : 0;
+}
+
+int pb_plan_bands(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,
+                  const struct pb_raster_info *info, struct pb_err *err)
+{
+    struct names *wanted = calloc(1, sizeof *wanted);
+    struct inputs *in = calloc(1, sizeof *in);
+    int rc = wanted && in ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    if (rc == 0)
+        rc = list_inputs(pipeline, info, in, err);
+    if (rc == 0)
+        rc = wanted_bands(pipeline, in, wanted, err);
+    if (rc == 0)
+        rc = compile(plan, pipeline, in, wanted, err);
+    if (rc == 0 && (plan->output_names = calloc(wanted->n, sizeof *plan->output_names)) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    for (size_t i = 0; rc == 0 && i < wanted->n; i++) {
+        plan->output_names[i] = strdup(wanted->name[i]);
+        if (plan->output_names[i] == NULL)
+            rc = pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+        else
+            plan->n_outputs = i + 1;
+    }
+    if (rc == 0) {
+        const uint32_t *used;
+        plan->n_bands = pb_chain_used(plan->chain, &used);
+        for (size_t i = 0; i < plan->n_bands; i++)
+            plan->bands[i] = in->number[used[i]];
+    }
+    free(in);
+    free(wanted);
+    return rc;
+}

@@ -1,0 +1,279 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The budget. There are few ways to run: so many threads, stripes so wide, cells so high. Each has
+ * a price, the decoding a reader does in relation to the least possible; they are tried from the
+ * cheapest up, and the first that fits is taken. An eighth more decoding costs nothing here: it
+ * goes for much less memory. More than DECODES_MAX times as much is never planned.
+ *
+ * None of the sums depends on the budget, so the least of them is the amount that a refusal can
+ * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
+ * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all ways that visit
+ * the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
+#include "pipeline/plan/plan_fit.h"
+#include "pipeline/device/device.h"
+#include "pipeline/plan/plan_cells.h"
+
+#include "wic/wic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define DECODES_MAX  4.0
+#define DECODES_EVEN 1.125
+
+enum { WAYS_MAX = 1024, STREAMS = 4 };
+
+/* Managed slots, whatever the budget: a GPU that is asked for more of them than it has free can
+ * hang, and nothing but the slots in work has to be there. */
+#define MANAGED_MAX (UINT64_C(1) << 30)
+
+struct way {
+    double price;
+    uint32_t threads;
+    int32_t stripe_cols;
+    uint32_t growth;
+    uint64_t product_bytes; /* 0 = not asked for yet */
+};
+
+struct ways {
+    size_t n;
+    struct way way[WAYS_MAX];
+};
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static size_t align_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static int32_t clipped(int32_t length, int32_t end)
+{
+    return length < end ? length : end;
+}
+
+static void size_slots(struct pb_plan *plan)
+{
+    const struct pb_grid *g = &plan->grid;
+    int32_t reach = g->side_px + 2 * plan->halo;
+    struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
+    int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
+    plan->in_slot_bytes = pb_plan_layout(plan, &read).bytes;
+    plan->out_slot_bytes =
+        align_up((size_t)w * (size_t)h * sizeof(float), PB_PLANE_ALIGN) * plan->n_outputs;
+    plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
+}
+
+static void set_threads(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t n)
+{
+    plan->readers = info->top_down ? 1 : n;
+    plan->workers = plan->cuda ? STREAMS : n;
+    plan->writers = n;
+    plan->in_slots = plan->readers + plan->workers + 1;
+    plan->out_slots = plan->workers + plan->writers + 1;
+    uint32_t tiles = plan->in_slots + plan->out_slots + 2 * n;
+    uint32_t unit = pb_order_unit_max(&plan->grid, plan->order);
+    plan->window_units = (tiles + unit - 1) / unit + n;
+}
+
+/* The tiles of a unit, for each reader and the window; the window's counters. */
+static uint64_t list_bytes(const struct pb_plan *plan)
+{
+    uint64_t unit = pb_order_unit_max(&plan->grid, plan->order);
+    return sizeof(uint32_t) * ((plan->readers + (uint64_t)1) * unit + plan->window_units);
+}
+
+static uint64_t slots_bytes(const struct pb_plan *plan)
+{
+    return (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
+           (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+}
+
+static bool is_bounded(const struct pb_plan *plan)
+{
+    return plan->mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
+}
+
+/* All of a way but the products. */
+static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, const struct way *way)
+{
+    plan->grid.stripe_cols = way->stripe_cols;
+    plan->grid.unit_cols = 1;
+    set_threads(plan, info, way->threads);
+    pb_plan_cells(plan, info, way->growth);
+    plan->product_bytes = 0;
+    plan->total_bytes =
+        plan->cells_bytes + plan->cache_bytes + plan->reader_bytes + slots_bytes(plan) +
+        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes) + list_bytes(plan);
+}
+
+static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    struct pb_product_env env;
+    uint64_t bytes = 0;
+    pb_plan_product_env(plan, r, &env);
+    for (size_t i = 0; i < r->pipeline->n_products; i++) {
+        const struct pb_product_config *p = &r->pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(p->kind);
+        if (type->bytes != NULL)
+            bytes = add(bytes, type->bytes(&env, p));
+    }
+    return bytes;
+}
+
+/* The products of ways[i], which is set in the plan. Threads and stripes say how many tiles are
+ * under way and in which order: the growth of cells changes nothing. */
+static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways,
+                         size_t i)
+{
+    struct way *way = &ways->way[i];
+    for (size_t k = 0; k < ways->n && way->product_bytes == 0; k++)
+        if (ways->way[k].threads == way->threads && ways->way[k].stripe_cols == way->stripe_cols)
+            way->product_bytes = ways->way[k].product_bytes;
+    if (way->product_bytes == 0)
+        way->product_bytes = product_bytes(plan, r);
+    plan->product_bytes = way->product_bytes;
+    plan->total_bytes = add(plan->total_bytes, plan->product_bytes);
+}
+
+/* --- the ways -------------------------------------------------------------------------------- */
+
+static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_raster_info *info,
+                    struct way way)
+{
+    if (ways->n == WAYS_MAX)
+        return;
+    set_way(plan, info, &way);
+    if (plan->decodes > DECODES_MAX)
+        return;
+    double decodes = plan->decodes > DECODES_EVEN ? plan->decodes : DECODES_EVEN;
+    way.price = decodes / plan->readers + 1.0 / way.threads;
+    ways->way[ways->n++] = way;
+}
+
+static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb_raster_info *info,
+                        uint32_t threads)
+{
+    uint32_t growth = pb_plan_cells_grow(plan, info);
+    for (uint32_t g = 0; g <= growth; g++) {
+        add_way(ways, plan, info, (struct way){0, threads, 0, g, 0});
+        if (plan->order == PB_ORDER_Z)
+            continue;
+        /* Powers of two: other widths would cut the blocks of overviews in two. */
+        for (int32_t cols = 1; cols < plan->grid.cols; cols *= 2)
+            add_way(ways, plan, info, (struct way){0, threads, cols, g, 0});
+    }
+}
+
+static int32_t width_of(const struct way *way)
+{
+    return way->stripe_cols > 0 ? way->stripe_cols : INT32_MAX;
+}
+
+/* Cheapest first; of equal price the one with more threads, then the one with less memory. */
+static int by_price(const void *a, const void *b)
+{
+    const struct way *x = a, *y = b;
+    if (x->price != y->price)
+        return x->price < y->price ? -1 : 1;
+    if (x->threads != y->threads)
+        return x->threads > y->threads ? -1 : 1;
+    if (width_of(x) != width_of(y))
+        return width_of(x) < width_of(y) ? -1 : 1;
+    return x->growth < y->growth ? -1 : x->growth > y->growth;
+}
+
+static void list_ways(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint32_t n =
+        r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
+    uint32_t tiles = pb_grid_count(&plan->grid);
+    if (n > tiles)
+        n = tiles;
+    /* All, then steps of about a quarter down to one. */
+    for (;; n -= (n + 3) / 4) {
+        add_stripes(ways, plan, r->info, n);
+        if (n == 1)
+            break;
+    }
+    qsort(ways->way, ways->n, sizeof ways->way[0], by_price);
+}
+
+/* The least that any way takes; left in the plan. */
+static void set_least(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways)
+{
+    size_t best = 0;
+    uint64_t bytes = UINT64_MAX;
+    for (size_t i = ways->n; i-- > 0;) { /* dear ones are small: few products are asked for */
+        set_way(plan, r->info, &ways->way[i]);
+        if (plan->total_bytes >= bytes)
+            continue;
+        add_products(plan, r, ways, i);
+        if (plan->total_bytes < bytes) {
+            best = i;
+            bytes = plan->total_bytes;
+        }
+    }
+    set_way(plan, r->info, &ways->way[best]);
+    add_products(plan, r, ways, best);
+}
+
+static uint64_t mib(uint64_t bytes)
+{
+    return (bytes >> 20) + (bytes % (1u << 20) != 0);
+}
+
+static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+{
+    uint64_t decoded = plan->cells_bytes + plan->cache_bytes + plan->reader_bytes;
+    if (plan->total_bytes == UINT64_MAX)
+        return pb_fail(err, PB_E_PLAN_MEMORY,
+                       "no compute.memory is enough for the products of pipeline %s on this scene "
+                       "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
+                       r->pipeline->name, r->info->width, r->info->height);
+    if (!is_bounded(plan))
+        return pb_fail(err, PB_E_MEMORY,
+                       "compute.buffers is managed, but the slots for tiles of %d px take %llu MiB "
+                       "and managed ones may take %llu: set compute.buffers to pinned, or a "
+                       "smaller compute.tile",
+                       plan->grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
+                       (unsigned long long)mib(MANAGED_MAX));
+    return pb_fail(err, PB_E_PLAN_MEMORY,
+                   "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
+                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %llu for tiles "
+                   "of %d px",
+                   (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+                   r->info->height, r->info->block_w, r->info->block_h,
+                   (unsigned long long)mib(plan->total_bytes), (unsigned long long)mib(decoded),
+                   (unsigned long long)mib(plan->product_bytes),
+                   (unsigned long long)mib(plan->total_bytes - decoded - plan->product_bytes),
+                   plan->grid.side_px);
+}
+
+int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
+{
+    uint64_t budget = request->config->compute.memory_bytes;
+    struct ways *ways = calloc(1, sizeof *ways);
+    if (ways == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    size_slots(plan);
+    list_ways(ways, plan, request);
+    int rc = -ENOMEM;
+    for (size_t i = 0; i < ways->n && rc < 0; i++) {
+        set_way(plan, request->info, &ways->way[i]);
+        if (plan->total_bytes > budget || !is_bounded(plan))
+            continue;
+        add_products(plan, request, ways, i);
+        if (plan->total_bytes <= budget)
+            rc = 0;
+    }
+    if (rc < 0) {
+        set_least(plan, request, ways);
+        rc = refuse(plan, request, err);
+    }
+    free(ways);
+    return rc;
+}

@@ -1,0 +1,162 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The resident kernel's part of the plan. A chain without a halo takes pieces of whole lines,
+ * pulled from pinned slots; a chain with one needs its neighbours, so its tiles are brought to
+ * device memory and cut into parts, each with a halo of its own. Managed slots are prefetched, and
+ * on a GPU that shares memory with the CPU nothing is moved at all. As many warps as shared memory
+ * gives registers to. */
+#include "pipeline/plan/plan_resident.h"
+#include "pipeline/device/device.h"
+
+#include "kernels/chain/chain_block.h"
+#include "kernels/chain/chain_resident.h"
+
+#include <errno.h>
+
+enum {
+    KIB = 1024,
+    WARP = 32,
+    SM_LEAST = 75,
+    PART_PX = 8192,
+    PART_SIDE = 128,
+    PIECE_LEAST = 8 * KIB
+};
+
+/* Processes that share a GPU take turns on it, unless MPS brings them together, and a kernel that
+ * stays takes its turns also while it waits. */
+static const char SHARED_WHY[] =
+    "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
+    "a kernel that stays would starve the others";
+
+/* The piece's place must travel with it. */
+enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
+_Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile's place travels to the GPU");
+
+/* Pulled lines are as good as the link with one block of many warps a multiprocessor; parts wait
+ * for their own barriers, so that a second block fills the gaps. */
+static const uint32_t line_warps[] = {PB_RESIDENT_LINE_WARPS, 8, 4, 2, 1};
+static const uint32_t part_warps[] = {PB_RESIDENT_PART_WARPS, 4, 2, 1};
+enum { PART_BLOCKS = 2 };
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Shared memory left for registers, when so much of a block's is taken. */
+static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
+{
+    size_t used = WIC_STAGES_OFFSET + PB_RESIDENT_OWN_BYTES + KIB + taken;
+    return used < gpu->shared_block_bytes ? (uint32_t)(gpu->shared_block_bytes - used) : 0;
+}
+
+/* Registers and scratch of `warps` warps; false: they do not fit. */
+static bool measure(struct pb_plan *plan, uint32_t warps, uint32_t limit, struct wic_work *work)
+{
+    struct pb_plan_resident *r = &plan->resident;
+    struct pb_chain_block_needs needs;
+    if (limit == 0 ||
+        pb_chain_block_measure(plan->chain, r->part_w, r->part_h, WARP * warps, limit, &needs) < 0)
+        return false;
+    r->px = needs.px;
+    r->scratch_bytes = needs.scratch_bytes;
+    *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES, 0};
+    return true;
+}
+
+static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
+{
+    struct pb_plan_resident *r = &plan->resident;
+    const struct pb_grid *g = &plan->grid;
+    r->by_line = true;
+    r->part_w = least(g->side_px, g->image_w);
+    r->part_h = least(g->side_px, g->image_h);
+    struct pb_rect full = {0, 0, r->part_w, r->part_h};
+    struct pb_slot_layout layout = pb_plan_layout(plan, &full);
+    struct wic_tile_shape shape = {layout.bytes, (uint32_t)layout.row_bytes, 0};
+    size_t piece = layout.row_bytes > PIECE_LEAST ? layout.row_bytes : PIECE_LEAST;
+    struct wic_work work;
+    for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
+        if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), &work) &&
+            wic_chunk_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
+            return true;
+    r->by_line = false;
+    return false;
+}
+
+/* Parts of the core: lines for a chain that needs no neighbours, else squares so large that their
+ * halos do not become most of the work. */
+static void cut_parts(struct pb_plan *plan)
+{
+    struct pb_plan_resident *r = &plan->resident;
+    const struct pb_grid *g = &plan->grid;
+    int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
+    int32_t side = (4 * plan->halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
+    side = side > PART_SIDE ? side : PART_SIDE;
+    r->part_w = plan->halo == 0 ? w : least(side, w);
+    r->part_h = plan->halo == 0 ? least((PART_PX + w - 1) / w, h) : least(side, h);
+}
+
+static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
+                       enum wic_transport transport)
+{
+    struct pb_plan_resident *r = &plan->resident;
+    const struct pb_grid *g = &plan->grid;
+    cut_parts(plan);
+    struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
+    uint32_t units = pb_plan_parts(plan, &full);
+    struct wic_work work;
+    for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
+        if (measure(plan, part_warps[i], left_for_work(gpu, 0), &work)) {
+            work.blocks = PART_BLOCKS;
+            if (wic_chunk_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
+                return true;
+        }
+    return false;
+}
+
+uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
+{
+    const struct pb_plan_resident *r = &plan->resident;
+    if (r->by_line)
+        return (uint32_t)core->h;
+    uint32_t columns = (uint32_t)((core->w + r->part_w - 1) / r->part_w);
+    return columns * (uint32_t)((core->h + r->part_h - 1) / r->part_h);
+}
+
+const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
+{
+    bool other = plan->cuda && !plan->resident.used && config->compute.sync == PB_SYNC_WIC;
+    return other ? plan->resident.why_not : "";
+}
+
+void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    struct pb_plan_resident *r = &plan->resident;
+    const struct pb_device_traits *traits = request->traits;
+    const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
+    *r = (struct pb_plan_resident){0};
+    if (!plan->cuda || gpu == NULL)
+        r->why_not = "there is no GPU";
+    else if (gpu->compute < SM_LEAST)
+        r->why_not = "the GPU is older than sm_75";
+    else if (request->config->compute.sync == PB_SYNC_STREAM)
+        r->why_not = "compute.sync is stream";
+    else if (request->stream_why != NULL)
+        r->why_not = request->stream_why;
+    else if (request->jobs_beside > 1 && !traits->mps)
+        r->why_not = SHARED_WHY;
+    else if (traits->time_limited)
+        r->why_not = "the GPU drives a display and ends kernels that run for seconds";
+    else if (plan->mem == PB_MEM_HOST)
+        r->why_not = "compute.buffers is host, which a GPU cannot read by itself";
+    else if (traits->integrated)
+        r->used = take_whole(plan, gpu, WIC_IN_PLACE);
+    else if (plan->mem == PB_MEM_MANAGED)
+        r->used = take_whole(plan, gpu, WIC_PREFETCH);
+    else
+        r->used = (plan->halo == 0 && pull_lines(plan, gpu)) || take_whole(plan, gpu, WIC_COPY);
+    if (!r->used && r->why_not == NULL)
+        r->why_not = "the chain needs more shared memory than a block of this GPU has";
+    r->alone = r->used && request->config->service.parallel_jobs > 1 && !traits->mps;
+}

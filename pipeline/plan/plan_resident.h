@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PLAN_RESIDENT_H
+#define PB_PLAN_RESIDENT_H
+#include "pipeline/plan/plan.h"
+
+/* Chooses plan->resident for the chain, grid and kind of memory of the plan: by which road tiles
+ * come to the kernel that stays on the GPU, and in what pieces; or why none stays. Arithmetic
+ * only. */
+void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request);
+/* Why tiles go by streams although compute.sync is wic; "" = they do not, or it is not. Borrowed
+ * from the plan. */
+const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config);
+/* How many units of plan->resident.chunks a tile with this core is: lines, or parts. */
+uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core);
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The COG as a product: picks the bands, takes over the scene's georeference and metadata, and
+ * leaves the rest to cog_writer.c. The tags are made by create, so that what cannot be said fails
+ * before the first pixel. */
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/codec/predictor.h"
+#include "pipeline/product/product.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct cog {
+    const struct pb_product_env *env;
+    const struct pb_product_config *config;
+    struct pb_cog_writer *writer;
+    struct pb_tiff_tags tags;
+    uint32_t n_bands;
+    uint32_t plane[PB_BANDS_MAX]; /* of the tile, by band of the product */
+    char file[sizeof((struct pb_product_result *)NULL)->file];
+    char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
+};
+
+/* The average of two classes is none, and what is an integer may be a class: measurements that are
+ * stored as scaled integers ask for average. */
+static enum pb_overviews overviews_of(const struct pb_product_env *env,
+                                      const struct pb_product_config *config)
+{
+    enum pb_overviews asked = config->u.cog.overviews;
+    if (asked != PB_OVERVIEWS_AUTO)
+        return asked;
+    bool classes = !pb_type_is_float(config->u.cog.type) || env->info->has_palette;
+    return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
+}
+
+/* The same for values that the pipeline makes: where(NDVI > 0.5, 1, 0) is a class in a float. */
+static bool has_classes(const struct cog *cog)
+{
+    bool found = false;
+    for (uint32_t b = 0; b < cog->n_bands && cog->env->classes != NULL; b++)
+        found = found || cog->env->classes[cog->plane[b]];
+    return found;
+}
+
+static struct pb_cog_options options_of(const struct pb_product_env *env,
+                                        const struct pb_product_config *config, uint32_t n_bands)
+{
+    return (struct pb_cog_options){
+        .grid = env->grid,
+        .order = env->order,
+        .tiles_in_flight = env->tiles_in_flight,
+        .workers = env->workers,
+        .directory = env->directory,
+        .progress = env->progress,
+        .n_bands = n_bands,
+        .type = config->u.cog.type,
+        .compress = config->u.cog.compress,
+        .level = config->u.cog.level,
+        .predictor = config->u.cog.predictor,
+        .block_px = config->u.cog.blocksize,
+        .overviews = overviews_of(env, config),
+        .has_nodata = config->u.cog.has_nodata,
+        .nodata = config->u.cog.nodata,
+    };
+}
+
+static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
+{
+    size_t n = pb_product_band_count(env, config);
+    struct pb_cog_options options = options_of(env, config, (uint32_t)n);
+    uint64_t bytes = pb_cog_writer_bytes(&options);
+    return bytes == UINT64_MAX ? UINT64_MAX : bytes + sizeof(struct cog);
+}
+
+static int make_tags(struct cog *cog, const struct pb_cog_options *options, struct pb_err *err)
+{
+    const char *names[PB_BANDS_MAX];
+    for (uint32_t b = 0; b < cog->n_bands; b++)
+        names[b] = cog->env->band_names[cog->plane[b]];
+    struct pb_geo_extra extra = {
+        .band_names = names,
+        .n_bands = cog->n_bands,
+        .has_nodata = true, /* NaN when the config names none: see pb_cog_writer_nodata */
+        .nodata = pb_cog_writer_nodata(options),
+        .type = options->type,
+    };
+    return pb_raster_geo_tags(cog->env->raster, &extra, err, &cog->tags);
+}
+
+static void cog_destroy(void *product)
+{
+    struct cog *cog = product;
+    if (cog == NULL)
+        return;
+    pb_cog_writer_destroy(cog->writer);
+    pb_tiff_tags_free(&cog->tags);
+    free(cog);
+}
+
+static int cog_create(const struct pb_product_env *env, const struct pb_product_config *config,
+                      struct pb_err *err, void **out_product)
+{
+    struct cog *cog = calloc(1, sizeof *cog);
+    if (cog == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a product");
+    cog->env = env;
+    cog->config = config;
+    int rc = pb_product_bands(env, config, cog->plane, err);
+    if (rc >= 0) {
+        cog->n_bands = (uint32_t)rc;
+        struct pb_cog_options options = options_of(env, config, cog->n_bands);
+        if (config->u.cog.overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
+            options.overviews = PB_OVERVIEWS_NEAREST;
+        pb_product_file(env, config, cog->file, sizeof cog->file);
+        (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
+        options.path = cog->path;
+        options.tags = &cog->tags;
+        rc = make_tags(cog, &options, err);
+        if (rc == 0)
+            rc = pb_cog_writer_create(&options, err, &cog->writer);
+    }
+    if (rc != 0) {
+        cog_destroy(cog);
+        return rc;
+    }
+    *out_product = cog;
+    return 0;
+}
+
+static int cog_tile(void *product, const struct pb_tile_done *tile, uint32_t worker,
+                    struct pb_err *err)
+{
+    struct cog *cog = product;
+    const float *planes[PB_BANDS_MAX];
+    for (uint32_t b = 0; b < cog->n_bands; b++)
+        planes[b] = tile->data + cog->plane[b] * tile->plane_px;
+    return pb_cog_writer_tile(cog->writer, &tile->core, planes, worker, err);
+}
+
+static int cog_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
+                      struct pb_err *err, struct pb_product_result *out_result)
+{
+    struct cog *cog = product;
+    struct pb_product_result result = {
+        .kind = PB_PRODUCT_COG,
+        .name = cog->config->name,
+        .media_type = "image/tiff; application=geotiff; profile=cloud-optimized",
+        .config = cog->config,
+        .width = cog->env->grid->image_w,
+        .height = cog->env->grid->image_h,
+    };
+    struct pb_cog_summary summary;
+    (void)earlier;
+    (void)n_earlier;
+    (void)snprintf(result.file, sizeof result.file, "%s", cog->file);
+    int rc = pb_cog_writer_finish(cog->writer, err, &summary);
+    if (rc != 0)
+        return rc;
+    result.bytes = summary.bytes;
+    (void)snprintf(result.sha256, sizeof result.sha256, "%s", summary.sha256);
+    *out_result = result;
+    return 0;
+}
+
+const struct pb_product_type pb_product_cog = {
+    .kind = PB_PRODUCT_COG,
+    .bytes = cog_bytes,
+    .create = cog_create,
+    .tile = cog_tile,
+    .finish = cog_finish,
+    .destroy = cog_destroy,
+};

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PNG_H
+#define PB_PNG_H
+/* 8-bit PNG with alpha, row by row. Level, strategy and filter are fixed and there is no time
+ * stamp: the same pixels give the same bytes. libpng behind it. One thread a call. */
+#include "config/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_file_out;
+
+struct pb_png_text {
+    const char *key;  /* 1 to 79 characters of ASCII */
+    const char *text; /* UTF-8; a tEXt chunk when ASCII, else iTXt */
+};
+
+struct pb_png_options {
+    uint32_t width, height;
+    int channels; /* 2 = grey and alpha, 4 = RGB and alpha */
+    const struct pb_png_text *texts;
+    size_t n_texts; /* at most PB_PNG_TEXTS_MAX */
+    /* Fills one row: width * channels bytes. */
+    void (*row)(void *user, uint32_t y, uint8_t *out);
+    void *user;
+};
+
+#define PB_PNG_TEXTS_MAX 8
+
+/* Adds the image to out. 0 or a negative errno with *err filled. */
+int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err);
+/* Bytes that a call needs besides its arguments, for the plan. */
+uint64_t pb_png_bytes(uint32_t width, int channels);
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What all kinds of products share. Their table is in product_types.c. */
+#include "pipeline/product/product.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
+                     char *out, size_t bytes)
+{
+    static const char *const suffix[] = {
+        [PB_PRODUCT_COG] = ".tif",
+        [PB_PRODUCT_QUICKLOOK] = ".png",
+        [PB_PRODUCT_STATISTICS] = ".statistics.json",
+        [PB_PRODUCT_STAC] = ".stac.json",
+    };
+    bool named = config->name != NULL && config->name[0] != '\0';
+    (void)snprintf(out, bytes, "%s%s%s%s", env->scene, named ? "." : "", named ? config->name : "",
+                   suffix[config->kind]);
+}
+
+/* "NDVI, EVI, ..." as far as it fits. */
+static void list_bands(const struct pb_product_env *env, char *out, size_t bytes)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < env->n_bands && at < bytes; i++) {
+        int n = snprintf(out + at, bytes - at, "%s%s", i > 0 ? ", " : "", env->band_names[i]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+size_t pb_product_band_count(const struct pb_product_env *env,
+                             const struct pb_product_config *config)
+{
+    if (config->n_bands > 0)
+        return config->n_bands;
+    return env->n_default > 0 ? env->n_default : env->n_bands;
+}
+
+int pb_product_bands(const struct pb_product_env *env, const struct pb_product_config *config,
+                     uint32_t *out, struct pb_err *err)
+{
+    size_t n = pb_product_band_count(env, config);
+    if (n > PB_BANDS_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "%s: %zu bands; a product holds at most %d",
+                       pb_product_kind_name(config->kind), n, PB_BANDS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        size_t plane = 0;
+        if (config->n_bands == 0) {
+            out[i] = (uint32_t)i;
+            continue;
+        }
+        while (plane < env->n_bands && strcmp(env->band_names[plane], config->bands[i]) != 0)
+            plane++;
+        if (plane == env->n_bands) {
+            char known[300];
+            list_bands(env, known, sizeof known);
+            return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                           "%s: there is no band '%s'; the steps make: %s",
+                           pb_product_kind_name(config->kind), config->bands[i], known);
+        }
+        out[i] = (uint32_t)plane;
+    }
+    return (int)n;
+}

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_H
+#define PB_PRODUCT_H
+/* Products: what a job publishes. Every kind is a descriptor of the same shape; the writers hand
+ * each finished tile to every product of the pipeline, on several threads at once and in any order,
+ * and each product's bytes must not depend on that order, on the number of threads or on the tile
+ * size. */
+#include "config/config.h"
+#include "config/base/err.h"
+#include "pipeline/io/file_out.h"
+#include "pipeline/raster/raster.h"
+#include "pipeline/grid/tile.h"
+
+#include <stdint.h>
+
+/* What all products of a run see; everything is borrowed and outlives them. */
+struct pb_product_env {
+    const struct pb_config *config;
+    const struct pb_pipeline_config *pipeline;
+    struct pb_raster *raster; /* for metadata; used by create and by the finish of STAC items only,
+                                 never at the same time as another */
+    const struct pb_raster_info *info;
+    const struct pb_grid *grid; /* tiles; side_px is a multiple of every COG's block size (or the
+                                   one tile holds all) */
+    enum pb_order order;
+    uint32_t tiles_in_flight; /* at most so many tiles are between the first unfinished one and the
+                               * last started one, in visiting order, counted in whole units */
+    uint32_t workers;         /* tile() is called with worker < workers */
+    const char *scene;        /* base name of the products */
+    const char *place;        /* name of the scene directory: scene, or scene~N; NULL = scene */
+    const char *input;        /* path of the scene */
+    struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
+    const char *directory; /* where files are written (temporary, published by one rename) */
+    const char *const *band_names; /* of the planes in struct pb_tile_done */
+    const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
+    size_t n_bands;
+    size_t n_default;     /* a product that names no bands takes the first n_default; 0 = all */
+    bool pixelwise_exact; /* reserved for the processing record: only + - * / sqrt were used */
+    const char *device;   /* "cpu", "cuda:0": for the processing record */
+};
+
+/* A finished tile: float32 planes, invalid = NaN. */
+struct pb_tile_done {
+    uint32_t index;
+    struct pb_rect core;
+    const float *data; /* plane p at data + p * plane_px, rows core.w apart */
+    size_t plane_px;
+};
+
+/* Per-band results that STAC repeats; made by the statistics product. */
+struct pb_band_statistics {
+    char name[64];
+    uint64_t count, valid;
+    double minimum, maximum, mean, stddev; /* NaN when valid == 0 */
+    double histogram_min, histogram_max;
+    uint32_t n_buckets;
+    uint64_t *bucket; /* owned by the product */
+};
+
+struct pb_product_result {
+    enum pb_product_kind kind;
+    const char *name; /* from the config, may be NULL */
+    char file[300];   /* file name inside the directory */
+    uint64_t bytes;
+    char sha256[65]; /* lower-case hex */
+    const char *media_type;
+    const struct pb_product_config *config;
+    const struct pb_band_statistics *statistics; /* statistics product only; n_statistics entries */
+    size_t n_statistics;
+    int32_t width, height; /* of raster products */
+};
+
+struct pb_product_type {
+    enum pb_product_kind kind;
+    /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
+     * NULL. */
+    uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
+    int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
+                  struct pb_err *err, void **out_product);
+    /* Takes one tile; tile is borrowed for the call. May be NULL (stac). Allocates nothing. */
+    int (*tile)(void *product, const struct pb_tile_done *tile, uint32_t worker,
+                struct pb_err *err);
+    /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier = results of the
+     * products finished before it; for stac only, which comes last. Others finish at the same time,
+     * each on one thread. */
+    int (*finish)(void *product, const struct pb_product_result *earlier, size_t n_earlier,
+                  struct pb_err *err, struct pb_product_result *out_result);
+    void (*destroy)(void *product); /* NULL is fine; removes nothing from the directory */
+};
+
+extern const struct pb_product_type pb_product_cog;        /* cog.c */
+extern const struct pb_product_type pb_product_quicklook;  /* quicklook.c */
+extern const struct pb_product_type pb_product_statistics; /* statistics.c */
+extern const struct pb_product_type pb_product_stac;       /* stac.c */
+
+const struct pb_product_type *pb_product_type(enum pb_product_kind kind);
+
+/* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json": what finish
+ * writes. */
+void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
+                     char *out, size_t bytes);
+/* Bands of a product: those it names, else the default ones. */
+size_t pb_product_band_count(const struct pb_product_env *env,
+                             const struct pb_product_config *config);
+/* Indices into env->band_names of the product's bands (all of them when the config names none).
+ * Returns how many; out holds PB_BANDS_MAX. Unknown names: negative errno with pipeline.product. */
+int pb_product_bands(const struct pb_product_env *env, const struct pb_product_config *config,
+                     uint32_t *out, struct pb_err *err);
+#endif

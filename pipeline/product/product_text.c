@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/product_text.h"
+
+#include "pipeline/io/file_out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int pb_product_text(const struct pb_product_env *env, struct pb_json *json, struct pb_err *err,
+                    struct pb_product_result *result)
+{
+    struct pb_file_out *file = NULL;
+    char *path = NULL, sha256[65];
+    size_t bytes;
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL || asprintf(&path, "%s/%s", env->directory, result->file) < 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", result->file);
+    int rc = pb_file_out_create(path, 0, err, &file);
+    if (rc == 0) {
+        pb_file_out_watch(file, env->progress);
+        rc = pb_file_out_add(file, text, bytes, err);
+    }
+    if (rc == 0)
+        rc = pb_file_out_add(file, "\n", 1, err);
+    if (rc == 0)
+        rc = pb_file_out_finish(file, err, sha256);
+    if (rc == 0) {
+        result->bytes = bytes + 1;
+        (void)snprintf(result->sha256, sizeof result->sha256, "%s", sha256);
+    }
+    pb_file_out_destroy(file);
+    free(path);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_TEXT_H
+#define PB_PRODUCT_TEXT_H
+/* The last step of a product that is JSON. */
+#include "config/base/json_writer.h"
+#include "pipeline/product/product.h"
+
+/* Writes <directory>/<result->file> with the text of json and a line feed, onto the disk, and fills
+ * the result's bytes and sha256. json may be NULL (out of memory, as may be its text). */
+int pb_product_text(const struct pb_product_env *env, struct pb_json *json, struct pb_err *err,
+                    struct pb_product_result *result);
+#endif

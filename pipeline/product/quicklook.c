@@ -1,0 +1,395 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A small picture of the scene: one band as grey, three as red, green and blue, always with alpha,
+ * transparent where any shown band is invalid.
+ *
+ * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
+ * twice the size wanted; that level stays in memory. finish() brings it to the exact size by an
+ * area average (of scenes with a palette both take the nearest pixel), stretches every band between
+ * two percentiles of the pixels shown, and writes the PNG. Pyramid, average and percentiles have
+ * one order of additions each, so the bytes depend on the pixels only.
+ *
+ * North is up: when y grows with the row (a south-up scene, or a radar scene of an ascending orbit)
+ * rows are written from the last to the first, and when x shrinks with the column so are columns. A
+ * scene without a transform goes by its GCPs or RPCs. One that is turned by more than 45 degrees,
+ * or not placed, is shown as stored. */
+#include "pipeline/io/file_out.h"
+#include "pipeline/product/png.h"
+#include "pipeline/product/product.h"
+#include "pipeline/cog/pyramid.h"
+#include "pipeline/product/resample.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024, MID_GREY = 128 };
+
+struct quicklook {
+    const struct pb_product_env *env;
+    const struct pb_product_config *config;
+    uint32_t n_bands;
+    uint32_t plane[PB_BANDS_MAX];
+    struct pb_resample how;
+    struct pb_grid grid;        /* for the pyramid */
+    struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
+    int32_t block_px;
+    float *level[SHOWN_MAX];  /* source_w x source_h each; tiles write disjoint parts of it */
+    float *target[SHOWN_MAX]; /* target_w x target_h; made by finish */
+    double low[SHOWN_MAX], high[SHOWN_MAX];
+    bool any_shown;
+    bool flip_rows, flip_cols;
+};
+
+static int32_t size_of(const struct pb_product_config *config)
+{
+    return config->u.quicklook.size_px > 0 ? config->u.quicklook.size_px : SIZE_DEFAULT;
+}
+
+static struct pb_resample plan_sizes(const struct pb_product_env *env,
+                                     const struct pb_product_config *config)
+{
+    struct pb_resample how = {.image_w = env->grid->image_w, .image_h = env->grid->image_h};
+    int32_t longer = how.image_w > how.image_h ? how.image_w : how.image_h;
+    while ((int64_t)pb_pyramid_size(longer, (uint32_t)how.level) >= 2 * (int64_t)size_of(config))
+        how.level++;
+    how.source_w = pb_pyramid_size(how.image_w, (uint32_t)how.level);
+    how.source_h = pb_pyramid_size(how.image_h, (uint32_t)how.level);
+    pb_resample_fit(how.image_w, how.image_h, size_of(config), &how.target_w, &how.target_h);
+    return how;
+}
+
+/* A single tile may have any side; rounded up it still holds all. */
+static struct pb_grid pyramid_grid(const struct pb_grid *grid, int32_t *out_block_px)
+{
+    struct pb_grid out = *grid;
+    if (grid->cols == 1 && grid->rows == 1)
+        out.side_px = (grid->side_px + BLOCK_PX - 1) / BLOCK_PX * BLOCK_PX;
+    int32_t block_px = BLOCK_PX;
+    while (out.side_px % block_px != 0)
+        block_px /= 2;
+    *out_block_px = block_px;
+    return out;
+}
+
+/* The average of two classes is none, and an index into a palette is a class. */
+static bool shows_classes(const struct pb_product_env *env)
+{
+    return env->info->has_palette;
+}
+
+static struct pb_pyramid_options pyramid_options(const struct pb_product_env *env,
+                                                 const struct pb_grid *grid, int32_t block_px,
+                                                 int32_t level, uint32_t n_bands)
+{
+    return (struct pb_pyramid_options){
+        .grid = grid,
+        .order = env->order,
+        .tiles_in_flight = env->tiles_in_flight,
+        .workers = env->workers,
+        .block_px = block_px,
+        .levels = (uint32_t)level,
+        .n_bands = n_bands,
+        .nearest = shows_classes(env),
+    };
+}
+
+/* Of a config without names, what is shown; env->n_bands are the product's bands then. */
+static uint32_t shown_of(size_t n_bands)
+{
+    return n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
+}
+
+static uint64_t quicklook_bytes(const struct pb_product_env *env,
+                                const struct pb_product_config *config)
+{
+    uint32_t n = shown_of(pb_product_band_count(env, config));
+    struct pb_resample how = plan_sizes(env, config);
+    uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
+    uint64_t bytes = sizeof(struct quicklook) +
+                     n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
+                     (n + 2) * target * sizeof(float) + /* two to sort */
+                     pb_png_bytes((uint32_t)how.target_w, n == 1 ? 2 : 4) + PB_FILE_OUT_BYTES;
+    if (how.level > 0) {
+        int32_t block_px;
+        struct pb_grid grid = pyramid_grid(env->grid, &block_px);
+        struct pb_pyramid_options options = pyramid_options(env, &grid, block_px, how.level, n);
+        uint64_t pyramid = pb_pyramid_bytes(&options);
+        if (pyramid == UINT64_MAX)
+            return UINT64_MAX;
+        bytes += pyramid;
+    }
+    return bytes;
+}
+
+static void quicklook_destroy(void *product)
+{
+    struct quicklook *q = product;
+    if (q == NULL)
+        return;
+    pb_pyramid_destroy(q->pyramid);
+    for (uint32_t b = 0; b < SHOWN_MAX; b++) {
+        free(q->level[b]);
+        free(q->target[b]);
+    }
+    free(q);
+}
+
+/* Puts a block into the level in memory. Blocks do not overlap: no lock. */
+static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int32_t h,
+                       const float *const *planes, size_t row_px)
+{
+    for (uint32_t b = 0; b < q->n_bands; b++)
+        for (int32_t row = 0; row < h; row++)
+            memcpy(q->level[b] + (int64_t)(y + row) * q->how.source_w + x,
+                   planes[b] + (size_t)row * row_px, (size_t)w * sizeof(float));
+}
+
+static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w, int32_t h,
+                    const float *data, uint32_t worker, struct pb_err *err)
+{
+    struct quicklook *q = user;
+    (void)worker;
+    (void)err;
+    if ((int32_t)level != q->how.level)
+        return 0;
+    const float *planes[SHOWN_MAX];
+    size_t block = (size_t)q->block_px;
+    for (uint32_t b = 0; b < q->n_bands; b++)
+        planes[b] = data + b * block * block;
+    keep_block(q, (int32_t)col * q->block_px, (int32_t)row * q->block_px, w, h, planes, block);
+    return 0;
+}
+
+static int choose_bands(struct quicklook *q, struct pb_err *err)
+{
+    int n = pb_product_bands(q->env, q->config, q->plane, err);
+    if (n < 0)
+        return n;
+    if (q->config->n_bands == 0)
+        n = (int)shown_of((size_t)n);
+    if (n != 1 && n != SHOWN_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)", n);
+    q->n_bands = (uint32_t)n;
+    return 0;
+}
+
+static void choose_flips(struct quicklook *q)
+{
+    const double *d = q->env->info->orientation; /* x per column and row, y per column and row */
+    if (!q->env->info->has_orientation || fabs(d[1]) > fabs(d[0]) || fabs(d[2]) > fabs(d[3]))
+        return;
+    q->flip_rows = d[3] > 0;
+    q->flip_cols = d[0] < 0;
+}
+
+static int allocate(struct quicklook *q, struct pb_err *err)
+{
+    size_t source = (size_t)q->how.source_w * (size_t)q->how.source_h;
+    size_t target = (size_t)q->how.target_w * (size_t)q->how.target_h;
+    for (uint32_t b = 0; b < q->n_bands; b++) {
+        q->level[b] = malloc(source * sizeof(float));
+        q->target[b] = malloc(target * sizeof(float));
+        if (q->level[b] == NULL || q->target[b] == NULL)
+            return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook of %d x %d",
+                           q->how.target_w, q->how.target_h);
+    }
+    if (q->how.level == 0)
+        return 0;
+    q->grid = pyramid_grid(q->env->grid, &q->block_px);
+    struct pb_pyramid_options options =
+        pyramid_options(q->env, &q->grid, q->block_px, q->how.level, q->n_bands);
+    options.sink = on_block;
+    options.user = q;
+    return pb_pyramid_create(&options, err, &q->pyramid);
+}
+
+static int quicklook_create(const struct pb_product_env *env,
+                            const struct pb_product_config *config, struct pb_err *err,
+                            void **out_product)
+{
+    struct quicklook *q = calloc(1, sizeof *q);
+    if (q == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook");
+    q->env = env;
+    q->config = config;
+    q->how = plan_sizes(env, config);
+    choose_flips(q);
+    int rc = choose_bands(q, err);
+    if (rc == 0)
+        rc = allocate(q, err);
+    if (rc < 0) {
+        quicklook_destroy(q);
+        return rc;
+    }
+    *out_product = q;
+    return 0;
+}
+
+static int quicklook_tile(void *product, const struct pb_tile_done *tile, uint32_t worker,
+                          struct pb_err *err)
+{
+    struct quicklook *q = product;
+    const float *planes[SHOWN_MAX];
+    const struct pb_rect *core = &tile->core;
+    for (uint32_t b = 0; b < q->n_bands; b++)
+        planes[b] = tile->data + q->plane[b] * tile->plane_px;
+    if (q->pyramid != NULL)
+        return pb_pyramid_add(q->pyramid, core, planes, (size_t)core->w, worker, err);
+    keep_block(q, core->x, core->y, core->w, core->h, planes, (size_t)core->w);
+    return 0;
+}
+
+static bool is_shown(const struct quicklook *q, size_t pixel)
+{
+    for (uint32_t b = 0; b < q->n_bands; b++)
+        if (!isfinite(q->target[b][pixel]))
+            return false;
+    return true;
+}
+
+/* Percentiles over the pixels that are shown. */
+static int find_stretch(struct quicklook *q, struct pb_err *err)
+{
+    size_t n = (size_t)q->how.target_w * (size_t)q->how.target_h;
+    float *sorted = malloc(2 * n * sizeof *sorted); /* the second half is scratch */
+    if (sorted == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
+    for (uint32_t b = 0; b < q->n_bands; b++) {
+        size_t shown = 0;
+        for (size_t i = 0; i < n; i++)
+            if (is_shown(q, i))
+                sorted[shown++] = q->target[b][i];
+        if (shown == 0)
+            break;
+        q->any_shown = true;
+        pb_sort_floats(sorted, sorted + n, shown);
+        q->low[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[0]);
+        q->high[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[1]);
+    }
+    free(sorted);
+    return 0;
+}
+
+static uint8_t stretched(double value, double low, double high)
+{
+    if (!(high > low))
+        return value < low ? 0 : value > high ? UINT8_MAX : MID_GREY;
+    double t = (value - low) / (high - low);
+    t = t < 0 ? 0 : t > 1 ? 1 : t;
+    return (uint8_t)(t * UINT8_MAX + 0.5);
+}
+
+static void fill_row(void *user, uint32_t y, uint8_t *out)
+{
+    const struct quicklook *q = user;
+    int32_t w = q->how.target_w;
+    int32_t row = q->flip_rows ? q->how.target_h - 1 - (int32_t)y : (int32_t)y;
+    for (int32_t x = 0; x < w; x++) {
+        size_t pixel = (size_t)row * (size_t)w + (size_t)(q->flip_cols ? w - 1 - x : x);
+        bool shown = is_shown(q, pixel);
+        for (uint32_t b = 0; b < q->n_bands; b++)
+            *out++ = shown ? stretched((double)q->target[b][pixel], q->low[b], q->high[b]) : 0;
+        *out++ = shown ? UINT8_MAX : 0;
+    }
+}
+
+/* "R 0.012 .. 0.31; G ..." and the percentiles they are. */
+static void describe(const struct quicklook *q, char *text, size_t bytes)
+{
+    const double *p = q->config->u.quicklook.stretch;
+    size_t used = 0;
+    if (!q->any_shown) {
+        (void)snprintf(text, bytes, "no valid pixel");
+        return;
+    }
+    for (uint32_t b = 0; b < q->n_bands && used < bytes; b++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s %.9g .. %.9g; ",
+                                 q->env->band_names[q->plane[b]], q->low[b], q->high[b]);
+    if (used < bytes)
+        (void)snprintf(text + used, bytes - used, "percentiles %g .. %g of the pixels shown", p[0],
+                       p[1]);
+}
+
+static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_product_result *out)
+{
+    char stretch[512];
+    describe(q, stretch, sizeof stretch);
+    const char *turned = q->flip_rows && q->flip_cols ? "rows and columns reversed"
+                         : q->flip_rows               ? "rows reversed"
+                         : q->flip_cols               ? "columns reversed"
+                                                      : "as stored";
+    /* No colon in the keys: GDAL would cut them there. */
+    const struct pb_png_text texts[] = {
+        {"Title", q->env->scene},
+        {"Software", "pushbroom " PB_VERSION},
+        {"pushbroom.stretch", stretch},
+        {"pushbroom.orientation", turned},
+    };
+    struct pb_png_options options = {
+        .width = (uint32_t)q->how.target_w,
+        .height = (uint32_t)q->how.target_h,
+        .channels = q->n_bands == 1 ? 2 : 4,
+        .texts = texts,
+        .n_texts = sizeof texts / sizeof *texts,
+        .row = fill_row,
+        .user = (void *)(uintptr_t)q,
+    };
+    struct pb_file_out *file = NULL;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", q->env->directory, out->file) < 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", out->file);
+    int rc = pb_file_out_create(path, 0, err, &file);
+    if (rc == 0) {
+        pb_file_out_watch(file, q->env->progress);
+        rc = pb_png_write(file, &options, err);
+    }
+    if (rc == 0) {
+        out->bytes = pb_file_out_at(file);
+        rc = pb_file_out_finish(file, err, out->sha256);
+    }
+    pb_file_out_destroy(file);
+    free(path);
+    return rc;
+}
+
+static int quicklook_finish(void *product, const struct pb_product_result *earlier,
+                            size_t n_earlier, struct pb_err *err,
+                            struct pb_product_result *out_result)
+{
+    struct quicklook *q = product;
+    void (*shrink)(const struct pb_resample *how, const float *source, float *target) =
+        shows_classes(q->env) ? pb_resample_nearest : pb_resample_area;
+    (void)earlier;
+    (void)n_earlier;
+    for (uint32_t b = 0; b < q->n_bands; b++)
+        shrink(&q->how, q->level[b], q->target[b]);
+    int rc = find_stretch(q, err);
+    if (rc < 0)
+        return rc;
+    struct pb_product_result result = {
+        .kind = PB_PRODUCT_QUICKLOOK,
+        .name = q->config->name,
+        .media_type = "image/png",
+        .config = q->config,
+        .width = q->how.target_w,
+        .height = q->how.target_h,
+    };
+    pb_product_file(q->env, q->config, result.file, sizeof result.file);
+    rc = write_png(q, err, &result);
+    if (rc == 0)
+        *out_result = result;
+    return rc;
+}
+
+const struct pb_product_type pb_product_quicklook = {
+    .kind = PB_PRODUCT_QUICKLOOK,
+    .bytes = quicklook_bytes,
+    .create = quicklook_create,
+    .tile = quicklook_tile,
+    .finish = quicklook_finish,
+    .destroy = quicklook_destroy,
+};

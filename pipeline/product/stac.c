@@ -1,0 +1,249 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A STAC 1.1.0 item of the scene's products: where and when, how the grid lies (projection 2.0.0),
+ * what the bands hold (core bands, raster 2.0.0), how they were made (processing 1.2.0) and how to
+ * check the files (file 2.1.0). Only what is known is written; an extension is named only when one
+ * of its fields is there, as the schemas demand. "created" and "updated" are the only time stamps
+ * in any product. */
+#include "pipeline/product/product.h"
+#include "pipeline/product/product_text.h"
+#include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stac_geometry.h"
+#include "pipeline/product/stac_processing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXTENSION "https://stac-extensions.github.io/"
+
+struct stac {
+    const struct pb_product_env *env;
+    const struct pb_product_config *config;
+};
+
+/* The text: mostly the buckets of histograms, one line each. */
+static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
+{
+    enum { TEXT_BYTES = 256 * 1024, BUCKET_BYTES = 48 };
+    uint64_t bytes = TEXT_BYTES;
+    (void)config;
+    for (size_t i = 0; env->pipeline != NULL && i < env->pipeline->n_products; i++) {
+        const struct pb_product_config *other = &env->pipeline->products[i];
+        if (other->kind == PB_PRODUCT_STATISTICS && other->u.statistics.buckets > 0)
+            bytes += env->n_bands * (uint64_t)other->u.statistics.buckets * BUCKET_BYTES;
+    }
+    return bytes;
+}
+
+static int stac_create(const struct pb_product_env *env, const struct pb_product_config *config,
+                       struct pb_err *err, void **out_product)
+{
+    struct stac *stac = calloc(1, sizeof *stac);
+    if (stac == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a STAC item");
+    stac->env = env;
+    stac->config = config;
+    *out_product = stac;
+    return 0;
+}
+
+static void stac_destroy(void *product)
+{
+    free(product);
+}
+
+/* --- small parts ------------------------------------------------------------------------------ */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void time_text(time_t seconds, char *out, size_t bytes)
+{
+    struct tm tm;
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(out, bytes, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+        (void)snprintf(out, bytes, "1970-01-01T00:00:00Z");
+}
+
+static bool has_kind(const struct pb_stac_item *item, enum pb_product_kind kind)
+{
+    for (size_t i = 0; i < item->n_results; i++)
+        if (item->results[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* --- the item --------------------------------------------------------------------------------- */
+
+static void write_software(const struct pb_stac_item *item)
+{
+    const char *library = pb_raster_library(), *space = strrchr(library, ' ');
+    pb_json_object(item->json, "processing:software");
+    pb_json_string(item->json, "pushbroom", PB_VERSION);
+    if (space != NULL) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.*s", (int)(space - library), library);
+        pb_json_string(item->json, name, space + 1);
+    }
+    pb_json_end(item->json);
+}
+
+/* STAC demands a time, so there is always one; a reader must be able to tell a time of the image
+ * from one of the file. */
+static void write_datetime(const struct pb_stac_item *item)
+{
+    const struct pb_raster_info *info = item->env->info;
+    const char *when = item->config->u.stac.datetime, *source = "config";
+    char modified[32];
+    if (when == NULL && info->datetime[0] != '\0') {
+        when = info->datetime;
+        source = "file";
+    } else if (when == NULL) {
+        time_text((time_t)(info->file_mtime_ns / 1000000000), modified, sizeof modified);
+        when = modified;
+        source = "modification time";
+    }
+    pb_json_string(item->json, "datetime", when);
+    pb_json_string(item->json, "pushbroom:datetime_source", source);
+}
+
+static void write_properties(const struct pb_stac_item *item)
+{
+    struct pb_json *json = item->json;
+    char now[32];
+    time_text(time(NULL), now, sizeof now);
+    pb_json_object(json, "properties");
+    pb_json_string(json, "title", item->env->scene);
+    write_datetime(item);
+    pb_json_string(json, "created", now);
+    pb_json_string(json, "updated", now);
+    if (item->config->u.stac.platform != NULL)
+        pb_json_string(json, "platform", item->config->u.stac.platform);
+    if (item->config->u.stac.constellation != NULL)
+        pb_json_string(json, "constellation", item->config->u.stac.constellation);
+    pb_stac_code(item);
+    write_software(item);
+    pb_json_string(json, "pushbroom:input", base_name(item->env->input));
+    pb_json_string(json, "processing:lineage", item->lineage);
+    pb_stac_expression(json, item->env);
+    pb_json_end(json);
+}
+
+/* No derived_from: the scene does not lie beside its products, and where it lies now it may not
+ * stay (the service moves it from work to the archive). "pushbroom:input" has its name. */
+static void write_links(const struct pb_stac_item *item)
+{
+    pb_json_array(item->json, "links");
+    /* A collection's name needs a link to it, and the other way round: it lies in
+     * products/, the item in products/<scene>/<pipeline>/. */
+    if (item->config->u.stac.collection != NULL) {
+        pb_json_object(item->json, NULL);
+        pb_json_string(item->json, "rel", "collection");
+        pb_json_string(item->json, "href", "../../collection.json");
+        pb_json_string(item->json, "type", "application/json");
+        pb_json_end(item->json);
+    }
+    pb_json_end(item->json);
+}
+
+static void write_extensions(const struct pb_stac_item *item)
+{
+    struct pb_json *json = item->json;
+    pb_json_array(json, "stac_extensions");
+    pb_json_string(json, NULL, EXTENSION "projection/v2.0.0/schema.json");
+    if (has_kind(item, PB_PRODUCT_COG))
+        pb_json_string(json, NULL, EXTENSION "raster/v2.0.0/schema.json");
+    pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
+    if (item->n_results > 0)
+        pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
+    pb_json_end(json);
+}
+
+/* Unique among all items below products/, as a collection demands: one scene may have an item of
+ * each pipeline, and another input of its name has a place of its own. */
+static void write_id(const struct pb_stac_item *item)
+{
+    const struct pb_product_env *env = item->env;
+    char id[400];
+    (void)snprintf(id, sizeof id, "%s.%s", env->place ? env->place : env->scene,
+                   env->pipeline->name);
+    pb_json_string(item->json, "id", id);
+}
+
+static int write_item(const struct pb_stac_item *item, struct pb_err *err)
+{
+    struct pb_footprint footprint;
+    bool placed = pb_raster_footprint(item->env->raster, &footprint) == 0;
+    pb_json_object(item->json, NULL);
+    pb_json_string(item->json, "type", "Feature");
+    pb_json_string(item->json, "stac_version", "1.1.0");
+    write_extensions(item);
+    write_id(item);
+    if (item->config->u.stac.collection != NULL)
+        pb_json_string(item->json, "collection", item->config->u.stac.collection);
+    pb_stac_geometry(item->json, placed ? &footprint : NULL);
+    write_properties(item);
+    write_links(item);
+    pb_json_object(item->json, "assets");
+    for (size_t i = 0; i < item->n_results; i++) {
+        int rc = pb_stac_asset(item, i, err);
+        if (rc < 0)
+            return rc;
+    }
+    pb_json_end(item->json);
+    pb_json_end(item->json);
+    return 0;
+}
+
+static int write_file(const struct pb_stac_item *item, struct pb_err *err,
+                      struct pb_product_result *out)
+{
+    if (item->lineage == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write the STAC item");
+    int rc = write_item(item, err);
+    return rc < 0 ? rc : pb_product_text(item->env, item->json, err, out);
+}
+
+static int stac_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
+                       struct pb_err *err, struct pb_product_result *out_result)
+{
+    const struct stac *stac = product;
+    struct pb_product_result result = {
+        .kind = PB_PRODUCT_STAC,
+        .name = stac->config->name,
+        .media_type = "application/geo+json",
+        .config = stac->config,
+    };
+    pb_product_file(stac->env, stac->config, result.file, sizeof result.file);
+    struct pb_stac_item item = {
+        .env = stac->env,
+        .config = stac->config,
+        .results = earlier,
+        .n_results = n_earlier,
+        .json = pb_json_create(true),
+        .lineage = pb_stac_lineage(stac->env),
+        .wkt2 = pb_raster_wkt2(stac->env->raster),
+        .projjson = pb_raster_projjson(stac->env->raster),
+    };
+    int rc = write_file(&item, err, &result);
+    pb_json_destroy(item.json);
+    free(item.lineage);
+    free(item.wkt2);
+    free(item.projjson);
+    if (rc == 0)
+        *out_result = result;
+    return rc;
+}
+
+const struct pb_product_type pb_product_stac = {
+    .kind = PB_PRODUCT_STAC,
+    .bytes = stac_bytes,
+    .create = stac_create,
+    .tile = NULL,
+    .finish = stac_finish,
+    .destroy = stac_destroy,
+};

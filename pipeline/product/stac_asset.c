@@ -1,0 +1,260 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Grid fields stand at the assets they are true for: a quicklook has its own shape and no place, so
+ * properties hold proj:code alone (for searches) and quicklooks override it with null. */
+#include "pipeline/product/stac_asset.h"
+
+#include "pipeline/product/stac_processing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THUMBNAIL_PX = 600 }; /* STAC's best practices: a thumbnail is at most so wide */
+
+/* A file name as a relative URI reference: all but RFC 3986's unreserved characters is escaped, and
+ * "./" keeps a colon in the name from reading as a scheme. */
+void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = (size_t)snprintf(out, bytes, "%s", prefix);
+    for (; *file != '\0' && n + 4 <= bytes; file++) {
+        unsigned char c = (unsigned char)*file;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-._~", c) != NULL;
+        if (plain) {
+            out[n++] = (char)c;
+        } else {
+            out[n++] = '%';
+            out[n++] = hex[c >> 4];
+            out[n++] = hex[c & 15];
+        }
+    }
+    out[n] = '\0';
+}
+
+static const struct pb_band_statistics *find_statistics(const struct pb_stac_item *item,
+                                                        const char *band)
+{
+    for (size_t i = 0; i < item->n_results; i++)
+        for (size_t s = 0; s < item->results[i].n_statistics; s++)
+            if (strcmp(item->results[i].statistics[s].name, band) == 0)
+                return &item->results[i].statistics[s];
+    return NULL;
+}
+
+/* --- projection ------------------------------------------------------------------------------- */
+
+void pb_stac_code(const struct pb_stac_item *item)
+{
+    const char *code = item->env->info->crs_code;
+    pb_json_string(item->json, "proj:code", code[0] ? code : NULL);
+}
+
+static void write_shape(struct pb_json *json, int32_t rows, int32_t cols)
+{
+    pb_json_array(json, "proj:shape");
+    pb_json_int(json, NULL, rows);
+    pb_json_int(json, NULL, cols);
+    pb_json_end(json);
+}
+
+/* t in GDAL's order. */
+static void write_transform(struct pb_json *json, const double *t)
+{
+    const double row_major[6] = {t[1], t[2], t[0], t[4], t[5], t[3]};
+    pb_json_array(json, "proj:transform");
+    for (int i = 0; i < 6; i++)
+        pb_json_number(json, NULL, row_major[i]);
+    pb_json_end(json);
+}
+
+static void write_proj_bbox(struct pb_json *json, const struct pb_raster_info *info)
+{
+    const double *t = info->transform;
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int corner = 0; corner < 4; corner++) {
+        double col = corner & 1 ? info->width : 0, row = corner & 2 ? info->height : 0;
+        for (int axis = 0; axis < 2; axis++) {
+            double at = t[3 * axis] + t[3 * axis + 1] * col + t[3 * axis + 2] * row;
+            low[axis] = fmin(low[axis], at);
+            high[axis] = fmax(high[axis], at);
+        }
+    }
+    pb_json_array(json, "proj:bbox");
+    pb_json_number(json, NULL, low[0]);
+    pb_json_number(json, NULL, low[1]);
+    pb_json_number(json, NULL, high[0]);
+    pb_json_number(json, NULL, high[1]);
+    pb_json_end(json);
+}
+
+static void write_grid(const struct pb_stac_item *item)
+{
+    const struct pb_raster_info *info = item->env->info;
+    pb_stac_code(item);
+    if (info->crs_code[0] == '\0' && item->wkt2 != NULL)
+        pb_json_string(item->json, "proj:wkt2", item->wkt2);
+    if (info->crs_code[0] == '\0' && item->projjson != NULL)
+        pb_json_raw(item->json, "proj:projjson", item->projjson);
+    write_shape(item->json, info->height, info->width);
+    if (info->has_transform) {
+        write_transform(item->json, info->transform);
+        if (info->has_crs)
+            write_proj_bbox(item->json, info);
+    }
+}
+
+/* --- bands ------------------------------------------------------------------------------------ */
+
+static int bits_of(enum pb_type type)
+{
+    switch (type) {
+    case PB_U8:
+        return 8;
+    case PB_I16:
+    case PB_U16:
+        return 16;
+    case PB_F64:
+        return 64;
+    default:
+        return 32;
+    }
+}
+
+static bool is_float(enum pb_type type)
+{
+    return type == PB_F32 || type == PB_F64;
+}
+
+static void write_nodata(struct pb_json *json, const struct pb_product_config *cog)
+{
+    double nodata = cog->u.cog.has_nodata ? cog->u.cog.nodata : NAN;
+    if (!cog->u.cog.has_nodata && !is_float(cog->u.cog.type))
+        return;
+    if (isfinite(nodata))
+        pb_json_number(json, "nodata", nodata);
+    else
+        pb_json_string(json, "nodata", isnan(nodata) ? "nan" : nodata < 0 ? "-inf" : "inf");
+}
+
+/* The raster extension wants at least three buckets. */
+static void write_statistics(struct pb_json *json, const struct pb_band_statistics *statistics)
+{
+    pb_json_object(json, "statistics");
+    if (statistics->valid > 0) {
+        pb_json_float(json, "minimum", (float)statistics->minimum);
+        pb_json_float(json, "maximum", (float)statistics->maximum);
+        pb_json_number(json, "mean", statistics->mean);
+        pb_json_number(json, "stddev", statistics->stddev);
+    }
+    pb_json_int(json, "count", (int64_t)statistics->count);
+    pb_json_number(json, "valid_percent",
+                   100.0 * (double)statistics->valid / (double)statistics->count);
+    pb_json_end(json);
+    if (statistics->n_buckets < 3)
+        return;
+    pb_json_object(json, "raster:histogram");
+    pb_json_int(json, "count", statistics->n_buckets);
+    pb_json_number(json, "min", statistics->histogram_min);
+    pb_json_number(json, "max", statistics->histogram_max);
+    pb_json_array(json, "buckets");
+    for (uint32_t i = 0; i < statistics->n_buckets; i++)
+        pb_json_int(json, NULL, (int64_t)statistics->bucket[i]);
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
+static int write_bands(const struct pb_stac_item *item, const struct pb_product_config *cog,
+                       struct pb_err *err)
+{
+    uint32_t plane[PB_BANDS_MAX];
+    int n = pb_product_bands(item->env, cog, plane, err);
+    if (n < 0)
+        return n;
+    pb_json_array(item->json, "bands");
+    for (int i = 0; i < n; i++) {
+        const char *name = item->env->band_names[plane[i]];
+        const struct pb_band_statistics *statistics = find_statistics(item, name);
+        pb_json_object(item->json, NULL);
+        pb_json_string(item->json, "name", name);
+        pb_json_string(item->json, "data_type", pb_type_name(cog->u.cog.type));
+        write_nodata(item->json, cog);
+        pb_json_int(item->json, "raster:bits_per_sample", bits_of(cog->u.cog.type));
+        /* Integers were rounded and saturated after the statistics were taken. */
+        if (statistics != NULL && is_float(cog->u.cog.type))
+            write_statistics(item->json, statistics);
+        pb_stac_band_expression(item->json, item->env, name);
+        pb_json_end(item->json);
+    }
+    pb_json_end(item->json);
+    return 0;
+}
+
+/* --- assets ----------------------------------------------------------------------------------- */
+
+/* "data", "quicklook", "statistics", or the product's name; a second one of a key gets "-2". */
+static void asset_key(const struct pb_stac_item *item, size_t i, char *out, size_t bytes)
+{
+    static const char *const plain[] = {"data", "quicklook", "statistics", "stac"};
+    const struct pb_product_result *result = &item->results[i];
+    const char *key = result->name ? result->name : plain[result->kind];
+    int earlier = 0;
+    for (size_t j = 0; j < i; j++) {
+        const struct pb_product_result *other = &item->results[j];
+        earlier += strcmp(other->name ? other->name : plain[other->kind], key) == 0;
+    }
+    if (earlier == 0)
+        (void)snprintf(out, bytes, "%s", key);
+    else
+        (void)snprintf(out, bytes, "%s-%d", key, earlier + 1);
+}
+
+static void write_roles(struct pb_json *json, const struct pb_product_result *result)
+{
+    int32_t longer = result->width > result->height ? result->width : result->height;
+    pb_json_array(json, "roles");
+    switch (result->kind) {
+    case PB_PRODUCT_COG:
+        pb_json_string(json, NULL, "data");
+        break;
+    case PB_PRODUCT_QUICKLOOK:
+        pb_json_string(json, NULL, "overview");
+        if (longer <= THUMBNAIL_PX)
+            pb_json_string(json, NULL, "thumbnail");
+        break;
+    default:
+        pb_json_string(json, NULL, "metadata");
+    }
+    pb_json_end(json);
+}
+
+int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
+{
+    static const char *const titles[] = {"Data", "Quicklook", "Statistics of every band", "Item"};
+    const struct pb_product_result *result = &item->results[i];
+    struct pb_json *json = item->json;
+    char key[80], href[1024], checksum[72];
+    int rc = 0;
+    asset_key(item, i, key, sizeof key);
+    pb_stac_href("./", result->file, href, sizeof href);
+    (void)snprintf(checksum, sizeof checksum, "1220%s",
+                   result->sha256); /* multihash: sha2-256, 32 */
+    pb_json_object(json, key);
+    pb_json_string(json, "href", href);
+    if (result->media_type != NULL)
+        pb_json_string(json, "type", result->media_type);
+    pb_json_string(json, "title", titles[result->kind]);
+    write_roles(json, result);
+    pb_json_int(json, "file:size", (int64_t)result->bytes);
+    pb_json_string(json, "file:checksum", checksum);
+    if (result->kind == PB_PRODUCT_COG) {
+        write_grid(item);
+        rc = write_bands(item, result->config, err);
+    } else if (result->kind == PB_PRODUCT_QUICKLOOK) {
+        pb_json_null(json, "proj:code");
+        write_shape(json, result->height, result->width);
+    }
+    pb_json_end(json);
+    return rc;
+}

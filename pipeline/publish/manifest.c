@@ -1,0 +1,152 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/publish/manifest.h"
+#include "pipeline/io/io_fail.h"
+#include "config/base/json_writer.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/product/product.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- identity --------------------------------------------------------------------------------*/
+
+/* Two names stay two: what is not UTF-8 is spelled out, and the spelling begins with a mark. */
+static void spell_name(const char *name, char *out, size_t bytes)
+{
+    size_t n = (size_t)snprintf(out, bytes, "bytes:");
+    for (const unsigned char *s = (const unsigned char *)name; *s != '\0' && n + 4 <= bytes; s++) {
+        if (*s > 0x20 && *s < 0x7f && *s != '%')
+            out[n++] = (char)*s;
+        else
+            n += (size_t)snprintf(out + n, bytes - n, "%%%02X", *s);
+    }
+    out[n] = '\0';
+}
+
+void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, int64_t mtime_ns)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    memset(id, 0, sizeof *id);
+    if (pb_file_name_is_utf8(name))
+        (void)snprintf(id->name, sizeof id->name, "%s", name);
+    else
+        spell_name(name, id->name, sizeof id->name);
+    id->bytes = bytes;
+    id->mtime_ns = mtime_ns;
+}
+
+bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
+{
+    return a->bytes == b->bytes && a->mtime_ns == b->mtime_ns && strcmp(a->name, b->name) == 0;
+}
+
+bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
+{
+    return pb_input_id_alike(a, b) && a->sha256[0] != '\0' && strcmp(a->sha256, b->sha256) == 0;
+}
+
+/* --- writing ---------------------------------------------------------------------------------*/
+
+static void print_file(struct pb_json *json, const struct pb_manifest_file *file)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "type", file->type);
+    if (file->name[0] != '\0')
+        pb_json_string(json, "name", file->name);
+    pb_json_string(json, "file", file->file);
+    pb_json_int(json, "bytes", (int64_t)file->bytes);
+    pb_json_string(json, "sha256", file->sha256);
+    pb_json_string(json, "media_type", file->media_type);
+    pb_json_end(json);
+}
+
+static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
+{
+    pb_json_object(json, NULL);
+    pb_json_int(json, "manifest", 1);
+    pb_json_string(json, "pushbroom", PB_VERSION);
+    pb_json_string(json, "scene", m->scene);
+    if (m->pipeline[0] != '\0') {
+        pb_json_string(json, "pipeline", m->pipeline);
+        pb_json_string(json, "job", m->job);
+    }
+    pb_json_object(json, "input");
+    pb_json_string(json, "name", m->input.name);
+    pb_json_int(json, "bytes", (int64_t)m->input.bytes);
+    pb_json_int(json, "mtime_ns", m->input.mtime_ns);
+    if (m->input.sha256[0] != '\0')
+        pb_json_string(json, "sha256", m->input.sha256);
+    pb_json_end(json);
+    if (m->pipeline[0] != '\0') {
+        pb_json_array(json, "files");
+        for (size_t i = 0; i < m->n_files; i++)
+            print_file(json, &m->file[i]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+static int write_all(int fd, const char *text, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = write(fd, text + done, bytes - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return n == 0 ? -ENOSPC : -errno;
+    }
+    return 0;
+}
+
+/* One manifest or the other is there at any time. What lies there under the name of the new one is
+ * unlinked first: a manifest is never written through a link. */
+static int write_text(int directory, const char *text, size_t bytes, unsigned mode)
+{
+    if (unlinkat(directory, PB_MANIFEST_NEW_FILE, 0) != 0 && errno != ENOENT)
+        return -errno;
+    int fd = openat(directory, PB_MANIFEST_NEW_FILE,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -errno;
+    int rc = write_all(fd, text, bytes);
+    if (rc == 0 && fsync(fd) != 0)
+        rc = -errno;
+    if (close(fd) != 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0 && renameat(directory, PB_MANIFEST_NEW_FILE, directory, PB_MANIFEST_FILE) != 0)
+        rc = -errno;
+    if (rc < 0)
+        (void)unlinkat(directory, PB_MANIFEST_NEW_FILE, 0);
+    return rc;
+}
+
+int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigned mode,
+                      const char *shown, struct pb_err *err)
+{
+    struct pb_json *json = pb_json_create(true);
+    size_t bytes = 0;
+    print_manifest(json, manifest);
+    const char *text = pb_json_text(json, &bytes);
+    int rc;
+    if (text == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "no memory for the manifest of %s", shown);
+    else if (bytes > PB_MANIFEST_BYTES_MAX)
+        rc = pb_fail(err, PB_E_OUTPUT_WRITE, "the manifest of %s is too long", shown);
+    else if ((rc = write_text(directory, text, bytes, mode)) < 0)
+        rc = pb_io_fail(err, -rc, "cannot write " PB_MANIFEST_FILE " in", shown);
+    pb_json_destroy(json);
+    return rc;
+}
+
+void pb_manifest_fini(struct pb_manifest *manifest)
+{
+    free(manifest->file);
+    manifest->file = NULL;
+    manifest->n_files = 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_MANIFEST_H
+#define PB_MANIFEST_H
+/* The record that pushbroom leaves in what it makes: the file .pushbroom.json in
+ *
+ *   products/<scene>/              which input the scene directory belongs to (pipeline is "")
+ *   products/<scene>/<pipeline>/   job, input, and every product file with size and SHA-256
+ *
+ * It is written last and synced before the directory is renamed into place, so a directory whose
+ * manifest can be read was complete. A directory without one was not made by pushbroom, and is
+ * never replaced or removed. Plain functions without state. Thread: any. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_MANIFEST_FILE      ".pushbroom.json"
+#define PB_MANIFEST_NEW_FILE  ".pushbroom.json.new" /* while it is written */
+#define PB_MANIFEST_BYTES_MAX (4u << 20)
+
+/* What tells one input from another. */
+struct pb_input_id {
+    char name[800]; /* file name as delivered, without its directory; UTF-8 (pb_input_id_set) */
+    uint64_t bytes;
+    int64_t mtime_ns;
+    char sha256[65]; /* of its bytes, 64 hex digits; "" = not known */
+};
+
+struct pb_manifest_file {
+    char type[16]; /* pb_product_kind_name: "cog", ... */
+    char name[64]; /* of the product in the config, "" = none */
+    char file[256];
+    char media_type[96];
+    uint64_t bytes;
+    char sha256[65];
+};
+
+struct pb_manifest {
+    char job[64];       /* id of the job, "" = made by `pushbroom run` */
+    char scene[256];    /* name of the scene directory: "a", "a~2" */
+    char pipeline[256]; /* "" = this is a scene directory's */
+    char version[32];   /* of the pushbroom that wrote it; filled by read */
+    struct pb_input_id input;
+    struct pb_manifest_file *file; /* n_files; pb_manifest_fini frees them */
+    size_t n_files;
+};
+
+/* path: its base name is taken; bytes that are not UTF-8 are spelled %XX behind "bytes:". The
+ * checksum is not known then. */
+void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, int64_t mtime_ns);
+/* The same input: all is the same, the checksum, known of both, included. */
+bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b);
+/* The same as far as it is known without the checksum. */
+bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b);
+
+/* Writes (anew) and syncs the manifest of the open directory, with permissions `mode`. shown: the
+ * directory's path, for messages. */
+int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigned mode,
+                      const char *shown, struct pb_err *err);
+/* Reads the manifest of the open directory. 0 and *out (pb_manifest_fini it); -ENOENT there is
+ * none; -EINVAL it is not one of ours (no plain file, too long, not the expected members); other
+ * negative errno: it could not be read. *out is untouched on failure. */
+int pb_manifest_read(int directory, struct pb_manifest *out);
+void pb_manifest_fini(struct pb_manifest *manifest); /* a zeroed one is fine */
+
+/* Whether every file of the manifest lies in the open directory as a plain file of its size: 0, or
+ * a negative errno (-ENOENT missing, -ESTALE another size or kind). */
+int pb_manifest_check(int directory, const struct pb_manifest *manifest);
+
+/* Whether a reader of products/ finds the products of a job: the complete directory
+ * <products>/<scene or scene~N>/<pipeline> with the job's id in its manifest. 0, its real path in
+ * out_directory (PATH_MAX bytes) and *out_manifest (the caller's to fini; NULL = not wanted);
+ * -ENOENT there is none; another negative errno: products could not be looked at, nothing is known.
+ * scene is the job's scene without a version. Call pb_publish_sweep first when a worker died: it
+ * puts back what an interrupted exchange had set aside. */
+int pb_manifest_find(const char *products, const char *scene, const char *pipeline, const char *job,
+                     char *out_directory, struct pb_manifest *out_manifest);
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A manifest decides what may be replaced and removed, so what is read is taken only as a whole:
+ * one member missing, too long or of another type, and the directory counts as somebody else's. */
+#include "config/base/json_reader.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/publish/manifest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static int errno_of_open(void)
+{
+    /* A link, a device without a driver, a directory: nothing that we write. */
+    return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EINVAL : -errno;
+}
+
+/* The whole file, malloc'd. */
+static int read_text(int directory, char **out_text, size_t *out_bytes)
+{
+    struct stat st;
+    int fd = openat(directory, PB_MANIFEST_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno_of_open();
+    char *text = NULL;
+    size_t have = 0;
+    int rc = fstat(fd, &st) != 0 ? -errno : 0;
+    if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size > (off_t)PB_MANIFEST_BYTES_MAX))
+        rc = -EINVAL;
+    size_t size = rc == 0 ? (size_t)st.st_size : 0;
+    if (rc == 0 && (text = malloc(size + 1)) == NULL)
+        rc = -ENOMEM;
+    while (rc == 0 && have < size) {
+        ssize_t n = read(fd, text + have, size - have);
+        if (n > 0)
+            have += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            rc = n == 0 ? -EINVAL : -errno;
+    }
+    (void)close(fd);
+    if (rc < 0) {
+        free(text);
+        return rc;
+    }
+    *out_text = text;
+    *out_bytes = have;
+    return 0;
+}
+
+/* --- taking it apart -------------------------------------------------------------------------*/
+
+static bool take_text(const struct pb_json_value *value, const char *key, char *out, size_t bytes)
+{
+    const char *text = pb_json_get_text(value, key);
+    return text != NULL && (size_t)snprintf(out, bytes, "%s", text) < bytes;
+}
+
+static bool take_count(const struct pb_json_value *value, const char *key, uint64_t *out)
+{
+    int64_t number = -1;
+    if (pb_json_get_int(value, key, &number) != 0 || number < 0)
+        return false;
+    *out = (uint64_t)number;
+    return true;
+}
+
+/* The name of something that lies in the directory itself, and is not hidden. */
+static bool is_plain_name(const char *name)
+{
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+static bool take_file(const struct pb_json_value *value, struct pb_manifest_file *out)
+{
+    if (pb_json_get(value, "name", NULL) != NULL &&
+        !take_text(value, "name", out->name, sizeof out->name))
+        return false;
+    return take_text(value, "type", out->type, sizeof out->type) &&
+           take_text(value, "file", out->file, sizeof out->file) && is_plain_name(out->file) &&
+           take_count(value, "bytes", &out->bytes) &&
+           take_text(value, "sha256", out->sha256, sizeof out->sha256) &&
+           take_text(value, "media_type", out->media_type, sizeof out->media_type);
+}
+
+static int take_files(const struct pb_json_value *files, struct pb_manifest *m)
+{
+    size_t n = pb_json_count(files);
+    if (!pb_json_is_array(files))
+        return -EINVAL;
+    m->file = calloc(n + 1, sizeof *m->file);
+    if (m->file == NULL)
+        return -ENOMEM;
+    for (m->n_files = 0; m->n_files < n; m->n_files++)
+        if (!take_file(pb_json_at(files, m->n_files), &m->file[m->n_files]))
+            return -EINVAL;
+    return 0;
+}
+
+static bool take_input(const struct pb_json_value *value, struct pb_input_id *out)
+{
+    if (pb_json_get(value, "sha256", NULL) != NULL &&
+        !take_text(value, "sha256", out->sha256, sizeof out->sha256))
+        return false;
+    return take_text(value, "name", out->name, sizeof out->name) &&
+           take_count(value, "bytes", &out->bytes) &&
+           pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;
+}
+
+static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m)
+{
+    int64_t format = 0;
+    const struct pb_json_value *input = pb_json_get(root, "input", NULL);
+    bool fits = pb_json_get_int(root, "manifest", &format) == 0 && format == 1 &&
+                take_text(root, "pushbroom", m->version, sizeof m->version) &&
+                take_text(root, "scene", m->scene, sizeof m->scene) && is_plain_name(m->scene) &&
+                take_input(input, &m->input);
+    if (!fits)
+        return -EINVAL;
+    if (pb_json_get(root, "pipeline", NULL) == NULL)
+        return 0;
+    if (!take_text(root, "pipeline", m->pipeline, sizeof m->pipeline) ||
+        !is_plain_name(m->pipeline) || !take_text(root, "job", m->job, sizeof m->job))
+        return -EINVAL;
+    return take_files(pb_json_get(root, "files", NULL), m);
+}
+
+int pb_manifest_read(int directory, struct pb_manifest *out)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct pb_json_value *root = NULL;
+    struct pb_manifest read = {0};
+    int rc = read_text(directory, &text, &bytes);
+    if (rc < 0)
+        return rc;
+    rc = pb_json_parse(text, bytes, PB_MANIFEST_BYTES_MAX, &root);
+    free(text);
+    if (rc == 0)
+        rc = take_manifest(root, &read);
+    pb_json_release(root);
+    if (rc == 0) {
+        *out = read;
+        return 0;
+    }
+    pb_manifest_fini(&read);
+    return rc == -ENOMEM ? rc : -EINVAL;
+}
+
+int pb_manifest_check(int directory, const struct pb_manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->n_files; i++) {
+        struct stat st;
+        if (fstatat(directory, manifest->file[i].file, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            return -errno;
+        if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != manifest->file[i].bytes)
+            return -ESTALE;
+    }
+    return 0;
+}
+
+/* --- finding a job's ---------------------------------------------------------------------------*/
+
+/* Whether products/<entry>/<pipeline> is the job's; 0 and *out. */
+static int look_into(int products, const char *entry, const char *pipeline, const char *job,
+                     struct pb_manifest *out)
+{
+    struct pb_manifest found = {0};
+    int scene = openat(products, entry, DIRECTORY_FLAGS);
+    if (scene < 0)
+        return errno == ENOTDIR || errno == ELOOP ? -ENOENT : -errno;
+    int fd = openat(scene, pipeline, DIRECTORY_FLAGS);
+    int error = errno;
+    (void)close(scene);
+    if (fd < 0)
+        return error == ENOTDIR || error == ELOOP ? -ENOENT : -error;
+    int rc = pb_manifest_read(fd, &found);
+    if (rc == 0 && (strcmp(found.job, job) != 0 || strcmp(found.pipeline, pipeline) != 0))
+        rc = -ENOENT;
+    if (rc == 0)
+        rc = pb_manifest_check(fd, &found);
+    (void)close(fd);
+    if (rc == 0) {
+        *out = found;
+        return 0;
+    }
+    pb_manifest_fini(&found);
+    return rc == -EINVAL || rc == -ESTALE ? -ENOENT : rc;
+}
+
+int pb_manifest_find(const char *products, const char *scene, const char *pipeline, const char *job,
+                     char *out_directory, struct pb_manifest *out_manifest)
+{
+    char path[PATH_MAX] = "";
+    struct pb_manifest found = {0};
+    const struct dirent *entry;
+    if (job[0] == '\0' || !is_plain_name(scene) || !is_plain_name(pipeline))
+        return -ENOENT;
+    DIR *dir = opendir(products);
+    if (dir == NULL)
+        return -errno;
+    int rc = -ENOENT;
+    while (rc == -ENOENT && (errno = 0, entry = readdir(dir)) != NULL)
+        if (pb_file_name_is_place(entry->d_name, scene))
+            rc = look_into(dirfd(dir), entry->d_name, pipeline, job, &found);
+    if (rc == -ENOENT && errno != 0)
+        rc = -errno;
+    if (rc == 0 && snprintf(path, sizeof path, "%s/%s/%s", products, entry->d_name, pipeline) >=
+                       (int)sizeof path)
+        rc = -ENAMETOOLONG;
+    (void)closedir(dir);
+    if (rc == 0 && realpath(path, out_directory) == NULL)
+        rc = -errno;
+    if (rc == 0 && out_manifest != NULL)
+        *out_manifest = found;
+    else
+        pb_manifest_fini(&found);
+    return rc;
+}

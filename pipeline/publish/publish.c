@@ -1,0 +1,328 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/publish/publish.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/io/path.h"
+#include "pipeline/product/product.h"
+#include "pipeline/publish/publish_move.h"
+#include "pipeline/publish/publish_place.h"
+#include "pipeline/publish/publish_temp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PLACE_TRIES 100 /* others may come and go */
+
+struct pb_publish {
+    struct pb_publish_options options; /* its strings are those below */
+    char products[PATH_MAX], scene[256], pipeline[256], job[64], input_path[PATH_MAX];
+    char directory[PATH_MAX]; /* products/temp/pipeline */
+    char place[256];          /* name of the scene directory */
+    char marked[256];         /* the place that the temporary directory's manifest names */
+    char temp[256];
+    int products_fd, temp_fd; /* of temp, flock'd; after it became the scene directory, of that */
+    bool made, committed, unsynced, identified; /* the mark has the checksum */
+    char warning[PATH_MAX + 400];
+};
+
+/* --- opening ---------------------------------------------------------------------------------*/
+
+static bool is_usable_name(const char *name)
+{
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+static int copy(char *to, size_t bytes, const char *from, const char *what, struct pb_err *err)
+{
+    if ((size_t)snprintf(to, bytes, "%s", from ? from : "") >= bytes)
+        return pb_fail(err, PB_E_OUTPUT_NAME, "the %s %.200s... is too long", what, from);
+    return 0;
+}
+
+static int take_options(struct pb_publish *p, const struct pb_publish_options *options,
+                        struct pb_err *err)
+{
+    p->options = *options;
+    p->options.products = p->products;
+    p->options.scene = p->scene;
+    p->options.pipeline = p->pipeline;
+    p->options.job = p->job;
+    p->options.input_path = options->input_path ? p->input_path : NULL;
+    int rc = copy(p->products, sizeof p->products, options->products, "path", err);
+    rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
+    rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
+    rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
+    rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
+    if (rc == 0 && (!is_usable_name(p->scene) || !is_usable_name(p->pipeline)))
+        rc = pb_fail(err, PB_E_OUTPUT_NAME,
+                     "products cannot be named '%s'; give the input a name without a leading dot",
+                     is_usable_name(p->scene) ? p->pipeline : p->scene);
+    return rc;
+}
+
+/* Completes the input's identity. */
+static int identify(struct pb_publish *p, struct pb_err *err)
+{
+    if (p->options.sum == NULL || p->options.input.sha256[0] != '\0')
+        return 0;
+    return pb_input_sum_get(p->options.sum, err, p->options.input.sha256);
+}
+
+static int choose_place(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+    if (rc != 1)
+        return rc;
+    rc = identify(p, err);
+    return rc ? rc : pb_place_choose(p->products_fd, &p->options, err, p->place);
+}
+
+/* The manifest that makes the temporary directory ours, and later the scene directory this
+ * input's. */
+static int write_mark(struct pb_publish *p, struct pb_err *err)
+{
+    struct pb_manifest mark = {.input = p->options.input};
+    (void)snprintf(mark.scene, sizeof mark.scene, "%s", p->place);
+    int rc = pb_manifest_write(p->temp_fd, &mark, 0644, p->directory, err);
+    p->identified = rc == 0 && mark.input.sha256[0] != '\0';
+    if (rc == 0)
+        (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
+    return rc;
+}
+
+static int make_directory(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, err, p->temp, &p->temp_fd);
+    if (rc < 0)
+        return rc;
+    p->made = true;
+    if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp,
+                 p->pipeline) >= (int)sizeof p->directory)
+        return pb_fail(err, PB_E_OUTPUT_NAME, "the path %s is too long", p->products);
+    rc = write_mark(p, err);
+    if (rc == 0 && mkdirat(p->temp_fd, p->pipeline, 0755) != 0)
+        rc = pb_io_fail(err, errno, "cannot create", p->directory);
+    return rc;
+}
+
+int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
+                    struct pb_publish **out_publish)
+{
+    struct pb_publish *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        pb_input_sum_destroy(options->sum);
+        return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
+    }
+    p->temp_fd = p->products_fd = -1;
+    int rc = take_options(p, options, err);
+    if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
+        rc = pb_io_fail(err, -rc, "cannot create", p->products);
+    if (rc == 0) {
+        p->products_fd = open(p->products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (p->products_fd < 0)
+            rc = pb_io_fail(err, errno, "cannot open", p->products);
+    }
+    if (rc == 0) {
+        (void)pb_publish_sweep(p->products); /* of runs that were killed */
+        rc = choose_place(p, err);
+    }
+    if (rc == 0)
+        rc = make_directory(p, err);
+    if (rc < 0) {
+        pb_publish_close(p);
+        return rc;
+    }
+    *out_publish = p;
+    return 0;
+}
+
+int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
+{
+    return p->options.sum != NULL ? pb_input_sum_start(p->options.sum, err) : 0;
+}
+
+const char *pb_publish_directory(const struct pb_publish *publish)
+{
+    return publish->directory;
+}
+
+const char *pb_publish_place(const struct pb_publish *publish)
+{
+    return publish->place;
+}
+
+const char *pb_publish_warning(const struct pb_publish *publish)
+{
+    return publish->warning;
+}
+
+/* --- committing ------------------------------------------------------------------------------*/
+
+static int set_mode(int directory, const char *name, unsigned mode)
+{
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0 ? -errno : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+/* Whoever may read the files may search the directories. */
+static int set_modes(const struct pb_publish *p, int fd, const struct pb_manifest *m)
+{
+    unsigned mode = p->options.mode, search = mode | ((mode & 0444u) >> 2);
+    if (mode == 0)
+        return 0;
+    int rc = set_mode(fd, PB_MANIFEST_FILE, mode);
+    for (size_t i = 0; i < m->n_files && rc == 0; i++)
+        rc = set_mode(fd, m->file[i].file, mode);
+    rc = rc ? rc : set_mode(p->temp_fd, PB_MANIFEST_FILE, mode);
+    if (rc == 0 && (fchmod(fd, search) != 0 || fchmod(p->temp_fd, search) != 0))
+        rc = -errno;
+    return rc;
+}
+
+/* Manifests, permissions, and all of it on disk. */
+static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
+                struct pb_err *err)
+{
+    struct pb_manifest m = {.input = p->options.input, .n_files = n_files};
+    (void)snprintf(m.job, sizeof m.job, "%s", p->job);
+    (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
+    (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
+    m.file = calloc(n_files + 1, sizeof *m.file);
+    int fd = openat(p->temp_fd, p->pipeline, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = 0;
+    if (fd < 0)
+        rc = pb_io_fail(err, errno, "cannot open", p->directory);
+    else if (m.file == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
+    if (rc == 0) {
+        for (size_t i = 0; i < n_files; i++)
+            m.file[i] = file[i];
+        if (strcmp(p->marked, p->place) != 0 || !p->identified)
+            rc = write_mark(p, err);
+        rc = rc ? rc : pb_manifest_write(fd, &m, 0644, p->directory, err);
+    }
+    if (rc == 0 && ((rc = set_modes(p, fd, &m)) < 0 || (rc = pb_publish_sync(fd)) < 0 ||
+                    (rc = pb_publish_sync(p->temp_fd)) < 0))
+        rc = pb_io_fail(err, -rc, "cannot sync", p->directory);
+    if (fd >= 0)
+        (void)close(fd);
+    pb_manifest_fini(&m);
+    return rc;
+}
+
+/* Another has the place. PB_PUBLISH_MOVED when there is a next one. */
+static int move_on(struct pb_publish *p, struct pb_err *err)
+{
+    char was[256];
+    (void)memcpy(was, p->place, sizeof was);
+    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+    if (rc < 0)
+        return rc;
+    return strcmp(was, p->place) == 0 ? -EAGAIN : PB_PUBLISH_MOVED;
+}
+
+static int try_place(struct pb_publish *p, struct pb_err *err)
+{
+    struct pb_place_look look;
+    struct pb_publish_move move = {.products_fd = p->products_fd, .temp_fd = p->temp_fd};
+    int rc = pb_place_look(p->products_fd, p->place, &p->options, &look);
+    if (rc < 0)
+        return rc;
+    if (look.state == PB_PLACE_ANOTHER)
+        return move_on(p, err);
+    move.temp = p->temp;
+    move.place = p->place;
+    move.pipeline = p->pipeline;
+    move.scene_fd = look.scene_fd;
+    if (look.state == PB_PLACE_FREE)
+        rc = pb_publish_move_scene(&move);
+    else if (look.state == PB_PLACE_OURS)
+        rc = pb_publish_move_pipeline(&move);
+    else
+        rc = pb_publish_move_exchange(&move, &look.products);
+    if (look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    p->unsynced = rc == 0 && move.unsynced != 0;
+    if (p->unsynced)
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the products are in place, but may be lost when the machine fails: the "
+                       "directory above could not be synced: %s",
+                       strerror(move.unsynced));
+    return rc;
+}
+
+/* What is left of the temporary directory: nothing, or the older products. */
+static void remove_rest(struct pb_publish *p)
+{
+    if (!pb_publish_temp_discard(p->products_fd, p->temp) && p->warning[0] == '\0')
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the older products could not all be removed; what is left lies in %s/%s",
+                       p->products, p->temp);
+}
+
+/* Somebody put a file among the older products, a viewer its .aux.xml, say: they stay with it, and
+ * these products have another place. The user would look for them in the old one. */
+static void explain_place(struct pb_publish *p)
+{
+    struct pb_place_look look;
+    char first[256];
+    pb_file_name_place(p->scene, 1, first);
+    if (strcmp(p->place, first) == 0 || p->warning[0] != '\0' ||
+        pb_place_look(p->products_fd, first, &p->options, &look) != 0)
+        return;
+    if (look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    if (look.same_input && look.state == PB_PLACE_ANOTHER)
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "the products lie in %s, as older ones in %s could not be replaced: it %s",
+                       p->place, first, look.why);
+}
+
+int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
+                      struct pb_err *err, char *out_path)
+{
+    char final[PATH_MAX + 520];
+    int rc = identify(p, err);
+    rc = rc ? rc : seal(p, file, n_files, err);
+    if (rc < 0)
+        return rc;
+    rc = -EAGAIN;
+    for (int i = 0; i < PLACE_TRIES && rc == -EAGAIN; i++)
+        rc = try_place(p, err);
+    if (rc == PB_PUBLISH_MOVED || (rc < 0 && err != NULL && err->code != PB_OK))
+        return rc;
+    (void)snprintf(final, sizeof final, "%s/%s/%s", p->products, p->place, p->pipeline);
+    if (rc < 0)
+        return pb_io_fail(err, -rc, "cannot publish", final);
+    p->committed = true;
+    explain_place(p);
+    if (!p->unsynced) /* else a crash could bring back the older directory without its files */
+        remove_rest(p);
+    if (realpath(final, out_path) == NULL)
+        (void)snprintf(out_path, PATH_MAX, "%.*s", PATH_MAX - 1, final);
+    return 0;
+}
+
+void pb_publish_close(struct pb_publish *p)
+{
+    if (p == NULL)
+        return;
+    pb_input_sum_destroy(p->options.sum);
+    if (p->made && !p->committed)
+        (void)pb_publish_temp_discard(p->products_fd, p->temp);
+    if (p->temp_fd >= 0)
+        (void)close(p->temp_fd);
+    if (p->products_fd >= 0)
+        (void)close(p->products_fd);
+    free(p);
+}

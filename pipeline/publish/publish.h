@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PUBLISH_H
+#define PB_PUBLISH_H
+/* A directory of products that appears all at once: files are written into
+ * <products>/.<scene>.<pid>-<n>.tmp/<pipeline>, which becomes <products>/<scene>/<pipeline> by one
+ * rename when everything is on disk, its manifest (manifest.h) last. A lock on the temporary
+ * directory tells leftovers of dead processes from live ones.
+ *
+ * <products>/<scene> belongs to one input, which its own manifest names. The same input (name,
+ * size, mtime, SHA-256 of its bytes) replaces its older products in one exchange; another one is
+ * refused, or gets the next free place <scene>~2, <scene>~3, ... What pushbroom did not make is
+ * never replaced or removed: no directory without a manifest, none that holds a file its manifest
+ * does not name, none that the input lies in.
+ *
+ * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
+ * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when
+ * it cannot be taken back either, the products are there: a success with a warning.
+ *
+ * One thread an object; any number of processes may publish into one directory. */
+#include "config/base/err.h"
+#include "pipeline/raster/input_sum.h"
+#include "pipeline/publish/manifest.h"
+
+#include <stddef.h>
+
+struct pb_publish;
+
+/* What to do when the scene's place is another's. */
+enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_VERSION };
+
+struct pb_publish_options {
+    const char *products; /* directory, created with its parents when missing */
+    const char *scene;    /* name of the scene directory, without a version */
+    const char *pipeline;
+    const char *job; /* id, for the manifest; NULL = none */
+    struct pb_input_id input;
+    /* Tells the checksum that `input` lacks: before open returns, when a directory of an input
+     * alike is there, else by commit. Taken, also when open fails; NULL = `input` has it, or no
+     * input will ever be taken for the same. */
+    struct pb_input_sum *sum;
+    const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
+    enum pb_existing existing;
+    unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
+                      0644 and 0755 without the umask's bits */
+};
+
+#define PB_PUBLISH_MOVED 1 /* of commit, see there */
+
+/* Chooses the place and creates the temporary directory. Strings are copied. A name that is none,
+ * begins with a dot or holds a slash is refused: it would hide, or land elsewhere. */
+int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
+                    struct pb_publish **out_publish);
+/* Begins to compute the input's checksum beside the caller, who will not fork any more. Without
+ * this call commit computes it. */
+int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
+const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
+/* The scene directory's name: "a", "a~2". Borrowed; commit may change it. */
+const char *pb_publish_place(const struct pb_publish *publish);
+/* Makes the files, all written and synced, visible. 0: *out_path (PATH_MAX bytes) gets the final
+ * directory, and only close is left. PB_PUBLISH_MOVED: another input took the place since open;
+ * nothing is visible and pb_publish_place names the next one: write anew what holds that name, and
+ * call again. */
+int pb_publish_commit(struct pb_publish *publish, const struct pb_manifest_file *file,
+                      size_t n_files, struct pb_err *err, char *out_path);
+/* After a commit that returned 0: what is wrong all the same, "" = nothing. Until close. */
+const char *pb_publish_warning(const struct pb_publish *publish);
+/* Removes what was not committed. NULL is fine. */
+void pb_publish_close(struct pb_publish *publish);
+/* Goes over the temporary directories below products whose process is gone: removes them, and puts
+ * back products that an interrupted exchange had set aside. Only what carries our kind of name, no
+ * lock, and our manifest or nothing at all is touched. Returns how many. pb_publish_open does it
+ * too. */
+int pb_publish_sweep(const char *products);
+#endif

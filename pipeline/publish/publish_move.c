@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A failed sync is not tried again: the kernel reports an error once, so a second fsync that
+ * returns 0 proves nothing. */
+#include "pipeline/publish/publish_move.h"
+#include "pipeline/publish/publish_temp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int pb_publish_sync(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : -errno;
+}
+
+/* Some file systems (network ones, older FUSE) know no flags of renameat2. */
+static bool lacks_flags(int error)
+{
+    return error == EINVAL || error == ENOSYS;
+}
+
+/* To a name that nothing has; -EEXIST when something has it. Without RENAME_NOREPLACE the worst
+ * that a race can cost is an empty directory: onto anything else the rename of a directory fails.
+ */
+static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
+{
+    struct stat st;
+    if (renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (!lacks_flags(errno))
+        return -errno;
+    if (fstatat(to_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return -EEXIST;
+    if (errno != ENOENT)
+        return -errno;
+    if (renameat(from_fd, from, to_fd, to) == 0)
+        return 0;
+    return errno == ENOTEMPTY || errno == ENOTDIR ? -EEXIST : -errno;
+}
+
+/* The sync failed with rc, and taking the rename back ended with back. */
+static int settle(struct pb_publish_move *move, int rc, int back)
+{
+    if (back == 0)
+        return rc;
+    move->unsynced = -rc;
+    return 0;
+}
+
+int pb_publish_move_scene(struct pb_publish_move *move)
+{
+    int rc = rename_new(move->products_fd, move->temp, move->products_fd, move->place);
+    if (rc == -EEXIST)
+        return -EAGAIN;
+    if (rc < 0 || (rc = pb_publish_sync(move->products_fd)) == 0)
+        return rc;
+    /* Another pipeline of the input may have published into it by now: only ours is taken back. */
+    return settle(move, rc,
+                  rename_new(move->temp_fd, move->pipeline, move->products_fd, move->temp));
+}
+
+int pb_publish_move_pipeline(struct pb_publish_move *move)
+{
+    int rc = rename_new(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline);
+    if (rc == -EEXIST)
+        return -EAGAIN;
+    if (rc < 0 || (rc = pb_publish_sync(move->scene_fd)) == 0)
+        return rc;
+    return settle(move, rc,
+                  rename_new(move->scene_fd, move->pipeline, move->temp_fd, move->pipeline));
+}
+
+static bool is_it(int fd, const char *name, const struct stat *expected)
+{
+    struct stat st;
+    return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == expected->st_dev &&
+           st.st_ino == expected->st_ino;
+}
+
+static int exchange(const struct pb_publish_move *move)
+{
+    return renameat2(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline,
+                     RENAME_EXCHANGE) == 0
+               ? 0
+               : -errno;
+}
+
+/* By two renames. */
+static int undo_replace(const struct pb_publish_move *move)
+{
+    int rc = rename_new(move->scene_fd, move->pipeline, move->temp_fd, move->pipeline);
+    return rc ? rc : rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->pipeline);
+}
+
+static int replace(struct pb_publish_move *move, const struct stat *old)
+{
+    int rc = rename_new(move->scene_fd, move->pipeline, move->temp_fd, PB_PUBLISH_OLD);
+    if (rc == -ENOENT)
+        return -EAGAIN;
+    if (rc < 0)
+        return rc;
+    rc = is_it(move->temp_fd, PB_PUBLISH_OLD, old)
+             ? rename_new(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline)
+             : -EEXIST;
+    if (rc < 0) {
+        (void)rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->pipeline);
+        return rc == -EEXIST ? -EAGAIN : rc;
+    }
+    rc = pb_publish_sync(move->scene_fd);
+    return rc == 0 ? 0 : settle(move, rc, undo_replace(move));
+}
+
+int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *old)
+{
+    int rc = exchange(move);
+    if (rc < 0 && lacks_flags(-rc))
+        return replace(move, old);
+    if (rc == -ENOENT)
+        return -EAGAIN;
+    if (rc < 0)
+        return rc;
+    if (!is_it(move->temp_fd, move->pipeline, old)) {
+        rc = exchange(move);
+        return rc < 0 ? rc : -EAGAIN;
+    }
+    rc = pb_publish_sync(move->scene_fd);
+    return rc == 0 ? 0 : settle(move, rc, exchange(move));
+}

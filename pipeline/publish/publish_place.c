@@ -1,0 +1,260 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/publish/publish_place.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/product/product.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERSIONS_MAX    100000
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+__attribute__((format(printf, 2, 3))) static int another(struct pb_place_look *look,
+                                                         const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(look->why, sizeof look->why, format, args);
+    va_end(args);
+    look->state = PB_PLACE_ANOTHER;
+    return 0;
+}
+
+/* 1: opened; 0: it is not there, or what is there is said in *look; negative: cannot look. */
+static int open_directory(int at, const char *name, const char *what, struct pb_place_look *look,
+                          int *out_fd)
+{
+    *out_fd = openat(at, name, DIRECTORY_FLAGS);
+    if (*out_fd >= 0)
+        return 1;
+    if (errno == ENOENT)
+        return 0;
+    if (errno == ENOTDIR || errno == ELOOP)
+        return another(look, "%sis not a directory", what);
+    return -errno;
+}
+
+/* 1: read; 0: it is not ours, as *look says; negative: cannot look. */
+static int read_manifest(int fd, const char *what, struct pb_place_look *look,
+                         struct pb_manifest *out)
+{
+    int rc = pb_manifest_read(fd, out);
+    if (rc == 0)
+        return 1;
+    if (rc == -ENOENT || rc == -EINVAL)
+        return another(look, "%swas not made by pushbroom (it has no " PB_MANIFEST_FILE ")", what);
+    return rc;
+}
+
+static bool names_file(const struct pb_manifest *m, const char *name)
+{
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, PB_MANIFEST_FILE) == 0)
+        return true;
+    for (size_t i = 0; i < m->n_files; i++)
+        if (strcmp(m->file[i].file, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether every entry is the manifest's; else *look says which is not. Negative: cannot look. */
+static int holds_only(int fd, const char *what, const struct pb_manifest *m,
+                      struct pb_place_look *look)
+{
+    const struct dirent *e;
+    int again =
+        openat(fd, ".", DIRECTORY_FLAGS); /* readdir moves the descriptor that it is given */
+    DIR *dir = again < 0 ? NULL : fdopendir(again);
+    if (dir == NULL) {
+        int rc = -errno;
+        if (again >= 0)
+            (void)close(again);
+        return rc;
+    }
+    int rc = 1;
+    while (rc == 1 && (errno = 0, e = readdir(dir)) != NULL)
+        if (!names_file(m, e->d_name))
+            rc = another(look, "%sholds '%.160s', which pushbroom did not make", what, e->d_name);
+    if (rc == 1 && errno != 0)
+        rc = -errno;
+    (void)closedir(dir);
+    return rc;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the file lies in the directory or below it, by whatever path. Unknown counts as yes. */
+static bool lies_in(const char *path, const struct stat *directory)
+{
+    char real[PATH_MAX];
+    struct stat here, above;
+    if (path == NULL)
+        return false;
+    if (realpath(path, real) == NULL)
+        return true;
+    char *slash = strrchr(real, '/');
+    slash[slash == real ? 1 : 0] = '\0';
+    int fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool found = fd < 0 || fstat(fd, &here) != 0;
+    while (!found && !(found = is_same(&here, directory))) {
+        int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        (void)close(fd);
+        fd = up;
+        if (fd < 0 || fstat(fd, &above) != 0) {
+            found = true;
+        } else if (is_same(&here, &above)) {
+            break; /* the root */
+        }
+        here = above;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return found;
+}
+
+static int of_another(const struct pb_input_id *found, const struct pb_input_id *wanted,
+                      struct pb_place_look *look)
+{
+    const char *why = "";
+    if (pb_input_id_alike(found, wanted)) {
+        if (wanted->sha256[0] == '\0' && found->sha256[0] != '\0') {
+            look->state = PB_PLACE_ALIKE;
+            return 0;
+        }
+        why = found->sha256[0] != '\0' ? " and the same mtime, but with other content"
+                                       : " and the same mtime, without a checksum of its content";
+    }
+    return another(look, "holds the products of another input, '%.200s' of %llu bytes%s",
+                   found->name, (unsigned long long)found->bytes, why);
+}
+
+static int look_at_products(int scene_fd, const struct pb_publish_options *wanted,
+                            struct pb_place_look *look)
+{
+    struct pb_manifest found = {0};
+    char what[80];
+    int fd = -1;
+    look->state = PB_PLACE_OURS;
+    (void)snprintf(what, sizeof what, "is this input's, but '%.48s' in it ", wanted->pipeline);
+    int rc = open_directory(scene_fd, wanted->pipeline, what, look, &fd);
+    if (rc <= 0)
+        return rc;
+    rc = read_manifest(fd, what, look, &found);
+    if (rc == 1 && (!pb_input_id_equal(&found.input, &wanted->input) ||
+                    strcmp(found.pipeline, wanted->pipeline) != 0))
+        rc = another(look, "%sholds other products", what);
+    if (rc == 1)
+        rc = holds_only(fd, what, &found, look);
+    if (rc == 1 && fstat(fd, &look->products) != 0)
+        rc = -errno;
+    if (rc == 1 && lies_in(wanted->input_path, &look->products))
+        rc = another(look, "%sholds the input itself", what);
+    if (rc == 1)
+        look->state = PB_PLACE_HOLDS;
+    pb_manifest_fini(&found);
+    (void)close(fd);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_place_look(int products_fd, const char *place, const struct pb_publish_options *wanted,
+                  struct pb_place_look *out)
+{
+    struct pb_manifest mark = {0};
+    int fd = -1;
+    *out = (struct pb_place_look){.state = PB_PLACE_FREE, .scene_fd = -1};
+    int rc = open_directory(products_fd, place, "", out, &fd);
+    if (rc <= 0)
+        return rc;
+    rc = read_manifest(fd, "", out, &mark);
+    if (rc == 1 && mark.pipeline[0] != '\0')
+        rc = another(out, "is a directory of products itself");
+    if (rc == 1 && !pb_input_id_equal(&mark.input, &wanted->input))
+        rc = of_another(&mark.input, &wanted->input, out);
+    out->same_input = rc == 1;
+    if (rc == 1)
+        rc = look_at_products(fd, wanted, out);
+    pb_manifest_fini(&mark);
+    if (rc == 0 && (out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS))
+        out->scene_fd = fd;
+    else
+        (void)close(fd);
+    return rc < 0 ? rc : 0;
+}
+
+static int state_of(int products_fd, const char *place, const struct pb_publish_options *wanted,
+                    enum pb_place_state *out_state)
+{
+    struct pb_place_look look;
+    int rc = pb_place_look(products_fd, place, wanted, &look);
+    if (rc == 0 && look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    *out_state = look.state;
+    return rc;
+}
+
+/* The version that is this input's already, or may be: 1, its name and whether it only may; 0 =
+ * there is none. */
+static int find_own(int products_fd, const struct pb_publish_options *wanted, char out_place[256],
+                    bool *out_alike)
+{
+    const struct dirent *e;
+    int fd = openat(products_fd, ".", DIRECTORY_FLAGS), found = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL) {
+        int rc = -errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while (found == 0 && (e = readdir(dir)) != NULL) {
+        enum pb_place_state state;
+        if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
+            state_of(products_fd, e->d_name, wanted, &state) < 0)
+            continue;
+        found = state == PB_PLACE_OURS || state == PB_PLACE_HOLDS || state == PB_PLACE_ALIKE;
+        *out_alike = state == PB_PLACE_ALIKE;
+        if (found)
+            (void)snprintf(out_place, 256, "%s", e->d_name);
+    }
+    (void)closedir(dir);
+    return found;
+}
+
+int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, struct pb_err *err,
+                    char out_place[256])
+{
+    struct pb_place_look look;
+    bool alike = false;
+    pb_file_name_place(wanted->scene, 1, out_place);
+    int rc = pb_place_look(products_fd, out_place, wanted, &look);
+    if (rc == 0 && look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    if (rc < 0)
+        return pb_io_fail(err, -rc, "cannot look at", out_place);
+    if (look.state != PB_PLACE_ANOTHER)
+        return look.state == PB_PLACE_ALIKE;
+    if (wanted->existing == PB_EXISTING_REFUSE)
+        return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->products, out_place, look.why);
+    rc = find_own(products_fd, wanted, out_place, &alike);
+    for (unsigned n = 2; rc == 0 && n < VERSIONS_MAX; n++) {
+        enum pb_place_state state;
+        pb_file_name_place(wanted->scene, n, out_place);
+        rc = state_of(products_fd, out_place, wanted, &state);
+        if (rc == 0 && state != PB_PLACE_ANOTHER)
+            return state == PB_PLACE_ALIKE;
+    }
+    if (rc == 1)
+        return alike;
+    return pb_io_fail(err, rc < 0 ? -rc : EEXIST, "cannot find a free place for", wanted->scene);
+}

@@ -1,0 +1,116 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/block_copy.h"
+
+#include "pipeline/codec/unpredict.h"
+
+#include <string.h>
+
+static uint8_t byte_of_integer(int64_t v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+static uint8_t byte_of_float(double v)
+{
+    return (uint8_t)(!(v > 0) ? 0 : v >= 255 ? 255 : (uint8_t)(v + 0.5));
+}
+
+/* As GDAL converts to bytes: clamped, halves up, NaN is 0. */
+static uint8_t byte_of(enum pb_type type, const void *samples, size_t i)
+{
+    switch (type) {
+    case PB_U8:
+        return ((const uint8_t *)samples)[i];
+    case PB_I16:
+        return byte_of_integer(((const int16_t *)samples)[i]);
+    case PB_U16:
+        return byte_of_integer(((const uint16_t *)samples)[i]);
+    case PB_I32:
+        return byte_of_integer(((const int32_t *)samples)[i]);
+    case PB_U32:
+        return byte_of_integer(((const uint32_t *)samples)[i]);
+    case PB_F32:
+        return byte_of_float((double)((const float *)samples)[i]);
+    default:
+        return byte_of_float(((const double *)samples)[i]);
+    }
+}
+
+static bool wants_alpha(const struct pb_block_target *target, uint32_t plane)
+{
+    return target->to->mask != NULL && target->alpha_band > 0 &&
+           (!target->layout->planar || (uint32_t)target->alpha_band == plane + 1);
+}
+
+static bool wants_band(const struct pb_block_target *target, uint32_t plane, size_t i)
+{
+    return !target->layout->planar || (uint32_t)target->bands[i] == plane + 1;
+}
+
+bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane)
+{
+    if (target->to == NULL || wants_alpha(target, plane))
+        return true;
+    for (size_t i = 0; i < target->n_bands; i++) {
+        if (wants_band(target, plane, i))
+            return true;
+    }
+    return false;
+}
+
+static char *band_row(const struct pb_block_target *target, size_t i, int32_t x, int32_t y)
+{
+    const struct pb_pixels *to = target->to;
+    return (char *)to->data + i * to->plane_bytes + (size_t)(y - target->rect->y) * to->row_bytes +
+           (size_t)(x - target->rect->x) * target->sample_bytes;
+}
+
+static void make_mask(const struct pb_block_target *target, int32_t x, int32_t y, int32_t w,
+                      const void *samples, size_t step)
+{
+    const struct pb_pixels *to = target->to;
+    uint8_t *out =
+        to->mask + (size_t)(y - target->rect->y) * to->mask_row_bytes + (x - target->rect->x);
+    for (size_t i = 0; i < (size_t)w; i++)
+        out[i] = byte_of(target->type, samples, i * step);
+}
+
+/* Where a band's sample is in a pixel of a block. */
+static size_t sample_at(const struct pb_block_target *target, int32_t band)
+{
+    return target->layout->planar ? 0 : (size_t)(band - 1) * target->sample_bytes;
+}
+
+void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
+                       int32_t w, const unsigned char *pixels)
+{
+    size_t step = target->layout->planar ? 1 : (size_t)target->layout->bands;
+    for (size_t i = 0; i < target->n_bands; i++) {
+        if (wants_band(target, plane, i))
+            pb_gather_samples(pixels + sample_at(target, target->bands[i]), target->sample_bytes,
+                              step, (size_t)w, band_row(target, i, x, y));
+    }
+    if (wants_alpha(target, plane))
+        make_mask(target, x, y, w, pixels + sample_at(target, target->alpha_band), step);
+}
+
+static void fill_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
+                     int32_t w)
+{
+    size_t bytes = target->sample_bytes;
+    for (size_t i = 0; i < target->n_bands; i++) {
+        char *out = band_row(target, i, x, y);
+        for (size_t j = 0; wants_band(target, plane, i) && j < (size_t)w; j++)
+            memcpy(out + j * bytes, target->fill->sample[target->bands[i] - 1], bytes);
+    }
+    if (wants_alpha(target, plane))
+        make_mask(target, x, y, w, target->fill->sample[target->alpha_band - 1], 0);
+}
+
+void pb_block_fill_part(const struct pb_block_target *target, uint32_t plane,
+                        const struct pb_rect *part)
+{
+    for (int32_t y = part->y; y < part->y + part->h; y++)
+        fill_row(target, plane, part->x, y, part->w);
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BLOCK_COPY_H
+#define PB_BLOCK_COPY_H
+/* From samples of a decoded block, in host byte order, to where a read wants them: bands taken out
+ * of pixels, the mask made from alpha. Private to block_reader.c. Thread: any. */
+#include "pipeline/raster/block_layout.h"
+#include "pipeline/raster/raster.h"
+
+/* What pixels of blocks that are not stored hold, by band: a sample in host byte order. */
+struct pb_block_fill {
+    _Alignas(8) unsigned char sample[PB_BANDS_MAX][8];
+};
+
+/* What a read wants; all borrowed. */
+struct pb_block_target {
+    const struct pb_block_layout *layout;
+    const struct pb_rect *rect;
+    const int32_t *bands; /* 1-based */
+    size_t n_bands, sample_bytes;
+    enum pb_type type;
+    int32_t alpha_band; /* 1-based, 0 = none */
+    const struct pb_block_fill *fill;
+    const struct pb_pixels *to; /* NULL: nothing */
+};
+
+bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane);
+/* pixels: w of them, of a block of `plane`, that lie at x, y of the image. */
+void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
+                       int32_t w, const unsigned char *pixels);
+/* The same for a part of a block that is not stored. */
+void pb_block_fill_part(const struct pb_block_target *target, uint32_t plane,
+                        const struct pb_rect *part);
+#endif

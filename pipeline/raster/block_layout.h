@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BLOCK_LAYOUT_H
+#define PB_BLOCK_LAYOUT_H
+/* How the pixels of one TIFF image lie in its blocks (tiles or strips), and where those lie in the
+ * file. A block's size when decoded follows from the directory alone; it is what a decoder must
+ * give. Thread: any. */
+#include "pipeline/raster/tiff_directory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PB_SAMPLE_UNSIGNED = 1, PB_SAMPLE_SIGNED = 2, PB_SAMPLE_FLOAT = 3 };
+
+struct pb_block_layout {
+    int32_t width, height, bands;
+    bool big_endian, tiled, planar;
+    uint32_t block_w, block_h; /* pixels; strips are as wide as the image and no higher */
+    uint32_t across, down;     /* blocks of one plane; with `planar` each band is a plane */
+    uint32_t bits;             /* of a sample */
+    uint16_t format;           /* PB_SAMPLE_* of all samples, 0 = mixed or another */
+    uint16_t compression, predictor, photometric;
+    uint32_t group_w, group_h; /* pixels that share chroma samples; 1 x 1 but for YCbCr */
+    uint64_t row_bytes;        /* of a row of a decoded block (of group_h rows, for YCbCr) */
+    uint64_t block_bytes;      /* of a whole decoded block */
+    uint64_t stored_max; /* bytes of the largest block as it lies in the file, that are read */
+    struct pb_tiff_field offsets, counts;
+};
+
+struct pb_block_place {
+    uint64_t offset, bytes; /* bytes == 0: the block is not stored */
+};
+
+/* Directory of the first image, or of the first full-size mask; 0 = there is none. */
+int pb_block_layout_find(int fd, uint64_t file_bytes, const char *name, bool mask,
+                         int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
+
+/* Fills *out from a directory. -ENOTSUP without an error when it is not understood completely: bits
+ * in another order, volumes, samples of several sizes, missing lists. Errors of reading fill
+ * file->err. */
+int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                         struct pb_block_layout *out);
+
+/* Whole samples of 1, 2, 4 or 8 bytes that are the pixels' values (GDAL converts CMYK, YCbCr and
+ * L*a*b* to RGB), with a predictor that fits. */
+bool pb_block_layout_is_plain(const struct pb_block_layout *layout);
+
+/* Bytes that the rows of block row `row` need when decoded; block_bytes but for a last strip. */
+uint64_t pb_block_layout_need(const struct pb_block_layout *layout, uint32_t row);
+
+/* index: row-major within a plane, planes one after the other. */
+int pb_block_layout_place(const struct pb_block_layout *layout, const struct pb_tiff_file *file,
+                          uint64_t index, struct pb_block_place *out);
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BLOCK_READER_H
+#define PB_BLOCK_READER_H
+/* Reads pixels of one image of a TIFF, block by block, without GDAL: plain layouts that are stored
+ * as they are, or by deflate, LZW, PackBits or zstd. A block decodes completely and consistently or
+ * fails the read; memory is cleared before a decoder sees it. Of images whose pixels only GDAL can
+ * make, it verifies that the blocks decode (pb_block_reader_check).
+ *
+ * Holds one block as stored and one as decoded, taken with the first read. Belongs to one thread
+ * at a time. */
+#include "pipeline/raster/block_copy.h"
+#include "pipeline/raster/block_layout.h"
+#include "pipeline/raster/raster.h"
+
+struct pb_block_reader;
+
+/* fd and name are borrowed until destroy. directory: where the image's directory is. 0 with NULL
+ * when the layout or the codec is none that is understood here; errors of reading. */
+int pb_block_reader_create(int fd, uint64_t file_bytes, const char *name, uint64_t directory,
+                           struct pb_err *err, struct pb_block_reader **out_reader);
+void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
+
+/* It can give out pixels: a plain layout, and a codec that is decoded here. */
+bool pb_block_reader_decodes(const struct pb_block_reader *reader);
+const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reader *reader);
+/* What it holds at most. */
+uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
+
+/* Makes target->to as pb_raster_read promises, for a plain layout of samples of target->type. The
+ * mask is made from the alpha band: a sample that rounds to 0 is invalid; without one all is valid.
+ * target->layout is the reader's, target->rect lies in the image. On failure *err holds
+ * input.damaged with codec, block and what is wrong with it, input.truncated, input.io, or memory.
+ * Thread: the reader's. */
+int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
+                         struct pb_err *err);
+
+/* Decodes the blocks below rect, of all planes, and gives nothing out. Errors as above. */
+int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
+                          struct pb_err *err);
+/* The same for all blocks, without holding one: for deflate strips as high as the image. Of other
+ * codecs nothing is verified. */
+int pb_block_reader_check_long(struct pb_block_reader *reader, struct pb_err *err);
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* One lock, one condition, a table short enough to be searched from end to end (some dozen to some
+ * hundred cells; a search costs a microsecond, a cell milliseconds).
+ *
+ * A tile's pieces are taken in turn. A piece whose cell is there is copied; one that nobody has is
+ * decoded by this reader; one that another reader is decoding just now is left for later, so
+ * readers that need the same cells share out the decoding among themselves instead of queueing
+ * behind each other. Only when nothing else is left does a reader park.
+ *
+ * Why nobody waits for ever: a reader holds at most one cell at a time (it copies from it or
+ * decodes into it) and never parks while it holds one. So whoever is waited for is running, and
+ * lets go after a finite piece of work: a copy, or a decode that ends well or fails. That holds for
+ * any number of cells from one up; with fewer cells than readers some of them just take turns.
+ * Failure and abort wake everybody.
+ *
+ * What goes first is what was not used for longest and is in nobody's hands. The pieces that a tile
+ * will need are marked as used when it begins, so that its own decodes do not push them out.
+ *
+ * The pixels of a cell are written without the lock by the reader that claimed it, and read without
+ * it by readers that pinned it; claim, publication and pin happen under the lock. */
+#include "pipeline/raster/cells.h"
+#include "config/base/clock.h"
+#include "pipeline/device/mem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANE_ALIGN = 64, CHUNK_MAX = 1024 };
+
+enum state { CELL_EMPTY, CELL_DECODING, CELL_READY };
+
+struct cell {
+    enum state state;
+    int32_t col, row;
+    uint32_t pins; /* readers that copy from it */
+    uint64_t used; /* by the clock below */
+};
+
+struct pb_cells {
+    struct pb_cells_options options;
+    pthread_mutex_t lock; /* all below, but not the pixels */
+    pthread_cond_t changed;
+    uint32_t parked;
+    uint64_t clock;
+    uint64_t decoded_px;
+    bool aborted, failed;
+    struct pb_err failure;
+    char *memory;
+    size_t plane_bytes, cell_bytes;
+    struct cell cell[];
+};
+
+/* A read in progress. */
+struct job {
+    struct pb_cells *cells;
+    struct pb_raster *raster;
+    const struct pb_rect *rect;
+    const struct pb_pixels *target;
+    struct pb_cell_pieces pieces;
+    uint64_t *parked_ns;
+};
+
+/* --- size ------------------------------------------------------------------------------------ */
+
+static size_t align_up(size_t n)
+{
+    return (n + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
+}
+
+uint64_t pb_cells_cell_bytes(const struct pb_cells_options *options)
+{
+    size_t px = (size_t)pb_cell_px_max(&options->shape);
+    return align_up(px * pb_type_bytes(options->type)) * options->n_bands +
+           (options->has_mask ? align_up(px) : 0);
+}
+
+uint64_t pb_cells_bytes(const struct pb_cells_options *options)
+{
+    return sizeof(struct pb_cells) +
+           options->count * (pb_cells_cell_bytes(options) + sizeof(struct cell));
+}
+
+/* --- pixels ---------------------------------------------------------------------------------- */
+
+static char *pixels_of(const struct pb_cells *cells, const struct cell *cell)
+{
+    return cells->memory + (size_t)(cell - cells->cell) * cells->cell_bytes;
+}
+
+static void copy_piece(const struct job *job, const struct cell *cell,
+                       const struct pb_cell_piece *piece)
+{
+    const struct pb_cells *cells = job->cells;
+    const struct pb_pixels *to = job->target;
+    struct pb_rect from = pb_cell_rect(&cells->options.shape, cell->col, cell->row);
+    size_t px = pb_type_bytes(cells->options.type), n = (size_t)piece->rect.w;
+    size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
+    size_t to_x = (size_t)(piece->rect.x - job->rect->x);
+    size_t to_y = (size_t)(piece->rect.y - job->rect->y);
+    const char *base = pixels_of(cells, cell);
+    for (size_t b = 0; b < cells->options.n_bands; b++) {
+        const char *plane = base + b * cells->plane_bytes;
+        char *out = (char *)to->data + b * to->plane_bytes;
+        for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+            memcpy(out + (to_y + y) * to->row_bytes + to_x * px,
+                   plane + ((from_y + y) * (size_t)from.w + from_x) * px, n * px);
+    }
+    if (to->mask == NULL)
+        return;
+    const char *mask = base + cells->options.n_bands * cells->plane_bytes;
+    for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+        memcpy(to->mask + (to_y + y) * to->mask_row_bytes + to_x,
+               mask + (from_y + y) * (size_t)from.w + from_x, n);
+}
+
+static int decode(const struct job *job, const struct cell *cell, const struct pb_rect *rect,
+                  struct pb_err *err)
+{
+    const struct pb_cells *cells = job->cells;
+    const struct pb_cells_options *o = &cells->options;
+    char *base = pixels_of(cells, cell);
+    const struct pb_pixels to = {
+        .data = base,
+        .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
+        .plane_bytes = cells->plane_bytes,
+        .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL,
+        .mask_row_bytes = (size_t)rect->w};
+    return o->decode(job->raster, rect, o->bands, o->n_bands, &to, err);
+}
+
+/* --- the table; the lock is held -------------------------------------------------------------- */
+
+static struct cell *find(struct pb_cells *cells, const struct pb_cell_piece *piece)
+{
+    for (uint32_t i = 0; i < cells->options.count; i++) {
+        struct cell *cell = &cells->cell[i];
+        if (cell->state != CELL_EMPTY && cell->row == piece->row && cell->col == piece->col)
+            return cell;
+    }
+    return NULL;
+}
+
+/* A cell to decode into; NULL = all are in somebody's hands. */
+static struct cell *find_free(struct pb_cells *cells)
+{
+    struct cell *oldest = NULL;
+    for (uint32_t i = 0; i < cells->options.count; i++) {
+        struct cell *cell = &cells->cell[i];
+        if (cell->state == CELL_EMPTY)
+            return cell;
+        if (cell->state == CELL_READY && cell->pins == 0 &&
+            (oldest == NULL || cell->used < oldest->used))
+            oldest = cell;
+    }
+    return oldest;
+}
+
+static void wake(struct pb_cells *cells)
+{
+    if (cells->parked > 0)
+        pthread_cond_broadcast(&cells->changed);
+}
+
+/* 0, or why this read has to end. */
+static int standing(const struct pb_cells *cells, struct pb_err *err)
+{
+    if (cells->failed) {
+        if (err != NULL && err->code == PB_OK)
+            *err = cells->failure;
+        return pb_code_errno(cells->failure.code);
+    }
+    return cells->aborted ? -ECANCELED : 0;
+}
+
+static void park(struct job *job)
+{
+    uint64_t start = pb_clock_mono_ns();
+    job->cells->parked++;
+    pthread_cond_wait(&job->cells->changed, &job->cells->lock);
+    job->cells->parked--;
+    *job->parked_ns += pb_clock_mono_ns() - start;
+}
+
+static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    cell->used = ++cells->clock;
+    cell->pins++;
+    pthread_mutex_unlock(&cells->lock);
+    copy_piece(job, cell, piece);
+    pthread_mutex_lock(&cells->lock);
+    if (--cell->pins == 0)
+        wake(cells); /* somebody may want its place */
+}
+
+static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    struct pb_rect rect = pb_cell_rect(&cells->options.shape, piece->col, piece->row);
+    struct pb_err err = {0};
+    *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cells->clock};
+    pthread_mutex_unlock(&cells->lock);
+    int rc = decode(job, cell, &rect, &err);
+    pthread_mutex_lock(&cells->lock);
+    if (rc < 0) {
+        cell->state = CELL_EMPTY;
+        if (!cells->failed) {
+            (void)pb_fail(&err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
+                          strerror(-rc)); /* keeps the words it has */
+            cells->failure = err;
+            cells->failed = true;
+        }
+    } else {
+        cells->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
+        cell->state = CELL_READY;
+    }
+    wake(cells);
+    return rc;
+}
+
+/* One piece, if that is possible now: 1 = done, 0 = later, or the failure of this read's decode. */
+static int take_piece(struct job *job, const struct pb_cell_piece *piece)
+{
+    struct pb_cells *cells = job->cells;
+    struct cell *cell = find(cells, piece);
+    if (cell != NULL && cell->state == CELL_DECODING)
+        return 0;
+    if (cell == NULL) {
+        cell = find_free(cells);
+        int rc = cell != NULL ? decode_into(job, cell, piece) : 0;
+        if (cell == NULL || rc < 0)
+            return rc;
+    }
+    copy_from(job, cell, piece);
+    return 1;
+}
+
+/* Takes what can be taken of pieces first to first + n - 1 and marks it in `done`. Returns how
+ * many, or why this read has to end. */
+static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, struct pb_err *err)
+{
+    int taken = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i / 64] >> i % 64 & 1)
+            continue;
+        int rc = standing(job->cells, err);
+        if (rc < 0)
+            return rc;
+        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
+        rc = take_piece(job, &piece);
+        if (rc < 0)
+            return standing(job->cells, err);
+        taken += rc;
+        done[i / 64] |= (uint64_t)rc << i % 64;
+    }
+    return taken;
+}
+
+static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
+{
+    uint64_t done[CHUNK_MAX / 64] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
+        struct cell *cell = find(job->cells, &piece);
+        if (cell != NULL)
+            cell->used = ++job->cells->clock;
+    }
+    for (uint32_t left = n; left > 0;) {
+        int taken = sweep(job, first, n, done, err);
+        if (taken < 0)
+            return taken;
+        left -= (uint32_t)taken;
+        /* A sweep that took something let go of the lock: look again before parking. */
+        if (taken == 0)
+            park(job);
+    }
+    return 0;
+}
+
+int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
+                  const struct pb_pixels *target, uint64_t *parked_ns, struct pb_err *err)
+{
+    struct job job = {
+        .cells = cells, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
+    job.pieces = pb_cell_pieces_of(&cells->options.shape, rect);
+    uint32_t n = (uint32_t)job.pieces.cols * (uint32_t)job.pieces.rows;
+    int rc = 0;
+    pthread_mutex_lock(&cells->lock);
+    for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)
+        rc = read_chunk(&job, first, n - first < CHUNK_MAX ? n - first : CHUNK_MAX, err);
+    pthread_mutex_unlock(&cells->lock);
+    return rc;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+int pb_cells_create(const struct pb_cells_options *options, struct pb_err *err,
+                    struct pb_cells **out_cells)
+{
+    struct pb_cells *cells = calloc(1, sizeof *cells + options->count * sizeof cells->cell[0]);
+    if (cells == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the readers");
+    cells->options = *options;
+    if (options->decode == NULL)
+        cells->options.decode = pb_raster_read;
+    cells->plane_bytes =
+        align_up((size_t)pb_cell_px_max(&options->shape) * pb_type_bytes(options->type));
+    cells->cell_bytes = (size_t)pb_cells_cell_bytes(options);
+    void *memory = NULL;
+    int rc = pb_mem_alloc(PB_MEM_HOST, cells->cell_bytes * options->count, err, &memory);
+    if (rc < 0) {
+        free(cells);
+        return rc;
+    }
+    cells->memory = memory;
+    pthread_mutex_init(&cells->lock, NULL);
+    pthread_cond_init(&cells->changed, NULL);
+    *out_cells = cells;
+    return 0;
+}
+
+void pb_cells_destroy(struct pb_cells *cells)
+{
+    if (cells == NULL)
+        return;
+    pb_mem_free(PB_MEM_HOST, cells->memory, cells->cell_bytes * cells->options.count);
+    pthread_cond_destroy(&cells->changed);
+    pthread_mutex_destroy(&cells->lock);
+    free(cells);
+}
+
+void pb_cells_abort(struct pb_cells *cells)
+{
+    if (cells == NULL)
+        return;
+    pthread_mutex_lock(&cells->lock);
+    cells->aborted = true;
+    pthread_cond_broadcast(&cells->changed);
+    pthread_mutex_unlock(&cells->lock);
+}
+
+uint64_t pb_cells_decoded_px(struct pb_cells *cells)
+{
+    pthread_mutex_lock(&cells->lock);
+    uint64_t px = cells->decoded_px;
+    pthread_mutex_unlock(&cells->lock);
+    return px;
+}

@@ -1,0 +1,162 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/input_sum.h"
+#include "pipeline/io/sha256.h"
+#include "pipeline/io/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHUNK_BYTES (256u << 10)
+#define ALIVE_MS    500
+
+struct pb_input_sum {
+    struct pb_raster_file file; /* its descriptor and path are own copies */
+    pthread_t thread;
+    bool started, joined;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done; /* protected by lock */
+    atomic_bool stop;
+    _Atomic uint64_t bytes;
+    void (*alive)(void *user, uint64_t bytes);
+    void *user;
+    int rc; /* written by the thread, read after join */
+    char hex[65];
+    unsigned char chunk[CHUNK_BYTES];
+};
+
+int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
+                        struct pb_input_sum **out_sum)
+{
+    struct pb_input_sum *sum = calloc(1, sizeof *sum);
+    if (sum == NULL || (sum->file.path = strdup(file->path)) == NULL) {
+        free(sum);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
+    }
+    (void)pthread_mutex_init(&sum->lock, NULL);
+    (void)pthread_cond_init(&sum->ended, NULL);
+    sum->file.stat = file->stat;
+    sum->file.handed = file->handed;
+    sum->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+    if (sum->file.fd < 0) {
+        int rc = pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
+        pb_input_sum_destroy(sum);
+        return rc;
+    }
+    *out_sum = sum;
+    return 0;
+}
+
+static int add_all(struct pb_input_sum *sum, struct pb_sha256 *sha)
+{
+    for (uint64_t at = 0; !atomic_load(&sum->stop);) {
+        ssize_t n = pb_raster_file_read(&sum->file, at, sum->chunk, sizeof sum->chunk);
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            return 0;
+        pb_sha256_add(sha, sum->chunk, (size_t)n);
+        at += (uint64_t)n;
+        atomic_store(&sum->bytes, at);
+    }
+    return -ECANCELED;
+}
+
+static void *body(void *arg)
+{
+    struct pb_input_sum *sum = arg;
+    struct pb_sha256 *sha = pb_sha256_create();
+    (void)pthread_setname_np(pthread_self(), "pb-sum");
+    sum->rc = sha == NULL ? -ENOMEM : add_all(sum, sha);
+    if (sum->rc == 0)
+        sum->rc = pb_sha256_hex(sha, sum->hex);
+    pb_sha256_destroy(sha);
+    (void)pthread_mutex_lock(&sum->lock);
+    sum->done = true;
+    (void)pthread_cond_signal(&sum->ended);
+    (void)pthread_mutex_unlock(&sum->lock);
+    return NULL;
+}
+
+int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
+{
+    if (sum->started)
+        return 0;
+    int rc = pb_thread_start(&sum->thread, body, sum);
+    if (rc < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot start a thread: %s", strerror(-rc));
+    sum->started = true;
+    return 0;
+}
+
+void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, uint64_t bytes),
+                          void *user)
+{
+    sum->alive = alive;
+    sum->user = user;
+}
+
+/* Waits until the thread is about to end, ALIVE_MS at most; whether it is. */
+static bool wait_for_end(struct pb_input_sum *sum)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ALIVE_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    int rc = 0;
+    (void)pthread_mutex_lock(&sum->lock);
+    while (!sum->done && rc == 0)
+        rc = pthread_cond_clockwait(&sum->ended, &sum->lock, CLOCK_MONOTONIC, &until);
+    bool done = sum->done;
+    (void)pthread_mutex_unlock(&sum->lock);
+    return done;
+}
+
+/* Not pthread_clockjoin_np, which the thread sanitizer of gcc 12 does not know. */
+static void join(struct pb_input_sum *sum)
+{
+    if (!sum->started || sum->joined)
+        return;
+    while (!wait_for_end(sum))
+        if (sum->alive != NULL)
+            sum->alive(sum->user, atomic_load(&sum->bytes));
+    (void)pthread_join(sum->thread, NULL);
+    sum->joined = true;
+}
+
+int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65])
+{
+    int rc = pb_input_sum_start(sum, err);
+    if (rc < 0)
+        return rc;
+    join(sum);
+    if (sum->rc < 0) {
+        rc = pb_raster_file_check(&sum->file, err);
+        return rc ? rc : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of the input");
+    }
+    rc = pb_raster_file_unchanged(&sum->file, err);
+    if (rc == 0)
+        (void)memcpy(out_hex, sum->hex, sizeof sum->hex);
+    return rc;
+}
+
+void pb_input_sum_destroy(struct pb_input_sum *sum)
+{
+    if (sum == NULL)
+        return;
+    atomic_store(&sum->stop, true);
+    sum->alive = NULL;
+    join(sum);
+    pb_raster_file_close(&sum->file);
+    (void)pthread_cond_destroy(&sum->ended);
+    (void)pthread_mutex_destroy(&sum->lock);
+    free(sum);
+}

@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/raster_blocks.h"
+
+#include <string.h>
+
+static bool same_type(const struct pb_block_layout *layout, enum pb_type type)
+{
+    static const struct {
+        uint32_t bits;
+        uint16_t format;
+    } types[PB_TYPE_COUNT] = {
+        [PB_U8] = {8, PB_SAMPLE_UNSIGNED},   [PB_I16] = {16, PB_SAMPLE_SIGNED},
+        [PB_U16] = {16, PB_SAMPLE_UNSIGNED}, [PB_I32] = {32, PB_SAMPLE_SIGNED},
+        [PB_U32] = {32, PB_SAMPLE_UNSIGNED}, [PB_F32] = {32, PB_SAMPLE_FLOAT},
+        [PB_F64] = {64, PB_SAMPLE_FLOAT},
+    };
+    return layout->bits == types[type].bits && layout->format == types[type].format;
+}
+
+/* Two readers of one header must agree, else the one that made the metadata reads the pixels. GDAL
+ * takes large strips apart by itself: those that are stored as they are, which does not matter
+ * here, and compressed ones that it decodes row by row, which take no memory that way. */
+static bool agrees(const struct pb_block_layout *layout, const struct pb_raster_info *info)
+{
+    bool split = layout->compression == 1 && !layout->tiled;
+    return layout->width == info->width && layout->height == info->height &&
+           layout->bands == info->n_bands && same_type(layout, info->type) &&
+           (info->n_bands == 1 || info->pixel_interleaved == !layout->planar) &&
+           (int64_t)layout->block_w == info->block_w &&
+           (split || (int64_t)layout->block_h == info->block_h);
+}
+
+static int open_one(int fd, const char *name, bool mask, int32_t max_directories,
+                    const struct pb_raster_info *info, struct pb_err *err,
+                    struct pb_block_reader **out)
+{
+    uint64_t directory = 0;
+    int rc =
+        pb_block_layout_find(fd, info->file_bytes, name, mask, max_directories, err, &directory);
+    if (rc < 0 || directory == 0)
+        return rc;
+    return pb_block_reader_create(fd, info->file_bytes, name, directory, err, out);
+}
+
+int pb_raster_blocks_open(struct pb_raster_blocks *blocks, int fd, const char *name,
+                          int32_t max_directories, struct pb_raster_info *info, struct pb_err *err)
+{
+    int rc = open_one(fd, name, false, max_directories, info, err, &blocks->image);
+    if (rc == 0 && info->has_mask)
+        rc = open_one(fd, name, true, max_directories, info, err, &blocks->mask);
+    if (rc < 0)
+        return rc;
+    if (blocks->image != NULL) {
+        const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);
+        blocks->own = pb_block_reader_decodes(blocks->image) && agrees(layout, info);
+        info->decoder_bytes += info->top_down ? 0 : pb_block_reader_bytes(blocks->image);
+    }
+    if (blocks->mask != NULL)
+        info->decoder_bytes += pb_block_reader_bytes(blocks->mask);
+    info->own_blocks = blocks->own;
+    return 0;
+}
+
+void pb_raster_blocks_close(struct pb_raster_blocks *blocks)
+{
+    pb_block_reader_destroy(blocks->image);
+    pb_block_reader_destroy(blocks->mask);
+    memset(blocks, 0, sizeof *blocks);
+}
+
+int pb_raster_blocks_check(struct pb_raster_blocks *blocks, bool mask,
+                           const struct pb_raster_info *info, const struct pb_rect *rect,
+                           struct pb_err *err)
+{
+    struct pb_block_reader *reader = mask ? blocks->mask : blocks->image;
+    if (reader == NULL)
+        return 0;
+    /* A strip that GDAL decodes row by row, never seeing its end, would have to be held whole. */
+    if (!mask && info->top_down) {
+        int rc = blocks->checked ? 0 : pb_block_reader_check_long(reader, err);
+        blocks->checked = rc == 0;
+        return rc;
+    }
+    const struct pb_block_layout *layout = pb_block_reader_layout(reader);
+    if (layout->width != info->width || layout->height != info->height)
+        return 0;
+    return pb_block_reader_check(reader, rect, err);
+}

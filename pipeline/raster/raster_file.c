@@ -1,0 +1,155 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/raster_file.h"
+
+#include "pipeline/io/file_identity.h"
+#include "pipeline/io/io_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const char *what)
+{
+    enum pb_code code = PB_E_INPUT_IO;
+    if (error == EMFILE || error == ENFILE)
+        code = PB_E_SYSTEM_FILES;
+    else if (error == ENOMEM)
+        code = PB_E_MEMORY;
+    return pb_fail_at(err, code, path, 0, 0, "%s: %s", what, strerror(error));
+}
+
+/* Errors of a path, as opposed to those of the machine. */
+static bool is_path_error(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM ||
+           error == ELOOP || error == ENAMETOOLONG || error == ENXIO || error == EINVAL;
+}
+
+static struct {
+    char path[4096];
+    int fd; /* -1 = none */
+} handed = {"", -1};
+
+void pb_raster_file_hand(const char *path, int fd)
+{
+    (void)snprintf(handed.path, sizeof handed.path, "%s", path);
+    handed.fd = strlen(path) < sizeof handed.path ? fd : -1;
+}
+
+int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err)
+{
+    *file = (struct pb_raster_file){.fd = -1};
+    if (asprintf(&file->path, "%s%s", path[0] == '/' ? "" : "./", path) < 0) {
+        file->path = NULL;
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
+    }
+    file->handed = handed.fd >= 0 && strcmp(path, handed.path) == 0;
+    file->fd = file->handed ? fcntl(handed.fd, F_DUPFD_CLOEXEC, 3)
+                            : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file->fd < 0 && is_path_error(errno))
+        return pb_fail_at(err, PB_E_INPUT_MISSING, path, 0, 0, "cannot open the file: %s",
+                          strerror(errno));
+    if (file->fd < 0)
+        return pb_raster_file_fail(err, errno, path, "cannot open the file");
+    if (fstat(file->fd, &file->stat) < 0)
+        return pb_raster_file_fail(err, errno, path, "cannot stat the file");
+    if (!S_ISREG(file->stat.st_mode))
+        return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
+    /* Who hands a descriptor has looked. */
+    if (!file->handed && !pb_file_identity_is_expected(&file->stat))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
+                          "it is not the file that was submitted: replaced or written to since; "
+                          "submit it again");
+    return 0;
+}
+
+int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
+                         struct pb_err *err)
+{
+    *file = (struct pb_raster_file){.fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 3),
+                                    .path = strdup(first->path),
+                                    .stat = first->stat,
+                                    .handed = first->handed};
+    if (file->path == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->path);
+    return file->fd >= 0 ? 0 : pb_raster_file_fail(err, errno, first->path, "cannot open the file");
+}
+
+void pb_raster_file_close(struct pb_raster_file *file)
+{
+    if (file->fd >= 0)
+        (void)close(file->fd);
+    free(file->path);
+    *file = (struct pb_raster_file){.fd = -1};
+}
+
+ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes)
+{
+    size_t done = 0;
+    if (at > INT64_MAX || bytes > INT64_MAX - at)
+        return 0; /* past the end of any file */
+    while (done < bytes) {
+        pb_io_begin();
+        ssize_t n = pread(file->fd, (char *)out + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int error = errno;
+            if (file->error == 0) {
+                file->error = error;
+                file->error_at = at + done;
+            }
+            return -error;
+        }
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int pb_raster_file_check(const struct pb_raster_file *file, struct pb_err *err)
+{
+    char what[64];
+    if (file->error == 0)
+        return 0;
+    (void)snprintf(what, sizeof what, "cannot read it at byte %llu",
+                   (unsigned long long)file->error_at);
+    return pb_raster_file_fail(err, file->error, file->path, what);
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *err)
+{
+    const struct stat *was = &file->stat;
+    struct stat is;
+    /* A handed file that is replaced or removed loses a link, which changes its ctime. */
+    int error = (file->handed ? fstat(file->fd, &is) : stat(file->path, &is)) < 0 ? errno : 0;
+    if (error != 0 && !is_path_error(error))
+        return pb_raster_file_fail(err, error, file->path, "cannot stat the file");
+    if (error != 0)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
+                          "the file is no longer there: %s", strerror(error));
+    if (is.st_dev != was->st_dev || is.st_ino != was->st_ino)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
+                          "the file was replaced by another one while it was read");
+    if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
+                          "the file was written to while it was read (%lld bytes, then %lld)",
+                          (long long)was->st_size, (long long)is.st_size);
+    if (!same_time(is.st_ctim, was->st_ctim))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
+                          "the file's inode was changed while it was read (ctime): written to "
+                          "with its mtime restored, renamed, linked or given other permissions");
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RASTER_FILE_H
+#define PB_RASTER_FILE_H
+/* The file below a raster: one descriptor through which everything is read, the identity the file
+ * had when it was opened, and the errno of the first read that failed. GDAL hides errno; a read
+ * through this descriptor does not, so a failing disk is told from a damaged file. A
+ * pb_raster_file belongs to one thread at a time. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct pb_raster_file {
+    int fd;            /* -1 = not open */
+    char *path;        /* owned; absolute, or begins with "./" when it was relative */
+    struct stat stat;  /* as of open */
+    bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
+    int error;         /* errno of the first read that failed; 0 = none did */
+    uint64_t error_at; /* byte where it began */
+};
+
+/* From now on "opening" path gives copies of fd, as this process may not open it itself; whether
+ * the path still names that file is the business of whoever opened it. fd is borrowed until the
+ * next call; -1 = no such path any more. Thread: any, while no raster is being opened. */
+void pb_raster_file_hand(const char *path, int fd);
+
+/* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
+ * pb_raster_file_fail says; *file needs close in any case. Thread: any. */
+int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err);
+/* The file that `first` has open, through another descriptor. *file needs close in any case. */
+int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
+                         struct pb_err *err);
+void pb_raster_file_close(struct pb_raster_file *file);
+
+/* Reads up to `bytes` at `at`: how many, fewer only at the end of the file, or a negative errno,
+ * which is kept in file->error. */
+ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes);
+
+/* Fails with the code that belongs to an errno of open, stat or read on an input: system.files,
+ * memory, else input.io. None of them is the input's own fault. what: "cannot read it". */
+int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const char *what);
+
+/* 0, or what file->error means. */
+int pb_raster_file_check(const struct pb_raster_file *file, struct pb_err *err);
+
+/* -EAGAIN with input.changed when the file at the path is no longer the one that was opened
+ * (device, inode, size, mtime, ctime: a rewrite that restores the mtime changes the ctime). */
+int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *err);
+#endif

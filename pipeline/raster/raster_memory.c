@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * How much memory reading takes, for the plan: what one open raster holds by itself (our own
+ * decoders one block as stored and one decoded, and no cache), and, for what GDAL decodes, how much
+ * of GDAL's block cache it needs so that no block is decoded twice. The cache is a strict LRU over
+ * all bands: a little less than what is needed is as bad as nothing, because windows that go along
+ * a row come back to the first block just after it was thrown out (measured: 17 times slower on
+ * strips of one row). That is why GDAL's own bytes per cached block are counted, too.
+ *
+ * What is fast: windows on the block grid of a tiled file, and windows as wide as the image of a
+ * striped one, need next to no cache and run in parallel, a raster per thread. Windows narrower
+ * than a strip need its whole rows cached, and a second raster on the same rows decodes them again:
+ * give each thread its own rows. One band of a pixel-interleaved file costs as much as all. */
+#include "pipeline/raster/raster.h"
+
+#define BLOCK_OVERHEAD 256 /* GDAL's bookkeeping of a cached block, rounded up */
+
+static uint64_t type_bytes(enum pb_type type)
+{
+    static const uint64_t bytes[PB_TYPE_COUNT] = {1, 2, 2, 4, 4, 4, 8};
+    return bytes[type];
+}
+
+static uint64_t plane_bytes(const struct pb_raster_info *info)
+{
+    return (uint64_t)info->block_w * (uint64_t)info->block_h * type_bytes(info->type);
+}
+
+/* Blocks that `size` pixels from `first` touch. */
+static uint64_t touched(int32_t first, int32_t size, int32_t block)
+{
+    return size < 1 ? 0 : (uint64_t)(((int64_t)first + size - 1) / block - first / block + 1);
+}
+
+uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info)
+{
+    uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
+    if (info->own_blocks)
+        return info->decoder_bytes + (1u << 20);
+    return info->decoder_bytes + plane_bytes(info) * planes + info->stored_block_bytes + (1u << 20);
+}
+
+uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window)
+{
+    uint64_t across = touched(0, info->width, info->block_w);
+    uint64_t down = touched(window->y, window->h, info->block_h);
+    bool whole = window->x <= 0 && window->w >= info->width;
+    bool aligned = whole || (window->x % info->block_w == 0 && window->w % info->block_w == 0);
+    uint64_t blocks = aligned ? 1 : across * down;
+    if (info->own_blocks)
+        return 0;
+    /* One block more: GDAL takes a decoded block apart into all its bands at once. */
+    return (blocks + 1) * (uint64_t)info->n_bands * (plane_bytes(info) + BLOCK_OVERHEAD);
+}

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The CPU executor: each thread runs the whole chain on one tile at a time, with scratch of its
+ * own. */
+#include "pipeline/device/mem.h"
+#include "config/base/clock.h"
+#include "pipeline/run/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct exec_cpu {
+    struct pb_stream *stream;
+    uint32_t threads;
+    size_t scratch_bytes; /* of one thread, page-aligned */
+    uint8_t *scratch;
+};
+
+static void exec_destroy(void *exec)
+{
+    struct exec_cpu *e = exec;
+    if (e == NULL)
+        return;
+    pb_mem_free(PB_MEM_HOST, e->scratch, e->scratch_bytes * e->threads);
+    free(e);
+}
+
+static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
+{
+    struct exec_cpu *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    e->stream = stream;
+    e->threads = stream->plan->workers;
+    e->scratch_bytes = (stream->plan->scratch_bytes + 4095) / 4096 * 4096;
+    void *scratch = NULL;
+    int rc = pb_mem_alloc(PB_MEM_HOST, e->scratch_bytes * e->threads, err, &scratch);
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
+    e->scratch = scratch;
+    *out_exec = e;
+    return 0;
+}
+
+static uint32_t exec_threads(const void *exec)
+{
+    return ((const struct exec_cpu *)exec)->threads;
+}
+
+static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct wic_slot *out,
+                        void *scratch)
+{
+    const struct pb_slot_tile *tile = in->user;
+    size_t bytes = pb_stream_out_bytes(s->plan, tile);
+    *(struct pb_slot_tile *)out->user = *tile;
+    struct pb_tile_in source = pb_stream_tile_in(s->plan, tile, in->data);
+    struct pb_tile_out target = {.data = out->data, .plane_px = tile->place.out_px};
+    uint64_t start = pb_clock_mono_ns();
+    int rc = pb_chain_run_cpu(s->plan->chain, &source, &target, scratch);
+    atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
+    atomic_fetch_add(&s->compute.tiles, 1);
+    atomic_fetch_add(&s->compute.bytes, bytes);
+    out->bytes = bytes;
+    return rc;
+}
+
+/* One tile from channel to channel; 0, or the negative errno that ends this thread. *err is filled
+ * when it was this thread's fault. */
+static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
+{
+    struct wic_slot in, out;
+    int rc = wic_wait(s->in, WIC_FOREVER, &in);
+    rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &out);
+    if (rc != 0)
+        return rc;
+    if (compute_tile(s, &in, &out, scratch) < 0)
+        return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its plan; please report the input",
+                       ((struct pb_slot_tile *)in.user)->tile);
+    rc = wic_release(s->in, &in);
+    return rc ? rc : wic_publish(s->out, &out, out.bytes);
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct exec_cpu *e = exec;
+    void *scratch = e->scratch + e->scratch_bytes * thread;
+    struct pb_err err = {0};
+    int rc;
+    while ((rc = exec_tile(e->stream, scratch, &err)) == 0)
+        ;
+    if (rc == -EPIPE || rc == -ECANCELED)
+        return;
+    /* A ticket that is never handed on would park the writers for ever. */
+    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
+    pb_stream_fail(e->stream, &err);
+}
+
+const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create, exec_run, exec_threads,
+                                         exec_destroy, NULL,        false};

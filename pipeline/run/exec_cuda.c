@@ -1,0 +1,233 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA executor: the chain runs in a kernel that stays on the GPU while tiles flow, its warps
+ * parked on their arrival. wic stands between it and the channels (wic/device/wic_device.h); this
+ * makes the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
+#include "pipeline/device/cuda_err.h"
+#include "pipeline/device/device.h"
+#include "pipeline/plan/plan_resident.h"
+#include "pipeline/run/stream.h"
+
+#include "kernels/chain/chain_resident.h"
+#include "wic/device/wic_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct exec_cuda {
+    struct pb_stream *stream;
+    struct pb_chain_resident *chain;
+    struct wic_device *device;
+    struct wic_device_stats stats; /* of the run, once it has ended */
+};
+
+/* What becomes of a tile. */
+static int describe(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                    struct wic_device_tile *out_tile)
+{
+    const struct exec_cuda *e = context;
+    const struct pb_plan *plan = e->stream->plan;
+    const struct pb_slot_tile *tile = in->user;
+    (void)out;
+    out_tile->units = pb_plan_parts(plan, &tile->place.core);
+    out_tile->out_bytes = pb_stream_out_bytes(plan, tile);
+    return 0;
+}
+
+static void close_device(struct exec_cuda *e)
+{
+    if (e->device != NULL && wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
+        pb_device_leave_behind();
+    e->device = NULL;
+}
+
+/* A kernel that is still there has its tables and its argument. */
+static void exec_destroy(void *exec)
+{
+    struct exec_cuda *e = exec;
+    if (e == NULL)
+        return;
+    (void)cudaSetDevice(e->stream->plan->device_index);
+    close_device(e);
+    if (pb_device_left_behind())
+        return;
+    pb_chain_resident_destroy(e->chain);
+    free(e);
+}
+
+/* What did not fit: scratch of the blocks, and the slots where a copy engine brings them. */
+static int no_memory(const struct pb_plan *plan, struct pb_err *err)
+{
+    const struct pb_plan_resident *r = &plan->resident;
+    uint64_t scratch = (uint64_t)r->scratch_bytes * r->chunks.blocks;
+    bool copied = r->chunks.transport == WIC_COPY;
+    uint64_t slots = copied ? plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) : 0;
+    return pb_fail(err, PB_E_MEMORY,
+                   "CUDA device %d has not enough free memory: the kernel that stays takes %llu "
+                   "MiB for scratch and %llu MiB for %u slots; lower compute.threads or "
+                   "compute.tile, or set compute.sync to stream",
+                   plan->device_index, (unsigned long long)(scratch >> 20),
+                   (unsigned long long)(slots >> 20), copied ? plan->in_slots : 0);
+}
+
+static int make_chain(struct exec_cuda *e, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->stream->plan;
+    const struct pb_plan_resident *r = &plan->resident;
+    struct pb_chain_resident_shape shape = {
+        .px = r->px,
+        .scratch_bytes = r->scratch_bytes,
+        .blocks = r->chunks.blocks,
+        .by_line = r->by_line,
+        .part_w = r->part_w,
+        .part_h = r->part_h,
+        .image_w = plan->grid.image_w,
+        .image_h = plan->grid.image_h,
+    };
+    int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
+    if (rc == -ENOMEM)
+        return no_memory(plan, err);
+    return pb_cuda_rc(err, rc, "uploading the chain");
+}
+
+/* Also makes the kernel's code ready: the first launch of a kernel may not come beside another that
+ * stays. */
+static int make_device(struct exec_cuda *e, struct pb_err *err)
+{
+    const struct pb_stream *s = e->stream;
+    struct wic_device_options options = {
+        .in = s->in,
+        .out = s->out,
+        .plan = s->plan->resident.chunks,
+        .kernel = pb_chain_resident_kernel(e->chain),
+        .argument = pb_chain_resident_argument(e->chain),
+        .describe = describe,
+        .context = e,
+        .starts = 1, /* the run goes on by streams then */
+    };
+    int rc = wic_device_open(&options, &e->device);
+    if (rc == -ENOMEM)
+        return no_memory(s->plan, err);
+    if (rc == -E2BIG || rc == -ENOSPC)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the kernel's %u blocks do not fit on the GPU together, as they must; set "
+                       "compute.sync to stream",
+                       s->plan->resident.chunks.blocks);
+    if (rc == -EOPNOTSUPP)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the NVIDIA driver cannot post from a stream, or CUDA_LAUNCH_BLOCKING is "
+                       "set; set compute.sync to stream");
+    return pb_cuda_rc(err, rc, "making the link to the GPU");
+}
+
+static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
+{
+    struct exec_cuda *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    e->stream = stream;
+    int rc = pb_cuda_select(stream->plan->device_index, stream->plan->mem == PB_MEM_MANAGED, err);
+    if (rc == 0)
+        rc = make_chain(e, err);
+    if (rc == 0)
+        rc = make_device(e, err);
+    if (rc < 0) {
+        exec_destroy(e);
+        return rc;
+    }
+    *out_exec = e;
+    return 0;
+}
+
+static uint32_t exec_threads(const void *exec)
+{
+    (void)exec;
+    return 1;
+}
+
+/* The mean over the blocks. */
+static uint64_t starved_ns(const struct exec_cuda *e)
+{
+    return e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
+}
+
+/* Of the device, not of the thread that stands for it: parked is no kernel, or one with nothing to
+ * do. */
+static void count(struct exec_cuda *e)
+{
+    struct pb_stage_counter *c = &e->stream->compute;
+    uint64_t starved = starved_ns(e), stayed = e->stats.stayed_ns;
+    atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
+    atomic_fetch_add(&c->parked_ns, e->stats.parked_ns + (starved < stayed ? starved : stayed));
+    atomic_fetch_add(&c->tiles, e->stats.tiles);
+    atomic_fetch_add(&c->bytes, e->stats.out_bytes);
+}
+
+/* Whatever CUDA says of it: a kernel that failed takes its context along. */
+static void lost(const struct exec_cuda *e, struct pb_err *err)
+{
+    cudaError_t last = cudaGetLastError();
+    (void)pb_fail(err, PB_E_DEVICE_LOST,
+                  "the kernel that computes tiles on CUDA device %d ended before its time: %s",
+                  e->stream->plan->device_index,
+                  last != cudaSuccess ? cudaGetErrorString(last) : "CUDA reported no error");
+}
+
+/* What ended the run, in words. */
+static void explain(const struct exec_cuda *e, int rc, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->stream->plan;
+    int32_t device = plan->device_index;
+    if (rc == -EBUSY)
+        (void)pb_fail(err, PB_E_DEVICE_BUSY,
+                      "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
+                      "it within %d ms",
+                      device, plan->resident.chunks.blocks, (int)(WIC_LINK_START_NS / 1000000));
+    else if (rc == -ETIMEDOUT)
+        (void)pb_fail(err, PB_E_DEVICE_LOST,
+                      "CUDA device %d hangs: a tile was not done within %d s, or the kernel that "
+                      "computes tiles did not leave",
+                      device, (int)(WIC_DEVICE_HANG_NS / 1000000000));
+    else if (rc == -EIO)
+        lost(e, err);
+    else if (rc == -ENOMEM || rc == -ENODEV)
+        (void)pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+                      "CUDA device %d %s while tiles flowed", device,
+                      rc == -ENOMEM ? "had no memory left" : "went missing");
+    else
+        (void)pb_fail(err, PB_E_SYSTEM, "the channels between the stages failed: %s",
+                      strerror(-rc));
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct exec_cuda *e = exec;
+    struct pb_err err = {0};
+    (void)thread;
+    int rc = wic_device_run(e->device);
+    close_device(e);
+    count(e);
+    if (rc == 0 || rc == -ECANCELED)
+        return;
+    explain(e, rc, &err);
+    pb_stream_fail(e->stream, &err);
+}
+
+static void exec_link(const void *exec, struct pb_link_report *out)
+{
+    const struct exec_cuda *e = exec;
+    *out = (struct pb_link_report){
+        .used = true,
+        .to_device_bytes = e->stats.in_bytes,
+        .from_device_bytes = e->stats.out_bytes,
+        .starved_ns = starved_ns(e),
+        .leave_ns = e->stats.leave_ns,
+        .blocks = e->stats.blocks,
+        .launches = e->stats.stays,
+    };
+    (void)wic_chunk_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
+}
+
+const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,
+                                          exec_destroy, exec_link,   true};

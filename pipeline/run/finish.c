@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A product is a file, and a file's checksum is the work of one thread from its first byte to its
+ * last: what can go side by side is products. The stream's threads have ended by now, and what
+ * products hold while they finish is in the plan for all of them together. */
+#include "pipeline/run/finish.h"
+#include "pipeline/io/thread.h"
+
+#include <stdlib.h>
+
+struct crew {
+    const struct pb_stream *stream;
+    struct pb_file_progress *files;
+    struct pb_product_result *results;
+    const size_t *product; /* numbers of those to finish; result i is of product[i] */
+    size_t n;
+    _Atomic size_t next; /* into product */
+
+    pthread_mutex_t lock; /* all below */
+    bool failed;
+    struct pb_err failure; /* the first one */
+    int rc;                /* its errno */
+};
+
+static void record(struct crew *crew, int rc, const struct pb_err *why)
+{
+    pthread_mutex_lock(&crew->lock);
+    if (!crew->failed) {
+        crew->failed = true;
+        crew->failure = *why;
+        crew->rc = rc;
+    }
+    pthread_mutex_unlock(&crew->lock);
+    /* Only now: what the others say of it must not be the first. */
+    atomic_store(&crew->files->stop, true);
+}
+
+static void *work(void *arg)
+{
+    struct crew *crew = arg;
+    const struct pb_stream *s = crew->stream;
+    size_t i;
+    while ((i = atomic_fetch_add(&crew->next, 1)) < crew->n) {
+        struct pb_err why = {0};
+        size_t p = crew->product[i];
+        int rc = 0;
+        if (atomic_load(&crew->files->stop))
+            rc = pb_fail(&why, PB_E_JOB_DISMISSED, "cancelled before all products were written");
+        else
+            rc = s->types[p]->finish(s->products[p], NULL, 0, &why, &crew->results[i]);
+        if (rc < 0) {
+            record(crew, rc, &why);
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void *help(void *arg)
+{
+    (void)pthread_setname_np(pthread_self(), "pb-finish");
+    return work(arg);
+}
+
+/* Finishes product[0 .. n-1]; helper has room for threads. A helper that cannot be started is done
+ * without. */
+static int finish_together(struct crew *crew, uint32_t threads, pthread_t *helper,
+                           struct pb_err *err)
+{
+    uint32_t n = 0;
+    pthread_mutex_init(&crew->lock, NULL);
+    while (n + 1 < threads && n + 1 < crew->n && pb_thread_start(&helper[n], help, crew) == 0)
+        n++;
+    (void)work(crew);
+    while (n > 0)
+        (void)pthread_join(helper[--n], NULL);
+    pthread_mutex_destroy(&crew->lock);
+    if (crew->failed && err != NULL && err->code == PB_OK)
+        *err = crew->failure;
+    return crew->rc;
+}
+
+int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
+                    struct pb_product_result *results)
+{
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; i < s->n_products; i++)
+        n += s->types[i]->kind != PB_PRODUCT_STAC;
+    const size_t n_earlier = n;
+    for (size_t i = 0; i < s->n_products && rc == 0; i++)
+        if (s->types[i]->kind == PB_PRODUCT_STAC)
+            rc = s->types[i]->finish(s->products[i], results, n_earlier, err, &results[n++]);
+    return rc;
+}
+
+int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_file_progress *files,
+                       struct pb_err *err, struct pb_product_result *out_results, size_t *out_n)
+{
+    struct crew crew = {.stream = s, .files = files, .results = out_results};
+    size_t *product = calloc(s->n_products + 1, sizeof *product);
+    pthread_t *helper = calloc(s->n_products + 1, sizeof *helper);
+    *out_n = 0;
+    int rc = 0;
+    if (product == NULL || helper == NULL) {
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for finishing the products");
+        goto out;
+    }
+    for (size_t i = 0; i < s->n_products; i++)
+        if (s->types[i]->kind != PB_PRODUCT_STAC)
+            product[crew.n++] = i;
+    crew.product = product;
+    rc = finish_together(&crew, threads, helper, err);
+    if (rc == 0)
+        rc = pb_finish_items(s, err, out_results);
+    if (rc == 0)
+        *out_n = s->n_products;
+out:
+    free(product);
+    free(helper);
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/publish_results.h"
+#include "pipeline/run/finish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PLACES_MAX 1000 /* lost to others one after the other: somebody does it on purpose */
+
+int pb_publish_begin(const struct pb_run_options *run, const char *scene,
+                     const struct pb_raster_info *info, struct pb_err *err,
+                     struct pb_publish **out_publish)
+{
+    struct pb_publish_options options = {.products = run->products,
+                                         .scene = scene,
+                                         .pipeline = run->pipeline->name,
+                                         .job = run->job,
+                                         .input_path = run->input,
+                                         .existing = run->existing,
+                                         .mode = run->mode};
+    struct pb_raster_file file;
+    pb_input_id_set(&options.input, run->name ? run->name : run->input, info->file_bytes,
+                    info->file_mtime_ns);
+    int rc = pb_raster_file_open(&file, run->input, err);
+    rc = rc ? rc : pb_input_sum_create(&file, err, &options.sum);
+    pb_raster_file_close(&file);
+    return rc ? rc : pb_publish_open(&options, err, out_publish);
+}
+
+static int describe(const struct pb_product_result *results, size_t n,
+                    struct pb_manifest_file *files, struct pb_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_product_result *from = &results[i];
+        struct pb_manifest_file *to = &files[i];
+        (void)snprintf(to->type, sizeof to->type, "%s", pb_product_kind_name(from->kind));
+        (void)snprintf(to->name, sizeof to->name, "%s", from->name ? from->name : "");
+        (void)snprintf(to->media_type, sizeof to->media_type, "%s", from->media_type);
+        (void)snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);
+        to->bytes = from->bytes;
+        if ((size_t)snprintf(to->file, sizeof to->file, "%s", from->file) >= sizeof to->file)
+            return pb_fail(err, PB_E_OUTPUT_NAME, "the file name %.200s... is too long",
+                           from->file);
+    }
+    return 0;
+}
+
+int pb_publish_results(struct pb_publish *publish, const struct pb_stream *stream,
+                       struct pb_product_result *results, size_t n, struct pb_err *err,
+                       char *out_directory)
+{
+    struct pb_manifest_file *files = calloc(n + 1, sizeof *files);
+    if (files == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for publishing");
+    int rc = PB_PUBLISH_MOVED;
+    for (int i = 0; i < PLACES_MAX && rc == PB_PUBLISH_MOVED; i++) {
+        rc = i == 0 ? 0 : pb_finish_items(stream, err, results);
+        rc = rc ? rc : describe(results, n, files, err);
+        rc = rc ? rc : pb_publish_commit(publish, files, n, err, out_directory);
+    }
+    free(files);
+    if (rc == PB_PUBLISH_MOVED)
+        rc = pb_fail(err, PB_E_OUTPUT_EXISTS, "others took %d places for this scene meanwhile",
+                     PLACES_MAX);
+    return rc;
+}

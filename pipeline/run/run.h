@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUN_H
+#define PB_RUN_H
+/* One scene through one pipeline, products out. Owns the stages (reader, executor and writer
+ * threads), the channels between them and every buffer. Knows no jobs and no sockets.
+ *
+ *   create   opens, checks and plans; refuses what cannot work before a pixel is read
+ *   start    starts the threads
+ *   wait     until all tiles are written, or something failed; then publish() or destroy()
+ *   publish  finishes the products and makes them visible by one rename
+ *   abort    any time, any thread: everything parked wakes up, wait returns -ECANCELED
+ */
+#include "config/config.h"
+#include "config/base/err.h"
+#include "pipeline/product/product.h"
+#include "pipeline/publish/publish.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pb_run;
+
+struct pb_run_options {
+    const struct pb_config *config; /* borrowed until destroy */
+    const struct pb_pipeline_config *pipeline;
+    const char *input; /* path of the scene; borrowed until destroy */
+    const char
+        *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
+                      is only there to be explained: no file is touched, no tile allocated */
+    const char *scene; /* NULL = base name of input without its suffix; copied */
+    /* Where to write instead of below products: a directory that the caller made, and publishes or
+     * removes afterwards, for the scene directory `place`. So a process that decodes foreign files
+     * needs no right to any other place. NULL = the run makes and publishes one. Borrowed until
+     * destroy. */
+    const char *directory, *place;
+    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
+    const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
+                               configured; borrowed until destroy */
+    const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
+    const char *job;  /* id for the manifest; NULL = none; copied */
+    enum pb_existing existing; /* when the scene's directory is another input's */
+    unsigned mode;             /* permissions of product files; see struct pb_publish_options */
+};
+
+enum pb_stage { PB_STAGE_PLAN, PB_STAGE_COMPUTE, PB_STAGE_PUBLISH, PB_STAGE_DONE };
+
+struct pb_run_progress {
+    enum pb_stage stage;
+    uint32_t tiles_done, tiles_total;
+    uint64_t bytes_read;    /* decoded bytes of pixels that entered the pipeline */
+    uint64_t bytes_written; /* of product files, which are written while publishing */
+    int64_t elapsed_ms;     /* since start */
+};
+
+/* Where the time went, per stage of the stream: threads, busy and parked time summed over them. */
+struct pb_stage_report {
+    const char *name; /* "read", "compute", "write" */
+    uint32_t threads;
+    uint64_t busy_ns, parked_ns;
+    uint64_t tiles, bytes;
+};
+
+/* What crossed the link to the device, and how long the device waited for it. */
+struct pb_link_report {
+    bool used; /* the rest counts only then */
+    uint64_t to_device_bytes, from_device_bytes;
+    double to_device_rate, from_device_rate; /* bytes/s, as measured at the start of the run; 0 =
+                                                not measured */
+    uint64_t starved_ns; /* how long the next tiles of the device's blocks were not there, mean */
+    uint64_t leave_ns;   /* from the last result until the kernel had left */
+    uint32_t blocks, launches;
+    char plan[200]; /* the chunk plan in words, "" = none */
+};
+
+struct pb_run_report {
+    char device[64]; /* "cpu" or "cuda:0" */
+    char buffers[16];
+    char sync[16];
+    char
+        sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
+    uint64_t memory_bytes; /* planned */
+    int32_t tile_px;
+    struct pb_stage_report stage[3];
+    struct pb_link_report link;
+    int64_t elapsed_ms;
+    int64_t publish_ms;
+};
+
+struct pb_run_result {
+    char directory[4096];
+    struct pb_product_result *products; /* owned by the run */
+    size_t n_products;
+    struct pb_run_report report;
+    const char *warning; /* of a success, "" = none; owned by the run */
+};
+
+int pb_run_create(const struct pb_run_options *options, struct pb_err *err,
+                  struct pb_run **out_run);
+int pb_run_start(struct pb_run *run, struct pb_err *err);
+/* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
+ * *err filled. timeout_ms < 0 = no limit. */
+int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
+/* After a wait that returned 0, and once. With a directory of the caller's the files are complete
+ * there and nothing is made visible. The result is valid until destroy. */
+int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
+void pb_run_abort(struct pb_run *run);
+/* A snapshot. Thread: any, between create and destroy. */
+void pb_run_progress(struct pb_run *run, struct pb_run_progress *out_progress);
+/* Aborts if needed, joins, removes what was not published, frees. NULL is fine. What a GPU that
+ * does not answer may still use stays: see pb_device_left_behind. */
+void pb_run_destroy(struct pb_run *run);
+
+const char *pb_stage_name(enum pb_stage stage); /* "plan", "compute", "publish", "done" */
+/* The device a config would use right now ("cpu", "cuda:0"), and, when auto fell back to the CPU,
+ * one line why
+ * ("" otherwise). -ENODEV with *err when the config demands a device that is not there. */
+int pb_run_device(const struct pb_compute_config *compute, char device[64], char why[200],
+                  struct pb_err *err);
+/* Says in a few lines what the pipeline would do to this scene: for `run --dry-run` and
+ * check-config. */
+int pb_run_explain(const struct pb_run *run, char *text, size_t bytes);
+#endif

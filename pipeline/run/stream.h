@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STREAM_H
+#define PB_STREAM_H
+/* What the three stages of a run share: readers == in ==> executor == out ==> writers. The run owns
+ * everything; stages borrow it from start to join. A failure anywhere is recorded once and wakes
+ * every stage, wherever it waits. */
+#include "pipeline/raster/cells.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/product/product.h"
+#include "pipeline/run/run.h"
+#include "pipeline/run/window.h"
+
+#include "wic/wic.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Travels in the user bytes of a slot. */
+struct pb_slot_tile {
+    struct pb_tile_place place; /* first: it is all that a GPU sees of this */
+    uint32_t tile, unit;
+};
+_Static_assert(sizeof(struct pb_slot_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
+
+struct pb_stage_counter {
+    _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
+};
+
+struct pb_stream {
+    const struct pb_plan *plan;
+    const struct pb_raster *raster; /* opened again by each reader */
+    const struct pb_limits *limits;
+    struct wic_channel *in, *out;
+    struct pb_window *window;
+    struct pb_cells *cells; /* NULL = readers share nothing */
+    struct pb_stage_counter read, compute, write;
+    void **products; /* as made by types[i]->create */
+    const struct pb_product_type **types;
+    size_t n_products;
+
+    pthread_mutex_t lock; /* failure */
+    struct pb_err failure;
+    atomic_bool failed;
+};
+
+/* Records *err unless another failure came first, and aborts channels and window. Thread: any. */
+void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
+/* Wakes every stage, wherever it waits, and says nothing about why: their channels answer
+ * -ECANCELED from then on, which is no failure of its own. Thread: any. */
+void pb_stream_abort(struct pb_stream *stream);
+
+/* Thread bodies; arg of the writer is its worker number. Each returns when its part of the stream
+ * has ended. */
+void pb_reader_run(struct pb_stream *stream);
+void pb_writer_run(struct pb_stream *stream, uint32_t worker);
+
+/* An executor turns input slots into output slots. Every kind has the same shape. */
+struct pb_exec_type {
+    const char *sync; /* how its work waits for tiles: "wic" or "stream" */
+    /* Makes contexts and buffers; before the first tile. */
+    int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
+    /* Body of executor thread `thread` < threads(); returns when the input is drained or the stream
+     * aborted. */
+    void (*run)(void *exec, uint32_t thread);
+    uint32_t (*threads)(const void *exec);
+    void (*destroy)(void *exec);
+    /* After the run: what went over the link to a device; rates are left alone. NULL = no link. */
+    void (*link)(const void *exec, struct pb_link_report *out);
+    /* It counts compute.parked_ns itself; else that is how long its threads waited at the
+     * channels. */
+    bool counts_parked;
+};
+extern const struct pb_exec_type pb_exec_cpu;
+/* CUDA builds only: a kernel that stays while tiles flow, parked on their arrival; and its
+ * fallback and yardstick, a kernel a tile in streams joined by events. Both make the same bits. */
+extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
+/* The one that a plan is for. */
+const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);
+
+/* The chain's view of a tile that lies at `base` in the layout of its slot. */
+struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
+                                    const void *base);
+/* Bytes that a tile's results take in an output slot. */
+size_t pb_stream_out_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
+/* Describes a tile for its slot. */
+struct pb_slot_tile pb_stream_tile(const struct pb_plan *plan, uint32_t tile, uint32_t unit);
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A writer thread: hands each finished tile to every product, then gives the slot back. */
+#include "pipeline/run/stream.h"
+
+#include "config/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
+                      struct pb_err *err)
+{
+    const struct pb_slot_tile *t = slot->user;
+    struct pb_tile_done done = {
+        .index = t->tile, .core = t->place.core, .data = slot->data, .plane_px = t->place.out_px};
+    for (size_t i = 0; i < s->n_products; i++) {
+        if (s->types[i]->tile == NULL)
+            continue;
+        int rc = s->types[i]->tile(s->products[i], &done, worker, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void pb_writer_run(struct pb_stream *s, uint32_t worker)
+{
+    struct wic_slot slot;
+    struct pb_err err = {0};
+    int rc;
+    while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0) {
+        uint32_t unit = ((const struct pb_slot_tile *)slot.user)->unit;
+        uint64_t start = pb_clock_mono_ns();
+        rc = write_tile(s, &slot, worker, &err);
+        atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
+        if (rc < 0) {
+            (void)pb_fail(&err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
+            pb_stream_fail(s, &err);
+            return;
+        }
+        atomic_fetch_add(&s->write.bytes, slot.bytes);
+        atomic_fetch_add(&s->write.tiles, 1);
+        rc = wic_release(s->out, &slot);
+        if (rc < 0)
+            break;
+        pb_window_done(s->window, unit);
+    }
+    if (rc == -EPIPE || rc == -ECANCELED) /* that was all, or somebody gave up */
+        return;
+    /* Without this the stages before it would wait for its slots for ever. */
+    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
+    pb_stream_fail(s, &err);
+}

@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DIR_LOCK_H
+#define PB_DIR_LOCK_H
+/* One service a directory: two that work on one state, work or quarantine directory would run each
+ * other's jobs. The lock is on a file in it that only the service's user can open, so that nobody
+ * else can keep a service from starting by holding it. Products and archive may be shared: what is
+ * there is never overwritten. The inbox may be, too: each file goes to one of them. Thread: loop.
+ */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+
+#define PB_DIR_LOCK_FILE       ".pushbroomd.lock"
+#define PB_DIR_LOCK_STATE_FILE "lock"
+#define PB_DIRS_PATIENCE_MS    1000 /* see pb_clock_retry */
+
+/* Takes the lock, held until *out_fd is closed. service.state: another service has it, and which.
+ * On a disk that takes no new file the directory itself is locked instead. */
+int pb_dir_lock(const char *directory, const char *file, struct pb_err *err, int *out_fd);
+/* False: another process holds a lock on the directory itself. Else it is held until *out_fd is
+ * closed (-1: it could not be opened). For directories that others can open: good for a warning
+ * only. */
+bool pb_dir_lock_try(const char *directory, int *out_fd);
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FILES_H
+#define PB_FILES_H
+/* File operations that must survive a power cut: what a function reports as done is on the disk.
+ * Thread: any. Messages go into *err (which may be NULL) and say what to do. */
+#include "config/base/err.h"
+
+#include <stddef.h>
+
+#define PB_FILES_PATH_BYTES 4096
+
+/* "a/b" into out; -ENAMETOOLONG. */
+int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const char *name);
+const char *pb_files_base(const char *path); /* part after the last '/' */
+
+/* Whether it is a directory that we may list, write and search; what names it in messages. */
+int pb_files_check_directory(const char *path, const char *what, struct pb_err *err);
+/* Creates a directory and its parents (mode 0755 less umask); one that is there must be one we may
+ * write and search. what names it in messages ("inbox"). */
+int pb_files_make_directory(const char *path, const char *what, struct pb_err *err);
+enum pb_files_rename { PB_FILES_ANY_WAY, PB_FILES_LINK_ONLY };
+/* Renames a file to a name that must be free; -EEXIST when it is not. Filesystems whose rename
+ * cannot tell (FUSE, NFS: EINVAL) get link and unlink; those without links an empty file that takes
+ * the name first, unless LINK_ONLY: for directories in which others may replace it in between.
+ * Returns 0 or a negative errno, and sets errno. */
+int pb_files_rename_new(const char *from, const char *to, enum pb_files_rename how);
+/* Moves a file into a directory of the same filesystem as name, or name.1, name.2, ... when taken;
+ * never overwrites. Both directories are synced. out_path gets the new path. */
+int pb_files_move(const char *from, const char *directory, const char *name,
+                  char out_path[PB_FILES_PATH_BYTES], struct pb_err *err);
+/* Writes a whole file under a temporary name, syncs and renames it (over an old one). */
+int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err);
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/base/line_reader.h"
+#include "service/base/passed_fd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROOM_LEAST 65536
+
+void pb_line_reader_fini(struct pb_line_reader *reader)
+{
+    free(reader->text);
+    if (reader->passed >= 0)
+        (void)close(reader->passed);
+    *reader = (struct pb_line_reader){.fd = -1, .passed = -1};
+}
+
+static ssize_t receive(struct pb_line_reader *reader, char *to, size_t bytes)
+{
+    if (!reader->passes)
+        return read(reader->fd, to, bytes);
+    int passed;
+    ssize_t n = pb_passed_fd_receive(reader->fd, to, bytes, &passed, 0);
+    if (passed >= 0) {
+        if (reader->passed >= 0)
+            (void)close(reader->passed);
+        reader->passed = passed;
+    }
+    return n;
+}
+
+static bool make_room(struct pb_line_reader *reader)
+{
+    if (reader->start > 0) {
+        (void)memmove(reader->text, reader->text + reader->start, reader->end - reader->start);
+        reader->end -= reader->start;
+        reader->start = 0;
+    }
+    if (reader->room - reader->end >= ROOM_LEAST)
+        return true;
+    size_t room = reader->room * 2 + 2 * (size_t)ROOM_LEAST;
+    char *more = room <= PB_LINE_READER_MAX ? realloc(reader->text, room) : NULL;
+    if (more == NULL)
+        return false;
+    reader->text = more;
+    reader->room = room;
+    return true;
+}
+
+bool pb_line_reader_fill(struct pb_line_reader *reader)
+{
+    if (!make_room(reader))
+        return false;
+    ssize_t n;
+    do
+        n = receive(reader, reader->text + reader->end, reader->room - reader->end - 1);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return false;
+    reader->end += (size_t)n;
+    return true;
+}
+
+char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes)
+{
+    char *line = reader->text ? reader->text + reader->start : NULL;
+    char *end = line ? memchr(line, '\n', reader->end - reader->start) : NULL;
+    if (end == NULL)
+        return NULL;
+    *end = '\0';
+    *out_bytes = (size_t)(end - line);
+    reader->start += *out_bytes + 1;
+    return line;
+}
+
+bool pb_line_send(int fd, const char *text, size_t bytes, int passed)
+{
+    for (size_t at = 0; at <= bytes;) {
+        ssize_t n;
+        if (at == 0 && passed >= 0 && bytes > 0)
+            n = pb_passed_fd_send(fd, text, bytes, passed, 0);
+        else
+            n = at < bytes ? write(fd, text + at, bytes - at) : write(fd, "\n", 1);
+        if (n < 0 && errno != EINTR)
+            return false;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLI_H
+#define PB_CLI_H
+/* What the commands of `pushbroom` share. A command gets its own argv (argv[0] is its name) and
+ * returns the exit code. One thread. */
+#include "config/config.h"
+#include "config/base/err.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE = 3 };
+
+struct cli_command {
+    const char *name;
+    const char *arguments; /* for the usage line */
+    const char *summary;   /* one line */
+    const char *help;      /* options and examples */
+    int (*run)(int argc, char **argv);
+};
+
+const struct cli_command *cli_command_find(const char *name);
+/* "pushbroom run: what" on stderr plus where to find help; returns CLI_USAGE. */
+int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The usage error for what getopt_long(argc, argv, ":...", longs) returned: c is '?' or ':'. */
+int cli_bad_option(const char *command, char **argv, int c, const struct option *longs);
+/* The same for an option found by hand; options are the known ones, "--json". */
+int cli_unknown_option(const char *command, const char *word, const char *const *options, size_t n);
+void cli_help(const char *command, FILE *out);
+/* "pushbroom: file:line:col: message" and the hint on a line of its own. */
+void cli_print_err(const struct pb_err *err);
+/* Loads a config or prints every mistake; NULL after printing. */
+struct pb_config *cli_load_config(const char *path);
+
+/* --- on a terminal (cli_screen.c) --- */
+bool cli_is_terminal(FILE *out); /* and colours are wanted (NO_COLOR unset, TERM not dumb) */
+enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE, CLI_DIM, CLI_BOLD };
+/* Start of a colour, "" when `out` is no terminal. cli_color(out, CLI_PLAIN) ends it. */
+const char *cli_color(FILE *out, enum cli_color color);
+/* Of the terminal at `out`; 80 by 24 when it is none. */
+int cli_columns(FILE *out);
+int cli_lines(FILE *out);
+/* The text in at most `columns` characters (UTF-8), unprintable bytes as '?'; of a longer one the
+ * end stays, after "..": the end of a scene's name tells more than its beginning. Returns out. */
+char *cli_fit(const char *text, int columns, char *out, size_t n);
+/* Prints words with line breaks so that no line is wider than `columns` as long as no word is.
+ * The first line starts in column `indent`, where the cursor is; the others are indented so. */
+void cli_wrap(FILE *out, int indent, int columns, const char *text);
+/* "1.5 MB", "412 MB/s" style, decimal units; "0:07" style. Return out. */
+char *cli_bytes(double bytes, char *out, size_t n);
+char *cli_time(double seconds, char *out, size_t n);
+
+/* A line with a bar: name, bar, percent, tiles/s, MB/s, time left. Rates are of the last seconds.
+ * Narrow terminals get less of it. */
+struct cli_bar {
+    char name[200];
+    double first_s, last_s, rate_tiles, rate_bytes;
+    uint64_t last_tiles, last_bytes;
+    bool started;
+};
+void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t total,
+                    uint64_t bytes);
+void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
+                  int columns, char *out, size_t n);
+
+/* --- commands --- */
+int cli_run(int argc, char **argv);          /* cli_run.c */
+int cli_check_config(int argc, char **argv); /* cli_info.c */
+int cli_operators(int argc, char **argv);
+int cli_indices(int argc, char **argv); /* cli_indices.c */
+int cli_devices(int argc, char **argv);
+int cli_submit(int argc, char **argv); /* cli_jobs.c */
+int cli_status(int argc, char **argv);
+int cli_cancel(int argc, char **argv);
+int cli_retry(int argc, char **argv);
+int cli_metrics(int argc, char **argv);
+#endif

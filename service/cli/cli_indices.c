@@ -1,0 +1,194 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom indices`: the catalogue, what a band set can evaluate of it, and one index in full. */
+#include "service/cli/cli.h"
+
+#include "config/base/json_writer.h"
+#include "kernels/index/index_table.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BANDS = 64 };
+
+struct options {
+    const char *name, *domain;
+    char *bands_text;
+    const char *band[BANDS];
+    size_t n_bands;
+    bool json;
+};
+
+static int split_bands(struct options *o, const char *list)
+{
+    free(o->bands_text); /* the last --bands counts */
+    o->n_bands = 0;
+    o->bands_text = strdup(list);
+    if (o->bands_text == NULL)
+        return CLI_USAGE;
+    char *save = NULL;
+    for (char *p = strtok_r(o->bands_text, ", ", &save); p != NULL;
+         p = strtok_r(NULL, ", ", &save)) {
+        if (o->n_bands == BANDS)
+            return cli_usage("indices", "--bands takes at most %d names", BANDS);
+        o->band[o->n_bands++] = p;
+    }
+    return o->n_bands > 0 ? CLI_DONE
+                          : cli_usage("indices", "--bands wants names, for example B,G,R,N");
+}
+
+static int check_domain(const char *domain)
+{
+    const char *known[32];
+    size_t n = 0;
+    for (size_t i = 0; i < pb_index_count(); i++) {
+        const char *d = pb_index_at(i)->domain;
+        bool seen = strcmp(d, domain) == 0;
+        if (seen)
+            return CLI_DONE;
+        for (size_t j = 0; j < n; j++)
+            seen = seen || strcmp(known[j], d) == 0;
+        if (!seen && n < sizeof known / sizeof known[0])
+            known[n++] = d;
+    }
+    char list[300] = "";
+    for (size_t j = 0, used = 0; j < n && used < sizeof list; j++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", j ? ", " : "", known[j]);
+    return cli_usage("indices", "there is no domain '%s'; known: %s", domain, list);
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = {
+        {"bands", 1, 0, 'b'}, {"domain", 1, 0, 'd'}, {"json", 0, 0, 'j'}, {0, 0, 0, 0}};
+    opterr = 0;
+    int rc = CLI_DONE;
+    for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'b':
+            rc = split_bands(o, optarg);
+            break;
+        case 'd':
+            o->domain = optarg;
+            break;
+        case 'j':
+            o->json = true;
+            break;
+        default:
+            rc = cli_bad_option("indices", argv, c, longs);
+        }
+    }
+    if (rc == CLI_DONE && optind < argc)
+        o->name = argv[optind++];
+    if (rc == CLI_DONE && o->domain != NULL)
+        rc = check_domain(o->domain);
+    if (rc == CLI_DONE && optind < argc)
+        rc = cli_usage("indices", "one name at a time, '%s' is too many", argv[optind]);
+    return rc;
+}
+
+static bool can(const struct options *o, const struct pb_index *index, char *missing, size_t n)
+{
+    missing[0] = '\0';
+    return o->n_bands == 0 || pb_index_can(index, o->band, o->n_bands, NULL, 0, missing, n);
+}
+
+static void json_index(struct pb_json *json, const struct options *o, const struct pb_index *index)
+{
+    char missing[200];
+    bool ok = can(o, index, missing, sizeof missing);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", index->name);
+    pb_json_string(json, "long_name", index->long_name);
+    pb_json_string(json, "domain", index->domain);
+    pb_json_string(json, "formula", index->formula);
+    pb_json_string(json, "bands", index->bands);
+    pb_json_string(json, "reference", index->reference);
+    if (o->n_bands > 0) {
+        pb_json_bool(json, "available", ok);
+        pb_json_string(json, "missing", ok ? NULL : missing);
+    }
+    pb_json_end(json);
+}
+
+static void print_one(const struct options *o, const struct pb_index *index)
+{
+    char missing[200];
+    printf("%s%s%s  %s\n", cli_color(stdout, CLI_BOLD), index->name, cli_color(stdout, CLI_PLAIN),
+           index->long_name);
+    printf("  domain     %s\n  formula    ", index->domain);
+    cli_wrap(stdout, 13, 80, index->formula);
+    printf("  needs      %s\n", index->bands);
+    char *names = strdup(index->bands), *save = NULL;
+    for (char *p = names ? strtok_r(names, " ", &save) : NULL; p != NULL;
+         p = strtok_r(NULL, " ", &save)) {
+        const struct pb_index_constant *c = pb_index_constant_find(p);
+        if (c != NULL && c->has_default)
+            printf("  %-10s %g unless 'constants' says otherwise: %s\n", c->name, c->value, c->doc);
+        else if (c != NULL)
+            printf("  %-10s must be given in 'constants': %s\n", c->name, c->doc);
+    }
+    free(names);
+    printf("  reference  %s\n", index->reference);
+    if (o->n_bands > 0)
+        printf("  with these bands: %s%s\n",
+               can(o, index, missing, sizeof missing) ? "yes" : "no, missing ", missing);
+}
+
+static void print_list(const struct options *o)
+{
+    size_t shown = 0, available = 0;
+    char missing[200];
+    for (size_t i = 0; i < pb_index_count(); i++) {
+        const struct pb_index *index = pb_index_at(i);
+        if (o->domain != NULL && strcmp(o->domain, index->domain) != 0)
+            continue;
+        bool ok = can(o, index, missing, sizeof missing);
+        shown++;
+        available += ok;
+        if (o->n_bands == 0)
+            printf("%-14s %-10s %.54s\n", index->name, index->domain, index->long_name);
+        else
+            printf("%s%-3s%s %-14s %-10s %s%.42s\n", cli_color(stdout, ok ? CLI_GREEN : CLI_DIM),
+                   ok ? "yes" : "no", cli_color(stdout, CLI_PLAIN), index->name, index->domain,
+                   ok ? "" : "missing ", ok ? index->long_name : missing);
+    }
+    if (o->n_bands > 0)
+        printf("\n%zu of %zu can be evaluated with these bands.\n", available, shown);
+    else
+        printf("\n%zu indices; 'pushbroom indices NAME' shows one in full.\n", shown);
+}
+
+int cli_indices(int argc, char **argv)
+{
+    struct options o = {0};
+    int rc = parse(argc, argv, &o);
+    const struct pb_index *one = o.name ? pb_index_find(o.name) : NULL;
+    if (rc == CLI_DONE && o.name != NULL && one == NULL) {
+        const char *near = pb_index_nearest(o.name);
+        rc = cli_usage("indices",
+                       near ? "there is no index '%s'; did you mean '%s'?"
+                            : "there is no index '%s'",
+                       o.name, near);
+    } else if (rc == CLI_DONE && o.json) {
+        struct pb_json *json = pb_json_create(true);
+        pb_json_array(json, NULL);
+        for (size_t i = 0; i < pb_index_count(); i++) {
+            const struct pb_index *index = pb_index_at(i);
+            if ((one == NULL || one == index) &&
+                (o.domain == NULL || strcmp(o.domain, index->domain) == 0))
+                json_index(json, &o, index);
+        }
+        pb_json_end(json);
+        const char *text = pb_json_text(json, NULL);
+        puts(text ? text : "null");
+        pb_json_destroy(json);
+    } else if (rc == CLI_DONE && one != NULL) {
+        print_one(&o, one);
+    } else if (rc == CLI_DONE) {
+        print_list(&o);
+    }
+    free(o.bands_text);
+    return rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLI_SERVICE_H
+#define PB_CLI_SERVICE_H
+/* What the commands that talk to the service share. One thread. */
+#include "service/cli/cli.h"
+#include "service/status/client.h"
+#include "config/base/json_reader.h"
+
+#include "config/base/json_writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CLI_TIMEOUT_MS = 10000, CLI_ID_BYTES = 32 };
+
+struct cli_service_options {
+    const char *socket, *pipeline;
+    bool json, wait, watch, all, until_idle;
+    long expect; /* jobs that must have been seen before idle counts */
+    char **words;
+    int n_words;
+};
+
+/* Reads the options that `command` has; CLI_DONE or the usage error. */
+int cli_service_parse(const char *command, int argc, char **argv,
+                      struct cli_service_options *options);
+/* Connects, or says why not and returns the exit code. */
+int cli_service_open(const struct cli_service_options *options, struct pb_client **out_client);
+/* Prints the error and returns the exit code that belongs to it. */
+int cli_service_exit(const struct pb_err *err);
+
+/* Members of a job on the wire; "" and 0 when they are not there. */
+const char *cli_job_text(const struct pb_json_value *job, const char *key);
+int64_t cli_job_number(const struct pb_json_value *job, const char *key);
+const char *cli_job_base(const struct pb_json_value *job); /* the input's name without folders */
+bool cli_job_finished(const char *status);
+enum cli_color cli_job_color(const char *status);
+/* Calls job.get; id may be the end of one. Release *out_reply. */
+int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
+                struct pb_json_value **out_reply, const struct pb_json_value **out_job);
+
+/* One line about a job, and one about its error: at most 80 columns, or the terminal's if wider. */
+void cli_job_line(const struct pb_json_value *job);
+/* Shows the jobs (n == 0: whatever the service has) until they are finished, a bar each; CLI_DONE,
+ * or CLI_JOB_FAILED when one of them failed. */
+int cli_watch_jobs(struct pb_client *client, const struct cli_service_options *options,
+                   const char (*ids)[CLI_ID_BYTES], size_t n);
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom status`: the list, and one job in full. The live view is in cli_watch.c. */
+#include "service/cli/cli.h"
+#include "service/cli/cli_service.h"
+
+#include "pipeline/io/text_clean.h"
+
+#include <string.h>
+
+enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
+
+/* --- one job
+ * ------------------------------------------------------------------------------------------ */
+
+const char *cli_job_text(const struct pb_json_value *job, const char *key)
+{
+    enum { BUFFERS = 16, BYTES = 4200 };
+    static char buffer[BUFFERS][BYTES];
+    static unsigned next;
+    const char *text = pb_json_get_text(job, key);
+    uint32_t code = 0;
+    for (const char *c = text; c != NULL && *c != '\0';) {
+        size_t bytes = pb_text_character(c, &code);
+        if (bytes == 0 || pb_text_is_control(code)) { /* as it came it could steer the terminal */
+            char *clean = buffer[next++ % BUFFERS];
+            (void)pb_text_clean(text, clean, BYTES);
+            return clean;
+        }
+        c += bytes;
+    }
+    return text ? text : "";
+}
+
+int64_t cli_job_number(const struct pb_json_value *job, const char *key)
+{
+    int64_t n = 0;
+    (void)pb_json_get_int(job, key, &n);
+    return n;
+}
+
+const char *cli_job_base(const struct pb_json_value *job)
+{
+    const char *input = cli_job_text(job, "input");
+    const char *slash = strrchr(input, '/');
+    return slash ? slash + 1 : input;
+}
+
+bool cli_job_finished(const char *status)
+{
+    return strcmp(status, "successful") == 0 || strcmp(status, "failed") == 0 ||
+           strcmp(status, "dismissed") == 0;
+}
+
+enum cli_color cli_job_color(const char *status)
+{
+    return strcmp(status, "successful") == 0 ? CLI_GREEN
+           : strcmp(status, "failed") == 0   ? CLI_RED
+           : strcmp(status, "running") == 0  ? CLI_BLUE
+                                             : CLI_DIM;
+}
+
+void cli_job_line(const struct pb_json_value *job)
+{
+    const char *status = cli_job_text(job, "status");
+    const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
+    char name[300], line[400];
+    int columns = cli_columns(stdout);
+    columns = columns < 80 ? 80 : columns > 300 ? 300 : columns;
+    printf("%-20s  %s%-10s%s %3d%%  %-12.12s  %s\n", cli_job_text(job, "id"),
+           cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
+           (int)cli_job_number(job, "progress"), cli_job_text(job, "pipeline"),
+           cli_fit(cli_job_base(job), columns - BEFORE_NAME, name, sizeof name));
+    if (strcmp(status, "failed") != 0)
+        return;
+    (void)snprintf(line, sizeof line, "    %s: %s", cli_job_text(error, "code"),
+                   cli_job_text(error, "message"));
+    for (char *c = line; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = ' ';
+    if (strlen(line) > (size_t)columns) /* `pushbroom status JOB` shows all of it */
+        (void)snprintf(line + columns - 3, 4, "...");
+    puts(line);
+}
+
+static void print_products(const struct pb_json_value *job)
+{
+    const struct pb_json_value *products = pb_json_get(job, "products", &(bool){false});
+    for (size_t i = 0; i < pb_json_count(products); i++) {
+        const struct pb_json_value *p = pb_json_at(products, i);
+        char size[16];
+        printf("  %-10s %8s  %s\n", cli_job_text(p, "type"),
+               cli_bytes((double)cli_job_number(p, "bytes"), size, sizeof size),
+               cli_job_text(p, "path"));
+    }
+}
+
+static void print_error(const struct pb_json_value *error)
+{
+    char text[1200];
+    (void)snprintf(text, sizeof text, "%s: %s", cli_job_text(error, "code"),
+                   cli_job_text(error, "message"));
+    printf("  %serror%s      ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
+    cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), text);
+    printf("  to do      ");
+    cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(error, "hint"));
+}
+
+static void print_job(const struct pb_json_value *job)
+{
+    static const char *const keys[] = {"input",  "pipeline", "status",  "stage",
+                                       "device", "created",  "started", "finished"};
+    const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
+    printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), cli_job_text(job, "id"),
+           cli_color(stdout, CLI_PLAIN));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (cli_job_text(job, keys[i])[0])
+            printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
+    if (cli_job_text(job, "device_why")[0]) {
+        printf("  retried    ");
+        cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(job, "device_why"));
+    }
+    printf("  %-10s %d%%, %lld of %lld tiles\n", "progress", (int)cli_job_number(job, "progress"),
+           (long long)cli_job_number(job, "tiles_done"),
+           (long long)cli_job_number(job, "tiles_total"));
+    printf("  %-10s %d\n", "attempts", (int)cli_job_number(job, "attempts"));
+    print_products(job);
+    if (pb_json_is_object(error))
+        print_error(error);
+}
+
+/* --- the list
+ * ----------------------------------------------------------------------------------------- */
+
+int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
+                struct pb_json_value **out_reply, const struct pb_json_value **out_job)
+{
+    struct pb_json *params = pb_json_create(false);
+    pb_json_object(params, NULL);
+    pb_json_string(params, "id", id);
+    pb_json_end(params);
+    int rc = pb_client_call(client, "job.get", pb_json_text(params, NULL), err, out_reply, out_job);
+    pb_json_destroy(params);
+    return rc;
+}
+
+static int show_one(struct pb_client *client, const struct cli_service_options *o)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *job = NULL;
+    if (cli_job_get(client, o->words[0], &err, &reply, &job) < 0)
+        return cli_service_exit(&err);
+    if (o->watch) {
+        char id[1][CLI_ID_BYTES];
+        (void)snprintf(id[0], sizeof id[0], "%s", cli_job_text(job, "id"));
+        pb_json_release(reply);
+        return cli_watch_jobs(client, o, (const char(*)[CLI_ID_BYTES])id, 1);
+    }
+    if (o->json)
+        puts(pb_json_source(job));
+    else
+        print_job(job);
+    pb_json_release(reply);
+    return CLI_DONE;
+}
+
+/* What keeps the service from its work, before the list. A service that says nothing of it has
+ * none.
+ */
+static void show_troubles(struct pb_client *client)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    char text[1200];
+    if (pb_client_call(client, "service.info", "{}", &err, &reply, &result) < 0)
+        return;
+    const struct pb_json_value *troubles = pb_json_get(result, "troubles", &(bool){false});
+    for (size_t i = 0; i < pb_json_count(troubles); i++) {
+        const struct pb_json_value *trouble = pb_json_at(troubles, i);
+        (void)snprintf(text, sizeof text, "%s: %s; %s", cli_job_text(trouble, "code"),
+                       cli_job_text(trouble, "message"), cli_job_text(trouble, "hint"));
+        printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
+        cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+    }
+    pb_json_release(reply);
+}
+
+static int show_list(struct pb_client *client, const struct cli_service_options *o)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    const char *params = o->all    ? "{\"limit\":1000}"
+                         : o->json ? "{\"limit\":20}"
+                                   : "{\"limit\":21}"; /* one more tells whether there are more */
+    if (pb_client_call(client, "job.list", params, &err, &reply, &result) < 0)
+        return cli_service_exit(&err);
+    const struct pb_json_value *jobs = pb_json_get(result, "jobs", &(bool){false});
+    size_t n = pb_json_count(jobs);
+    if (!o->json)
+        show_troubles(client);
+    if (o->json) {
+        puts(pb_json_source(jobs));
+    } else if (n == 0) {
+        puts("no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");
+    } else {
+        printf("%sJOB                   STATUS     DONE  PIPELINE      INPUT%s\n",
+               cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+        for (size_t i = 0; i < n && (o->all || i < LISTED); i++)
+            cli_job_line(pb_json_at(jobs, i));
+        if (n > LISTED && !o->all)
+            printf("the newest %d; --all shows more\n", LISTED);
+    }
+    pb_json_release(reply);
+    return CLI_DONE;
+}
+
+int cli_status(int argc, char **argv)
+{
+    struct cli_service_options o = {0};
+    struct pb_client *client = NULL;
+    int rc = cli_service_parse("status", argc, argv, &o);
+    if (rc == CLI_DONE && o.n_words > 1)
+        rc = cli_usage("status", "one JOB at a time, '%s' is too many", o.words[1]);
+    if (rc == CLI_DONE)
+        rc = cli_service_open(&o, &client);
+    if (rc != CLI_DONE)
+        return rc;
+    if (o.n_words == 1)
+        rc = show_one(client, &o);
+    else if (o.watch)
+        rc = cli_watch_jobs(client, &o, NULL, 0);
+    else
+        rc = show_list(client, &o);
+    pb_client_close(client);
+    return rc;
+}

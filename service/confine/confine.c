@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The order matters: the user first (Landlock and no_new_privs do not hinder it, but seccomp does),
+ * then what the user must not undo, seccomp last because it forbids the rest. */
+#include "service/confine/confine.h"
+
+#include "config/config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int limit(int what, uint64_t most, struct pb_err *err)
+{
+    struct rlimit now;
+    if (getrlimit((__rlimit_resource_t)what, &now) != 0)
+        return 0;
+    if (now.rlim_max < most)
+        most = now.rlim_max;
+    struct rlimit wanted = {most, most};
+    if (setrlimit((__rlimit_resource_t)what, &wanted) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot set a resource limit: %s", strerror(errno));
+    return 0;
+}
+
+static void describe(const struct pb_confine *confine, int abi, bool seccomp,
+                     char text[PB_CONFINE_TEXT_BYTES])
+{
+    char landlock[64] = "no Landlock in this kernel";
+    if (abi > 0)
+        (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
+    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s%s", landlock,
+                   seccomp ? "seccomp" : "no seccomp in this kernel",
+                   confine->user != NULL ? confine->user->why : "the service's user",
+                   confine->address_bytes > 0 ? ", bounded memory" : "",
+                   confine->gpu ? "; with a GPU: devices, /proc, /sys and all of products/ stay "
+                                  "open, and one process runs many jobs"
+                                : "; a process a job");
+}
+
+void pb_confine_hide(void)
+{
+#ifndef PB_SANITIZED /* their search for leaks attaches to the process */
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
+                     char text[PB_CONFINE_TEXT_BYTES])
+{
+    int rc = confine->user != NULL ? pb_worker_user_become(confine->user, err) : 0;
+    if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot give up new privileges: %s", strerror(errno));
+    /* Nobody of the same user attaches to it or reads its memory, and it leaves no image of it. */
+    if (rc == 0 && !confine->gpu && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot become undumpable: %s", strerror(errno));
+    rc = rc ? rc : limit(RLIMIT_CORE, 0, err);
+    if (rc == 0 && confine->address_bytes > 0)
+        rc = limit(RLIMIT_AS, confine->address_bytes, err);
+    rc = rc ? rc : pb_landlock_apply(confine, err);
+    int seccomp = rc ? rc : pb_seccomp_apply(confine, err);
+    if (seccomp < 0)
+        return seccomp;
+    describe(confine, pb_landlock_abi(), seccomp > 0, text);
+    return 0;
+}
+
+void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES])
+{
+    describe(confine, pb_landlock_abi(), prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0, text);
+}
+
+void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES])
+{
+    struct pb_worker_user user;
+    pb_worker_user_find(config->service.worker_user, &user);
+    pb_confine_describe(&(struct pb_confine){.address_bytes = 1, .user = &user}, text);
+}

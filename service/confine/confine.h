@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CONFINE_H
+#define PB_CONFINE_H
+/* Takes from the calling process, for ever, what computing a job does not need: a decoder that a
+ * hostile file takes over must not reach other files, other processes, the network or a shell.
+ * Three layers, each on its own: a user that owns nothing (worker_user.h, where the service may
+ * change users), Landlock (paths, TCP, signals and abstract sockets outside), seccomp (system
+ * calls); and limits of resources. Called in a process with one thread, before anything foreign is
+ * read; threads made later inherit it. */
+#include "config/base/err.h"
+#include "service/confine/worker_user.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PB_CONFINE_TEXT_BYTES 400
+
+struct pb_confine {
+    const char *directory;  /* the only place to write in: plain files, no links, no directories */
+    const char *own_tree;   /* GPU: a place where directories may be made and renamed; else NULL */
+    bool gpu;               /* what the CUDA driver needs stays open */
+    uint64_t address_bytes; /* RLIMIT_AS; 0 = none */
+    const struct pb_worker_user *user; /* to become; NULL = the service's stays */
+};
+
+/* 0, or a negative errno with *err; then the process must not go on. A kernel that lacks Landlock
+ * or seccomp is no failure: text says what is in force. */
+int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
+                     char text[PB_CONFINE_TEXT_BYTES]);
+/* Other processes of the same user, a child that was taken over among them, neither attach to the
+ * calling process nor read its memory, and it leaves no image of it (no core dump). */
+void pb_confine_hide(void);
+/* What apply would put in force on this kernel, in a line; changes nothing. */
+void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES]);
+/* The same of what children for one job on the CPU get under that configuration. */
+struct pb_config;
+void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES]);
+
+/* --- the parts --- */
+/* Version of Landlock in this kernel, 0 = none. */
+int pb_landlock_abi(void);
+int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
+/* 1 = in force, 0 = the kernel has no seccomp filters. Wants no_new_privs. */
+int pb_seccomp_apply(const struct pb_confine *confine, struct pb_err *err);
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * glibc has no wrappers for Landlock and older kernel headers lack its later rights, so numbers
+ * that the kernel guarantees stand here. Rights that a kernel does not know are not asked of it. */
+#include "service/confine/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FS_TRUNCATE  (1ULL << 14) /* ABI 3 */
+#define FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
+#define NET_TCP_BOTH 3ULL         /* ABI 4: bind, connect */
+#define SCOPE_BOTH   3ULL         /* ABI 6: abstract sockets, signals */
+
+#define FS_READ                                                                                    \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)
+#define FS_FILES                                                                                   \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |  \
+     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE | FS_TRUNCATE)
+#define FS_TREE                                                                                    \
+    (FS_FILES | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR |                      \
+     LANDLOCK_ACCESS_FS_REFER)
+#define FS_FILE_ONLY                                                                               \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE |   \
+     FS_TRUNCATE | FS_IOCTL_DEV)
+
+/* As of ABI 6; older kernels take a part of it by its size. */
+struct ruleset {
+    uint64_t handled_access_fs, handled_access_net, scoped;
+};
+
+/* What libraries read late: GDAL's and PROJ's tables, character sets, time zones, the machine. */
+static const struct {
+    const char *path;
+    uint64_t rights;
+    bool gpu_only;
+} known[] = {
+    {"/usr/share/proj", FS_READ, false},
+    {"/usr/share/gdal", FS_READ, false},
+    {"/usr/share/zoneinfo", FS_READ, false},
+    {"/usr/lib", FS_READ, false},
+    {"/usr/lib64", FS_READ, false},
+    {"/lib", FS_READ, false},
+    {"/lib64", FS_READ, false},
+    {"/etc/ld.so.cache", FS_READ, false},
+    {"/etc/localtime", FS_READ, false},
+    {"/proc/self", FS_READ, false},
+    {"/proc/cpuinfo", FS_READ, false},
+    {"/proc/meminfo", FS_READ, false},
+    {"/proc/stat", FS_READ, false},
+    {"/proc/sys/vm/overcommit_memory", FS_READ, false},
+    {"/sys/devices/system/cpu", FS_READ, false},
+    {"/sys/devices/system/node", FS_READ, false},
+    {"/dev/null", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, false},
+    {"/dev/urandom", FS_READ, false},
+    /* The driver opens its devices again for every stream and allocation, looks up its modules,
+     * and names its threads. */
+    {"/dev", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV, true},
+    {"/proc", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE, true},
+    {"/sys", FS_READ, true},
+    {"/usr", FS_READ, true},
+    {"/etc", FS_READ, true},
+};
+
+int pb_landlock_abi(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi < 0 ? 0 : (int)abi;
+}
+
+static uint64_t rights_of(int abi)
+{
+    uint64_t all = (1ULL << 13) - 1;
+    if (abi >= 2)
+        all |= LANDLOCK_ACCESS_FS_REFER;
+    if (abi >= 3)
+        all |= FS_TRUNCATE;
+    if (abi >= 5)
+        all |= FS_IOCTL_DEV;
+    return all;
+}
+
+/* What is not there needs no rule. */
+static int allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
+{
+    struct stat st;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+        rights &= FS_FILE_ONLY;
+    struct landlock_path_beneath_attr beneath = {.allowed_access = rights & handled,
+                                                 .parent_fd = fd};
+    long rc = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
+    int error = rc != 0 ? errno : 0;
+    (void)close(fd);
+    return -error;
+}
+
+static int fill(int ruleset, const struct pb_confine *confine, uint64_t handled)
+{
+    static const char *const data[] = {"PROJ_LIB", "PROJ_DATA", "GDAL_DATA"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && rc == 0; i++) {
+        if (!known[i].gpu_only || confine->gpu)
+            rc = allow(ruleset, known[i].path, known[i].rights, handled);
+    }
+    for (size_t i = 0; i < sizeof data / sizeof data[0] && rc == 0; i++) {
+        const char *path = getenv(data[i]);
+        if (path != NULL && path[0] == '/' && path[1] != '\0' && strchr(path, ':') == NULL)
+            rc = allow(ruleset, path, FS_READ, handled);
+    }
+    if (rc == 0 && confine->directory != NULL)
+        rc = allow(ruleset, confine->directory, FS_FILES, handled);
+    if (rc == 0 && confine->own_tree != NULL)
+        rc = allow(ruleset, confine->own_tree, FS_TREE, handled);
+    return rc;
+}
+
+int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
+{
+    int abi = pb_landlock_abi();
+    if (abi == 0)
+        return 0;
+    struct ruleset attr = {.handled_access_fs = rights_of(abi)};
+    size_t bytes = sizeof attr.handled_access_fs;
+    if (abi >= 4) {
+        attr.handled_access_net = NET_TCP_BOTH;
+        bytes = 2 * sizeof(uint64_t);
+    }
+    if (abi >= 6) {
+        attr.scoped = SCOPE_BOTH;
+        bytes = sizeof attr;
+    }
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, bytes, 0);
+    if (ruleset < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot make a Landlock ruleset: %s", strerror(errno));
+    int rc = fill(ruleset, confine, attr.handled_access_fs);
+    if (rc == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+        rc = -errno;
+    (void)close(ruleset);
+    return rc == 0 ? 0
+                   : pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with Landlock: %s",
+                             strerror(-rc));
+}

@@ -1,0 +1,380 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, what a crash may
+ * have left, workers and watcher; a store that does not open is tried again by the beat. Stop, in
+ * reverse: the watcher first, so that nothing new comes in; the runner drains; the socket last, so
+ * that clients see it happen. */
+#include "service/daemon/daemon_parts.h"
+
+#include "pipeline/publish/publish.h"
+#include "pipeline/raster/raster.h"
+#include "config/base/clock.h"
+#include "service/base/log.h"
+#include "service/status/methods.h"
+#include "service/daemon/notify.h"
+#include "service/daemon/reload.h"
+#include "service/status/status_methods.h"
+#include "service/inbox/writer_events.h"
+#include "service/inbox/writers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BEAT_MS       5000
+#define SUMMARY_BYTES 500
+#define PUBLISH_MS    20
+
+static void log_errors(const struct pb_err_list *errors)
+{
+    char text[1200];
+    for (size_t i = 0; i < errors->n; i++) {
+        pb_err_text(&errors->err[i], text, sizeof text);
+        pb_log(PB_LOG_ERROR, "%s", text);
+    }
+    if (errors->n_more > 0)
+        pb_log(PB_LOG_ERROR, "and %zu mistakes more", errors->n_more);
+}
+
+static void log_err(const struct pb_err *err)
+{
+    char text[1200];
+    pb_err_text(err, text, sizeof text);
+    pb_log(PB_LOG_ERROR, "%s", text);
+}
+
+static struct pb_config *load(const char *path)
+{
+    struct pb_config *config = NULL;
+    struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
+    if (pb_config_load(path, &errors, &config) != 0)
+        log_errors(&errors);
+    return config;
+}
+
+/* Wakes the loop: on_prepare publishes. */
+static void on_publish_late(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Not at each turn of a loop that turns thousands of times a second: what clients are told of, an
+ * event or an answer, publishes the texts before. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct pb_daemon *daemon = prepare->data;
+    if (pb_clock_mono_ms() - daemon->published_ms < PUBLISH_MS) {
+        if (!uv_is_active((uv_handle_t *)&daemon->publish_late))
+            (void)uv_timer_start(&daemon->publish_late, on_publish_late, PUBLISH_MS, 0);
+        return;
+    }
+    daemon->published_ms = pb_clock_mono_ms();
+    pb_methods_publish(&daemon->methods);
+    if (daemon->store_open && !daemon->methods.stopping)
+        pb_chores_run(&daemon->chores, daemon->methods.counts, daemon->config->service.keep_jobs);
+}
+
+/* A trouble came or went: systemd's status line says so at once. */
+static void on_trouble(void *user)
+{
+    struct pb_daemon *daemon = user;
+    char text[SUMMARY_BYTES];
+    if (!daemon->ready || daemon->methods.stopping)
+        return;
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_status(text);
+}
+
+void pb_daemon_become_ready(struct pb_daemon *daemon)
+{
+    char text[SUMMARY_BYTES];
+    struct pb_err err = {0};
+    if (daemon->ready || daemon->methods.stopping)
+        return;
+    pb_methods_publish(&daemon->methods);
+    if (pb_status_serve(daemon->methods.status, &err) != 0) {
+        log_err(&err);
+        daemon->failed = true;
+        (void)raise(SIGTERM);
+        return;
+    }
+    daemon->ready = true;
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_ready(text);
+    pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
+           text);
+}
+
+/* Ready after the first look at the inbox, so that who is answered finds all of it at work; but not
+ * without a store, or when the look takes long. */
+static void on_beat(uv_timer_t *timer)
+{
+    struct pb_daemon *daemon = timer->data;
+    char text[SUMMARY_BYTES];
+    pb_notify_watchdog();
+    pb_log_flush();
+    pb_daemon_open_jobs(daemon);
+    pb_daemon_sweep_work(daemon);
+    if (daemon->ready) {
+        pb_methods_summary(&daemon->methods, text, sizeof text);
+        pb_notify_status(text);
+    } else if (daemon->methods.watch == NULL || daemon->beats > 0) {
+        pb_daemon_become_ready(daemon);
+    }
+    daemon->beats++;
+}
+
+/* Names of users are looked up now, not when somebody asks. */
+static void set_admins(struct pb_daemon *daemon)
+{
+    const struct pb_service_config *service = &daemon->config->service;
+    struct pb_admins admins = {.n = 0};
+    for (size_t i = 0; i < service->n_admins; i++) {
+        if (!pb_admins_add(&admins, service->admins[i]))
+            pb_log(PB_LOG_WARNING, "service.admins: there is no user '%s', or too many are listed",
+                   service->admins[i]);
+    }
+    pb_facts_set_admins(&daemon->facts, &admins);
+}
+
+/* What keeps processes that compute away from everything else, in words. */
+static void say_confinement(struct pb_daemon *daemon)
+{
+    pb_confine_config(daemon->config, daemon->methods.confinement);
+    pb_log(PB_LOG_NOTICE, "scenes are computed under: %s", daemon->methods.confinement);
+}
+
+static void reload(struct pb_daemon *daemon)
+{
+    char text[SUMMARY_BYTES];
+    struct pb_err err = {0};
+    pb_notify_reloading();
+    struct pb_config *config = load(daemon->options->config);
+    if (config != NULL && pb_reload_dirs(daemon->config, config, &daemon->dirs, &err) != 0) {
+        log_err(&err);
+        pb_config_destroy(config);
+        config = NULL;
+    }
+    if (config == NULL) {
+        pb_log(PB_LOG_ERROR, "reload: refused; the config as it was stays in use");
+    } else {
+        struct pb_config *old = daemon->config;
+        daemon->config = config;
+        pb_intake_set_config(&daemon->intake, config);
+        set_admins(daemon);
+        say_confinement(daemon);
+        if (daemon->methods.runner != NULL)
+            pb_runner_set_config(daemon->methods.runner, config);
+        if (daemon->methods.watch != NULL)
+            pb_watch_set_times(daemon->methods.watch, config->service.settle_ms,
+                               config->service.rescan_ms);
+        pb_config_destroy(old);
+        pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
+    }
+    pb_methods_summary(&daemon->methods, text, sizeof text);
+    pb_notify_ready(text);
+}
+
+static void stop_signals(struct pb_daemon *daemon)
+{
+    for (int i = 0; i < PB_DAEMON_SIGNALS; i++)
+        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+}
+
+static void stop_status(struct pb_daemon *daemon)
+{
+    pb_status_stop(daemon->methods.status);
+    daemon->methods.status = NULL;
+    pb_status_methods_destroy(daemon->status_methods);
+    daemon->status_methods = NULL;
+    pb_tasks_close(&daemon->tasks);
+    uv_close((uv_handle_t *)&daemon->publish, NULL);
+    uv_close((uv_handle_t *)&daemon->publish_late, NULL);
+}
+
+static void on_drained(void *user)
+{
+    struct pb_daemon *daemon = user;
+    stop_status(daemon);
+    pb_runner_destroy(daemon->methods.runner);
+    daemon->methods.runner = NULL;
+    stop_signals(daemon);
+    uv_close((uv_handle_t *)&daemon->beat, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct pb_daemon *daemon = handle->data;
+    if (daemon->methods.stopping)
+        return;
+    if (number == SIGHUP) {
+        reload(daemon);
+        return;
+    }
+    pb_log(PB_LOG_NOTICE, "stopping: signal %d", number);
+    pb_notify_stopping();
+    daemon->methods.stopping = true;
+    pb_watch_stop(daemon->methods.watch);
+    daemon->methods.watch = NULL;
+    if (daemon->methods.runner != NULL)
+        pb_runner_drain(daemon->methods.runner, on_drained, daemon);
+    else
+        on_drained(daemon);
+}
+
+static int prepare(struct pb_daemon *daemon, struct pb_err *err)
+{
+    char parent[PB_FILES_PATH_BYTES];
+    const struct pb_service_config *service = &daemon->config->service;
+    int rc = pb_dirs_prepare(service, err, &daemon->dirs);
+    rc = rc ? rc : pb_dirs_lock(&daemon->dirs, &daemon->locks, err);
+    if (rc == 0 && pb_dirs_inbox_is_open(daemon->dirs.inbox))
+        pb_log(PB_LOG_WARNING,
+               "inbox: %s is writable for several users and not sticky: each can move and delete "
+               "what others put there; chmod +t, and let it belong to the service's user",
+               daemon->dirs.inbox);
+    rc = rc ? rc : pb_job_store_create(daemon->dirs.state, err, &daemon->store);
+    rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
+    if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    (void)snprintf(parent, sizeof parent, "%s", service->socket);
+    char *slash = strrchr(parent, '/');
+    if (rc == 0 && slash != NULL && slash != parent) {
+        *slash = '\0';
+        rc = pb_files_make_directory(parent, "socket's", err);
+    }
+    return rc;
+}
+
+/* Before anything else is there to be asked for: a SIGTERM that comes early ends the service as
+ * well as a late one. */
+static void start_signals(struct pb_daemon *daemon)
+{
+    static const int numbers[PB_DAEMON_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < PB_DAEMON_SIGNALS; i++) {
+        (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static int start_status(struct pb_daemon *daemon, struct pb_err *err)
+{
+    struct pb_methods *methods = &daemon->methods;
+    struct pb_status_options options = {.path = daemon->socket};
+    int rc =
+        pb_status_methods_create(daemon->store, &daemon->facts, &daemon->tasks, &daemon->checker,
+                                 methods->start_wall_ms, err, &daemon->status_methods);
+    if (rc != 0)
+        return rc;
+    pb_methods_publish(methods);
+    pb_status_methods_options(daemon->status_methods, &options);
+    rc = pb_status_open(&options, err, &methods->status);
+    pb_status_methods_set_status(daemon->status_methods, methods->status);
+    return rc;
+}
+
+static int start(struct pb_daemon *daemon, struct pb_err *err)
+{
+    struct pb_methods *methods = &daemon->methods;
+    start_signals(daemon);
+    (void)pb_tasks_init(&daemon->tasks, &daemon->loop, pb_methods_run, methods);
+    (void)uv_prepare_init(&daemon->loop, &daemon->publish);
+    (void)uv_timer_init(&daemon->loop, &daemon->publish_late);
+    daemon->publish.data = daemon->publish_late.data = daemon;
+    *methods = (struct pb_methods){.intake = &daemon->intake,
+                                   .loop = &daemon->loop,
+                                   .reader = daemon->reader,
+                                   .metrics = &daemon->metrics,
+                                   .troubles = &daemon->troubles,
+                                   .facts = &daemon->facts,
+                                   .socket = daemon->socket,
+                                   .start_wall_ms = pb_clock_wall_ms()};
+    say_confinement(daemon);
+    daemon->chores = (struct pb_chores){.loop = &daemon->loop, .store = daemon->store};
+    daemon->intake.store = daemon->store;
+    daemon->intake.dirs = &daemon->dirs;
+    daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox);
+    if (daemon->intake.writers != 0) {
+        daemon->intake.events = pb_writer_events_create(daemon->dirs.inbox);
+        pb_log(PB_LOG_WARNING,
+               "inbox: files that are open for writing are %s; where nothing is told a file "
+               "counts as complete when it held still for service.settle",
+               pb_writers_word(daemon->intake.writers));
+    }
+    (void)pb_publish_sweep(daemon->dirs.products);
+    int rc = start_status(daemon, err);
+    if (rc != 0) {
+        stop_status(daemon);
+        stop_signals(daemon);
+        return rc;
+    }
+    pb_daemon_open_jobs(daemon);
+    int64_t beat_ms = pb_notify_watchdog_ms();
+    if (beat_ms == 0 || beat_ms > BEAT_MS)
+        beat_ms = BEAT_MS;
+    (void)uv_timer_init(&daemon->loop, &daemon->beat);
+    daemon->beat.data = daemon;
+    (void)uv_prepare_start(&daemon->publish, on_prepare);
+    (void)uv_timer_start(&daemon->beat, on_beat, 1, (uint64_t)beat_ms);
+    return 0;
+}
+
+int pb_daemon_run(const struct pb_daemon_options *options)
+{
+    int code = PB_DAEMON_EXIT_FAILED;
+    struct pb_err err = {0};
+    (void)signal(SIGPIPE, SIG_IGN);
+    pb_writers_keep_capability_here();
+    pb_confine_hide();
+    struct pb_daemon *daemon = calloc(1, sizeof *daemon);
+    if (daemon == NULL) {
+        pb_log(PB_LOG_ERROR, "out of memory at the start");
+        return code;
+    }
+    daemon->options = options;
+    pb_facts_init(&daemon->facts);
+    daemon->troubles.on_change = on_trouble;
+    daemon->troubles.user = daemon;
+    daemon->config = load(options->config);
+    if (daemon->config == NULL) {
+        free(daemon);
+        return PB_DAEMON_EXIT_CONFIG;
+    }
+    pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
+    if (pb_checker_start(&daemon->checker) != 0) /* before there is anything it should not have */
+        pb_log(PB_LOG_ERROR, "cannot start the process that looks at submitted files: %s",
+               strerror(errno));
+    set_admins(daemon);
+    pb_intake_init(&daemon->intake, daemon->config);
+    (void)uv_loop_init(&daemon->loop);
+    int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
+    rc = rc ? rc : prepare(daemon, &err);
+    rc = rc ? rc : start(daemon, &err);
+    if (rc != 0) {
+        log_err(&err);
+        code = pb_daemon_exit_code(&err);
+    }
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&daemon->loop) != 0)
+        pb_log(PB_LOG_ERROR, "stopping: handles are left open");
+    else if (rc == 0 && !daemon->failed)
+        code = PB_DAEMON_EXIT_OK;
+    pb_checker_stop(&daemon->checker);
+    pb_writer_events_destroy(daemon->intake.events);
+    pb_job_store_close(daemon->reader);
+    pb_job_store_close(daemon->store);
+    pb_intake_fini(&daemon->intake);
+    pb_dirs_unlock(&daemon->locks);
+    pb_config_destroy(daemon->config);
+    pb_facts_fini(&daemon->facts);
+    free(daemon->socket);
+    free(daemon);
+    if (code == PB_DAEMON_EXIT_OK)
+        pb_log(PB_LOG_NOTICE, "stopped");
+    return code;
+}

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DAEMON_H
+#define PB_DAEMON_H
+/* pushbroomd as a whole: wires watcher, intake, store, runner and status socket to one loop, and
+ * follows signals. SIGTERM and SIGINT stop it within 10 s; SIGHUP reads the config again. */
+
+#include "config/base/err.h"
+
+#define PB_DAEMON_CONFIG      "/etc/pushbroom/pushbroom.yaml"
+#define PB_DAEMON_EXIT_OK     0
+#define PB_DAEMON_EXIT_FAILED 1
+#define PB_DAEMON_EXIT_CONFIG 2
+
+struct pb_daemon_options {
+    const char *config; /* path of the YAML file */
+    const char *worker; /* program started as `worker --worker`; NULL = this one */
+};
+
+/* Runs until a signal; logs everything. Returns an exit code. */
+int pb_daemon_run(const struct pb_daemon_options *options);
+/* Loads the file and looks at the directories and the socket as a start would, but makes nothing
+ * and takes no lock; prints the mistakes, or that it is fine. Returns an exit code: CONFIG for what
+ * is wrong with the file or its values, FAILED for what the machine refuses. Permissions are those
+ * of the calling user. */
+int pb_daemon_check(const char *config);
+/* Prints a systemd drop-in with the MemoryMax that the configuration needs:
+ * 256 MiB + service.parallel_jobs x (compute.memory + limits.max_block_bytes + 512 MiB). */
+int pb_daemon_drop_in(const char *config);
+/* Of an error that ends the start. A config that is refused stays refused until it is changed; what
+ * the machine refuses may pass. */
+int pb_daemon_exit_code(const struct pb_err *err);
+#endif

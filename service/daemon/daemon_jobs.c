@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What needs the job store: the jobs of the last run, the runner and the watcher. */
+#include "service/daemon/daemon_parts.h"
+
+#include "config/base/clock.h"
+#include "service/base/log.h"
+
+#define SELF         "/proc/self/exe"
+#define TRY_AGAIN_MS 4000
+
+static void on_change(void *user, const struct pb_job *job)
+{
+    struct pb_daemon *daemon = user;
+    if (daemon->methods.status == NULL)
+        return;
+    pb_methods_publish(&daemon->methods); /* who hears of the event finds it in the metrics */
+    pb_status_tell(daemon->methods.status, job);
+}
+
+static void on_hold(void *user, const struct pb_job *job)
+{
+    struct pb_daemon *daemon = user;
+    if (daemon->methods.status != NULL)
+        pb_status_hold(daemon->methods.status, job);
+}
+
+static void on_answer(void *user, uint64_t ticket, const char *id, int rc, const struct pb_err *err)
+{
+    struct pb_daemon *daemon = user;
+    pb_methods_answer(&daemon->methods, ticket, id, rc, err);
+}
+
+static void on_taken(void *user, const struct pb_claimed *files, size_t n)
+{
+    struct pb_daemon *daemon = user;
+    struct pb_metrics *metrics = &daemon->metrics;
+    for (size_t i = 0; i < n; i++)
+        metrics->jobs[PB_JOB_ACCEPTED] += files[i].rc == 0;
+    if (daemon->methods.status != NULL)
+        pb_methods_publish(&daemon->methods);
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_job *job = &files[i].job;
+        if (files[i].rc != 0)
+            continue;
+        pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job->id, job->name,
+               (unsigned long long)files[i].file->size);
+        if (daemon->methods.status != NULL)
+            pb_status_tell(daemon->methods.status, job);
+    }
+    pb_runner_kick(daemon->methods.runner);
+}
+
+static void on_looked(void *user)
+{
+    pb_daemon_become_ready(user);
+}
+
+static int open_store(struct pb_daemon *daemon, struct pb_err *err)
+{
+    char moved[PB_FILES_PATH_BYTES];
+    int rc = pb_job_store_connect(daemon->store, err, moved);
+    if (moved[0] != '\0')
+        pb_log(PB_LOG_ERROR,
+               "the job store was damaged and lies at %s now; a new one was started. Inputs in "
+               "work/ are taken up again; the list of old jobs is lost",
+               moved);
+    if (rc != 0)
+        return rc;
+    rc = pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
+    if (rc > 0)
+        pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
+    if (rc < 0) {
+        pb_job_store_disconnect(daemon->store);
+        return rc;
+    }
+    pb_job_store_admit_readers(daemon->store);
+    pb_intake_adopt(&daemon->intake, true, &daemon->swept);
+    pb_intake_report(&daemon->swept, &daemon->troubles);
+    (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
+    return 0;
+}
+
+static int start_work(struct pb_daemon *daemon, struct pb_err *err)
+{
+    struct pb_methods *methods = &daemon->methods;
+    struct pb_runner_options runner = {
+        .loop = &daemon->loop,
+        .store = daemon->store,
+        .reader = daemon->reader,
+        .moves = &daemon->intake.moves,
+        .dirs = &daemon->dirs,
+        .config = daemon->config,
+        .worker = daemon->options->worker ? daemon->options->worker : SELF,
+        .metrics = &daemon->metrics,
+        .troubles = &daemon->troubles,
+        .on_change = on_change,
+        .on_hold = on_hold,
+        .on_answer = on_answer,
+        .user = daemon,
+    };
+    struct pb_watch_options watch = {
+        .loop = &daemon->loop,
+        .inbox = daemon->dirs.inbox,
+        .settle_ms = daemon->config->service.settle_ms,
+        .rescan_ms = daemon->config->service.rescan_ms,
+        .intake = &daemon->intake,
+        .taken = on_taken,
+        .looked = on_looked,
+        .user = daemon,
+        .troubles = &daemon->troubles,
+    };
+    int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
+    rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
+    if (rc == 0)
+        pb_runner_set_config(methods->runner, daemon->config);
+    return rc;
+}
+
+void pb_daemon_open_jobs(struct pb_daemon *daemon)
+{
+    struct pb_err err = {0};
+    int64_t now = pb_clock_mono_ms();
+    if (daemon->methods.watch != NULL || daemon->methods.stopping || now < daemon->open_at_ms)
+        return;
+    int rc = daemon->store_open ? 0 : open_store(daemon, &err);
+    daemon->store_open = rc == 0;
+    rc = rc ? rc : start_work(daemon, &err);
+    daemon->open_at_ms = now + TRY_AGAIN_MS;
+    if (rc == 0)
+        pb_trouble_clear(&daemon->troubles, "store");
+    else
+        pb_trouble_raise(&daemon->troubles, "store", err.code, err.msg);
+}
+
+static void sweep(uv_work_t *request)
+{
+    struct pb_daemon *daemon = request->data;
+    pb_intake_adopt(&daemon->intake, false, &daemon->swept);
+}
+
+static void on_swept(uv_work_t *request, int status)
+{
+    struct pb_daemon *daemon = request->data;
+    (void)status;
+    daemon->sweeps = false;
+    daemon->sweep_at_ms = pb_clock_mono_ms() + TRY_AGAIN_MS;
+    if (daemon->methods.stopping)
+        return;
+    pb_intake_report(&daemon->swept, &daemon->troubles);
+    if (daemon->swept.adopted > 0)
+        pb_runner_kick(daemon->methods.runner);
+}
+
+void pb_daemon_sweep_work(struct pb_daemon *daemon)
+{
+    if (daemon->sweeps || pb_clock_mono_ms() < daemon->sweep_at_ms || daemon->methods.stopping ||
+        daemon->methods.watch == NULL || !pb_intake_has_left(&daemon->intake, &daemon->troubles))
+        return;
+    daemon->sweeps = true;
+    daemon->sweep.data = daemon;
+    (void)uv_queue_work(&daemon->loop, &daemon->sweep, sweep, on_swept);
+}

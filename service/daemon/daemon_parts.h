@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DAEMON_PARTS_H
+#define PB_DAEMON_PARTS_H
+/* Inside pushbroomd: daemon.c starts, reloads and stops it; daemon_jobs.c opens the job store and
+ * what works on it. Nobody else includes this. Thread: loop. */
+#include "service/daemon/daemon.h"
+
+#include "service/jobs/chores.h"
+#include "service/status/methods.h"
+#include "service/status/status_methods.h"
+
+#define PB_DAEMON_SIGNALS 3
+
+struct pb_daemon {
+    const struct pb_daemon_options *options;
+    uv_loop_t loop;
+    uv_signal_t signals[PB_DAEMON_SIGNALS];
+    uv_timer_t beat;
+    struct pb_config *config;
+    struct pb_dirs dirs;
+    struct pb_job_store *store;
+    struct pb_job_store *reader; /* of it, for the loop, which waits for no commit */
+    struct pb_metrics metrics;
+    struct pb_troubles troubles;
+    struct pb_intake intake;
+    struct pb_methods methods;
+    struct pb_facts facts;
+    struct pb_tasks tasks;
+    struct pb_checker checker;
+    struct pb_status_methods *status_methods;
+    uv_prepare_t publish;
+    uv_timer_t publish_late;
+    int64_t published_ms;
+    struct pb_chores chores;
+    uv_work_t sweep; /* of work/ */
+    struct pb_adopted swept;
+    bool sweeps; /* it runs */
+    char *socket;
+    struct pb_dirs_locks locks;
+    int64_t sweep_at_ms, open_at_ms; /* not before */
+    bool store_open;
+    unsigned beats;
+    bool ready;
+    bool failed; /* stops because it cannot serve, and its exit status says so */
+};
+
+/* Jobs need their store. As long as it does not open (a full disk, an I/O error), the service is
+ * there, says so, and tries again: called again and again, this does nothing once it is done. */
+void pb_daemon_open_jobs(struct pb_daemon *daemon);
+/* Clients are answered from now on, and systemd hears of it. Once. */
+void pb_daemon_become_ready(struct pb_daemon *daemon);
+/* What could not be put away is tried again, every few seconds at most. */
+void pb_daemon_sweep_work(struct pb_daemon *daemon);
+#endif

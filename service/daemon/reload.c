@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/daemon/reload.h"
+
+#include "service/inbox/dirs_apart.h"
+#include "service/base/log.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *key;
+    size_t offset;
+} fixed[] = {
+    {"inbox", offsetof(struct pb_service_config, inbox)},
+    {"work", offsetof(struct pb_service_config, work)},
+    {"archive", offsetof(struct pb_service_config, archive)},
+    {"quarantine", offsetof(struct pb_service_config, quarantine)},
+    {"state", offsetof(struct pb_service_config, state)},
+    {"socket", offsetof(struct pb_service_config, socket)},
+};
+
+static const char *path_of(const struct pb_config *config, size_t offset)
+{
+    const char *member = (const char *)&config->service + offset;
+    return *(char *const *)(const void *)member;
+}
+
+int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
+                   struct pb_dirs *dirs, struct pb_err *err)
+{
+    char products[PB_FILES_PATH_BYTES];
+    int rc = pb_files_make_directory(new_config->service.products, "products", err);
+    if (rc == 0 && realpath(new_config->service.products, products) == NULL)
+        rc = pb_fail(err, PB_E_SYSTEM, "products directory %s: %s", new_config->service.products,
+                     strerror(errno));
+    if (rc != 0)
+        return rc;
+    struct pb_dirs *next = malloc(sizeof *next);
+    if (next == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    *next = *dirs;
+    (void)memcpy(next->products, products, sizeof products);
+    rc = pb_dirs_check_apart(next, old->service.socket, err);
+    free(next);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        const char *before = path_of(old, fixed[i].offset);
+        const char *after = path_of(new_config, fixed[i].offset);
+        if (strcmp(before, after) != 0)
+            pb_log(PB_LOG_WARNING,
+                   "reload: service.%s: %s needs a restart of the service; until then the old one "
+                   "is used",
+                   fixed[i].key, after);
+    }
+    (void)memcpy(dirs->products, products, sizeof products);
+    return 0;
+}

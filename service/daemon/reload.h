@@ -1,0 +1,14 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RELOAD_H
+#define PB_RELOAD_H
+/* What a reload of the config can change while jobs run: everything but the paths that files in
+ * flight depend on. Thread: loop. */
+#include "config/config.h"
+#include "service/inbox/dirs.h"
+
+/* Logs each path that differs and needs a restart; takes over a new products directory. Fails, with
+ * *dirs as it was, when that cannot be made. */
+int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
+                   struct pb_dirs *dirs, struct pb_err *err);
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What lies in work/<id>/ says by its name whose it is. One entry that cannot be dealt with is
+ * named and left; the others go on. */
+#include "service/inbox/intake.h"
+
+#include "service/inbox/dispose.h"
+#include "service/base/log.h"
+#include "service/inbox/writers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct sweep {
+    struct pb_intake *intake;
+    bool at_start;
+    struct pb_adopted *out;
+};
+
+static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
+{
+    char text[sizeof err->msg];
+    (void)snprintf(text, sizeof text, "%s", err->msg);
+    if (sweep->out->left++ == 0)
+        (void)pb_fail(&sweep->out->first, err->code ? err->code : PB_E_SYSTEM, "work/%s: %s", id,
+                      text);
+}
+
+/* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
+static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
+{
+    struct pb_job job;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || pb_writers_look(fd) == -EBUSY) {
+        int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
+                        : pb_fail(err, PB_E_SYSTEM, "%s is open for writing", path);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    pb_job_init(&job);
+    job.owned = true;
+    job.uid = st.st_uid;
+    (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
+    pb_intake_describe(sweep->intake, &job, pb_files_base(path));
+    int rc = pb_job_set(&job.input, path);
+    rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
+    (void)close(fd);
+    if (rc == 0) {
+        pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
+        sweep->out->adopted++;
+    }
+    pb_job_fini(&job);
+    return rc;
+}
+
+/* The file of a job that the store knows. */
+static enum pb_on_success on_success(struct pb_intake *intake)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    enum pb_on_success what = intake->config->service.on_success;
+    (void)pthread_mutex_unlock(&intake->lock);
+    return what;
+}
+
+static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path, struct pb_err *err)
+{
+    struct pb_intake *intake = sweep->intake;
+    bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
+    if (!finished && (!sweep->at_start || (job->input != NULL && strcmp(job->input, path) == 0)))
+        return 0;
+    if (pb_job_set(&job->input, path) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = finished ? pb_dispose(job, intake->dirs, on_success(intake), err) : 0;
+    return rc ? rc : pb_job_store_update(intake->store, job, err);
+}
+
+static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
+{
+    char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    struct pb_job job;
+    struct pb_err unknown = {0};
+    int rc = pb_dispose_claimed(sweep->intake->dirs, id, path);
+    if (rc < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
+    if (rc == 0) {
+        /* Empty, as a crash leaves it. With anything else in it it is not ours and stays. */
+        if (pb_files_join(claim, sweep->intake->dirs->work, id) == 0 && rmdir(claim) != 0 &&
+            errno == ENOTEMPTY && sweep->at_start)
+            pb_log(PB_LOG_WARNING, "work: %s holds no input and stays; remove it", claim);
+        return 0;
+    }
+    if (pb_job_store_find(sweep->intake->store, id, &unknown, &job) != 0) {
+        if (unknown.code != PB_E_JOB_UNKNOWN)
+            return pb_fail(err, unknown.code, "%s", unknown.msg);
+        return adopt_file(sweep, id, path, err);
+    }
+    rc = settle_job(sweep, &job, path, err);
+    pb_job_fini(&job);
+    return rc;
+}
+
+void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *troubles)
+{
+    char text[sizeof adopted->first.msg + 64];
+    if (adopted->left == 0) {
+        pb_trouble_clear(troubles, "work");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%d input%s in work/ cannot be put away: %s", adopted->left,
+                   adopted->left == 1 ? "" : "s", adopted->first.msg);
+    pb_trouble_raise(troubles, "work", adopted->first.code, text);
+}
+
+bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles)
+{
+    return atomic_load(&intake->left) || pb_trouble_find(troubles, "work") != NULL;
+}
+
+void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
+{
+    struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
+    struct pb_err err = {0};
+    *out = (struct pb_adopted){0};
+    atomic_store(&intake->left, false);
+    DIR *directory = opendir(intake->dirs->work);
+    if (directory == NULL) {
+        (void)pb_fail(&err, PB_E_SYSTEM, "cannot read it: %s", strerror(errno));
+        leave(&sweep, "", &err);
+    }
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (!pb_job_is_id(entry->d_name))
+            continue;
+        err = (struct pb_err){0};
+        (void)pthread_rwlock_wrlock(&intake->moves);
+        if (adopt(&sweep, entry->d_name, &err) != 0)
+            leave(&sweep, entry->d_name, &err);
+        (void)pthread_rwlock_unlock(&intake->moves);
+    }
+    if (directory != NULL)
+        (void)closedir(directory);
+}

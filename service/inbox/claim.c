@@ -1,0 +1,271 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A settled file becomes a job: the file is opened, a read lease shows that nobody has it open for
+ * writing and keeps out who comes, it is renamed into work/<id>/, the lease must still stand then
+ * (else it goes back), and the job is stored. A descriptor for writing lives on across a rename, so
+ * a claim without the lease could run a file that still grows.
+ *
+ * Each of these steps is done for a batch of files before the next one, so that a batch costs one
+ * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
+ * a job that is stored has its input. */
+#include "service/inbox/intake.h"
+
+#include "pipeline/io/path.h"
+#include "config/base/clock.h"
+#include "service/base/log.h"
+#include "service/inbox/writer_events.h"
+#include "service/inbox/writers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ID_TRIES 64
+
+struct claim {
+    const struct pb_settle_file *file;
+    struct pb_job *job;
+    int fd;      /* of the file, for reading; holds the lease; -1 = none */
+    bool leased; /* nobody can write */
+    bool moved;  /* the file is in work/ */
+    char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
+};
+
+/* The code of an errno that is the machine's fault, not the file's. */
+static enum pb_code machine_code(int error)
+{
+    return error == EMFILE || error == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM;
+}
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* Whether what we hold is the file that had settled. A rename changes ctime. */
+static bool is_what_settled(const struct claim *claim, bool renamed)
+{
+    struct stat st;
+    const struct pb_settle_file *file = claim->file;
+    return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           (uint64_t)st.st_ino == file->inode && (uint64_t)st.st_size == file->size &&
+           ns_of(&st.st_mtim) == file->mtime_ns &&
+           (renamed || ns_of(&st.st_ctim) == file->ctime_ns);
+}
+
+static int open_file(struct claim *claim, struct pb_err *err)
+{
+    /* Not blocking: another's lease on the file, or a pipe that took its name. */
+    claim->fd = open(claim->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (claim->fd >= 0)
+        return 0;
+    int error = errno;
+    if (error == ENOENT || error == ELOOP || error == EAGAIN || error == ENXIO)
+        return -EAGAIN;
+    if (error == EACCES || error == EPERM)
+        return pb_fail(err, PB_E_INPUT_MISSING,
+                       "it cannot be read (%s); give user id %d read "
+                       "permission",
+                       strerror(error), (int)geteuid());
+    return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
+}
+
+/* Nobody may be writing. Where that cannot be told, two looks at the file must have. */
+static int check_writers(struct pb_intake *intake, struct claim *claim)
+{
+    int rc = pb_writers_look(claim->fd);
+    claim->leased = rc == 0;
+    if (rc == 0)
+        return 0;
+    if (rc != -EBUSY &&
+        pb_writer_events_is_open(intake->events, claim->file->name, pb_clock_mono_ms()))
+        rc = -EBUSY;
+    if (rc == -EBUSY) {
+        pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", claim->file->name);
+        return -EAGAIN;
+    }
+    if (atomic_exchange(&intake->writers, rc) != rc) {
+        pb_log(PB_LOG_WARNING,
+               "inbox: files that are open for writing are %s; where nothing is told a file "
+               "counts as complete when it held still for service.settle",
+               pb_writers_word(rc));
+    }
+    return claim->file->by_age ? -EAGAIN : 0;
+}
+
+static bool is_stored(const struct pb_intake *intake, const char *id)
+{
+    struct pb_job job;
+    struct pb_err err = {0};
+    if (pb_job_store_find(intake->store, id, &err, &job) != 0)
+        return err.code != PB_E_JOB_UNKNOWN;
+    pb_job_fini(&job);
+    return true;
+}
+
+/* A new id and its directory below work/. */
+static int open_directory(const struct pb_intake *intake, struct claim *claim, struct pb_job *job,
+                          struct pb_err *err)
+{
+    for (int i = 0; i < ID_TRIES; i++) {
+        pb_intake_make_id(job->id);
+        if (is_stored(intake, job->id))
+            continue;
+        if (pb_files_join(claim->directory, intake->dirs->work, job->id) != 0 ||
+            pb_files_join(claim->to, claim->directory, job->name) != 0)
+            return pb_fail(err, PB_E_SYSTEM, "path too long: %s", intake->dirs->work);
+        if (mkdir(claim->directory, 0755) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return pb_fail(err, machine_code(errno), "cannot create %s: %s", claim->directory,
+                           strerror(errno));
+    }
+    return pb_fail(err, PB_E_SERVICE_STATE, "no free job id; see the state directory");
+}
+
+static int move_in(const struct claim *claim, struct pb_err *err)
+{
+    if (rename(claim->from, claim->to) == 0)
+        return 0;
+    int error = errno;
+    if (error == ENOENT)
+        return -EAGAIN;
+    if (error == EPERM || error == EACCES)
+        return pb_fail(err, PB_E_INPUT_MISSING,
+                       "cannot move it to %s: %s; a sticky inbox must "
+                       "belong to user id %d",
+                       claim->directory, strerror(error), (int)geteuid());
+    return pb_fail(err, machine_code(error), "cannot move it to %s: %s", claim->directory,
+                   strerror(error));
+}
+
+/* Into work/. Negative: it is still in the inbox. */
+static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
+{
+    struct stat st;
+    struct pb_job *job = claim->job;
+    if (pb_files_join(claim->from, intake->dirs->inbox, claim->file->name) != 0)
+        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
+    int rc = open_file(claim, err);
+    if (rc == 0 && !is_what_settled(claim, false))
+        rc = -EAGAIN;
+    rc = rc ? rc : check_writers(intake, claim);
+    if (rc != 0)
+        return rc;
+    job->owned = true;
+    job->uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
+    pb_intake_describe(intake, job, claim->file->name);
+    rc = open_directory(intake, claim, job, err);
+    if (rc != 0)
+        return rc;
+    rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    rc = rc ? rc : move_in(claim, err);
+    claim->moved = rc == 0;
+    if (rc != 0)
+        (void)rmdir(claim->directory);
+    return rc;
+}
+
+/* Back to the inbox. When that cannot be, for a file of that name came meanwhile, it stays for
+ * pb_intake_adopt. */
+static void bring_back(struct pb_intake *intake, struct claim *claim)
+{
+    claim->moved = false;
+    if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
+        (void)rmdir(claim->directory);
+        return;
+    }
+    atomic_store(&intake->left, true);
+    pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->file->name, claim->to,
+           strerror(errno));
+}
+
+static void sync_moves(const struct pb_intake *intake, const struct claim *claims, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (claims[i].moved)
+            (void)pb_path_sync(claims[i].directory);
+        any = any || claims[i].moved;
+    }
+    if (!any)
+        return;
+    (void)pb_path_sync(intake->dirs->work);
+    (void)pb_path_sync(intake->dirs->inbox);
+}
+
+static bool is_untouched(const struct claim *claim)
+{
+    return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
+                                                          : pb_writers_look(claim->fd) != -EBUSY);
+}
+
+/* Stores the jobs of all files that are in work/ and were not written meanwhile. */
+static void store_jobs(struct pb_intake *intake, const struct claim *claims,
+                       struct pb_claimed *files, size_t n)
+{
+    struct pb_job *jobs[PB_INTAKE_BATCH] = {NULL};
+    int results[PB_INTAKE_BATCH] = {0};
+    struct pb_err err = {0};
+    size_t n_jobs = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct claim *claim = &claims[i];
+        if (claim->moved && !is_untouched(claim))
+            files[i].rc = -EAGAIN;
+        if (claim->moved && files[i].rc == 0)
+            jobs[n_jobs++] = claim->job;
+    }
+    int rc = pb_job_store_insert_all(intake->store, jobs, n_jobs, results, &err);
+    for (size_t i = 0, at = 0; i < n; i++) {
+        if (!claims[i].moved || files[i].rc != 0)
+            continue;
+        files[i].rc = rc ? rc : results[at] ? -EAGAIN : 0; /* an id that is taken: the next time */
+        files[i].err = err;
+        at++;
+    }
+}
+
+static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb_claimed *files,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i].rc != 0 && claims[i].moved)
+            bring_back(intake, &claims[i]);
+        if (files[i].rc != 0)
+            pb_job_fini(&files[i].job);
+        if (claims[i].fd >= 0)
+            (void)close(claims[i].fd); /* gives the lease back */
+    }
+}
+
+size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n)
+{
+    size_t tried = 0;
+    bool fault = false;
+    struct claim *claims = calloc(PB_INTAKE_BATCH, sizeof *claims);
+    if (claims == NULL) {
+        files[0].rc = pb_fail(&files[0].err, PB_E_MEMORY, "out of memory");
+        return 1;
+    }
+    (void)pthread_rwlock_rdlock(&intake->moves);
+    for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
+        struct pb_claimed *file = &files[tried];
+        claims[tried] = (struct claim){.file = file->file, .job = &file->job, .fd = -1};
+        pb_job_init(&file->job);
+        file->err = (struct pb_err){0};
+        file->rc = bring_in(intake, &claims[tried], &file->err);
+        fault =
+            file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
+    }
+    sync_moves(intake, claims, tried);
+    store_jobs(intake, claims, files, tried);
+    end_claims(intake, claims, files, tried);
+    (void)pthread_rwlock_unlock(&intake->moves);
+    free(claims);
+    return tried;
+}

@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/dirs.h"
+#include "service/inbox/dirs_apart.h"
+#include "service/base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static_assert(PB_FILES_PATH_BYTES >= PATH_MAX, "realpath writes PATH_MAX bytes");
+
+static int make(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
+                struct pb_err *err)
+{
+    int rc = pb_files_make_directory(path, what, err);
+    if (rc == 0 && realpath(path, out) == NULL)
+        rc = pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+    return rc;
+}
+
+/* Nobody else has to see jobs and their errors. */
+static int make_private(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
+                        struct pb_err *err)
+{
+    bool was_there = path != NULL && access(path, F_OK) == 0;
+    int rc = make(path, what, out, err);
+    if (rc == 0 && !was_there && chmod(out, 0700) != 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+    return rc;
+}
+
+/* Files move between the two by rename: that needs one filesystem and one mount of it, and a bind
+ * mount has the same device number. Nothing is written to find out. A kernel that does not tell the
+ * mount leaves it to the first claim, which fails and says the same. */
+static int check_same_mount(const char *a, const char *b, const char *a_what, const char *b_what,
+                            struct pb_err *err)
+{
+    struct statx x, y;
+    if (statx(AT_FDCWD, a, 0, STATX_BASIC_STATS | STATX_MNT_ID, &x) != 0 ||
+        statx(AT_FDCWD, b, 0, STATX_BASIC_STATS | STATX_MNT_ID, &y) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "%s or %s: %s", a, b, strerror(errno));
+    bool one_device = x.stx_dev_major == y.stx_dev_major && x.stx_dev_minor == y.stx_dev_minor;
+    bool told = (x.stx_mask & y.stx_mask & STATX_MNT_ID) != 0;
+    if (one_device && (!told || x.stx_mnt_id == y.stx_mnt_id))
+        return 0;
+    return pb_fail(err, PB_E_SYSTEM,
+                   "%s (%s) and %s (%s) are on different %s; files move between them by rename, so "
+                   "put both on one",
+                   a_what, a, b_what, b, one_device ? "mounts" : "filesystems");
+}
+
+/* The config's own check compares texts; links, ".." and mounts are seen only here. */
+static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, const char *socket,
+                     struct pb_err *err)
+{
+    int rc = pb_dirs_check_apart(dirs, socket, err);
+    rc = rc ? rc : check_same_mount(there->inbox, there->work, "inbox", "work", err);
+    rc = rc ? rc : check_same_mount(there->work, there->archive, "work", "archive", err);
+    return rc ? rc : check_same_mount(there->work, there->quarantine, "work", "quarantine", err);
+}
+
+int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
+                    struct pb_dirs *out_dirs)
+{
+    struct pb_dirs *dirs = calloc(1, sizeof *dirs);
+    if (dirs == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = make(config->inbox, "inbox", dirs->inbox, err);
+    rc = rc ? rc : make(config->work, "work", dirs->work, err);
+    rc = rc ? rc : make(config->archive, "archive", dirs->archive, err);
+    rc = rc ? rc : make(config->quarantine, "quarantine", dirs->quarantine, err);
+    rc = rc ? rc : make(config->products, "products", dirs->products, err);
+    rc = rc ? rc : make_private(config->state, "state", dirs->state, err);
+    rc = rc ? rc : check_all(dirs, dirs, config->socket, err);
+    if (rc == 0)
+        *out_dirs = *dirs;
+    free(dirs);
+    return rc;
+}
+
+/* What `make` would give: the real path of a directory, which need not be there yet, and of its
+ * part that is (there). */
+static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
+                   char there[PB_FILES_PATH_BYTES], struct pb_err *err)
+{
+    char part[PB_FILES_PATH_BYTES];
+    if (path == NULL || (size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "the path of the %s directory is missing or too long", what);
+    char *end = part + strlen(part);
+    while (realpath(part, there) == NULL) {
+        char *slash = strrchr(part, '/');
+        if (errno != ENOENT || slash == NULL)
+            return pb_fail(err, PB_E_SYSTEM, "%s directory %s: %s", what, path, strerror(errno));
+        end = slash;
+        *end = '\0';
+        if (part[0] == '\0')
+            (void)snprintf(part, sizeof part, "/");
+    }
+    const char *missing = path + (end - part);
+    int n =
+        snprintf(out, PB_FILES_PATH_BYTES, "%s%s", strcmp(there, "/") == 0 ? "" : there, missing);
+    if (n >= PB_FILES_PATH_BYTES)
+        return pb_fail(err, PB_E_CONFIG_VALUE, "the path of the %s directory is too long", what);
+    if (out[0] == '\0')
+        (void)snprintf(out, PB_FILES_PATH_BYTES, "/");
+    return pb_files_check_directory(there, what, err);
+}
+
+int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err)
+{
+    struct pb_dirs *dirs = calloc(2, sizeof *dirs), *there = dirs + 1;
+    if (dirs == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = foresee(config->inbox, "inbox", dirs->inbox, there->inbox, err);
+    rc = rc ? rc : foresee(config->work, "work", dirs->work, there->work, err);
+    rc = rc ? rc : foresee(config->archive, "archive", dirs->archive, there->archive, err);
+    rc = rc ? rc
+            : foresee(config->quarantine, "quarantine", dirs->quarantine, there->quarantine, err);
+    rc = rc ? rc : foresee(config->products, "products", dirs->products, there->products, err);
+    rc = rc ? rc : foresee(config->state, "state", dirs->state, there->state, err);
+    rc = rc ? rc : check_all(dirs, there, config->socket, err);
+    free(dirs);
+    return rc;
+}
+
+static int lock(const char *directory, const char *file, struct pb_dirs_locks *locks,
+                struct pb_err *err)
+{
+    int rc = pb_dir_lock(directory, file, err, &locks->fd[locks->n]);
+    locks->n += rc == 0;
+    return rc;
+}
+
+int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err)
+{
+    int rc = lock(dirs->state, PB_DIR_LOCK_STATE_FILE, locks, err);
+    rc = rc ? rc : lock(dirs->work, PB_DIR_LOCK_FILE, locks, err);
+    rc = rc ? rc : lock(dirs->quarantine, PB_DIR_LOCK_FILE, locks, err);
+    if (rc != 0)
+        return rc;
+    if (!pb_dir_lock_try(dirs->inbox, &locks->fd[locks->n]))
+        pb_log(
+            PB_LOG_WARNING,
+            "inbox: another process holds a lock on %s; if that is another pushbroomd, each file "
+            "goes to one of the two",
+            dirs->inbox);
+    else if (locks->fd[locks->n] >= 0)
+        locks->n++;
+    return 0;
+}
+
+void pb_dirs_unlock(struct pb_dirs_locks *locks)
+{
+    while (locks->n > 0)
+        (void)close(locks->fd[--locks->n]);
+}
+
+bool pb_dirs_inbox_is_open(const char *inbox)
+{
+    struct stat st;
+    return stat(inbox, &st) == 0 && (st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/dirs_apart.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIRS = 6, PLACES = DIRS + 1 };
+
+struct place {
+    const char *what, *path;
+    size_t mount_bytes;                      /* of the mount point that it lies below */
+    char device[32];                         /* "8:1"; "" = not known */
+    char on_device[2 * PB_FILES_PATH_BYTES]; /* where it lies on the file system, "" = its root */
+};
+
+/* --- where a path lies on its file system ------------------------------------------------------*/
+
+/* \040 and the like become what they stand for, in place. */
+static void unescape(char *text)
+{
+    char *out = text;
+    for (const char *in = text; *in != '\0';) {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' &&
+            in[3] >= '0' && in[3] <= '7') {
+            *out++ = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
+            in += 4;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *out = '\0';
+}
+
+/* Bytes of the mount point when the path lies at or below it, else -1. "/" has 0. */
+static long below(const char *mount, const char *path)
+{
+    size_t n = strcmp(mount, "/") == 0 ? 0 : strlen(mount);
+    return strncmp(mount, path, n) == 0 && (path[n] == '/' || path[n] == '\0') ? (long)n : -1;
+}
+
+/* The longest mount point wins, and of two equal ones the later, which covers the other. */
+static void apply_mount(struct place *place, const char *device, const char *root,
+                        const char *mount)
+{
+    long n = below(mount, place->path);
+    if (n < 0 || (place->device[0] != '\0' && (size_t)n < place->mount_bytes))
+        return;
+    place->mount_bytes = (size_t)n;
+    (void)snprintf(place->device, sizeof place->device, "%s", device);
+    (void)snprintf(place->on_device, sizeof place->on_device, "%s%s",
+                   strcmp(root, "/") == 0 ? "" : root, place->path + n);
+}
+
+/* Without /proc nothing is known, and the paths alone decide. */
+static void find_on_devices(struct place *place, size_t n)
+{
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t room = 0;
+    while (file != NULL && getline(&line, &room, file) > 0) {
+        char *save = NULL, *field[5] = {NULL};
+        for (int i = 0; i < 5; i++)
+            field[i] = strtok_r(i == 0 ? line : NULL, " \n", &save);
+        if (field[4] == NULL) /* id parent device root mount-point */
+            continue;
+        unescape(field[3]);
+        unescape(field[4]);
+        for (size_t i = 0; i < n; i++)
+            apply_mount(&place[i], field[2], field[3], field[4]);
+    }
+    free(line);
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+/* --- comparing
+ * -----------------------------------------------------------------------------------*/
+
+/* Whether b is a or lies inside it. */
+static bool holds(const char *a, const char *b)
+{
+    size_t n = strcmp(a, "/") == 0 ? 0 : strlen(a);
+    return strncmp(a, b, n) == 0 && (b[n] == '/' || b[n] == '\0');
+}
+
+static bool place_holds(const struct place *a, const struct place *b)
+{
+    return holds(a->path, b->path) || (a->device[0] != '\0' && strcmp(a->device, b->device) == 0 &&
+                                       holds(a->on_device, b->on_device));
+}
+
+/* By its name and by where it lies: a bind mount of products at work/done is no default. */
+static bool is_default_archive(const struct place *work, const struct place *archive)
+{
+    size_t n = strlen(work->path), m = strlen(work->on_device);
+    return strcmp(archive->what, "archive") == 0 && strcmp(work->what, "work") == 0 &&
+           strncmp(work->path, archive->path, n) == 0 && strcmp(archive->path + n, "/done") == 0 &&
+           strcmp(work->device, archive->device) == 0 &&
+           strncmp(work->on_device, archive->on_device, m) == 0;
+}
+
+static int check_pair(const struct place *a, const struct place *b, struct pb_err *err)
+{
+    bool a_holds = place_holds(a, b), b_holds = place_holds(b, a);
+    if (a_holds && b_holds)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "%s (%s) and %s (%s) are the same directory; give each one of its own",
+                       a->what, a->path, b->what, b->path);
+    const struct place *in = a_holds ? b : a, *out = a_holds ? a : b;
+    if ((!a_holds && !b_holds) || is_default_archive(out, in))
+        return 0;
+    return pb_fail(err, PB_E_CONFIG_VALUE,
+                   "%s (%s) lies inside %s (%s); give each a directory of its own", in->what,
+                   in->path, out->what, out->path);
+}
+
+/* The real path of the directory that the socket is in; false when that is not there. */
+static bool socket_directory(const char *socket, char out[PB_FILES_PATH_BYTES])
+{
+    char path[PB_FILES_PATH_BYTES];
+    if (socket == NULL || (size_t)snprintf(path, sizeof path, "%s", socket) >= sizeof path)
+        return false;
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return realpath(".", out) != NULL;
+    slash[slash == path] = '\0';
+    return realpath(path, out) != NULL;
+}
+
+int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct pb_err *err)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    struct place *place = calloc(PLACES, sizeof *place);
+    if (place == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    place[0] = (struct place){.what = "inbox", .path = dirs->inbox};
+    place[1] = (struct place){.what = "work", .path = dirs->work};
+    place[2] = (struct place){.what = "archive", .path = dirs->archive};
+    place[3] = (struct place){.what = "quarantine", .path = dirs->quarantine};
+    place[4] = (struct place){.what = "products", .path = dirs->products};
+    place[5] = (struct place){.what = "state", .path = dirs->state};
+    place[DIRS] = (struct place){.what = "the socket's directory", .path = directory};
+    size_t n = socket_directory(socket, directory) ? PLACES : DIRS;
+    find_on_devices(place, n);
+    int rc = 0;
+    for (size_t i = 0; i < DIRS; i++)
+        for (size_t k = i + 1; k < DIRS && rc == 0; k++)
+            rc = check_pair(&place[i], &place[k], err);
+    for (size_t i = 0; i < DIRS && n == PLACES && rc == 0; i++)
+        if (place_holds(&place[i], &place[DIRS]))
+            rc = pb_fail(err, PB_E_CONFIG_VALUE,
+                         "the socket (%s) lies inside %s (%s); give it a directory of its own",
+                         socket, place[i].what, place[i].path);
+    free(place);
+    return rc;
+}

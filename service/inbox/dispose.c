@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The error record is written before the input moves: an input in quarantine/ always has its
+ * record. A crash between the two leaves a record that names the job; the repetition finds it by
+ * that and uses the same name again. */
+#include "service/inbox/dispose.h"
+
+#include "config/base/json_writer.h"
+#include "pipeline/io/path.h"
+#include "config/base/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SAME_NAMES_MAX 100000
+
+/* input: where it will lie when the record is read. */
+static int write_record(const struct pb_job *job, const char *path, const char *input,
+                        struct pb_err *err)
+{
+    char when[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(job->finished_ms, when);
+    struct pb_json *json = pb_json_create(true);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "code", job->error.code);
+    pb_json_string(json, "message", job->error.message);
+    pb_json_string(json, "hint", job->error.hint);
+    pb_json_string(json, "job", job->id);
+    pb_json_string(json, "status", pb_job_status_name(job->status));
+    pb_json_string(json, "pipeline", job->pipeline[0] ? job->pipeline : NULL);
+    pb_json_int(json, "attempts", job->attempts);
+    pb_json_string(json, "input", input);
+    pb_json_string(json, "time", when);
+    pb_json_end(json);
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    int rc =
+        text ? pb_files_write(path, text, bytes, err) : pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_json_destroy(json);
+    return rc;
+}
+
+/* Whether the record at path is this job's; 0 = another's, -ENOENT = there is none. */
+static int record_is_of(const char *path, const struct pb_job *job)
+{
+    char text[8192], mark[64];
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -ENOENT : 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    (void)snprintf(mark, sizeof mark, "\"%s\"", job->id);
+    return strstr(text, mark) != NULL;
+}
+
+/* First of name, name.1, ... that has no file yet, and no record of another job. */
+static int choose_name(const struct pb_job *job, const struct pb_dirs *dirs, char out_name[256],
+                       char out_record[PB_FILES_PATH_BYTES], bool *out_is_there)
+{
+    char path[PB_FILES_PATH_BYTES], record_name[300];
+    struct stat st;
+    for (int i = 0; i < SAME_NAMES_MAX; i++) {
+        if (i == 0)
+            (void)snprintf(out_name, 256, "%s", job->name);
+        else
+            (void)snprintf(out_name, 256, "%.240s.%d", job->name, i);
+        (void)snprintf(record_name, sizeof record_name, "%s.error.json", out_name);
+        if (pb_files_join(path, dirs->quarantine, out_name) != 0 ||
+            pb_files_join(out_record, dirs->quarantine, record_name) != 0)
+            return -ENAMETOOLONG;
+        int mine = record_is_of(out_record, job);
+        if (mine == 0 || (mine < 0 && lstat(path, &st) == 0))
+            continue;
+        *out_is_there = mine > 0;
+        return 0;
+    }
+    return -EEXIST;
+}
+
+static bool lies_in(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+    return path != NULL && strncmp(path, directory, n) == 0 && path[n] == '/';
+}
+
+/* Whether the input is still where the claim put it. (The archive may lie in work/ too.) */
+static bool is_claimed(const struct pb_job *job, const struct pb_dirs *dirs)
+{
+    char claim[PB_FILES_PATH_BYTES];
+    return job->owned && pb_files_join(claim, dirs->work, job->id) == 0 &&
+           lies_in(job->input, claim);
+}
+
+/* work/<id> is empty now; its removal marks the end. */
+static void remove_claim(const struct pb_job *job, const struct pb_dirs *dirs)
+{
+    char path[PB_FILES_PATH_BYTES];
+    if (pb_files_join(path, dirs->work, job->id) == 0)
+        (void)rmdir(path);
+}
+
+static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+{
+    char name[256], record[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    int rc = choose_name(job, dirs, name, record, &is_there);
+    if (rc != 0)
+        return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name,
+                       dirs->quarantine, strerror(-rc));
+    bool moves = is_claimed(job, dirs) && access(job->input, F_OK) == 0;
+    if (moves && pb_files_join(moved, dirs->quarantine, name) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->quarantine);
+    rc = write_record(job, record, moves ? moved : job->input, err);
+    if (rc != 0 || !moves) /* unless claimed it stays; or somebody took it away */
+        return rc;
+    rc = pb_files_move(job->input, dirs->quarantine, name, moved, err);
+    return rc ? rc : pb_job_set(&job->input, moved);
+}
+
+int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_success on_success,
+               struct pb_err *err)
+{
+    char moved[PB_FILES_PATH_BYTES];
+    int rc = 0;
+    if ((PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) == 0)
+        return -EINVAL;
+    if (job->status != PB_JOB_SUCCESSFUL) {
+        rc = quarantine(job, dirs, err);
+    } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
+        if (on_success == PB_INPUT_DELETE) {
+            if (unlink(job->input) != 0)
+                rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(errno));
+        } else {
+            rc = pb_files_move(job->input, dirs->archive, job->name, moved, err);
+            rc = rc ? rc : pb_job_set(&job->input, moved);
+        }
+    }
+    if (rc == 0 && job->owned)
+        remove_claim(job, dirs);
+    return rc;
+}
+
+int pb_dispose_claimed(const struct pb_dirs *dirs, const char *id,
+                       char out_path[PB_FILES_PATH_BYTES])
+{
+    char claim[PB_FILES_PATH_BYTES];
+    struct stat st;
+    if (pb_files_join(claim, dirs->work, id) != 0)
+        return -ENAMETOOLONG;
+    DIR *directory = opendir(claim);
+    if (directory == NULL)
+        return errno == ENOTDIR || errno == ENOENT ? 0 : -errno;
+    int found = 0;
+    while (found == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(directory);
+        if (entry == NULL) {
+            found = -errno;
+            break;
+        }
+        if (pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
+            S_ISREG(st.st_mode))
+            found = 1;
+    }
+    (void)closedir(directory);
+    return found;
+}
+
+static bool is_plain(const char *path)
+{
+    struct stat st;
+    return path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Makes job->input name the file again. */
+static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+{
+    char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    struct stat st;
+    /* A submitted file was looked at already, by a process that its storage may hold up. */
+    if (job->input != NULL && !job->owned && job->identity[0] != '\0')
+        return 0;
+    if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
+    bool found = job->owned && pb_dispose_claimed(dirs, job->id, path) > 0;
+    if (job->owned && !found)
+        found = choose_name(job, dirs, name, record, &is_there) == 0 && is_there &&
+                pb_files_join(path, dirs->quarantine, name) == 0 && is_plain(path);
+    if (!found && !job->owned)
+        return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is not there any more",
+                       job->input ? job->input : job->name, job->id);
+    if (!found)
+        return pb_fail(err, PB_E_INPUT_MISSING,
+                       "the input of job %s is gone: %.200s is neither at %.300s, where it was "
+                       "last, nor in %.200s/%s, nor in %.200s with a record of the job; put it "
+                       "back there, or deliver it anew",
+                       job->id, job->name, job->input ? job->input : "(nowhere)", dirs->work,
+                       job->id, dirs->quarantine);
+    return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+{
+    char name[256], record[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES];
+    char moved[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    int rc = find_input(job, dirs, err);
+    if (rc != 0)
+        return rc;
+    if (choose_name(job, dirs, name, record, &is_there) == 0 && is_there)
+        (void)unlink(record);
+    if (!job->owned || !lies_in(job->input, dirs->quarantine))
+        return 0;
+    if (pb_files_join(claim, dirs->work, job->id) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->work);
+    if (mkdir(claim, 0755) != 0 && errno != EEXIST)
+        return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
+    rc = pb_files_move(job->input, claim, job->name, moved, err);
+    (void)pb_path_sync(dirs->work);
+    return rc ? rc : pb_job_set(&job->input, moved);
+}

@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/inbox.h"
+
+#include "service/base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool pb_inbox_is_news(struct pb_inbox_told *told, const char *name)
+{
+    for (size_t i = 0; i < PB_INBOX_TOLD_MAX && told->name[i] != NULL; i++) {
+        if (strcmp(told->name[i], name) == 0)
+            return false;
+    }
+    char **slot = &told->name[told->n++ % PB_INBOX_TOLD_MAX];
+    free(*slot);
+    *slot = strdup(name);
+    return true;
+}
+
+static void tell_kind(struct pb_inbox_told *told, const char *name, mode_t mode)
+{
+    const char *kind = S_ISDIR(mode)    ? "a directory"
+                       : S_ISLNK(mode)  ? "a symbolic link"
+                       : S_ISFIFO(mode) ? "a pipe"
+                       : S_ISSOCK(mode) ? "a socket"
+                                        : "a device";
+    if (pb_inbox_is_news(told, name))
+        pb_log(PB_LOG_WARNING, "inbox: %s is %s and stays; only plain files are taken", name, kind);
+}
+
+/* A second name of a file may be anybody's: whoever may write the inbox could hand in a file of
+ * another user's that only the service can move or read. */
+static void tell_links(struct pb_inbox_told *told, const char *name, unsigned long links)
+{
+    if (pb_inbox_is_news(told, name))
+        pb_log(
+            PB_LOG_WARNING,
+            "inbox: %s has %lu names (hard links) and stays; only a file with one name is taken: "
+            "remove the others, or copy it",
+            name, links);
+}
+
+static int look_at(struct pb_settle *settle, struct pb_inbox_told *told, int fd, const char *name)
+{
+    struct stat st;
+    struct pb_settle_file file;
+    if (pb_settle_is_left_alone(name))
+        return 0;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return 0; /* gone again */
+    if (!S_ISREG(st.st_mode)) {
+        tell_kind(told, name, st.st_mode);
+        return 0;
+    }
+    if (st.st_nlink > 1) {
+        tell_links(told, name, (unsigned long)st.st_nlink);
+        return 0;
+    }
+    memset(&file, 0, sizeof file);
+    (void)snprintf(file.name, sizeof file.name, "%s", name);
+    file.size = (uint64_t)st.st_size;
+    file.inode = (uint64_t)st.st_ino;
+    file.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    file.ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    return pb_settle_add(settle, &file);
+}
+
+int pb_inbox_read(const char *inbox, struct pb_settle *settle, struct pb_inbox_told *told,
+                  struct stat *out_stat)
+{
+    DIR *directory = opendir(inbox);
+    if (directory == NULL)
+        return -errno;
+    int rc = fstat(dirfd(directory), out_stat) == 0 ? 0 : -errno;
+    for (errno = 0; rc == 0; errno = 0) {
+        const struct dirent *entry = readdir(directory);
+        if (entry == NULL) {
+            rc = -errno; /* 0 at the end */
+            break;
+        }
+        rc = look_at(settle, told, dirfd(directory), entry->d_name);
+    }
+    (void)closedir(directory);
+    return rc;
+}
+
+void pb_inbox_told_fini(struct pb_inbox_told *told)
+{
+    for (size_t i = 0; i < PB_INBOX_TOLD_MAX; i++)
+        free(told->name[i]);
+}

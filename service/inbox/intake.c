@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/intake.h"
+
+#include "pipeline/io/file_name.h"
+#include "config/base/clock.h"
+#include "service/inbox/dispose.h"
+#include "service/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ID_TRIES 64
+
+void pb_intake_make_id(char out[PB_JOB_ID_BYTES])
+{
+    uint32_t random = (uint32_t)getpid() ^ (uint32_t)pb_clock_mono_ms();
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random *= 2654435761u;
+    pb_job_make_id(pb_clock_wall_ms(), random, out);
+}
+
+void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
+{
+    pthread_rwlockattr_t fair; /* else a crowd of claims would keep pb_intake_adopt out for ever */
+    (void)pthread_rwlockattr_init(&fair);
+    (void)pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_rwlock_init(&intake->moves, &fair);
+    (void)pthread_rwlockattr_destroy(&fair);
+    (void)pthread_mutex_init(&intake->lock, NULL);
+    intake->config = config;
+}
+
+void pb_intake_fini(struct pb_intake *intake)
+{
+    (void)pthread_rwlock_destroy(&intake->moves);
+    (void)pthread_mutex_destroy(&intake->lock);
+}
+
+void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    intake->config = config;
+    (void)pthread_mutex_unlock(&intake->lock);
+}
+
+void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name)
+{
+    pb_file_name_clean(name, job->name);
+    pb_job_scene(job->name, job->scene);
+    (void)pthread_mutex_lock(&intake->lock);
+    const struct pb_pipeline_config *pipeline = pb_config_match(intake->config, job->name);
+    if (pipeline != NULL)
+        (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    (void)pthread_mutex_unlock(&intake->lock);
+    if (job->created_ms == 0)
+        job->created_ms = job->updated_ms = pb_clock_wall_ms();
+}
+
+static int check_submitted(const struct pb_intake *intake, const char *path, const char *pipeline,
+                           struct pb_err *err)
+{
+    if (pipeline != NULL && pb_config_pipeline(intake->config, pipeline) == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s", pipeline,
+                       intake->config->path);
+    if (pipeline == NULL && pb_config_match(intake->config, path) == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match fits %s",
+                       pb_files_base(path));
+    return 0;
+}
+
+int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, const char *pipeline,
+                                 int64_t uid, const char *identity, struct pb_err *err,
+                                 struct pb_job *out_job)
+{
+    int rc = check_submitted(intake, path, pipeline, err);
+    if (rc != 0)
+        return rc;
+    pb_job_init(out_job);
+    out_job->uid = uid;
+    (void)snprintf(out_job->identity, sizeof out_job->identity, "%s", identity);
+    pb_intake_describe(intake, out_job, pb_files_base(path));
+    if (pipeline != NULL)
+        (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
+    return pb_job_set(&out_job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err)
+{
+    int rc = -EEXIST;
+    for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
+        pb_intake_make_id(job->id);
+        rc = pb_job_store_insert(intake->store, job, err);
+    }
+    return rc;
+}

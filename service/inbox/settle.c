@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Two arrays sorted by name, the last scan's and this one's: a scan costs n log n and the memory
+ * follows the inbox both ways. */
+#include "service/inbox/settle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct entry {
+    struct pb_settle_file file; /* first: pb_settle_again */
+    int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
+    int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough */
+    int64_t due_ms;  /* monotonic time at which it is complete */
+    bool complete;
+};
+
+struct table {
+    struct entry *entry;
+    size_t n, room;
+};
+
+struct pb_settle {
+    struct table now, before;
+    size_t next; /* cursor of pb_settle_next */
+    bool clocked;
+    int64_t ahead_ms;          /* the wall clock is ahead of the monotonic one by */
+    int64_t distrust_until_ms; /* monotonic; mtimes prove nothing before */
+};
+
+struct pb_settle *pb_settle_create(void)
+{
+    return calloc(1, sizeof(struct pb_settle));
+}
+
+void pb_settle_destroy(struct pb_settle *settle)
+{
+    if (settle == NULL)
+        return;
+    free(settle->now.entry);
+    free(settle->before.entry);
+    free(settle);
+}
+
+void pb_settle_begin(struct pb_settle *settle)
+{
+    struct table last = settle->now;
+    settle->now = settle->before;
+    settle->before = last;
+    settle->now.n = 0;
+    settle->next = 0;
+}
+
+int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file)
+{
+    struct table *now = &settle->now;
+    if (now->n == now->room) {
+        size_t room = now->room ? now->room * 2 : 64;
+        struct entry *more = realloc(now->entry, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        now->entry = more;
+        now->room = room;
+    }
+    now->entry[now->n++] = (struct entry){.file = *file};
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    return strcmp(left->file.name, right->file.name);
+}
+
+static bool same(const struct pb_settle_file *a, const struct pb_settle_file *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
+           a->inode == b->inode;
+}
+
+/* Whether the wall clock may be compared with mtimes. Its steps show as a change of its distance
+ * from the monotonic clock. */
+static bool trusts_wall(struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms)
+{
+    int64_t ahead_ms = wall_ms - mono_ms;
+    if (settle->clocked && llabs(ahead_ms - settle->ahead_ms) > PB_SETTLE_STEP_MS)
+        settle->distrust_until_ms = mono_ms + PB_SETTLE_DISTRUST_MS;
+    settle->clocked = true;
+    settle->ahead_ms = ahead_ms;
+    return mono_ms >= settle->distrust_until_ms;
+}
+
+/* When a file that was not there at the last look is old enough; never, for a wrong clock. */
+static int64_t aged_at(const struct pb_settle_file *file, int64_t settle_ms, int64_t mono_ms,
+                       int64_t wall_ms)
+{
+    int64_t age_ms = wall_ms - file->mtime_ns / 1000000;
+    return age_ms >= 0 ? mono_ms + settle_ms - age_ms : INT64_MAX;
+}
+
+void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms)
+{
+    struct table *now = &settle->now, *before = &settle->before;
+    bool trusted = trusts_wall(settle, mono_ms, wall_ms);
+    if (now->n > 0)
+        qsort(now->entry, now->n, sizeof now->entry[0], by_name);
+    for (size_t i = 0; i < now->n; i++) {
+        struct entry *entry = &now->entry[i];
+        const struct entry *old =
+            before->n > 0 ? bsearch(entry, before->entry, before->n, sizeof *entry, by_name) : NULL;
+        bool is_new = old == NULL || old->file.inode != entry->file.inode;
+        entry->still_since_ms = mono_ms;
+        entry->aged_ms = INT64_MAX;
+        if (is_new && trusted)
+            entry->aged_ms = aged_at(&entry->file, settle_ms, mono_ms, wall_ms);
+        if (old != NULL && same(&old->file, &entry->file)) {
+            entry->still_since_ms = old->still_since_ms;
+            entry->aged_ms = trusted ? old->aged_ms : INT64_MAX;
+        }
+        int64_t still_ms = entry->still_since_ms + settle_ms;
+        entry->due_ms = entry->aged_ms < still_ms ? entry->aged_ms : still_ms;
+        entry->file.by_age = mono_ms < still_ms;
+        entry->complete = mono_ms >= entry->due_ms;
+    }
+}
+
+const struct pb_settle_file *pb_settle_next(struct pb_settle *settle)
+{
+    while (settle->next < settle->now.n) {
+        const struct entry *entry = &settle->now.entry[settle->next++];
+        if (entry->complete)
+            return &entry->file;
+    }
+    return NULL;
+}
+
+void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file)
+{
+    size_t i = (size_t)((const struct entry *)(const void *)file - settle->now.entry);
+    if (i < settle->now.n)
+        settle->now.entry[i].file.size = UINT64_MAX; /* differs from whatever comes */
+}
+
+int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)
+{
+    int64_t due = -1;
+    for (size_t i = 0; i < settle->now.n; i++) {
+        const struct entry *entry = &settle->now.entry[i];
+        int64_t left = entry->due_ms > mono_ms ? entry->due_ms - mono_ms : 0;
+        if (!entry->complete && (due < 0 || left < due))
+            due = left;
+    }
+    return due;
+}
+
+size_t pb_settle_waiting(const struct pb_settle *settle)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < settle->now.n; i++)
+        n += !settle->now.entry[i].complete;
+    return n;
+}
+
+bool pb_settle_is_left_alone(const char *name)
+{
+    static const char *const suffixes[] = {".tmp", ".part", ".inprogress", ".filepart"};
+    size_t n = strlen(name);
+    if (n == 0 || name[0] == '.')
+        return true;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        size_t m = strlen(suffixes[i]);
+        if (n >= m && strcasecmp(name + n - m, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,349 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One timer drives everything: it is set to the earliest of "an event came" (plus a short pause
+ * that gathers a burst), "a file may be complete now" and "rescan". The pause grows with the time a
+ * scan takes, so that a huge inbox under constant writes costs a tenth of a core at most.
+ *
+ * A round is a scan and the claims of what was complete in it, batch after batch. Its parts run on
+ * libuv's pool, one at a time; between them the loop logs and tells. While one runs, settle, told
+ * and batch are the pool's, and the loop leaves them alone. */
+#include "service/inbox/watch.h"
+
+#include "config/base/clock.h"
+#include "service/base/files.h"
+#include "service/inbox/inbox.h"
+#include "service/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define GATHER_MS 50
+#define PAUSE_MS  5000
+
+struct pb_watch {
+    struct pb_watch_options options;
+    char *inbox;
+    uv_fs_event_t events;
+    uv_timer_t timer;
+    int open_handles;
+    bool stopped;
+    uv_work_t work;
+    bool works; /* a part of a round runs */
+    bool scans; /* which: the scan with the first batch, or a further batch */
+    struct pb_settle *settle;
+    size_t waiting;      /* of settle, as of the last part */
+    size_t seen_waiting; /* the same for the loop */
+    int64_t settle_ms;
+    int64_t scan_cost_ms;   /* of the last scan, */
+    int64_t gather_cost_ms; /* and the same for the loop */
+    int read_rc;            /* of the last scan */
+    struct stat inbox_stat;
+    struct pb_claimed *batch; /* PB_INTAKE_BATCH */
+    size_t n_batch;           /* of the last part */
+    bool offered;             /* what was complete, for it was no pause */
+    bool more;                /* there are complete files that were not offered in this round */
+    bool scan_again;          /* somebody asked for a scan during this round */
+    bool looked;              /* the first round is over */
+    int64_t due_ms;           /* when the timer is set to fire */
+    int64_t paused_until_ms;  /* nothing is taken before */
+    dev_t device;             /* of the directory that events come from */
+    ino_t inode;
+    bool events_on, no_events_told;
+    struct pb_inbox_told told;
+};
+
+static void on_timer(uv_timer_t *timer);
+
+/* Brings the timer forward to `in_ms` from now, never back. */
+static void scan_within(struct pb_watch *watch, int64_t in_ms)
+{
+    if (watch->works) { /* its end sets the timer */
+        watch->scan_again = true;
+        return;
+    }
+    int64_t due = pb_clock_mono_ms() + in_ms;
+    if (uv_is_active((uv_handle_t *)&watch->timer) && watch->due_ms <= due)
+        return;
+    watch->due_ms = due;
+    uv_update_time(watch->options.loop);
+    (void)uv_timer_start(&watch->timer, on_timer, (uint64_t)in_ms, 0);
+}
+
+static int64_t gather_ms(const struct pb_watch *watch)
+{
+    return GATHER_MS + 9 * watch->gather_cost_ms;
+}
+
+static void on_event(uv_fs_event_t *handle, const char *name, int events, int status)
+{
+    (void)name;
+    (void)events;
+    struct pb_watch *watch = handle->data;
+    if (status >= 0)
+        scan_within(watch, gather_ms(watch));
+}
+
+/* Events come from the directory that had the name when they were asked for. One that was made anew
+ * or mounted over it sends none until it is asked, too. Without events the rescan does it all, and
+ * asks again. */
+static void follow_events(struct pb_watch *watch)
+{
+    const struct stat *st = &watch->inbox_stat;
+    if (watch->events_on && st->st_dev == watch->device && st->st_ino == watch->inode)
+        return;
+    if (watch->events_on) {
+        (void)uv_fs_event_stop(&watch->events);
+        pb_log(PB_LOG_NOTICE, "inbox: another directory is at %s now and is watched", watch->inbox);
+    }
+    int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox, 0);
+    watch->events_on = rc == 0;
+    watch->scan_again = true; /* what came after the scan and before this had no event */
+    watch->device = st->st_dev;
+    watch->inode = st->st_ino;
+    if (rc != 0 && !watch->no_events_told)
+        pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is looked at every %lld ms",
+               watch->inbox, uv_strerror(rc), (long long)watch->options.rescan_ms);
+    watch->no_events_told = rc != 0;
+}
+
+/* The directory is gone, or cannot be read: what comes instead of it is another one. */
+static void lose_events(struct pb_watch *watch)
+{
+    if (watch->events_on)
+        (void)uv_fs_event_stop(&watch->events);
+    watch->events_on = false;
+}
+
+static void report_reading(struct pb_watch *watch, int rc)
+{
+    char text[PB_FILES_PATH_BYTES + 200];
+    if (rc == 0) {
+        pb_trouble_clear(watch->options.troubles, "inbox");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "inbox: cannot read %s: %s; trying again every %lld ms",
+                   watch->inbox, strerror(-rc), (long long)watch->options.rescan_ms);
+    pb_trouble_raise(watch->options.troubles, "inbox",
+                     rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM, text);
+}
+
+/* A file cannot be taken. Whether others can. */
+static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
+                      const struct pb_err *err)
+{
+    char text[sizeof err->msg + 300];
+    if (rc == -EAGAIN)
+        return true;
+    if (pb_code_class(err->code) == PB_CLASS_INPUT) {
+        if (pb_inbox_is_news(&watch->told, file->name))
+            pb_log(PB_LOG_WARNING, "inbox: %s stays: %s", file->name, err->msg);
+        return true;
+    }
+    (void)snprintf(text, sizeof text, "inbox: %s stays: %s", file->name, err->msg);
+    pb_trouble_raise(watch->options.troubles, "intake", err->code, text);
+    watch->paused_until_ms = pb_clock_mono_ms() + PAUSE_MS;
+    return false;
+}
+
+/* --- a round's parts, on the pool --- */
+
+static void scan(struct pb_watch *watch)
+{
+    int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
+    pb_settle_begin(watch->settle);
+    watch->read_rc = pb_inbox_read(watch->inbox, watch->settle, &watch->told, &watch->inbox_stat);
+    pb_settle_end(watch->settle, watch->settle_ms, start, wall);
+    watch->scan_cost_ms = pb_clock_mono_ms() - start;
+}
+
+/* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
+ * is an event again: without the pause this would go round and round. */
+static void claim(struct pb_watch *watch)
+{
+    const struct pb_settle_file *file = NULL;
+    size_t n = 0;
+    watch->n_batch = 0;
+    watch->more = false;
+    watch->offered = pb_clock_mono_ms() >= watch->paused_until_ms;
+    if (!watch->offered)
+        return;
+    while (n < PB_INTAKE_BATCH && (file = pb_settle_next(watch->settle)) != NULL)
+        watch->batch[n++] = (struct pb_claimed){.file = file};
+    watch->n_batch = n ? pb_intake_claim(watch->options.intake, watch->batch, n) : 0;
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        if (watch->batch[i].rc != 0)
+            pb_settle_again(watch->settle, watch->batch[i].file);
+    }
+    watch->more = file != NULL; /* perhaps */
+}
+
+static void work(uv_work_t *request)
+{
+    struct pb_watch *watch = request->data;
+    if (watch->scans)
+        scan(watch);
+    claim(watch);
+    watch->waiting = pb_settle_waiting(watch->settle);
+}
+
+/* --- and what the loop makes of them --- */
+
+static void start_part(struct pb_watch *watch, bool scans);
+
+static void take_results(struct pb_watch *watch)
+{
+    bool took = false, fault = false;
+    for (size_t i = 0; i < watch->n_batch; i++)
+        took = took || watch->batch[i].rc == 0;
+    if (took)
+        watch->options.taken(watch->options.user, watch->batch, watch->n_batch);
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        struct pb_claimed *file = &watch->batch[i];
+        if (file->rc == 0)
+            pb_job_fini(&file->job);
+        else if (!fault)
+            fault = !can_go_on(watch, file->file, file->rc, &file->err);
+    }
+    watch->more = watch->more && !fault;
+    bool none_left = watch->offered && !watch->more && watch->waiting == 0;
+    if (!fault && (took || none_left)) /* or what could not be taken is gone */
+        pb_trouble_clear(watch->options.troubles, "intake");
+}
+
+static void free_watch(struct pb_watch *watch)
+{
+    pb_inbox_told_fini(&watch->told);
+    pb_settle_destroy(watch->settle);
+    free(watch->batch);
+    free(watch->inbox);
+    free(watch);
+}
+
+static void end_stopped(struct pb_watch *watch)
+{
+    for (size_t i = 0; i < watch->n_batch; i++) {
+        if (watch->batch[i].rc == 0)
+            pb_job_fini(&watch->batch[i].job);
+    }
+    if (watch->open_handles == 0)
+        free_watch(watch);
+}
+
+static void end_round(struct pb_watch *watch)
+{
+    int64_t now = pb_clock_mono_ms(), due = watch->options.rescan_ms;
+    int64_t paused = watch->paused_until_ms - now;
+    if (paused > 0 && paused < due)
+        due = paused + 1;
+    int64_t settled = pb_settle_due_ms(watch->settle, now);
+    if (settled >= 0 && settled + 1 < due)
+        due = settled + 1;
+    if (watch->scan_again && gather_ms(watch) < due)
+        due = gather_ms(watch);
+    watch->scan_again = false;
+    scan_within(watch, due);
+    if (!watch->looked && watch->options.looked != NULL)
+        watch->options.looked(watch->options.user);
+    watch->looked = true;
+}
+
+static void on_worked(uv_work_t *request, int status)
+{
+    struct pb_watch *watch = request->data;
+    (void)status;
+    watch->works = false;
+    watch->seen_waiting = watch->waiting;
+    watch->gather_cost_ms = watch->scan_cost_ms;
+    if (watch->stopped) {
+        end_stopped(watch);
+        return;
+    }
+    if (watch->scans) {
+        if (watch->read_rc == 0)
+            follow_events(watch);
+        else
+            lose_events(watch);
+        report_reading(watch, watch->read_rc);
+    }
+    take_results(watch);
+    if (watch->stopped)
+        return;
+    if (watch->more)
+        start_part(watch, false);
+    else
+        end_round(watch);
+}
+
+static void start_part(struct pb_watch *watch, bool scans)
+{
+    watch->works = true;
+    watch->scans = scans;
+    watch->settle_ms = watch->options.settle_ms;
+    watch->work.data = watch;
+    (void)uv_queue_work(watch->options.loop, &watch->work, work, on_worked);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    start_part(timer->data, true);
+}
+
+int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
+                   struct pb_watch **out_watch)
+{
+    struct pb_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    watch->options = *options;
+    watch->inbox = strdup(options->inbox);
+    watch->settle = pb_settle_create();
+    watch->batch = calloc(PB_INTAKE_BATCH, sizeof *watch->batch);
+    if (watch->inbox == NULL || watch->settle == NULL || watch->batch == NULL) {
+        free_watch(watch);
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    }
+    (void)uv_timer_init(options->loop, &watch->timer);
+    (void)uv_fs_event_init(options->loop, &watch->events);
+    watch->timer.data = watch->events.data = watch;
+    watch->open_handles = 2;
+    scan_within(watch, 0);
+    *out_watch = watch;
+    return 0;
+}
+
+void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms)
+{
+    watch->options.settle_ms = settle_ms;
+    watch->options.rescan_ms = rescan_ms;
+    scan_within(watch, 0);
+}
+
+void pb_watch_scan_soon(struct pb_watch *watch)
+{
+    scan_within(watch, 0);
+}
+
+size_t pb_watch_waiting(const struct pb_watch *watch)
+{
+    return watch ? watch->seen_waiting : 0;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    struct pb_watch *watch = handle->data;
+    if (--watch->open_handles == 0 && !watch->works)
+        free_watch(watch);
+}
+
+void pb_watch_stop(struct pb_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    watch->stopped = true;
+    uv_close((uv_handle_t *)&watch->timer, on_close);
+    uv_close((uv_handle_t *)&watch->events, on_close);
+}

@@ -1,0 +1,253 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/job.h"
+
+#include "pipeline/io/file_name.h"
+#include "config/base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const status_names[PB_JOB_STATUS_COUNT] = {
+    [PB_JOB_ACCEPTED] = "accepted",     [PB_JOB_RUNNING] = "running",
+    [PB_JOB_SUCCESSFUL] = "successful", [PB_JOB_FAILED] = "failed",
+    [PB_JOB_DISMISSED] = "dismissed",
+};
+
+/* may[from] = set of states that may follow. running -> accepted is a job put back (shutdown, or a
+ * worker that died); failed and dismissed -> accepted is a retry. */
+static const unsigned may[PB_JOB_STATUS_COUNT] = {
+    [PB_JOB_ACCEPTED] = PB_JOB_MASK(PB_JOB_RUNNING) | PB_JOB_MASK(PB_JOB_DISMISSED),
+    [PB_JOB_RUNNING] = PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK_FINISHED,
+    [PB_JOB_SUCCESSFUL] = 0,
+    [PB_JOB_FAILED] = PB_JOB_MASK(PB_JOB_ACCEPTED),
+    [PB_JOB_DISMISSED] = PB_JOB_MASK(PB_JOB_ACCEPTED),
+};
+
+void pb_job_init(struct pb_job *job)
+{
+    memset(job, 0, sizeof *job);
+    job->uid = -1;
+}
+
+void pb_job_fini(struct pb_job *job)
+{
+    free(job->input);
+    free(job->directory);
+    free(job->products);
+    free(job->report);
+    memset(job, 0, sizeof *job);
+}
+
+int pb_job_set(char **field, const char *value)
+{
+    char *copy = NULL;
+    if (value != NULL && (copy = strdup(value)) == NULL)
+        return -ENOMEM;
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+int pb_job_copy(struct pb_job *out, const struct pb_job *job)
+{
+    *out = *job;
+    out->input = out->directory = out->products = out->report = NULL;
+    if (pb_job_set(&out->input, job->input) == 0 &&
+        pb_job_set(&out->directory, job->directory) == 0 &&
+        pb_job_set(&out->products, job->products) == 0 &&
+        pb_job_set(&out->report, job->report) == 0)
+        return 0;
+    pb_job_fini(out);
+    return -ENOMEM;
+}
+
+/* Without i, l, o, u: what is read aloud or typed is not mistaken. */
+static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm utc = {0};
+    (void)gmtime_r(&seconds, &utc);
+    size_t n = strftime(out, PB_JOB_ID_BYTES, "%Y%m%d-%H%M%S-", &utc);
+    for (int i = 0; i < 4 && n + 1 < PB_JOB_ID_BYTES; i++, random >>= 5)
+        out[n++] = digits[random & 31u];
+    out[n] = '\0';
+}
+
+bool pb_job_is_suffix(const char *text)
+{
+    size_t n = strlen(text);
+    return n > 0 && n < PB_JOB_ID_BYTES && strspn(text, "0123456789abcdefghjkmnpqrstvwxyz-") == n;
+}
+
+bool pb_job_is_id(const char *text)
+{
+    if (strlen(text) != 20 || !pb_job_is_suffix(text))
+        return false;
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 8 || i == 15;
+        if (dash ? text[i] != '-' : text[i] < '0' || text[i] > '9')
+            return false;
+    }
+    return strchr(text + 16, '-') == NULL;
+}
+
+void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES])
+{
+    pb_file_name_scene(name, out, PB_JOB_NAME_BYTES);
+}
+
+bool pb_job_may(enum pb_job_status from, enum pb_job_status to)
+{
+    return (unsigned)from < PB_JOB_STATUS_COUNT && (unsigned)to < PB_JOB_STATUS_COUNT &&
+           (may[from] & PB_JOB_MASK(to)) != 0;
+}
+
+static void clear_run(struct pb_job *job)
+{
+    job->progress = 0;
+    job->stage[0] = job->device[0] = job->device_why[0] = '\0';
+    job->tiles_done = job->tiles_total = 0;
+    job->bytes_read = job->bytes_written = job->elapsed_ms = 0;
+    job->started_ms = job->finished_ms = 0;
+    memset(&job->error, 0, sizeof job->error);
+    (void)pb_job_set(&job->directory, NULL);
+    (void)pb_job_set(&job->products, NULL);
+    (void)pb_job_set(&job->report, NULL);
+}
+
+int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
+{
+    if (!pb_job_may(job->status, to))
+        return -EPERM;
+    if (to == PB_JOB_ACCEPTED) {
+        clear_run(job);
+        if (job->status != PB_JOB_RUNNING)
+            job->attempts = 0; /* a person asked: the job has all its attempts again */
+    } else if (to == PB_JOB_RUNNING) {
+        clear_run(job);
+        job->attempts++;
+        job->started_ms = wall_ms;
+    } else {
+        job->finished_ms = wall_ms;
+        if (to == PB_JOB_SUCCESSFUL) {
+            job->progress = 100;
+            (void)snprintf(job->stage, sizeof job->stage, "done");
+        }
+    }
+    job->status = to;
+    job->updated_ms = wall_ms;
+    return 0;
+}
+
+void pb_job_restart(struct pb_job *job, int64_t wall_ms)
+{
+    char why[sizeof job->device_why];
+    int64_t started_ms = job->started_ms;
+    (void)memcpy(why, job->device_why, sizeof why);
+    clear_run(job);
+    (void)memcpy(job->device_why, why, sizeof why);
+    job->started_ms = started_ms;
+    job->updated_ms = wall_ms;
+}
+
+const char *pb_job_status_name(enum pb_job_status status)
+{
+    return (unsigned)status < PB_JOB_STATUS_COUNT ? status_names[status] : "?";
+}
+
+bool pb_job_status_find(const char *name, enum pb_job_status *out_status)
+{
+    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++) {
+        if (strcmp(name, status_names[i]) == 0) {
+            *out_status = (enum pb_job_status)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
+{
+    struct pb_job_error *error = &job->error;
+    (void)snprintf(error->code, sizeof error->code, "%s", pb_code_id(code));
+    (void)snprintf(error->hint, sizeof error->hint, "%s", pb_code_hint(code));
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+}
+
+void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint)
+{
+    struct pb_job_error *error = &job->error;
+    (void)snprintf(error->code, sizeof error->code, "%s", code && *code ? code : "system");
+    (void)snprintf(error->message, sizeof error->message, "%s",
+                   message && *message ? message : "the worker gave no reason");
+    (void)snprintf(error->hint, sizeof error->hint, "%s", hint ? hint : pb_code_hint(PB_E_SYSTEM));
+}
+
+static void print_time(struct pb_json *json, const char *key, int64_t wall_ms)
+{
+    char text[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(wall_ms, text);
+    pb_json_string(json, key, text[0] ? text : NULL);
+}
+
+void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error)
+{
+    if (error->code[0] == '\0') {
+        pb_json_null(json, key);
+        return;
+    }
+    pb_json_object(json, key);
+    pb_json_string(json, "code", error->code);
+    pb_json_string(json, "message", error->message);
+    pb_json_string(json, "hint", error->hint);
+    pb_json_end(json);
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job)
+{
+    pb_json_object(json, key);
+    pb_json_string(json, "id", job->id);
+    pb_json_string(json, "name", job->name);
+    pb_json_string(json, "scene", job->scene);
+    pb_json_string(json, "input", job->input);
+    pb_json_string(json, "pipeline", or_null(job->pipeline));
+    if (job->uid >= 0)
+        pb_json_int(json, "uid", job->uid);
+    else
+        pb_json_null(json, "uid");
+    pb_json_string(json, "status", pb_job_status_name(job->status));
+    pb_json_int(json, "progress", job->progress);
+    pb_json_string(json, "stage", or_null(job->stage));
+    pb_json_int(json, "tiles_done", job->tiles_done);
+    pb_json_int(json, "tiles_total", job->tiles_total);
+    pb_json_int(json, "bytes_read", job->bytes_read);
+    pb_json_int(json, "bytes_written", job->bytes_written);
+    pb_json_int(json, "elapsed_ms", job->elapsed_ms);
+    pb_json_int(json, "attempts", job->attempts);
+    pb_json_string(json, "device", or_null(job->device));
+    pb_json_string(json, "device_why", or_null(job->device_why));
+    print_time(json, "created", job->created_ms);
+    print_time(json, "started", job->started_ms);
+    print_time(json, "updated", job->updated_ms);
+    print_time(json, "finished", job->finished_ms);
+    pb_json_string(json, "directory", job->directory);
+    pb_json_raw(json, "products", job->products ? job->products : "[]");
+    pb_json_raw(json, "report", job->report ? job->report : "null");
+    pb_job_print_error(json, "error", &job->error);
+    pb_json_end(json);
+}

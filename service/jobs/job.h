@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_H
+#define PB_JOB_H
+/* A job: one scene through one pipeline. States and their legal changes live in one table; nothing
+ * else in the service sets a status. Plain memory without I/O or locks. Thread: any, one at a time
+ * a job. */
+#include "config/base/err.h"
+#include "config/base/json_writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
+#define PB_JOB_NAME_BYTES     256 /* a file name */
+#define PB_JOB_IDENTITY_BYTES 128
+
+enum pb_job_status {
+    PB_JOB_ACCEPTED,
+    PB_JOB_RUNNING,
+    PB_JOB_SUCCESSFUL,
+    PB_JOB_FAILED,
+    PB_JOB_DISMISSED,
+    PB_JOB_STATUS_COUNT
+};
+#define PB_JOB_MASK(status) (1u << (unsigned)(status))
+#define PB_JOB_MASK_ALL     ((1u << PB_JOB_STATUS_COUNT) - 1u)
+#define PB_JOB_MASK_FINISHED                                                                       \
+    (PB_JOB_MASK(PB_JOB_SUCCESSFUL) | PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK(PB_JOB_DISMISSED))
+
+/* code "" = no error. */
+struct pb_job_error {
+    char code[48];
+    char message[1024];
+    char hint[256];
+};
+
+struct pb_job {
+    char id[PB_JOB_ID_BYTES];
+    int64_t seq;                          /* order of creation, given by the store */
+    enum pb_job_status status;            /* pb_job_move changes it */
+    bool owned;                           /* came through the inbox: the service moves its input */
+    char name[PB_JOB_NAME_BYTES];         /* base name of the input */
+    char scene[PB_JOB_NAME_BYTES];        /* directory below products/ */
+    char pipeline[PB_JOB_NAME_BYTES];     /* "" = none fitted yet */
+    char *input;                          /* where the file is now */
+    int64_t uid;                          /* whose file or submission it is; -1 = not known */
+    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its asker could read it, in
+                                             pipeline/io/file_identity.h's form; "" = not known */
+    int attempts;
+    int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
+    /* Of the current or last run. */
+    int progress; /* 0 .. 100 */
+    char stage[16];
+    char device[64];
+    char device_why[512]; /* after a device failed: what is done about it and why; "" = none did */
+    int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
+    char *directory; /* of the products, NULL = none */
+    char *products;  /* JSON array, NULL = none */
+    char *report;    /* JSON object, NULL = none */
+    struct pb_job_error error;
+};
+
+void pb_job_init(struct pb_job *job); /* accepted, empty */
+void pb_job_fini(struct pb_job *job); /* a job of zero bytes is fine */
+/* *out is set anew. 0, or -ENOMEM and *out empty. */
+int pb_job_copy(struct pb_job *out, const struct pb_job *job);
+/* Replaces one of a job's strings by a copy (NULL clears). 0 or -ENOMEM. */
+int pb_job_set(char **field, const char *value);
+
+/* "YYYYMMDD-HHMMSS-xxxx": sorts by creation, its last part is short enough to type. */
+void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES]);
+bool pb_job_is_id(const char *text);
+/* Whether text can be an id or the end of one. */
+bool pb_job_is_suffix(const char *text);
+/* Base name without its last suffix, safe as a directory name. */
+void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES]);
+
+bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
+/* Changes the status with everything that goes with it (times, attempts, progress). 0, or -EPERM
+ * and the job as it was. */
+int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
+/* A running job starts over within its attempt: all it had of its run is gone, but for
+ * device_why. */
+void pb_job_restart(struct pb_job *job, int64_t wall_ms);
+
+const char *pb_job_status_name(enum pb_job_status status);
+bool pb_job_status_find(const char *name, enum pb_job_status *out_status);
+
+void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* From words that a worker sent; missing ones become "system". */
+void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
+
+/* The job as it is on the wire, as a member `key` of (or, NULL, as an element in) json. */
+void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
+/* {"code", "message", "hint"}, or null. */
+void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Group commit. One thread at a time uses the database; changes that come meanwhile queue up. The
+ * thread that gets it next makes one transaction of all that wait, with one sync, and the others
+ * find theirs done. A change in bulk (claims of the inbox, pruning) is left out while others wait,
+ * but not twice in a row; so who changes one job waits for one transaction with one bulk change at
+ * most, and then for its own.
+ *
+ * When a transaction of several fails, each of them is tried alone: a change that the disk does not
+ * take costs no other.
+ *
+ * The write-ahead log is moved into the database by a connection of its own, so that no change
+ * waits for that; only a log that grew over LOG_PAGES_MAX (nobody made a checkpoint) is moved by
+ * the thread that commits. */
+#include "service/jobs/job_store_sql.h"
+
+#include <errno.h>
+
+#define LOG_PAGES     1000
+#define LOG_PAGES_MAX 16000
+
+void pb_job_store_take(struct pb_job_store *store)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    while (store->in_use)
+        (void)pthread_cond_wait(&store->freed, &store->lock);
+    store->in_use = true;
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+void pb_job_store_leave(struct pb_job_store *store)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    store->in_use = false;
+    (void)pthread_cond_broadcast(&store->freed);
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+static int fail(struct pb_job_store *store, struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+}
+
+static int execute(struct pb_job_store *store, const char *sql, struct pb_err *err)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(store, err, sql);
+}
+
+static int begin(struct pb_job_store *store, struct pb_err *err)
+{
+    int rc = pb_job_store_ready(store, err);
+    return rc ? rc : execute(store, "BEGIN IMMEDIATE", err);
+}
+
+/* All of the group, or nothing and *err. */
+static int transact(struct pb_job_store *store, struct pb_job_change_queue *group,
+                    struct pb_err *err)
+{
+    struct pb_job_change *change;
+    int rc = 0;
+    STAILQ_FOREACH(change, group, next)
+    {
+        change->err = (struct pb_err){0};
+        change->result = change->apply(store, change);
+        if (change->result < 0) {
+            *err = change->err;
+            rc = change->result;
+            break;
+        }
+    }
+    rc = rc ? rc : execute(store, "COMMIT", err);
+    if (rc != 0 && sqlite3_get_autocommit(store->db) == 0)
+        (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+static void fail_all(struct pb_job_change_queue *group, int rc, const struct pb_err *err)
+{
+    struct pb_job_change *change;
+    STAILQ_FOREACH(change, group, next)
+    {
+        change->result = rc;
+        change->err = *err;
+    }
+}
+
+static void transact_alone(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_job_change_queue one = STAILQ_HEAD_INITIALIZER(one);
+    struct pb_err err = {0};
+    STAILQ_INSERT_TAIL(&one, change, next);
+    int rc = begin(store, &err);
+    rc = rc ? rc : transact(store, &one, &err);
+    if (rc != 0)
+        fail_all(&one, rc, &err);
+}
+
+/* A database that is locked or not there (begin) is no better for each alone. */
+static void run_group(struct pb_job_store *store, struct pb_job_change_queue *group)
+{
+    struct pb_job_change_queue tried = STAILQ_HEAD_INITIALIZER(tried);
+    struct pb_err err = {0};
+    struct pb_job_change *change;
+    int rc = begin(store, &err);
+    if (rc != 0) {
+        fail_all(group, rc, &err);
+        return;
+    }
+    rc = transact(store, group, &err);
+    if (rc != 0 && STAILQ_NEXT(STAILQ_FIRST(group), next) == NULL)
+        fail_all(group, rc, &err);
+    if (rc == 0 || STAILQ_NEXT(STAILQ_FIRST(group), next) == NULL)
+        return;
+    while ((change = STAILQ_FIRST(group)) != NULL) {
+        STAILQ_REMOVE_HEAD(group, next);
+        transact_alone(store, change);
+        STAILQ_INSERT_TAIL(&tried, change, next);
+    }
+    STAILQ_CONCAT(group, &tried);
+}
+
+/* What goes into the next transaction. Under the lock. */
+static void gather(struct pb_job_store *store, struct pb_job_change_queue *group)
+{
+    struct pb_job_change *change, *next;
+    struct pb_job_change_queue rest = STAILQ_HEAD_INITIALIZER(rest);
+    bool urgent = false;
+    STAILQ_FOREACH(change, &store->changes, next)
+    {
+        urgent = urgent || !change->bulk;
+    }
+    bool leaves_bulk = urgent && !store->bulk_waited;
+    store->bulk_waited = false;
+    for (change = STAILQ_FIRST(&store->changes); change != NULL; change = next) {
+        next = STAILQ_NEXT(change, next);
+        bool left = change->bulk && leaves_bulk;
+        store->bulk_waited = store->bulk_waited || left;
+        if (left)
+            STAILQ_INSERT_TAIL(&rest, change, next);
+        else
+            STAILQ_INSERT_TAIL(group, change, next);
+    }
+    STAILQ_INIT(&store->changes);
+    STAILQ_CONCAT(&store->changes, &rest);
+}
+
+/* The calling thread makes a transaction of what waits. Under the lock, which it gives back
+ * meanwhile. */
+static void lead(struct pb_job_store *store)
+{
+    struct pb_job_change_queue group = STAILQ_HEAD_INITIALIZER(group);
+    struct pb_job_change *change, *next;
+    gather(store, &group);
+    store->in_use = true;
+    (void)pthread_mutex_unlock(&store->lock);
+    run_group(store, &group);
+    atomic_fetch_add(&store->commits, 1);
+    (void)pthread_mutex_lock(&store->lock);
+    for (change = STAILQ_FIRST(&group); change != NULL; change = next) {
+        next = STAILQ_NEXT(change, next);
+        change->done = true; /* and its thread's stack may be gone */
+    }
+    store->in_use = false;
+    (void)pthread_cond_broadcast(&store->freed);
+}
+
+int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
+                        struct pb_err *err)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    STAILQ_INSERT_TAIL(&store->changes, change, next);
+    while (!change->done) {
+        if (store->in_use)
+            (void)pthread_cond_wait(&store->freed, &store->lock);
+        else
+            lead(store);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    if (change->result < 0 && err != NULL)
+        *err = change->err;
+    return change->result;
+}
+
+uint64_t pb_job_store_commits(const struct pb_job_store *store)
+{
+    return atomic_load(&store->commits);
+}
+
+/* --- the write-ahead log --- */
+
+static int on_commit(void *user, sqlite3 *db, const char *name, int pages)
+{
+    struct pb_job_store *store = user;
+    atomic_store(&store->wal_pages, pages);
+    if (pages >= LOG_PAGES_MAX)
+        (void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
+void pb_job_store_count_pages(struct pb_job_store *store)
+{
+    (void)sqlite3_wal_hook(store->db, on_commit, store);
+}
+
+/* A log that cannot begin anew, for somebody always reads or writes it, is looked at again when it
+ * has grown by as much. */
+bool pb_job_store_log_is_long(const struct pb_job_store *store)
+{
+    int pages = atomic_load(&store->wal_pages), last = atomic_load(&store->checkpointed_pages);
+    return pages >= LOG_PAGES && (pages < last || pages - last >= LOG_PAGES);
+}
+
+int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, rc = SQLITE_OK;
+    atomic_store(&store->checkpointed_pages, atomic_load(&store->wal_pages));
+    if (store->checkpointer == NULL)
+        rc = sqlite3_open_v2(store->path, &store->checkpointer, flags, NULL);
+    /* Only a connection that has read knows of the log. */
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(store->checkpointer, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                       NULL);
+    if (rc == SQLITE_OK)
+        return 0;
+    rc = pb_fail(err, PB_E_SERVICE_STATE, "job store: checkpoint: %s", sqlite3_errstr(rc));
+    (void)sqlite3_close(store->checkpointer);
+    store->checkpointer = NULL;
+    return rc;
+}

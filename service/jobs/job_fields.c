@@ -1,0 +1,116 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The members of a job as the columns of its row. */
+#include "service/jobs/job_store_sql.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum field_kind { FIELD_INT64, FIELD_INT, FIELD_BOOL, FIELD_STATUS, FIELD_TEXT, FIELD_STRING };
+
+/* Columns and the members they hold, in one order for reading and writing. FIELD_TEXT is a char
+ * array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED of them never change. */
+struct field {
+    enum field_kind kind;
+    size_t offset, bytes;
+};
+#define FIELD(kind, member)                                                                        \
+    {                                                                                              \
+        FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
+    }
+static const struct field fields[] = {
+    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
+    FIELD(INT64, uid),         FIELD(STATUS, status),       FIELD(BOOL, owned),
+    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
+    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
+    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
+    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
+    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
+    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
+    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
+    FIELD(TEXT, device_why),   FIELD(TEXT, identity),
+};
+static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
+                  (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,
+              "a parameter for each field that changes");
+
+/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
+void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
+{
+    for (size_t i = first; i < sizeof fields / sizeof fields[0]; i++, at++) {
+        const char *member = (const char *)job + fields[i].offset;
+        switch (fields[i].kind) {
+        case FIELD_INT64:
+            (void)sqlite3_bind_int64(s, at, *(const int64_t *)(const void *)member);
+            break;
+        case FIELD_INT:
+            (void)sqlite3_bind_int(s, at, *(const int *)(const void *)member);
+            break;
+        case FIELD_BOOL:
+            (void)sqlite3_bind_int(s, at, *(const bool *)member);
+            break;
+        case FIELD_STATUS:
+            (void)sqlite3_bind_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
+            break;
+        case FIELD_TEXT:
+            (void)sqlite3_bind_text(s, at, member, -1, SQLITE_STATIC);
+            break;
+        case FIELD_STRING:
+            (void)sqlite3_bind_text(s, at, *(char *const *)(const void *)member, -1, SQLITE_STATIC);
+            break;
+        }
+    }
+}
+
+/* A text may have been cut; "" for NULL. */
+void pb_job_read_text(sqlite3_stmt *s, int at, char *member, size_t bytes)
+{
+    const unsigned char *text = sqlite3_column_text(s, at);
+    size_t n = text ? strnlen((const char *)text, bytes - 1) : 0;
+    if (n > 0)
+        (void)memcpy(member, text, n);
+    member[n] = '\0';
+}
+
+static enum pb_job_status read_status(sqlite3_stmt *s, int at)
+{
+    int number = sqlite3_column_int(s, at);
+    return number >= 0 && number < PB_JOB_STATUS_COUNT ? (enum pb_job_status)number : PB_JOB_FAILED;
+}
+
+/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
+{
+    bool ok = true;
+    pb_job_init(job);
+    job->seq = sqlite3_column_int64(s, 0);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        void *member = (char *)job + fields[i].offset;
+        int at = (int)i + 1;
+        switch (fields[i].kind) {
+        case FIELD_INT64:
+            *(int64_t *)member = sqlite3_column_int64(s, at);
+            break;
+        case FIELD_INT:
+            *(int *)member = sqlite3_column_int(s, at);
+            break;
+        case FIELD_BOOL:
+            *(bool *)member = sqlite3_column_int(s, at) != 0;
+            break;
+        case FIELD_STATUS:
+            *(enum pb_job_status *)member = read_status(s, at);
+            break;
+        case FIELD_TEXT:
+            pb_job_read_text(s, at, member, fields[i].bytes);
+            break;
+        case FIELD_STRING:
+            ok = pb_job_set(member, (const char *)sqlite3_column_text(s, at)) == 0 && ok;
+            break;
+        }
+    }
+    if (!ok)
+        pb_job_fini(job);
+    return ok;
+}

@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of the job store. Every statement is prepared once and finds its rows through an index, so
+ * that its cost does not grow with the number of jobs: ids by the unique index, ends of ids by
+ * their last characters backwards, states by (status, seq), counts from a table that triggers
+ * keep. */
+#include "service/jobs/job_store_sql.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const sql[PB_JOB_STATEMENTS] = {
+    [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
+                      ") VALUES (?,?,?,?," PB_JOB_HOLD_SET ")",
+    [PB_JOB_UPDATE] =
+        "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
+    [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
+    /* ?2: the end backwards, as far as the index goes; '{' follows 'z'. */
+    [PB_JOB_FIND_TAIL] =
+        "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
+        ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
+    [PB_JOB_WAITING] = "SELECT seq, id, scene, owned, input FROM jobs WHERE status = 0"
+                       " AND seq > ?1 ORDER BY seq LIMIT ?2",
+    [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
+    [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
+};
+
+static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+}
+
+static sqlite3_stmt *prepare(struct pb_job_store *store, sqlite3_stmt **slot, const char *text,
+                             struct pb_err *err)
+{
+    if (pb_job_store_ready(store, err) != 0)
+        return NULL;
+    if (*slot == NULL &&
+        sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
+        (void)db_fail(store, err, "prepare");
+    return *slot;
+}
+
+static sqlite3_stmt *begin(struct pb_job_store *store, enum pb_job_statement which,
+                           struct pb_err *err)
+{
+    return prepare(store, &store->statement[which], sql[which], err);
+}
+
+/* Ends its read transaction and forgets what was bound. */
+static void end(struct pb_job_store *store, sqlite3_stmt *s)
+{
+    store->steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+    (void)sqlite3_reset(s);
+    (void)sqlite3_clear_bindings(s);
+}
+
+int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_INSERT, err);
+    if (s == NULL)
+        return -EIO;
+    pb_job_fields_bind(s, 1, 0, job);
+    int rc = sqlite3_step(s);
+    bool taken = rc == SQLITE_CONSTRAINT;
+    if (rc == SQLITE_DONE)
+        job->seq = sqlite3_last_insert_rowid(store->db);
+    int result = rc == SQLITE_DONE ? 0 : taken ? -EEXIST : db_fail(store, err, "insert");
+    end(store, s);
+    return result;
+}
+
+int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_UPDATE, err);
+    if (s == NULL)
+        return -EIO;
+    pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
+    (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 1, job->id, -1, SQLITE_STATIC);
+    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
+    end(store, s);
+    return result;
+}
+
+int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
+                       struct pb_err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (prepare(store, &s, text, err) == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, number);
+    int result =
+        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
+    (void)sqlite3_finalize(s);
+    return result;
+}
+
+/* The first row of s: 1 and *out_job, 0 = there is none, negative errno. */
+static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+                      struct pb_job *out_job)
+{
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_DONE)
+        return 0;
+    if (rc != SQLITE_ROW)
+        return db_fail(store, err, "find");
+    return pb_job_fields_read(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+static int find_id(struct pb_job_store *store, const char *id, struct pb_err *err,
+                   struct pb_job *out_job)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_FIND_ID, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    int rc = read_first(store, s, err, out_job);
+    end(store, s);
+    return rc;
+}
+
+static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *err,
+                     struct pb_job *out_job)
+{
+    char tail[PB_JOB_TAIL_CHARS + 1];
+    size_t n = strlen(id), m = 0;
+    for (; m < PB_JOB_TAIL_CHARS && m < n; m++)
+        tail[m] = id[n - 1 - m];
+    tail[m] = '\0';
+    sqlite3_stmt *s = begin(store, PB_JOB_FIND_TAIL, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 2, tail, -1, SQLITE_STATIC);
+    struct pb_job job;
+    int rc = read_first(store, s, err, &job);
+    if (rc > 0 && sqlite3_step(s) == SQLITE_ROW) {
+        rc = pb_fail(err, PB_E_JOB_UNKNOWN,
+                     "several jobs end in '%s'; give more characters of the id", id);
+        pb_job_fini(&job);
+    } else if (rc > 0) {
+        *out_job = job;
+    }
+    end(store, s);
+    return rc;
+}
+
+int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
+                      struct pb_job *out_job)
+{
+    if (!pb_job_is_suffix(id))
+        return pb_fail(err, PB_E_JOB_UNKNOWN, "'%.60s' is not the name of a job", id);
+    pb_job_store_take(store);
+    int rc = find_id(store, id, err, out_job);
+    if (rc == 0)
+        rc = find_tail(store, id, err, out_job);
+    pb_job_store_leave(store);
+    if (rc == 0)
+        return pb_fail(err, PB_E_JOB_UNKNOWN, "there is no job '%s'", id);
+    return rc > 0 ? 0 : rc;
+}
+
+static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
+                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err)
+{
+    int result = 0, rc;
+    while (result == 0 && (rc = sqlite3_step(s)) != SQLITE_DONE) {
+        struct pb_job job;
+        if (rc != SQLITE_ROW) {
+            result = db_fail(store, err, "list");
+        } else if (!pb_job_fields_read(s, &job)) {
+            result = pb_fail(err, PB_E_MEMORY, "out of memory");
+        } else {
+            result = visit(user, &job);
+            pb_job_fini(&job);
+        }
+    }
+    end(store, s);
+    return result;
+}
+
+/* Each state's rows come out of the index in order and are merged. */
+static void list_sql(unsigned mask, char *out, size_t bytes)
+{
+    int n = 0;
+    if (mask == PB_JOB_MASK_ALL) {
+        (void)snprintf(out, bytes,
+                       "SELECT " PB_JOB_COLUMNS
+                       " FROM jobs WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2");
+        return;
+    }
+    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++) {
+        if ((mask & PB_JOB_MASK(i)) != 0)
+            n += snprintf(out + n, bytes - (size_t)n,
+                          "%sSELECT * FROM (SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = %d"
+                          " AND seq < ?1 ORDER BY seq DESC LIMIT ?2)",
+                          n > 0 ? " UNION ALL " : "", i);
+    }
+    (void)snprintf(out + n, bytes - (size_t)n, " ORDER BY 1 DESC LIMIT ?2");
+}
+
+int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
+                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
+                      struct pb_err *err)
+{
+    char text[4096];
+    unsigned mask = status_mask & PB_JOB_MASK_ALL;
+    if (mask == 0)
+        return 0;
+    list_sql(mask, text, sizeof text);
+    pb_job_store_take(store);
+    sqlite3_stmt *s = prepare(store, &store->list[mask], text, err);
+    int rc = -EIO;
+    if (s != NULL) {
+        (void)sqlite3_bind_int64(s, 1, before_seq);
+        (void)sqlite3_bind_int64(s, 2, limit);
+        rc = visit_rows(store, s, visit, user, err);
+    }
+    pb_job_store_leave(store);
+    return rc;
+}
+
+/* The number of the first that may run: > 0; 0 none; negative errno. */
+static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err)
+{
+    struct pb_job job;
+    int64_t found = 0, looks = 0;
+    int rc = SQLITE_DONE;
+    sqlite3_stmt *s = begin(store, PB_JOB_WAITING, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, *after);
+    (void)sqlite3_bind_int64(s, 2, limit);
+    pb_job_init(&job);
+    while (found == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        job.seq = sqlite3_column_int64(s, 0);
+        pb_job_read_text(s, 1, job.id, sizeof job.id);
+        pb_job_read_text(s, 2, job.scene, sizeof job.scene);
+        job.owned = sqlite3_column_int(s, 3) != 0;
+        job.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
+        found = may(user, &job) ? job.seq : 0;
+        looks++;
+    }
+    *after = found == 0 && looks == limit ? job.seq : 0;
+    if (found == 0 && rc != SQLITE_DONE)
+        found = db_fail(store, err, "find");
+    end(store, s);
+    return found;
+}
+
+int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err, struct pb_job *out_job)
+{
+    int rc = 0;
+    pb_job_store_take(store);
+    int64_t seq = choose(store, after, limit, may, user, err);
+    sqlite3_stmt *s = seq > 0 ? begin(store, PB_JOB_FIND_SEQ, err) : NULL;
+    if (s != NULL) {
+        (void)sqlite3_bind_int64(s, 1, seq);
+        rc = read_first(store, s, err, out_job);
+        end(store, s);
+    } else if (seq != 0) {
+        rc = -EIO;
+    }
+    pb_job_store_leave(store);
+    return rc;
+}
+
+static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                       struct pb_err *err)
+{
+    sqlite3_stmt *s = begin(store, PB_JOB_COUNTS, err);
+    if (s == NULL)
+        return -EIO;
+    memset(out_counts, 0, PB_JOB_STATUS_COUNT * sizeof out_counts[0]);
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        int status = sqlite3_column_int(s, 0);
+        if (status >= 0 && status < PB_JOB_STATUS_COUNT)
+            out_counts[status] = sqlite3_column_int64(s, 1);
+    }
+    int result = rc == SQLITE_DONE ? 0 : db_fail(store, err, "count");
+    end(store, s);
+    return result;
+}
+
+int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                        struct pb_err *err)
+{
+    pb_job_store_take(store);
+    int rc = read_counts(store, out_counts, err);
+    pb_job_store_leave(store);
+    return rc;
+}
+
+uint64_t pb_job_store_steps(const struct pb_job_store *store)
+{
+    return store->steps;
+}

@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_STORE_H
+#define PB_JOB_STORE_H
+/* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
+ * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
+ * damaged, and was so when read twice, is moved aside and a fresh one started; one that cannot be
+ * read or written (disk, lock, permission) stays and does not open: the inputs themselves lie in
+ * work/, quarantine/ and the archive, so no scene depends on it.
+ *
+ * Changes wait for the disk: the service's loop makes none, and reads by a reader of its own. What
+ * several threads change at a time is one transaction with one sync; a failure of one does not
+ * touch the others. Thread: any after connect and before disconnect; a reader one at a time. */
+#include "service/jobs/job.h"
+
+#include <stddef.h>
+
+struct pb_job_store;
+
+/* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the name a damaged file was
+ * moved to, else "". */
+int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
+                      struct pb_job_store **out_store);
+/* The same in two steps, for a service that starts while its disk does not answer: a store without
+ * a database, whose functions fail with service.state; and its database, which may be tried again
+ * after a failure. disconnect undoes a connect. */
+int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store);
+int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096]);
+void pb_job_store_disconnect(struct pb_job_store *store);
+void pb_job_store_close(struct pb_job_store *store); /* NULL is fine */
+/* A second, read-only view of an open store for another thread: find, list and counts. It sees what
+ * is committed, without waiting for the writer or making it wait. */
+int pb_job_store_open_reader(const char *directory, struct pb_err *err,
+                             struct pb_job_store **out_store);
+/* The same for a store that may not be connected yet: the reader connects, at its next use, once
+ * the store admits readers. The store outlives it. Thread: any, before the reader's own. */
+int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *err,
+                               struct pb_job_store **out_reader);
+/* From now on such readers connect. */
+void pb_job_store_admit_readers(struct pb_job_store *store);
+
+/* New row; sets job->seq. -EEXIST (no *err) when the id is taken. */
+int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* Several in one transaction, which waits while others have something to store. out_results[i]: 0
+ * or -EEXIST as above. Negative errno: none was stored. */
+int pb_job_store_insert_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                            int *out_results, struct pb_err *err);
+/* The row as the job is now, but for id, seq, created, name and uid. */
+int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* By id, or by an end of an id that only one job has. out_job is initialised by this and the
+ * caller's to fini; untouched on failure (job.unknown, service.state). */
+int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
+                      struct pb_job *out_job);
+/* The oldest accepted job behind *after (0: of all) that `may` lets through: 1 and *out_job (the
+ * caller's), 0 none, negative errno. may sees seq, id, scene, owned and input alone, borrowed. No
+ * more than `limit` jobs are looked at: *after is the last of them when none was found and there
+ * may be more behind it, else 0. */
+int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err, struct pb_job *out_job);
+/* Newest first, from those with a seq below before_seq (INT64_MAX: all). visit borrows the job and
+ * must not call the store; a value other than 0 ends the listing and is returned. The cost follows
+ * limit, not the number of jobs. */
+int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
+                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
+                      struct pb_err *err);
+int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
+                        struct pb_err *err);
+/* After a restart: running jobs are accepted again. Returns how many. */
+int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
+/* Forgets the oldest finished jobs but `keep`. Returns how many. */
+int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
+/* Changes so far; a number that stayed says that rows and counts did. */
+uint64_t pb_job_store_commits(const struct pb_job_store *store);
+/* Moves the write-ahead log into the database, beside those who change it. Worth it when is_long;
+ * one thread at a time. */
+bool pb_job_store_log_is_long(const struct pb_job_store *store);
+int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err);
+/* Steps of SQLite's virtual machine for all that find, list, next and counts did so far: what they
+ * cost, without a clock. */
+uint64_t pb_job_store_steps(const struct pb_job_store *store);
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_STORE_SQL_H
+#define PB_JOB_STORE_SQL_H
+/* Inside the job store: job_store.c opens and closes the database, job_rows.c reads and writes its
+ * rows, job_changes.c has the changes that the service makes, job_commit.c gathers those of several
+ * threads into transactions. Nobody else includes this. */
+#include "service/jobs/job_store.h"
+
+#include "service/base/files.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+enum pb_job_statement {
+    PB_JOB_INSERT,
+    PB_JOB_UPDATE,
+    PB_JOB_FIND_ID,
+    PB_JOB_FIND_TAIL,
+    PB_JOB_WAITING,
+    PB_JOB_FIND_SEQ,
+    PB_JOB_COUNTS,
+    PB_JOB_STATEMENTS
+};
+
+/* What one call changes, on the stack of its thread until `done`. */
+struct pb_job_change {
+    STAILQ_ENTRY(pb_job_change) next;
+    /* Inside a transaction; may be repeated in another one when that failed. Negative: nothing of
+     * it may stay. */
+    int (*apply)(struct pb_job_store *store, struct pb_job_change *change);
+    struct pb_job *const *jobs; /* insert; update: one, which is not changed */
+    int *results;               /* insert: of each job, 0 or -EEXIST */
+    size_t n;
+    const char *sql; /* any other statement, with one integer */
+    int64_t number;
+    bool bulk; /* waits while others have something to store */
+    bool done;
+    int result;
+    struct pb_err err;
+};
+STAILQ_HEAD(pb_job_change_queue, pb_job_change);
+
+struct pb_job_store {
+    sqlite3 *db;          /* NULL: not connected. Of the thread that made itself the user */
+    pthread_mutex_t lock; /* in_use, changes, bulk_waited, done of each change */
+    pthread_cond_t freed; /* in_use ended, or changes are done */
+    bool in_use;
+    bool bulk_waited; /* the last transaction left bulk changes out */
+    struct pb_job_change_queue changes;
+    atomic_int wal_pages, checkpointed_pages; /* of the log, now and at the last checkpoint */
+    atomic_uint_fast64_t commits;
+    sqlite3 *checkpointer;
+    char path[PB_FILES_PATH_BYTES];
+    atomic_bool admits;            /* readers may connect */
+    const struct pb_job_store *of; /* of a reader that connects when that one admits it */
+    /* Prepared at the first use, reset after each. */
+    sqlite3_stmt *statement[PB_JOB_STATEMENTS];
+    sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* by mask of states */
+    uint64_t steps;
+};
+
+/* Connects a reader that may. service.state when there is no database to ask. */
+int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
+
+/* --- job_fields.c --- */
+/* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. */
+void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
+/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *out_job);
+/* "" for NULL; cut to fit. */
+void pb_job_read_text(sqlite3_stmt *s, int at, char *out, size_t bytes);
+
+/* --- job_rows.c; in a transaction of the thread that uses the database --- */
+/* -EEXIST (no *err) when the id is taken. */
+int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* A statement with one integer; returns the number of changed rows. */
+int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
+                       struct pb_err *err);
+
+/* --- job_commit.c --- */
+/* The calling thread alone uses db and statements, from take to leave. */
+void pb_job_store_take(struct pb_job_store *store);
+void pb_job_store_leave(struct pb_job_store *store);
+/* Returns when the change is on the disk, or failed (its result and err). */
+int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
+                        struct pb_err *err);
+/* Of a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
+void pb_job_store_count_pages(struct pb_job_store *store);
+
+#define PB_JOB_FIXED         4  /* columns that never change */
+#define PB_JOB_SET_COUNT     25 /* and those that do */
+#define PB_JOB_HOLD_SET      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_COLUMNS_FIXED "id, name, created_ms, uid, "
+#define PB_JOB_COLUMNS_SET                                                                         \
+    "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
+    " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
+    " directory, products, report, error_code, error_message, error_hint, device_why, identity"
+#define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
+
+/* The last four characters of an id, backwards: what jobs_by_tail sorts by. */
+#define PB_JOB_TAIL                                                                                \
+    "substr(id, -1, 1) || substr(id, -2, 1) || substr(id, -3, 1) || substr(id, -4, 1)"
+#define PB_JOB_TAIL_CHARS 4
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUNNER_H
+#define PB_RUNNER_H
+/* Runs jobs: takes the oldest accepted one whenever a place is free, gives it to a worker process,
+ * follows it, and puts its input away afterwards. A worker that dies, hangs or must be cancelled
+ * costs its job at most; the service goes on. The store holds every job, the runner only the
+ * running ones and those whose state is on its way to the disk, which the loop does not wait for.
+ * Thread: loop. */
+#include "config/config.h"
+#include "service/inbox/dirs.h"
+#include "service/jobs/job_store.h"
+#include "service/runner/metrics.h"
+#include "service/base/troubles.h"
+
+#include <pthread.h>
+#include <uv.h>
+
+#define PB_RUNNER_PLACES_MAX 64
+
+struct pb_runner;
+
+struct pb_runner_options {
+    uv_loop_t *loop;
+    struct pb_job_store *store;     /* borrowed, as all below, until destroy */
+    struct pb_job_store *reader;    /* of that store, for the loop */
+    pthread_rwlock_t *moves;        /* of struct pb_intake */
+    const struct pb_dirs *dirs;     /* may change between calls into the loop */
+    const struct pb_config *config; /* until set_config */
+    const char *worker;             /* program that runs as `worker --worker` */
+    struct pb_metrics *metrics;
+    struct pb_troubles *troubles;
+    /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
+     * status, which come at once. */
+    void (*on_change)(void *user, const struct pb_job *job);
+    /* A job is about to end, which takes several steps: it is to be shown as it is now until
+     * on_change tells its end. */
+    void (*on_hold)(void *user, const struct pb_job *job);
+    /* The end of pb_runner_cancel or pb_runner_retry: rc 0, or *err. What it acknowledges is on
+     * the disk. */
+    void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
+                      const struct pb_err *err);
+    void *user;
+};
+
+int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
+                     struct pb_runner **out_runner);
+/* From now on new jobs use this config; running ones go on with theirs. Asks a worker for the
+ * device. The first call starts the work. */
+void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
+/* Something may be there to run. */
+void pb_runner_kick(struct pb_runner *runner);
+
+/* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
+ * its live progress, or whose last change could not be stored. Else NULL. */
+const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id);
+/* Both take a whole id; on_answer says what became of it, from here or later from the loop.
+ * Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
+void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id);
+/* A failed or dismissed job waits to run again, its input back from quarantine. identity: of a
+ * submitted file that was looked at again, "" = as before. */
+void pb_runner_retry(struct pb_runner *runner, uint64_t ticket, const char *id,
+                     const char *identity);
+
+int64_t pb_runner_busy(const struct pb_runner *runner);
+int64_t pb_runner_workers(const struct pb_runner *runner);
+uint64_t pb_runner_planned_bytes(const struct pb_runner *runner);
+/* What a worker found: "cpu", "cuda:0", or "" as long as it is not known; *out_why says in a line
+ * why `auto` fell back, or why the demanded device is not there. Borrowed. */
+const char *pb_runner_device(const struct pb_runner *runner, const char **out_why);
+
+/* Takes no more jobs. Running ones that are nearly done get 5 s, the others are put back at once;
+ * then the workers leave, and done is called from the loop. All within 9 s. */
+void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user);
+/* After drain, or when nothing was started. NULL is fine. */
+void pb_runner_destroy(struct pb_runner *runner);
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs in a child of a process that may have threads: no allocation, no locks. */
+#include "service/status/checker.h"
+#include "service/base/passed_fd.h"
+
+#include "pipeline/io/file_identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DESCRIPTOR_WAIT_MS 3000
+
+static void say(struct pb_check_result *out, enum pb_code code, const char *path, const char *what)
+{
+    out->code = code;
+    (void)snprintf(out->text, sizeof out->text, "%.300s: %s", path, what);
+}
+
+/* The file that the asker opened, or negative errno. */
+static int receive_file(int connection)
+{
+    char byte;
+    int fd;
+    struct pollfd wait = {.fd = connection, .events = POLLIN};
+    if (poll(&wait, 1, DESCRIPTOR_WAIT_MS) <= 0)
+        return -ETIMEDOUT;
+    if (pb_passed_fd_receive(connection, &byte, 1, &fd, MSG_DONTWAIT) <= 0)
+        return -ENOMSG;
+    return fd >= 0 ? fd : -ENOMSG;
+}
+
+/* Whether the descriptor proves that its owner can read the file: O_PATH needs no such right. */
+static bool is_open_for_reading(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_PATH) == 0 &&
+           ((flags & O_ACCMODE) == O_RDONLY || (flags & O_ACCMODE) == O_RDWR);
+}
+
+static bool take_on(const struct pb_check_request *request)
+{
+    uid_t uid = (uid_t)request->peer.uid;
+    gid_t gid = (gid_t)request->peer.gid;
+    return request->n_groups >= 0 && setgroups((size_t)request->n_groups, request->groups) == 0 &&
+           setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+}
+
+/* With the rights that this process has now. A pipe or device is not opened. */
+static bool look(const char *path, struct pb_check_result *out, struct stat *st)
+{
+    char text[128];
+    int fd = -1;
+    if (stat(path, st) == 0 && !S_ISREG(st->st_mode)) {
+        say(out, PB_E_INPUT_MISSING, path, "it is not a plain file");
+        return false;
+    }
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, st) != 0) {
+        (void)snprintf(text, sizeof text, "%s; asked with the rights of user %d", strerror(errno),
+                       (int)geteuid());
+        say(out, PB_E_INPUT_MISSING, path, text);
+    } else if (!S_ISREG(st->st_mode)) {
+        say(out, PB_E_INPUT_MISSING, path, "it is not a plain file");
+    } else {
+        out->code = PB_OK;
+        pb_file_identity_print(st, out->identity);
+    }
+    return out->code == PB_OK;
+}
+
+static void compare(const struct pb_check_request *request, int passed, struct pb_check_result *out)
+{
+    struct stat given, found;
+    if (passed < 0 || fstat(passed, &given) != 0 || !is_open_for_reading(passed))
+        say(out, PB_E_SERVICE_DENIED, request->path,
+            "no descriptor that is open for reading came with the request");
+    else if (look(request->path, out, &found) &&
+             (given.st_dev != found.st_dev || given.st_ino != found.st_ino))
+        say(out, PB_E_SERVICE_DENIED, request->path,
+            "the descriptor that came with the request is of another file");
+}
+
+void pb_check_file(const struct pb_check_request *request, int connection,
+                   struct pb_check_result *out)
+{
+    char text[160];
+    struct stat st;
+    uid_t own = geteuid();
+    bool needs_no_proof = request->peer.uid == 0 || request->peer.uid == (int64_t)own;
+    out->ticket = request->ticket;
+    out->code = PB_E_SYSTEM;
+    int passed = request->descriptor ? receive_file(connection) : -1;
+    if (needs_no_proof) {
+        (void)look(request->path, out, &st);
+    } else if (request->peer.uid > 0 && own == 0 && take_on(request)) {
+        (void)look(request->path, out, &st);
+    } else if (request->descriptor) {
+        compare(request, passed, out);
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "the service cannot take on the rights of user %lld; 'pushbroom submit' "
+                       "passes the opened file",
+                       (long long)request->peer.uid);
+        say(out, PB_E_SERVICE_DENIED, request->path, text);
+    }
+}

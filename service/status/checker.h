@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CHECKER_H
+#define PB_CHECKER_H
+/* A process that looks at submitted files for the service, each in a child of its own with the
+ * rights of who asks. A child that storage holds up is ended after PB_CHECKER_LIMIT_MS and never
+ * waited for; those that cannot even be killed count against their user.
+ *
+ * Whose rights: a service that may change its user takes on those of the asker (user, group,
+ * supplementary groups). One that may not needs the opened file from the asker (SCM_RIGHTS), which
+ * proves that he can read it, and finds the same file at the path itself. Root and the service's
+ * own user need no proof. Thread: one at a time an object. */
+#include "config/base/err.h"
+#include "pipeline/io/file_identity.h"
+#include "service/base/peer.h"
+
+#define PB_CHECKER_LIMIT_MS      5000
+#define PB_CHECKER_CHILDREN      64 /* at a time, and */
+#define PB_CHECKER_USER_CHILDREN 8  /* of one user */
+#define PB_CHECKER_PATH_BYTES    4096
+
+struct pb_checker {
+    int fd; /* readable: pb_checker_read has something; -1 = not started */
+    int pid;
+};
+
+struct pb_check_result {
+    uint64_t ticket;
+    enum pb_code code; /* PB_OK: the file may be read and is a plain one */
+    char identity[PB_FILE_IDENTITY_BYTES];
+    char text[512]; /* what was wrong */
+};
+
+/* Forks; best before there are threads and descriptors, but also later. Negative errno. */
+int pb_checker_start(struct pb_checker *checker);
+void pb_checker_stop(struct pb_checker *checker);
+/* Asks for a look at path (absolute, shorter than PB_CHECKER_PATH_BYTES). connection: of the asker,
+ * borrowed for the call; with `descriptor` the opened file is read from there, and nobody else may
+ * read from it until the result. Negative errno. */
+int pb_checker_ask(const struct pb_checker *checker, uint64_t ticket, const char *path,
+                   const struct pb_peer *peer, int connection, bool descriptor);
+/* 1 and *out, 0 = nothing (more) now, negative errno: the process is gone. */
+int pb_checker_read(const struct pb_checker *checker, struct pb_check_result *out);
+
+/* --- inside --- */
+struct pb_check_request {
+    uint64_t ticket;
+    struct pb_peer peer;
+    int n_groups; /* negative errno: not known */
+    gid_t groups[PB_PEER_GROUPS_MAX];
+    bool descriptor;
+    char path[PB_CHECKER_PATH_BYTES];
+};
+/* The look itself (check_file.c), in a process that may lose its rights by it. */
+void pb_check_file(const struct pb_check_request *request, int connection,
+                   struct pb_check_result *out);
+#endif

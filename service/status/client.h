@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLIENT_H
+#define PB_CLIENT_H
+/* A small blocking client of the status socket: one connection, one call at a time, events in
+ * between are kept for pb_client_event. Every wait has a limit. One thread an object. */
+#include "config/base/err.h"
+#include "config/base/json_reader.h"
+
+#include <stdint.h>
+
+struct pb_client;
+
+/* path NULL: $PUSHBROOM_SOCKET, else /run/pushbroom/status.sock. service.unreachable when nobody
+ * listens there. timeout_ms holds for connecting and for every call. */
+int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
+                   struct pb_client **out_client);
+void pb_client_close(struct pb_client *client); /* NULL is fine */
+/* The path that pb_client_open(NULL, ...) would use. Static or from the environment. */
+const char *pb_client_default_path(void);
+
+/* Calls a method. params is JSON text of an object, or NULL. 0 and *out_reply (release it), whose
+ * member "result" is *out_result (borrowed from it). An error reply fills *err: its message, and
+ * the code when the service sent one that is known here (else "system"); the errno is that code's.
+ * After service.unreachable or service.protocol the client is only good for closing. */
+int pb_client_call(struct pb_client *client, const char *method, const char *params,
+                   struct pb_err *err, struct pb_json_value **out_reply,
+                   const struct pb_json_value **out_result);
+/* The next call passes this opened file (borrowed until it returns) if the service asks for it. */
+void pb_client_pass(struct pb_client *client, int fd);
+/* After a job.watch call: the next job.event. 1 and *out_event (release it) with its job in
+ * *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative errno. */
+int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
+                    struct pb_json_value **out_event, const struct pb_json_value **out_job);
+/* Descriptor to poll together with others; call pb_client_event(0) until 0 when it is readable. */
+int pb_client_fd(const struct pb_client *client);
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/status/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pb_facts_init(struct pb_facts *facts)
+{
+    memset(facts, 0, sizeof *facts);
+    (void)pthread_mutex_init(&facts->lock, NULL);
+}
+
+void pb_facts_fini(struct pb_facts *facts)
+{
+    free(facts->info);
+    free(facts->metrics);
+    (void)pthread_mutex_destroy(&facts->lock);
+}
+
+static char *replace(char **text, char *by)
+{
+    char *old = by ? *text : NULL;
+    if (by != NULL)
+        *text = by;
+    return old;
+}
+
+void pb_facts_set(struct pb_facts *facts, char *info, char *metrics)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    char *old_info = replace(&facts->info, info), *old_metrics = replace(&facts->metrics, metrics);
+    (void)pthread_mutex_unlock(&facts->lock);
+    free(old_info);
+    free(old_metrics);
+}
+
+void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    facts->admins = *admins;
+    (void)pthread_mutex_unlock(&facts->lock);
+}
+
+static char *copy(struct pb_facts *facts, char *const *text)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    char *copied = *text ? strdup(*text) : NULL;
+    (void)pthread_mutex_unlock(&facts->lock);
+    return copied;
+}
+
+char *pb_facts_info(struct pb_facts *facts)
+{
+    return copy(facts, &facts->info);
+}
+
+char *pb_facts_metrics(struct pb_facts *facts)
+{
+    return copy(facts, &facts->metrics);
+}
+
+bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    bool is = pb_peer_is_privileged(peer, &facts->admins);
+    (void)pthread_mutex_unlock(&facts->lock);
+    return is;
+}
+
+bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    bool may = pb_peer_may_change(peer, &facts->admins, owner);
+    (void)pthread_mutex_unlock(&facts->lock);
+    return may;
+}

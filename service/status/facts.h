@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FACTS_H
+#define PB_FACTS_H
+/* What the service says about itself, as texts that its loop leaves here for the status thread:
+ * nobody waits for the loop to be asked. Thread: any. */
+#include "service/base/peer.h"
+
+#include <pthread.h>
+
+struct pb_facts {
+    pthread_mutex_t lock; /* all below */
+    char *info;           /* JSON object, but for what the status thread knows itself */
+    char *metrics;        /* Prometheus text, likewise */
+    struct pb_admins admins;
+};
+
+void pb_facts_init(struct pb_facts *facts);
+void pb_facts_fini(struct pb_facts *facts);
+/* Takes both (malloc'd); NULL keeps the text that is there. */
+void pb_facts_set(struct pb_facts *facts, char *info, char *metrics);
+void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins);
+/* Copies, the caller's to free; NULL = out of memory. */
+char *pb_facts_info(struct pb_facts *facts);
+char *pb_facts_metrics(struct pb_facts *facts);
+bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);
+bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner);
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/status/methods.h"
+
+#include "config/base/clock.h"
+#include "service/base/log.h"
+#include "service/inbox/writers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_paths(const struct pb_methods *methods, struct pb_json *json)
+{
+    const struct pb_dirs *dirs = methods->intake->dirs;
+    pb_json_string(json, "inbox", dirs->inbox);
+    pb_json_string(json, "work", dirs->work);
+    pb_json_string(json, "archive", dirs->archive);
+    pb_json_string(json, "quarantine", dirs->quarantine);
+    pb_json_string(json, "products", dirs->products);
+    pb_json_string(json, "state", dirs->state);
+    pb_json_string(json, "socket", methods->socket);
+}
+
+static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
+{
+    const struct pb_config *config = methods->intake->config;
+    char started[PB_CLOCK_TEXT_BYTES];
+    const struct pb_runner *runner = methods->runner;
+    const char *why = "";
+    const char *device = runner ? pb_runner_device(runner, &why) : "";
+    struct pb_json *json = pb_json_create(false);
+    pb_clock_text(methods->start_wall_ms, started);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "version", PB_VERSION);
+    pb_json_int(json, "pid", getpid());
+    pb_json_string(json, "started", started);
+    pb_json_string(json, "config", config->path);
+    pb_json_string(json, "device", device[0] ? device : NULL);
+    pb_json_string(json, "device_why", why[0] ? why : NULL);
+    pb_json_string(json, "confinement", methods->confinement);
+    pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
+    pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
+    pb_json_int(json, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
+    pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
+    pb_json_bool(json, "stopping", methods->stopping);
+    pb_troubles_print(methods->troubles, json, "troubles");
+    print_paths(methods, json);
+    pb_json_object(json, "jobs");
+    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
+        pb_json_int(json, pb_job_status_name((enum pb_job_status)i), counts[i]);
+    pb_json_end(json);
+    pb_json_array(json, "pipelines");
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        pb_json_string(json, NULL, config->pipelines[i].name);
+    pb_json_end(json);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    char *copy = text ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return copy;
+}
+
+static char *metrics_text(const struct pb_methods *methods,
+                          const int64_t counts[PB_JOB_STATUS_COUNT])
+{
+    const struct pb_runner *runner = methods->runner;
+    struct pb_metrics_gauges gauges = {
+        .queue_depth = counts[PB_JOB_ACCEPTED],
+        .running = runner ? pb_runner_busy(runner) : 0,
+        .workers = runner ? pb_runner_workers(runner) : 0,
+        .inbox_waiting = (int64_t)pb_watch_waiting(methods->watch),
+        .start_wall_ms = methods->start_wall_ms,
+        .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
+        .troubles = methods->troubles,
+    };
+    return pb_metrics_print(methods->metrics, &gauges);
+}
+
+/* A store that cannot be asked leaves the counts as they were. */
+static void count_jobs(struct pb_methods *methods)
+{
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    uint64_t commits = pb_job_store_commits(methods->intake->store) + 1;
+    if (methods->counted == commits || pb_job_store_counts(methods->reader, counts, NULL) != 0)
+        return;
+    (void)memcpy(methods->counts, counts, sizeof counts);
+    methods->counted = commits;
+}
+
+void pb_methods_publish(struct pb_methods *methods)
+{
+    count_jobs(methods);
+    pb_facts_set(methods->facts, info_text(methods, methods->counts),
+                 metrics_text(methods, methods->counts));
+}
+
+static void answer(struct pb_methods *methods, uint64_t ticket, int rc, struct pb_outcome *outcome)
+{
+    if (rc != 0 && outcome->err.code == PB_OK)
+        (void)pb_fail(&outcome->err, PB_E_SYSTEM, "%s", strerror(-rc));
+    if (methods->status == NULL) {
+        pb_job_fini(&outcome->job);
+        return;
+    }
+    pb_methods_publish(methods); /* who has the answer finds it in the counts */
+    pb_status_answer(methods->status, ticket, outcome);
+}
+
+/* A job on its way to the store. */
+struct submit {
+    uv_work_t work;
+    struct pb_methods *methods;
+    uint64_t ticket;
+    int rc;
+    struct pb_outcome outcome;
+};
+
+static void store_submitted(uv_work_t *request)
+{
+    struct submit *submit = request->data;
+    submit->rc =
+        pb_intake_store(submit->methods->intake, &submit->outcome.job, &submit->outcome.err);
+}
+
+static void on_submitted(uv_work_t *request, int status)
+{
+    struct submit *submit = request->data;
+    struct pb_methods *methods = submit->methods;
+    struct pb_job *job = &submit->outcome.job;
+    (void)status;
+    if (submit->rc == 0) {
+        methods->metrics->jobs[PB_JOB_ACCEPTED]++;
+        pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", job->id, job->input,
+               job->pipeline, (long long)job->uid);
+        if (methods->status != NULL)
+            pb_status_tell(methods->status, job);
+    } else {
+        pb_job_fini(job);
+    }
+    answer(methods, submit->ticket, submit->rc, &submit->outcome);
+    free(submit);
+    if (methods->runner != NULL)
+        pb_runner_kick(methods->runner);
+}
+
+static int submit(struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
+{
+    if (methods->stopping)
+        return pb_fail(err, PB_E_SERVICE_STATE, "the service is stopping; submit again later");
+    struct submit *submit = calloc(1, sizeof *submit);
+    if (submit == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = pb_intake_describe_submitted(methods->intake, task->input, task->pipeline, task->uid,
+                                          task->identity, err, &submit->outcome.job);
+    if (rc != 0) {
+        free(submit);
+        return rc;
+    }
+    submit->methods = methods;
+    submit->ticket = task->ticket;
+    submit->work.data = submit;
+    (void)uv_queue_work(methods->loop, &submit->work, store_submitted, on_submitted);
+    return 0;
+}
+
+/* The job as it is after the change. */
+static int find(const struct pb_methods *methods, const char *id, struct pb_outcome *out)
+{
+    const struct pb_job *live = pb_runner_find(methods->runner, id);
+    if (live == NULL)
+        return pb_job_store_find(methods->reader, id, &out->err, &out->job);
+    return pb_job_copy(&out->job, live) == 0 ? 0 : pb_fail(&out->err, PB_E_MEMORY, "out of memory");
+}
+
+void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
+                       const struct pb_err *err)
+{
+    struct pb_outcome outcome = {0};
+    if (rc != 0 && err != NULL)
+        outcome.err = *err;
+    rc = rc ? rc : find(methods, id, &outcome);
+    answer(methods, ticket, rc, &outcome);
+}
+
+void pb_methods_run(void *user, const struct pb_task *task)
+{
+    struct pb_methods *methods = user;
+    struct pb_outcome outcome = {0};
+    int rc = 0;
+    if (methods->runner == NULL)
+        rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
+    else if (task->method == PB_METHOD_JOB_SUBMIT)
+        rc = submit(methods, task, &outcome.err);
+    else if (task->method == PB_METHOD_JOB_CANCEL)
+        pb_runner_cancel(methods->runner, task->ticket, task->job);
+    else
+        pb_runner_retry(methods->runner, task->ticket, task->job, task->identity);
+    if (rc != 0)
+        answer(methods, task->ticket, rc, &outcome);
+}
+
+void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes)
+{
+    const int64_t *counts = methods->counts;
+    count_jobs(methods);
+    pb_troubles_summary(methods->troubles, out, bytes);
+    size_t n = strlen(out);
+    (void)snprintf(out + n, bytes - n,
+                   "%" PRId64 " running, %" PRId64 " waiting, %" PRId64 " failed",
+                   counts[PB_JOB_RUNNING], counts[PB_JOB_ACCEPTED], counts[PB_JOB_FAILED]);
+}

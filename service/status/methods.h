@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_METHODS_H
+#define PB_METHODS_H
+/* The loop's side of the status socket: makes the changes that clients ask for, and leaves texts
+ * about the service where the status thread finds them. Owns nothing. Thread: loop. */
+#include "service/confine/confine.h"
+#include "service/status/facts.h"
+#include "service/inbox/intake.h"
+#include "service/runner/metrics.h"
+#include "service/runner/runner.h"
+#include "service/status/status.h"
+#include "service/status/tasks.h"
+#include "service/base/troubles.h"
+#include "service/inbox/watch.h"
+
+struct pb_methods {
+    uv_loop_t *loop;
+    struct pb_intake *intake;
+    struct pb_job_store *reader; /* of the intake's store */
+    struct pb_runner *runner;    /* NULL as long as the job store is not open */
+    struct pb_watch *watch;      /* likewise, and once stopping */
+    struct pb_status *status;
+    struct pb_metrics *metrics;
+    struct pb_troubles *troubles;
+    struct pb_facts *facts;
+    const char *socket;                      /* path in use */
+    char confinement[PB_CONFINE_TEXT_BYTES]; /* of processes that compute, in words */
+    int64_t start_wall_ms;
+    bool stopping;                       /* nothing new is taken */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read, */
+    uint64_t counted;                    /* and at which number of changes; 0 = never */
+};
+
+/* Brings the texts up to date. Before an event that makes people ask, and once a turn of the loop.
+ */
+void pb_methods_publish(struct pb_methods *methods);
+/* run of struct pb_tasks; user is a struct pb_methods. The answer may come later, from the loop. */
+void pb_methods_run(void *user, const struct pb_task *task);
+/* The end of a change of the job: rc 0, or *err. */
+void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
+                       const struct pb_err *err);
+/* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */
+void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes);
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_H
+#define PB_STATUS_H
+/* The status socket: a unix socket that speaks status_proto.h, served by a thread of its own that
+ * never waits for a disk or for the service's loop. Owns the clients and their limits; what a
+ * request means is somebody else's (`serve`, called from that thread). What the service has to say
+ * comes as events and outcomes, from any thread. */
+#include "config/base/err.h"
+#include "service/jobs/job.h"
+#include "service/base/peer.h"
+#include "service/status/status_proto.h"
+
+#define PB_STATUS_CLIENTS_MAX       256 /* connections in all, and */
+#define PB_STATUS_RESERVE           32  /* so many more for root, the service's user and admins */
+#define PB_STATUS_USER_CLIENTS_MAX  64  /* of one user */
+#define PB_STATUS_USER_PLACES       16  /* of one user, that no other user can hold */
+#define PB_STATUS_WATCHERS_MAX      128 /* of the connections: those that watch */
+#define PB_STATUS_USER_WATCHERS_MAX 32
+#define PB_STATUS_USER_CALLS_MAX    8             /* of one user, that the service works on */
+#define PB_STATUS_BACKLOG_BYTES     (1024 * 1024) /* unread lines before a client is dropped */
+#define PB_STATUS_STALL_MS          15000 /* of a client that reads nothing, or stops in a line */
+
+struct pb_status;
+
+/* A request while it is served. */
+struct pb_call {
+    const struct pb_request *request;
+    struct pb_peer peer;
+    int fd;          /* of the connection; borrowed */
+    uint64_t ticket; /* names the call in pb_status_answer */
+    int64_t clients; /* connections now */
+    bool may_watch;  /* there is room for a watcher more */
+    bool may_wait;   /* there is room for a call of this user that is answered later */
+    /* Set by serve: the client watches one job from now on, or ("") all. */
+    bool watches;
+    char watch[PB_JOB_ID_BYTES];
+    struct pb_json *reply; /* what is written when the call is served */
+    bool wants_descriptor; /* left for later: the client is told to pass its file */
+    /* The server's own, zero at the beginning. */
+    int64_t before_seq, left;
+};
+
+enum pb_served {
+    PB_SERVED,      /* reply is complete */
+    PB_SERVED_PART, /* call again: other clients come in between */
+    PB_SERVED_LATER /* pb_status_answer will bring the outcome */
+};
+
+/* What became of a call; err.code PB_OK = job is the result. */
+struct pb_outcome {
+    struct pb_err err;
+    struct pb_job job;
+};
+
+struct pb_status_options {
+    const char *path; /* of the socket; copied */
+    /* From the status thread; none may block. */
+    enum pb_served (*serve)(void *user, struct pb_call *call);
+    /* Writes the reply of a call that was left for later. */
+    void (*finish)(void *user, struct pb_call *call, const struct pb_outcome *outcome);
+    /* A job changed (before watchers are told), or is held as it is until the next event of it. */
+    void (*on_event)(void *user, const struct pb_job *job, bool held);
+    void (*on_beat)(void *user); /* about once a second */
+    bool (*is_privileged)(void *user, const struct pb_peer *peer);
+    void *user;
+    int extra_fd; /* polled as well; -1 = none */
+    void (*on_extra)(void *user);
+};
+
+/* Binds the socket: who connects waits. A socket file that nobody listens on is replaced. */
+int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
+                   struct pb_status **out_status);
+/* Starts the thread: clients are answered from now on. */
+int pb_status_serve(struct pb_status *status, struct pb_err *err);
+/* Polls another descriptor in place of extra_fd. Thread: status. */
+int pb_status_poll(struct pb_status *status, int fd);
+/* A job changed: serve sees it from now on, and job.event goes to everybody who watches it. Thread:
+ * any, one at a time a job. */
+void pb_status_tell(struct pb_status *status, const struct pb_job *job);
+/* What the store shows of this job is not to be seen before the next pb_status_tell of it: it is
+ * shown as given here. */
+void pb_status_hold(struct pb_status *status, const struct pb_job *job);
+/* The outcome of a call that was left for later. Takes what outcome->job holds. Thread: any. */
+void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome);
+/* Connections. Thread: any. */
+int64_t pb_status_clients(const struct pb_status *status);
+/* Ends the thread, closes and removes the socket; what is queued for clients is still sent if they
+ * take it at once. NULL is fine. */
+void pb_status_stop(struct pb_status *status);
+#endif

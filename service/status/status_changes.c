@@ -1,0 +1,135 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes that clients ask for, on their way to the loop: who asks, whose job, and for a file
+ * whether the asker may read it. */
+#include "service/base/log.h"
+#include "service/status/status_methods_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int push(struct pb_status_methods *methods, const struct pb_task *task, struct pb_err *err)
+{
+    return pb_tasks_push(methods->tasks, task) == 0 ? 0
+                                                    : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+static int may_wait(const struct pb_call *call, struct pb_err *err)
+{
+    return call->may_wait ? 0
+                          : pb_fail(err, PB_E_SERVICE_BUSY,
+                                    "%d requests of user %lld are being worked on; wait for a "
+                                    "reply",
+                                    PB_STATUS_USER_CALLS_MAX, (long long)call->peer.uid);
+}
+
+/* The task waits until the file was looked at with the rights of who asks. */
+static int check_first(struct pb_status_methods *methods, struct pb_call *call,
+                       const struct pb_task *task, const char *path, bool descriptor,
+                       struct pb_err *err)
+{
+    int rc = pb_tasks_hold(&methods->held, task);
+    if (rc != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    rc = methods->checker->fd < 0 ? -EPIPE
+                                  : pb_checker_ask(methods->checker, call->ticket, path,
+                                                   &call->peer, call->fd, descriptor);
+    if (rc == 0)
+        return 0;
+    pb_tasks_drop(pb_tasks_release(&methods->held, call->ticket));
+    return rc == -EAGAIN || rc == -ENOBUFS
+               ? pb_fail(err, PB_E_SERVICE_BUSY, "too many files are being looked at")
+               : pb_fail(err, PB_E_SERVICE_STATE, "the process that looks at files is gone: %s",
+                         strerror(-rc));
+}
+
+int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    struct pb_task task = {.ticket = call->ticket, .method = call->request->method};
+    struct pb_job job;
+    int rc = may_wait(call, err);
+    rc = rc ? rc : pb_job_store_find(methods->store, call->request->job, err, &job);
+    if (rc != 0)
+        return rc;
+    task.uid = call->peer.uid;
+    (void)snprintf(task.job, sizeof task.job, "%s", job.id);
+    if (!pb_facts_may_change(methods->facts, &call->peer, job.uid))
+        rc = pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job.id,
+                     (long long)call->peer.uid);
+    else if (task.method == PB_METHOD_JOB_RETRY && job.identity[0] != '\0')
+        rc = check_first(methods, call, &task, job.input, false, err);
+    else
+        rc = push(methods, &task, err);
+    pb_job_fini(&job);
+    return rc;
+}
+
+int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    const struct pb_request *request = call->request;
+    struct pb_task task = {.ticket = call->ticket, .method = PB_METHOD_JOB_SUBMIT};
+    int rc = may_wait(call, err);
+    if (rc == 0 && request->input[0] != '/')
+        rc = pb_fail(err, PB_E_USAGE, "%.200s: the service needs an absolute path", request->input);
+    if (rc == 0 && strlen(request->input) >= PB_CHECKER_PATH_BYTES)
+        rc = pb_fail(err, PB_E_USAGE, "the path is too long");
+    if (rc != 0)
+        return rc;
+    char *input = strdup(request->input);
+    char *pipeline = request->pipeline ? strdup(request->pipeline) : NULL;
+    task.uid = call->peer.uid;
+    task.input = input;
+    task.pipeline = pipeline;
+    rc = input == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory")
+                       : check_first(methods, call, &task, input, request->descriptor, err);
+    call->wants_descriptor = rc == 0 && request->descriptor;
+    free(input);
+    free(pipeline);
+    return rc;
+}
+
+/* A retry that cannot be checked keeps the identity it has: the worker refuses another file. */
+static void on_checked(struct pb_status_methods *methods, const struct pb_check_result *result)
+{
+    struct pb_outcome outcome = {0};
+    struct pb_task *task = pb_tasks_release(&methods->held, result->ticket);
+    if (task == NULL)
+        return;
+    bool keeps = task->method == PB_METHOD_JOB_RETRY && result->code == PB_E_SERVICE_DENIED;
+    if (result->code != PB_OK && !keeps)
+        (void)pb_fail(&outcome.err, result->code, "%s", result->text);
+    else if (!keeps)
+        (void)snprintf(task->identity, sizeof task->identity, "%s", result->identity);
+    if (outcome.err.code != PB_OK || push(methods, task, &outcome.err) != 0)
+        pb_status_answer(methods->status, task->ticket, &outcome);
+    pb_tasks_drop(task);
+}
+
+static void fail_held(struct pb_status_methods *methods)
+{
+    struct pb_task *task;
+    while ((task = STAILQ_FIRST(&methods->held)) != NULL) {
+        struct pb_outcome outcome = {0};
+        (void)pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the process that looks at files ended");
+        pb_status_answer(methods->status, task->ticket, &outcome);
+        pb_tasks_drop(pb_tasks_release(&methods->held, task->ticket));
+    }
+}
+
+void pb_status_read_checks(struct pb_status_methods *methods)
+{
+    struct pb_check_result result;
+    int rc;
+    while ((rc = pb_checker_read(methods->checker, &result)) > 0)
+        on_checked(methods, &result);
+    if (rc == 0)
+        return;
+    pb_log(PB_LOG_ERROR, "status: the process that looks at submitted files ended; it is started "
+                         "anew");
+    fail_held(methods);
+    pb_checker_stop(methods->checker); /* epoll forgets the descriptor with that */
+    if (pb_checker_start(methods->checker) == 0)
+        (void)pb_status_poll(methods->status, methods->checker->fd);
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_CLIENT_H
+#define PB_STATUS_CLIENT_H
+/* Inside the status socket: one connection with what it sent and what it has not read yet. A client
+ * that is silent takes a few hundred bytes; the buffer for a line comes with its first byte and
+ * goes with its last. Thread: status. */
+#include "service/base/peer.h"
+#include "service/status/status.h"
+
+#include <sys/queue.h>
+
+#define PB_CLIENT_LINE_MAX 65536
+
+struct pb_account;
+
+/* A line that goes to several clients is kept once. */
+struct pb_message {
+    int users;
+    size_t bytes;
+    char text[];
+};
+
+struct pb_queued {
+    STAILQ_ENTRY(pb_queued) next;
+    struct pb_message *message;
+};
+
+struct pb_status_client {
+    TAILQ_ENTRY(pb_status_client) all, ready;
+    STAILQ_HEAD(, pb_queued) out;
+    struct pb_account *account;
+    int fd, epoll;
+    unsigned interest; /* events that epoll watches for */
+    bool is_ready;     /* in its account's queue */
+    bool watches;
+    bool later; /* its call is worked on elsewhere */
+    bool eof;   /* sends no more */
+    bool gone;  /* both directions are closed */
+    bool last;  /* the connection ends when what is queued is sent */
+    bool dead;  /* is freed at the end of this round */
+    char watch[PB_JOB_ID_BYTES];
+    unsigned served;
+    int64_t heard_ms; /* of the last whole request, or of the connection */
+    int64_t moved_ms; /* when it last read or sent something */
+    char *line;
+    size_t n_line, room, n_whole; /* n_whole: up to and with the last newline */
+    size_t sent, out_bytes;       /* sent: of the first queued message */
+    struct pb_call call;
+    struct pb_request request;
+    bool in_call; /* call and request hold something */
+};
+TAILQ_HEAD(pb_client_queue, pb_status_client);
+
+/* Takes fd. NULL = out of memory, fd is then still the caller's. */
+struct pb_status_client *pb_client_conn_create(int fd, int epoll, const struct pb_peer *peer,
+                                               struct pb_account *account, int64_t now_ms);
+void pb_client_conn_destroy(struct pb_status_client *client);
+/* Adds bytes that were read already. -ENOMEM; -EFBIG: no line may be so long. */
+int pb_client_conn_add(struct pb_status_client *client, const char *bytes, size_t n,
+                       int64_t now_ms);
+/* Reads once. 0 also when nothing is there or its end came (eof); negative errno as above, and when
+ * the connection is broken. */
+int pb_client_conn_read(struct pb_status_client *client, int64_t now_ms);
+bool pb_client_conn_has_line(const struct pb_status_client *client);
+/* The next line without its newline, borrowed until drop_line; NULL = there is none. */
+const char *pb_client_conn_line(struct pb_status_client *client, size_t *out_bytes);
+void pb_client_conn_drop_line(struct pb_status_client *client);
+
+/* text and a newline; one user, the caller. NULL = out of memory. */
+struct pb_message *pb_message_create(const char *text, size_t bytes);
+void pb_message_put(struct pb_message *message);
+/* Queues it (it gets a user more) and writes what the client takes. Negative errno: the connection
+ * is broken, or -ENOBUFS: too much waits already. */
+int pb_client_conn_send(struct pb_status_client *client, struct pb_message *message,
+                        int64_t now_ms);
+int pb_client_conn_flush(struct pb_status_client *client, int64_t now_ms);
+/* Tells epoll what is wanted: room to write if something is queued, bytes if `reading`. */
+int pb_client_conn_watch(struct pb_status_client *client, bool reading);
+#endif

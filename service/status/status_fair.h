@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_FAIR_H
+#define PB_STATUS_FAIR_H
+/* Inside the status socket: what each user has and may have, and whose turn it is. The user who
+ * used least of the processor comes first, one step a turn; the clients of a user take turns among
+ * themselves. All who ask without end share PB_FAIR_SHARE_PERCENT of a core in equal parts: who
+ * used up its part waits until it has some again, and the thread stays ready for those who ask now
+ * and then. Thread: status. */
+#include "service/status/status_client.h"
+
+#define PB_FAIR_SHARE_PERCENT 40                /* of one core, for all users over time */
+#define PB_FAIR_BURST_US      100000            /* that one of them may use at once */
+#define PB_FAIR_QUEUED_MAX    (4 * 1024 * 1024) /* bytes of unread replies of a user */
+
+struct pb_account {
+    TAILQ_ENTRY(pb_account) turn;
+    int64_t uid;
+    int n_clients, n_watchers, n_later; /* n_later: calls that the service works on */
+    size_t queued_bytes;
+    int64_t tokens_us;
+    int64_t crowded_ms; /* the round that found none of its clients idle */
+    struct pb_client_queue ready;
+};
+TAILQ_HEAD(pb_account_queue, pb_account);
+
+struct pb_fair {
+    struct pb_account_queue accounts; /* who waits longest first */
+    int64_t refilled_ms;
+};
+
+void pb_fair_init(struct pb_fair *fair);
+void pb_fair_fini(struct pb_fair *fair);
+/* The user's account, made if need be; NULL = out of memory. Valid while it has clients. */
+struct pb_account *pb_fair_account(struct pb_fair *fair, int64_t uid);
+/* Takes the client whose turn it is out of its queue; NULL = nobody may go on now. Its account goes
+ * to the end of the line. */
+struct pb_status_client *pb_fair_next(struct pb_fair *fair, int64_t now_ms);
+void pb_fair_charge(struct pb_account *account, int64_t used_us);
+/* Milliseconds until somebody who waits may go on; -1 = nobody waits. */
+int pb_fair_due_ms(struct pb_fair *fair, int64_t now_ms);
+/* Forgets accounts without clients whose share is whole again. */
+void pb_fair_sweep(struct pb_fair *fair, int64_t now_ms);
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_LOOP_H
+#define PB_STATUS_LOOP_H
+/* Inside the status socket: status.c runs the thread and takes what other threads say,
+ * status_admit.c
+ * takes connections, status_serve.c reads and serves them, status_client.c does one connection's
+ * input and output, status_fair.c says whose turn it is, status_bind.c makes the socket's file. */
+#include "service/status/status_bind.h"
+#include "service/status/status_fair.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct pb_news {
+    STAILQ_ENTRY(pb_news) next;
+    uint64_t ticket; /* 0 = an event, or a job held */
+    bool held;
+    struct pb_outcome outcome;
+};
+STAILQ_HEAD(pb_news_queue, pb_news);
+
+struct pb_status {
+    struct pb_status_options options;
+    char *path;
+    pthread_t thread;
+    bool serves; /* the thread runs; of the thread that starts and stops it */
+    int epoll, wake;
+    struct pb_status_bind bound;
+    struct pb_fair fair;
+    struct pb_client_queue clients;
+    atomic_int n_clients;
+    int n_watchers;
+    uint64_t tickets;
+    int64_t now_ms;
+    int64_t accept_at_ms;    /* no connection is taken before; 0 = the listener is watched */
+    int64_t beat_ms;         /* of the last beat */
+    struct pb_message *full; /* what who is sent away is told; NULL until it happens */
+    int64_t told_full_ms, told_slow_ms; /* of the last log line of each kind */
+    bool told_gone;
+    pthread_mutex_t lock; /* news, stop */
+    struct pb_news_queue news;
+    struct pb_news_queue taken; /* of the status thread alone */
+    bool stop;
+};
+
+/* --- status_admit.c; all of the status thread --- */
+void pb_status_accept(struct pb_status *status);
+/* --- status_serve.c --- */
+/* Freed by bury: events of this round may still name it. */
+void pb_status_drop(struct pb_status *status, struct pb_status_client *client);
+/* Brings the client's place in the queue and its events up to what it holds. */
+void pb_status_settle(struct pb_status *status, struct pb_status_client *client);
+/* An error reply to nothing in particular; the caller's to destroy. */
+struct pb_json *pb_status_refusal(enum pb_code code, int rpc_code, const char *text);
+/* The connection ends with these words. */
+void pb_status_refuse(struct pb_status *status, struct pb_status_client *client, enum pb_code code,
+                      int rpc_code, const char *text);
+/* Whether a line of this kind may go to the log again. */
+bool pb_status_may_tell(const struct pb_status *status, int64_t *told_ms);
+void pb_status_client_event(struct pb_status *status, struct pb_status_client *client,
+                            unsigned events);
+/* Processor time of this thread. */
+int64_t pb_status_cpu_us(void);
+/* Serves until nobody may go on or the time of a round is over. */
+void pb_status_serve_round(struct pb_status *status);
+void pb_status_spread(struct pb_status *status, const struct pb_job *job);
+void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
+/* Ends clients that read nothing or stopped in the middle of a line. */
+void pb_status_sweep(struct pb_status *status);
+/* Frees who was dropped; no event that names them may be left. */
+void pb_status_bury(struct pb_status *status);
+/* Watches the listener, or does not. */
+int pb_status_listen(struct pb_status *status, bool on);
+#endif

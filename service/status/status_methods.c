@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/status/status_methods.h"
+
+#include "config/base/clock.h"
+#include "service/status/status_methods_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_JOBS 16 /* of a list, in one step */
+
+static const struct pb_job *as_it_is(const struct pb_status_methods *methods,
+                                     const struct pb_job *stored)
+{
+    const struct pb_job *live = pb_board_find(&methods->board, stored->id);
+    return live ? live : stored;
+}
+
+static void reply_job(struct pb_call *call, const struct pb_job *job)
+{
+    pb_reply_begin(call->reply, call->request);
+    pb_job_print(call->reply, "result", job);
+    pb_reply_end(call->reply);
+}
+
+static int get(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    struct pb_job job;
+    int rc = pb_job_store_find(methods->store, call->request->job, err, &job);
+    if (rc != 0)
+        return rc;
+    reply_job(call, as_it_is(methods, &job));
+    pb_job_fini(&job);
+    return 0;
+}
+
+/* --- lists, a page a step --- */
+
+struct page {
+    const struct pb_status_methods *methods;
+    struct pb_call *call;
+    unsigned mask;
+    int n;
+};
+
+static int print_listed(void *user, struct pb_job *stored)
+{
+    struct page *page = user;
+    const struct pb_job *job = as_it_is(page->methods, stored);
+    page->n++;
+    page->call->before_seq = stored->seq;
+    if ((PB_JOB_MASK(job->status) & page->mask) != 0) {
+        pb_job_print(page->call->reply, NULL, job);
+        page->call->left--;
+    }
+    return 0;
+}
+
+/* 1: there is more. */
+static int print_page(const struct pb_status_methods *methods, struct pb_call *call, unsigned mask,
+                      struct pb_err *err)
+{
+    struct page page = {methods, call, mask, 0};
+    int64_t wanted = call->left < PAGE_JOBS ? call->left : PAGE_JOBS;
+    int rc =
+        pb_job_store_list(methods->store, mask, call->before_seq, wanted, print_listed, &page, err);
+    return rc ? rc : page.n == wanted && call->left > 0;
+}
+
+static int list(const struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    bool watch = call->request->method == PB_METHOD_JOB_WATCH;
+    unsigned mask = watch ? PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK(PB_JOB_RUNNING)
+                          : call->request->status_mask;
+    if (call->before_seq == 0) {
+        call->before_seq = INT64_MAX;
+        call->left = watch ? PB_STATUS_LIST_MAX : call->request->limit;
+        pb_reply_begin(call->reply, call->request);
+        pb_json_object(call->reply, "result");
+        if (watch)
+            pb_json_bool(call->reply, "watching", true);
+        pb_json_array(call->reply, "jobs");
+    }
+    int rc = print_page(methods, call, mask, err);
+    if (rc != 0)
+        return rc;
+    pb_json_end(call->reply);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+    return 0;
+}
+
+static int watch(const struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    struct pb_job job;
+    if (!call->may_watch)
+        return pb_fail(err, PB_E_SERVICE_BUSY,
+                       "too many clients watch: %d of one user and %d in all may",
+                       PB_STATUS_USER_WATCHERS_MAX, PB_STATUS_WATCHERS_MAX);
+    call->watches = true;
+    if (call->request->job == NULL)
+        return list(methods, call, err);
+    int rc = pb_job_store_find(methods->store, call->request->job, err, &job);
+    call->watches = rc == 0;
+    if (rc != 0)
+        return rc;
+    (void)snprintf(call->watch, sizeof call->watch, "%s", job.id);
+    pb_reply_begin(call->reply, call->request);
+    pb_json_object(call->reply, "result");
+    pb_json_bool(call->reply, "watching", true);
+    pb_json_array(call->reply, "jobs");
+    pb_job_print(call->reply, NULL, as_it_is(methods, &job));
+    pb_json_end(call->reply);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+    pb_job_fini(&job);
+    return 0;
+}
+
+/* --- the service itself --- */
+
+static int info(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    char *said = pb_facts_info(methods->facts), *text = NULL;
+    if (said == NULL || asprintf(&text, "{\"uptime_s\":%" PRId64 ",\"clients\":%" PRId64 ",%s",
+                                 (pb_clock_wall_ms() - methods->start_wall_ms) / 1000,
+                                 call->clients, said + 1) < 0) {
+        free(said);
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    }
+    pb_reply_begin(call->reply, call->request);
+    pb_json_raw(call->reply, "result", text);
+    pb_reply_end(call->reply);
+    free(said);
+    free(text);
+    return 0;
+}
+
+static int metrics(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    char *said = pb_facts_metrics(methods->facts), *text = NULL;
+    if (said == NULL || asprintf(&text,
+                                 "%s# HELP pushbroom_clients Connections to the status socket.\n"
+                                 "# TYPE pushbroom_clients gauge\npushbroom_clients %" PRId64 "\n",
+                                 said, call->clients) < 0) {
+        free(said);
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    }
+    pb_reply_begin(call->reply, call->request);
+    pb_json_object(call->reply, "result");
+    pb_json_string(call->reply, "text", text);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+    free(said);
+    free(text);
+    return 0;
+}
+
+static int serve(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err,
+                 enum pb_served *out_served)
+{
+    int rc = 0;
+    switch (call->request->method) {
+    case PB_METHOD_JOB_LIST:
+        rc = list(methods, call, err);
+        break;
+    case PB_METHOD_JOB_WATCH:
+        rc = call->before_seq != 0 ? list(methods, call, err) : watch(methods, call, err);
+        break;
+    case PB_METHOD_JOB_GET:
+        return get(methods, call, err);
+    case PB_METHOD_JOB_SUBMIT:
+        *out_served = PB_SERVED_LATER;
+        return pb_status_submit(methods, call, err);
+    case PB_METHOD_JOB_CANCEL:
+    case PB_METHOD_JOB_RETRY:
+        *out_served = PB_SERVED_LATER;
+        return pb_status_change(methods, call, err);
+    case PB_METHOD_SERVICE_INFO:
+        return info(methods, call, err);
+    case PB_METHOD_SERVICE_METRICS:
+        return metrics(methods, call, err);
+    case PB_METHOD_COUNT:
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "no such method");
+    }
+    *out_served = rc > 0 ? PB_SERVED_PART : PB_SERVED;
+    return rc < 0 ? rc : 0;
+}
+
+/* An error takes the place of what was written so far. */
+static void fail(struct pb_call *call, const struct pb_err *err)
+{
+    pb_json_destroy(call->reply);
+    call->reply = pb_json_create(false);
+    pb_reply_error(call->reply, call->request, err);
+}
+
+static enum pb_served on_serve(void *user, struct pb_call *call)
+{
+    struct pb_err err = {0};
+    enum pb_served served = PB_SERVED;
+    if (serve(user, call, &err, &served) == 0)
+        return served;
+    fail(call, &err);
+    return PB_SERVED;
+}
+
+static void on_finish(void *user, struct pb_call *call, const struct pb_outcome *outcome)
+{
+    (void)user;
+    if (outcome->err.code != PB_OK)
+        fail(call, &outcome->err);
+    else
+        reply_job(call, &outcome->job);
+}
+
+static void on_extra(void *user)
+{
+    pb_status_read_checks(user);
+}
+
+static void on_event(void *user, const struct pb_job *job, bool held)
+{
+    struct pb_status_methods *methods = user;
+    pb_board_put(&methods->board, methods->store, job, held);
+}
+
+static void on_beat(void *user)
+{
+    struct pb_status_methods *methods = user;
+    pb_board_sweep(&methods->board, methods->store);
+}
+
+static bool is_privileged(void *user, const struct pb_peer *peer)
+{
+    const struct pb_status_methods *methods = user;
+    return pb_facts_is_privileged(methods->facts, peer);
+}
+
+int pb_status_methods_create(const struct pb_job_store *store, struct pb_facts *facts,
+                             struct pb_tasks *tasks, struct pb_checker *checker,
+                             int64_t start_wall_ms, struct pb_err *err,
+                             struct pb_status_methods **out_methods)
+{
+    struct pb_status_methods *methods = calloc(1, sizeof *methods);
+    if (methods == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    methods->facts = facts;
+    methods->tasks = tasks;
+    methods->checker = checker;
+    STAILQ_INIT(&methods->held);
+    methods->start_wall_ms = start_wall_ms;
+    int rc = pb_job_store_create_reader(store, err, &methods->store);
+    if (rc == 0)
+        *out_methods = methods;
+    else
+        free(methods);
+    return rc;
+}
+
+void pb_status_methods_destroy(struct pb_status_methods *methods)
+{
+    if (methods == NULL)
+        return;
+    struct pb_task *task;
+    while ((task = STAILQ_FIRST(&methods->held)) != NULL)
+        pb_tasks_drop(pb_tasks_release(&methods->held, task->ticket));
+    pb_board_fini(&methods->board);
+    pb_job_store_close(methods->store);
+    free(methods);
+}
+
+void pb_status_methods_options(struct pb_status_methods *methods, struct pb_status_options *options)
+{
+    options->serve = on_serve;
+    options->finish = on_finish;
+    options->on_event = on_event;
+    options->on_beat = on_beat;
+    options->is_privileged = is_privileged;
+    options->user = methods;
+    options->extra_fd = methods->checker->fd;
+    options->on_extra = on_extra;
+}
+
+void pb_status_methods_set_status(struct pb_status_methods *methods, struct pb_status *status)
+{
+    methods->status = status;
+}

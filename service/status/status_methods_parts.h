@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_METHODS_PARTS_H
+#define PB_STATUS_METHODS_PARTS_H
+/* Inside the methods of the status socket: status_methods.c answers questions, status_changes.c
+ * checks what is to be changed and hands it to the loop. Nobody else includes this. Thread: status.
+ */
+#include "service/status/status_board.h"
+#include "service/status/status_methods.h"
+
+struct pb_status_methods {
+    struct pb_job_store *store;
+    struct pb_facts *facts;
+    struct pb_tasks *tasks;
+    struct pb_checker *checker;
+    struct pb_status *status;
+    struct pb_task_queue held; /* until their file was looked at */
+    struct pb_board board;
+    int64_t start_wall_ms;
+};
+
+/* --- status_changes.c --- */
+/* job.cancel and job.retry, and job.submit. 0: the outcome comes later; negative: *err. */
+int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
+int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
+/* The checker has results, or is gone. */
+void pb_status_read_checks(struct pb_status_methods *methods);
+#endif

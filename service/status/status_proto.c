@@ -1,0 +1,263 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Unknown members are refused, so that a typo does not silently mean "all jobs". Batches (arrays)
+ * are refused: one object per line is the protocol. */
+#include "service/status/status_proto.h"
+
+#include "config/base/json_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PARAM_ID         1u
+#define PARAM_INPUT      2u
+#define PARAM_PIPELINE   4u
+#define PARAM_STATUS     8u
+#define PARAM_LIMIT      16u
+#define PARAM_DESCRIPTOR 32u
+
+static const struct {
+    const char *name;
+    unsigned needs, takes; /* parameters */
+} methods[PB_METHOD_COUNT] = {
+    [PB_METHOD_JOB_LIST] = {"job.list", 0, PARAM_STATUS | PARAM_LIMIT},
+    [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
+                              PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR},
+    [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID},
+    [PB_METHOD_SERVICE_INFO] = {"service.info", 0, 0},
+    [PB_METHOD_SERVICE_METRICS] = {"service.metrics", 0, 0},
+};
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} params[] = {
+    {"id", PARAM_ID},         {"input", PARAM_INPUT}, {"pipeline", PARAM_PIPELINE},
+    {"status", PARAM_STATUS}, {"limit", PARAM_LIMIT}, {"descriptor", PARAM_DESCRIPTOR},
+};
+#define N_PARAMS (sizeof params / sizeof params[0])
+
+static int fault(struct pb_fault *out, int rpc_code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int fault(struct pb_fault *out, int rpc_code, const char *format, ...)
+{
+    va_list args;
+    out->rpc_code = rpc_code;
+    va_start(args, format);
+    (void)vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+const char *pb_method_name(enum pb_method method)
+{
+    return (unsigned)method < PB_METHOD_COUNT ? methods[method].name : "?";
+}
+
+static int add_status(struct pb_request *request, const struct pb_json_value *value,
+                      struct pb_fault *out_fault)
+{
+    enum pb_job_status status;
+    const char *word = pb_json_text_of(value);
+    if (word == NULL || !pb_job_status_find(word, &status))
+        return fault(out_fault, PB_RPC_INVALID_PARAMS,
+                     "status is accepted, running, successful, failed or dismissed, or a list of "
+                     "these, not %.60s",
+                     pb_json_source(value));
+    request->status_mask |= PB_JOB_MASK(status);
+    return 0;
+}
+
+static int take_status(struct pb_request *request, const struct pb_json_value *value,
+                       struct pb_fault *out_fault)
+{
+    int rc = 0;
+    request->status_mask = 0;
+    if (!pb_json_is_array(value))
+        return add_status(request, value, out_fault);
+    for (size_t i = 0; i < pb_json_count(value) && rc == 0; i++)
+        rc = add_status(request, pb_json_at(value, i), out_fault);
+    return rc;
+}
+
+static int take_text(const struct pb_json_value *value, const char *name, const char **out,
+                     struct pb_fault *out_fault)
+{
+    const char *text = pb_json_text_of(value);
+    if (text == NULL || *text == '\0')
+        return fault(out_fault, PB_RPC_INVALID_PARAMS, "%s is a text that is not empty", name);
+    *out = text;
+    return 0;
+}
+
+static int take_param(struct pb_request *request, const struct pb_json_value *object,
+                      const char *name, unsigned bit, struct pb_fault *out_fault)
+{
+    const struct pb_json_value *value = pb_json_get(object, name, NULL);
+    switch (bit) {
+    case PARAM_ID:
+        return take_text(value, name, &request->job, out_fault);
+    case PARAM_INPUT:
+        return take_text(value, name, &request->input, out_fault);
+    case PARAM_PIPELINE:
+        return take_text(value, name, &request->pipeline, out_fault);
+    case PARAM_DESCRIPTOR:
+        return pb_json_get_bool(object, name, &request->descriptor) == 0
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "descriptor is true or false");
+    case PARAM_STATUS:
+        return take_status(request, value, out_fault);
+    default:
+        if (pb_json_get_int(object, name, &request->limit) != 0 || request->limit < 1 ||
+            request->limit > PB_STATUS_LIST_MAX)
+            return fault(out_fault, PB_RPC_INVALID_PARAMS, "limit is a whole number from 1 to %d",
+                         PB_STATUS_LIST_MAX);
+        return 0;
+    }
+}
+
+static int take_params(struct pb_request *request, const struct pb_json_value *object,
+                       struct pb_fault *out_fault)
+{
+    const char *name = pb_method_name(request->method), *key;
+    unsigned given = 0;
+    if (object != NULL && !pb_json_is_object(object))
+        return fault(out_fault, PB_RPC_INVALID_PARAMS, "params of %s is an object", name);
+    for (size_t k = 0; (key = pb_json_key(object, k)) != NULL; k++) {
+        size_t i = 0;
+        while (i < N_PARAMS && strcmp(params[i].name, key) != 0)
+            i++;
+        if (i == N_PARAMS || (params[i].bit & methods[request->method].takes) == 0)
+            return fault(out_fault, PB_RPC_INVALID_PARAMS, "%s takes no parameter '%.60s'", name,
+                         key);
+        if (pb_json_is_null(pb_json_get(object, key, NULL)))
+            continue; /* as if not given */
+        given |= params[i].bit;
+        int rc = take_param(request, object, params[i].name, params[i].bit, out_fault);
+        if (rc != 0)
+            return rc;
+    }
+    for (size_t i = 0; i < N_PARAMS; i++) {
+        if ((methods[request->method].needs & ~given & params[i].bit) != 0)
+            return fault(out_fault, PB_RPC_INVALID_PARAMS, "%s needs the parameter '%s'", name,
+                         params[i].name);
+    }
+    return 0;
+}
+
+int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_request,
+                     struct pb_fault *out_fault)
+{
+    struct pb_request *request = out_request;
+    bool has_id = false, has_params = false;
+    memset(request, 0, sizeof *request);
+    memset(out_fault, 0, sizeof *out_fault);
+    request->status_mask = PB_JOB_MASK_ALL;
+    request->limit = PB_STATUS_LIST_DEFAULT;
+    int rc = pb_json_parse(line, bytes, PB_JSON_LINE_MAX, &request->root);
+    if (rc == -EFBIG)
+        return fault(out_fault, PB_RPC_PARSE_ERROR, "over %d bytes or nested deeper than %d",
+                     PB_JSON_LINE_MAX, PB_JSON_DEPTH_MAX);
+    if (rc != 0)
+        return fault(out_fault, PB_RPC_PARSE_ERROR,
+                     "not JSON; send one JSON-RPC 2.0 object a line");
+    if (!pb_json_is_object(request->root))
+        return fault(out_fault, PB_RPC_INVALID_REQUEST,
+                     "a request is one JSON object; batches are not taken");
+    const struct pb_json_value *id = pb_json_get(request->root, "id", &has_id);
+    if (has_id && !pb_json_is_null(id) && !pb_json_is_id(id))
+        return fault(out_fault, PB_RPC_INVALID_REQUEST, "id is a number or a text");
+    request->id = id;
+    request->wants_reply = has_id;
+    const char *version = pb_json_get_text(request->root, "jsonrpc");
+    if (version == NULL || strcmp(version, "2.0") != 0)
+        return fault(out_fault, PB_RPC_INVALID_REQUEST, "jsonrpc must be \"2.0\"");
+    const char *name = pb_json_get_text(request->root, "method");
+    if (name == NULL)
+        return fault(out_fault, PB_RPC_INVALID_REQUEST, "method is missing, or no text");
+    unsigned method = 0;
+    while (method < PB_METHOD_COUNT && strcmp(methods[method].name, name) != 0)
+        method++;
+    if (method == PB_METHOD_COUNT)
+        return fault(out_fault, PB_RPC_METHOD_NOT_FOUND, "there is no method '%.60s'", name);
+    request->method = (enum pb_method)method;
+    const struct pb_json_value *object = pb_json_get(request->root, "params", &has_params);
+    return take_params(request, object, out_fault);
+}
+
+void pb_request_fini(struct pb_request *request)
+{
+    pb_json_release(request->root);
+    memset(request, 0, sizeof *request);
+}
+
+static void print_head(struct pb_json *json, const struct pb_request *request)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "jsonrpc", "2.0");
+    pb_json_raw(json, "id", request->id ? pb_json_source(request->id) : "null");
+}
+
+void pb_reply_begin(struct pb_json *json, const struct pb_request *request)
+{
+    print_head(json, request);
+}
+
+void pb_reply_end(struct pb_json *json)
+{
+    pb_json_end(json);
+}
+
+static void print_error(struct pb_json *json, int rpc_code, const char *message, const char *code,
+                        const char *hint)
+{
+    pb_json_object(json, "error");
+    pb_json_int(json, "code", rpc_code);
+    pb_json_string(json, "message", message);
+    pb_json_object(json, "data");
+    pb_json_string(json, "code", code);
+    pb_json_string(json, "hint", hint);
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
+void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
+                    const struct pb_fault *out_fault)
+{
+    print_head(json, request);
+    print_error(json, out_fault->rpc_code, out_fault->message, pb_code_id(PB_E_SERVICE_PROTOCOL),
+                pb_code_hint(PB_E_SERVICE_PROTOCOL));
+    pb_json_end(json);
+}
+
+void pb_reply_error(struct pb_json *json, const struct pb_request *request,
+                    const struct pb_err *err)
+{
+    print_head(json, request);
+    print_error(json, PB_RPC_JOB_ERROR, err->msg, pb_code_id(err->code), pb_code_hint(err->code));
+    pb_json_end(json);
+}
+
+void pb_descriptor_print(struct pb_json *json)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "jsonrpc", "2.0");
+    pb_json_string(json, "method", "job.descriptor");
+    pb_json_end(json);
+}
+
+void pb_event_print(struct pb_json *json, const struct pb_job *job)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "jsonrpc", "2.0");
+    pb_json_string(json, "method", "job.event");
+    pb_job_print(json, "params", job);
+    pb_json_end(json);
+}

@@ -1,0 +1,86 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STATUS_PROTO_H
+#define PB_STATUS_PROTO_H
+/* The words on the status socket: JSON-RPC 2.0, one object per line. A line becomes a struct, or a
+ * fault that can be answered; replies are written. No sockets, no jobs' business. Thread: any.
+ *
+ *   job.list     {status?: word or list of words, limit?: 1..1000 }     -> {jobs: [job...]}
+ *   job.get      {id}                                                   -> job
+ *   job.submit   {input, pipeline?, descriptor?}                                  -> job
+ *   job.cancel   {id}      job.retry {id}                               -> job
+ *   job.watch    {id?}   -> {watching: true, jobs: [job...]}, then notifications job.event {job}
+ *   service.info                                                        -> object
+ *   service.metrics                                                     -> {text: Prometheus}
+ *
+ * id is a job's id or an end of it that no other has. */
+#include "config/base/err.h"
+#include "config/base/json_writer.h"
+#include "service/jobs/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pb_json_value;
+
+enum pb_method {
+    PB_METHOD_JOB_LIST,
+    PB_METHOD_JOB_GET,
+    PB_METHOD_JOB_SUBMIT,
+    PB_METHOD_JOB_CANCEL,
+    PB_METHOD_JOB_RETRY,
+    PB_METHOD_JOB_WATCH,
+    PB_METHOD_SERVICE_INFO,
+    PB_METHOD_SERVICE_METRICS,
+    PB_METHOD_COUNT
+};
+
+#define PB_RPC_PARSE_ERROR      (-32700)
+#define PB_RPC_INVALID_REQUEST  (-32600)
+#define PB_RPC_METHOD_NOT_FOUND (-32601)
+#define PB_RPC_INVALID_PARAMS   (-32602)
+#define PB_RPC_JOB_ERROR        (-32000) /* data.code says which */
+
+#define PB_STATUS_LIST_DEFAULT 100
+#define PB_STATUS_LIST_MAX     1000
+
+/* Strings point into the request itself. */
+struct pb_request {
+    struct pb_json_value *root;
+    const struct pb_json_value *id; /* NULL = null or not given */
+    bool wants_reply;               /* an id was given */
+    enum pb_method method;
+    const char *job;      /* id, or NULL (job.watch of all) */
+    const char *input;    /* job.submit */
+    const char *pipeline; /* job.submit, or NULL */
+    bool descriptor;      /* job.submit: the opened file can be passed along */
+    unsigned status_mask; /* job.list */
+    int64_t limit;        /* job.list */
+};
+
+/* A request that cannot be served. */
+struct pb_fault {
+    int rpc_code; /* 0 = none */
+    char message[600];
+};
+
+/* 0 and *out_request (fini it), or -EINVAL and *out_fault; root and id of *out_request are then set
+ * as far as they could be read, so that the fault can be answered (fini it all the same). */
+int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_request,
+                     struct pb_fault *out_fault);
+void pb_request_fini(struct pb_request *request);
+const char *pb_method_name(enum pb_method method);
+
+/* Opens {"jsonrpc", "id", "result": ...}: write the one value under `key` "result", then end. */
+void pb_reply_begin(struct pb_json *json, const struct pb_request *request);
+void pb_reply_end(struct pb_json *json);
+/* A whole error reply. */
+void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
+                    const struct pb_fault *fault);
+void pb_reply_error(struct pb_json *json, const struct pb_request *request,
+                    const struct pb_err *err);
+/* A whole notification job.descriptor: the byte with the opened file may come now. */
+void pb_descriptor_print(struct pb_json *json);
+/* A whole notification job.event. */
+void pb_event_print(struct pb_json *json, const struct pb_job *job);
+#endif

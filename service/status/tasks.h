@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TASKS_H
+#define PB_TASKS_H
+/* Changes that clients ask for, on their way from the status thread to the service's loop, which
+ * alone changes jobs. */
+#include "service/jobs/job.h"
+#include "service/status/status_proto.h"
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+struct pb_task {
+    STAILQ_ENTRY(pb_task) next;
+    uint64_t ticket; /* of the call that waits for the outcome */
+    enum pb_method method;
+    int64_t uid;               /* of who asks */
+    char job[PB_JOB_ID_BYTES]; /* whole id; cancel and retry */
+    char *input, *pipeline;    /* submit; pipeline NULL = the first that fits */
+    char identity[PB_JOB_IDENTITY_BYTES];
+};
+
+STAILQ_HEAD(pb_task_queue, pb_task);
+
+struct pb_tasks {
+    uv_async_t wake;
+    pthread_mutex_t lock; /* queue */
+    struct pb_task_queue queue;
+    void (*run)(void *user, const struct pb_task *task); /* borrowed */
+    void *user;
+};
+
+/* run is called from the loop, once a task, in order. Thread: loop. */
+int pb_tasks_init(struct pb_tasks *tasks, uv_loop_t *loop,
+                  void (*run)(void *user, const struct pb_task *task), void *user);
+/* After the last push; tasks that were not run are dropped. Thread: loop. */
+void pb_tasks_close(struct pb_tasks *tasks);
+/* A copy waits in a queue of the caller's until it is released. -ENOMEM. */
+int pb_tasks_hold(struct pb_task_queue *queue, const struct pb_task *task);
+/* Takes the task of that ticket out, for the caller to drop; NULL = none. */
+struct pb_task *pb_tasks_release(struct pb_task_queue *queue, uint64_t ticket);
+void pb_tasks_drop(struct pb_task *task); /* frees; NULL is fine */
+/* A copy is queued. -ENOMEM. Thread: any. */
+int pb_tasks_push(struct pb_tasks *tasks, const struct pb_task *task);
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/result_json.h"
+
+#include <stdio.h>
+
+static void print_product(struct pb_json *json, const char *directory,
+                          const struct pb_product_result *product)
+{
+    char path[4500], checksum[80];
+    (void)snprintf(path, sizeof path, "%s/%s", directory, product->file);
+    (void)snprintf(checksum, sizeof checksum, "sha256:%s", product->sha256);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "type", pb_product_kind_name(product->kind));
+    if (product->name != NULL)
+        pb_json_string(json, "name", product->name);
+    pb_json_string(json, "path", path);
+    pb_json_int(json, "bytes", (int64_t)product->bytes);
+    pb_json_string(json, "checksum", checksum);
+    pb_json_string(json, "media_type", product->media_type);
+    pb_json_end(json);
+}
+
+/* part / whole, or null when that says nothing. */
+static void print_share(struct pb_json *json, const char *key, double part, double whole)
+{
+    if (whole > 0)
+        pb_json_number(json, key, part / whole);
+    else
+        pb_json_null(json, key);
+}
+
+static void print_stage(struct pb_json *json, const struct pb_stage_report *stage,
+                        int64_t elapsed_ms)
+{
+    double thread_ns = (double)elapsed_ms * 1e6 * stage->threads;
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", stage->name);
+    pb_json_int(json, "threads", stage->threads);
+    pb_json_int(json, "busy_ms", (int64_t)(stage->busy_ns / 1000000));
+    pb_json_int(json, "parked_ms", (int64_t)(stage->parked_ns / 1000000));
+    print_share(json, "parked_share", (double)stage->parked_ns, thread_ns);
+    pb_json_int(json, "tiles", (int64_t)stage->tiles);
+    pb_json_int(json, "bytes", (int64_t)stage->bytes);
+    pb_json_end(json);
+}
+
+static void print_link(struct pb_json *json, const struct pb_link_report *link, int64_t elapsed_ms)
+{
+    double seconds = (double)elapsed_ms / 1e3;
+    pb_json_object(json, "link");
+    pb_json_int(json, "to_device_bytes", (int64_t)link->to_device_bytes);
+    pb_json_int(json, "from_device_bytes", (int64_t)link->from_device_bytes);
+    print_share(json, "to_device_share", (double)link->to_device_bytes,
+                seconds * link->to_device_rate);
+    print_share(json, "from_device_share", (double)link->from_device_bytes,
+                seconds * link->from_device_rate);
+    pb_json_number(json, "starved_ms", (double)link->starved_ns / 1e6);
+    pb_json_number(json, "leave_ms", (double)link->leave_ns / 1e6);
+    pb_json_int(json, "blocks", link->blocks);
+    pb_json_int(json, "launches", link->launches);
+    pb_json_string(json, "plan", link->plan[0] ? link->plan : NULL);
+    pb_json_end(json);
+}
+
+void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
+{
+    const struct pb_run_report *report = &result->report;
+    pb_json_string(json, "directory", result->directory);
+    pb_json_array(json, "products");
+    for (size_t i = 0; i < result->n_products; i++)
+        print_product(json, result->directory, &result->products[i]);
+    pb_json_end(json);
+    pb_json_object(json, "report");
+    pb_json_string(json, "device", report->device);
+    pb_json_string(json, "buffers", report->buffers);
+    pb_json_string(json, "sync", report->sync);
+    pb_json_string(json, "sync_why", report->sync_why[0] ? report->sync_why : NULL);
+    pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);
+    pb_json_int(json, "tile_px", report->tile_px);
+    pb_json_int(json, "elapsed_ms", report->elapsed_ms);
+    pb_json_int(json, "publish_ms", report->publish_ms);
+    pb_json_array(json, "stages");
+    for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
+        if (report->stage[i].name != NULL)
+            print_stage(json, &report->stage[i], report->elapsed_ms);
+    }
+    pb_json_end(json);
+    if (result->warning != NULL && result->warning[0] != '\0')
+        pb_json_string(json, "warning", result->warning);
+    if (report->link.used)
+        print_link(json, &report->link, report->elapsed_ms);
+    pb_json_end(json);
+}
+
+void pb_result_print_err(struct pb_json *json, const char *key, const struct pb_err *err)
+{
+    char message[sizeof err->file + sizeof err->msg + 40];
+    if (err->file[0] && err->line > 0)
+        (void)snprintf(message, sizeof message, "%s:%d:%d: %s", err->file, err->line, err->col,
+                       err->msg);
+    else if (err->file[0])
+        (void)snprintf(message, sizeof message, "%s: %s", err->file, err->msg);
+    else
+        (void)snprintf(message, sizeof message, "%s", err->msg);
+    pb_json_object(json, key);
+    pb_json_string(json, "code", pb_code_id(err->code));
+    pb_json_string(json, "message", message);
+    pb_json_string(json, "hint", pb_code_hint(err->code));
+    pb_json_end(json);
+}

@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RESULT_JSON_H
+#define PB_RESULT_JSON_H
+/* What a run made, as JSON: the same words on the worker's pipe, in a job on the status socket and
+ * in `pushbroom run --json`. Thread: any. */
+#include "config/base/err.h"
+#include "config/base/json_writer.h"
+#include "pipeline/run/run.h"
+
+/* Members "directory", "products" [{type, name, path, bytes, checksum, media_type}] and "report" of
+ * the object that is open. README.md beside this says what is in a report. */
+void pb_result_print(struct pb_json *json, const struct pb_run_result *result);
+/* {"code", "message", "hint"} as a member `key`. */
+void pb_result_print_err(struct pb_json *json, const char *key, const struct pb_err *err);
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The worker decodes nothing itself: it opens input and directory, forks a confined child that
+ * computes, checks what that says and left, and publishes. On the CPU each job has a child of its
+ * own, so nothing of one scene is there for the next; GDAL and PROJ are initialised once, before.
+ * With a GPU the child stays, because opening a device takes longer than many jobs, and because
+ * CUDA does not survive a fork; this process never touches CUDA then.
+ *
+ * A child that dies takes the worker along, in the same way, so that the service sees how. */
+#include "service/worker/worker.h"
+
+#include "config/config.h"
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "pipeline/device/device_nodes.h"
+#include "pipeline/io/io_watch.h"
+#include "pipeline/run/run.h"
+#include "config/base/clock.h"
+#include "service/confine/confine.h"
+#include "service/base/line_reader.h"
+#include "service/worker/result_json.h"
+#include "service/worker/worker_child.h"
+#include "service/worker/worker_fork.h"
+#include "service/worker/worker_publish.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKER_NICENESS 10 /* more than the service's */
+
+struct worker {
+    struct pb_line_reader in;
+    int out; /* the real stdout */
+    struct pb_config *config;
+    enum pb_device_kind configured; /* what the text says; config's may be the job's alone */
+    struct pb_json_value *command;  /* of the running job */
+    struct pb_worker_job job;
+    struct pb_worker_fork child;
+    char *told; /* the last line to a resident child, should it have to be told again */
+    size_t n_told;
+};
+
+static void end(struct worker *worker, int code)
+{
+    pb_worker_fork_end(&worker->child);
+    pb_worker_job_close(&worker->job);
+    _exit(code);
+}
+
+static void say(struct worker *worker, const char *text, size_t bytes)
+{
+    if (text == NULL || !pb_line_send(worker->out, text, bytes, -1))
+        end(worker, 1); /* nobody listens any more */
+}
+
+static void say_json(struct worker *worker, struct pb_json *json)
+{
+    size_t bytes = 0;
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    say(worker, text, bytes);
+    pb_json_destroy(json);
+}
+
+static struct pb_json *event(const struct pb_json_value *command, const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "event", name);
+    if (command != NULL && pb_json_get_text(command, "job") != NULL)
+        pb_json_string(json, "job", pb_json_get_text(command, "job"));
+    return json;
+}
+
+/* A sign of life while the input's checksum is computed and nothing else goes on. */
+static void say_checking(void *user, uint64_t bytes)
+{
+    struct worker *worker = user;
+    const struct pb_worker_numbers *said = &worker->job.lines.said;
+    struct pb_json *json = event(worker->command, "progress");
+    pb_json_string(json, "stage", said->tiles_total > 0 ? "publish" : "plan");
+    pb_json_int(json, "tiles_done", said->tiles_done);
+    pb_json_int(json, "tiles_total", said->tiles_total);
+    pb_json_int(json, "bytes_read", said->bytes_read);
+    pb_json_int(json, "bytes_written", said->bytes_written);
+    pb_json_int(json, "elapsed_ms", said->elapsed_ms);
+    pb_json_int(json, "bytes_checked", (int64_t)bytes);
+    pb_json_int(json, "io_ms", pb_io_stuck_ms());
+    say_json(worker, json);
+}
+
+/* The job is over for the worker; its child, if it stays, waits for the next. */
+static void forget_job(struct worker *worker)
+{
+    pb_worker_job_close(&worker->job);
+    pb_json_release(worker->command);
+    worker->command = NULL;
+}
+
+/* The job names its input already. */
+static void fail_job(struct worker *worker, const struct pb_err *err)
+{
+    struct pb_json *json = event(worker->command, "failed");
+    const char *input = pb_json_get_text(worker->command, "input");
+    struct pb_err said = *err;
+    if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
+        said.file[0] = '\0';
+    pb_result_print_err(json, "error", &said);
+    forget_job(worker);
+    say_json(worker, json);
+}
+
+/* --- commands -------------------------------------------------------------------------------*/
+
+/* The config of the last command is kept: the next job has the same one, mostly. */
+static int use_config(struct worker *worker, const struct pb_json_value *command,
+                      struct pb_err *err)
+{
+    const char *text = pb_json_get_text(command, "config");
+    const char *name = pb_json_get_text(command, "config_name");
+    const char *device = pb_json_get_text(command, "device");
+    if (text == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
+    if (worker->config == NULL || strcmp(worker->config->text, text) != 0) {
+        struct pb_err_list *errors = calloc(1, sizeof *errors);
+        pb_config_destroy(worker->config);
+        worker->config = NULL;
+        if (errors == NULL)
+            return pb_fail(err, PB_E_MEMORY, "out of memory");
+        int rc =
+            pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
+        if (rc != 0)
+            *err = errors->err[0];
+        free(errors);
+        if (rc != 0)
+            return rc;
+        worker->configured = worker->config->compute.device;
+        pb_worker_user_find(worker->config->service.worker_user, &worker->child.user);
+    }
+    bool on_cpu = device != NULL && strcmp(device, "cpu") == 0;
+    worker->config->compute.device = on_cpu ? PB_DEVICE_CPU : worker->configured;
+    return 0;
+}
+
+static bool may_use_gpu(const struct worker *worker)
+{
+    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
+}
+
+static bool is_run_complete(const struct pb_json_value *command)
+{
+    static const char *const needed[] = {"job", "config", "pipeline", "input", "products", "scene"};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (pb_json_get_text(command, needed[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool tell(struct worker *worker, const char *text, size_t bytes)
+{
+    bool has_input = worker->child.resident && worker->command != NULL;
+    if (worker->told != text) {
+        free(worker->told);
+        worker->told = worker->child.resident ? strndup(text, bytes) : NULL;
+        worker->n_told = bytes;
+    }
+    return pb_line_send(worker->child.lines.fd, text, bytes, has_input ? worker->job.input.fd : -1);
+}
+
+static bool hand_over(struct worker *worker)
+{
+    size_t n = 0;
+    struct pb_json *json = pb_worker_job_command(&worker->job);
+    const char *line = pb_json_text(json, &n);
+    bool sent = line != NULL && tell(worker, line, n);
+    pb_json_destroy(json);
+    return sent;
+}
+
+static int start_child(struct worker *worker, struct pb_err *err)
+{
+    char device[64], why[200];
+    bool gpu = may_use_gpu(worker);
+    if (!gpu) {
+        int rc = pb_run_device(&worker->config->compute, device, why, err);
+        rc = rc ? rc : pb_worker_job_lend(&worker->job, &worker->child.user, err);
+        if (rc != 0)
+            return rc;
+    }
+    return pb_worker_fork_start(&worker->child, gpu, worker->config, &worker->job, err);
+}
+
+static void start_run(struct worker *worker, struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    struct pb_worker_wait wait = {say_checking, worker};
+    worker->command = command;
+    int rc = is_run_complete(command)
+                 ? use_config(worker, command, &err)
+                 : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
+    rc = rc ? rc
+            : pb_worker_job_open(&worker->job, command, pb_products_mode(&worker->config->service),
+                                 &wait, &err);
+    rc = rc ? rc : start_child(worker, &err);
+    if (rc == 0 && !hand_over(worker))
+        rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
+    rc = rc ? rc : pb_publish_identify(worker->job.publish, &err);
+    if (rc != 0)
+        fail_job(worker, &err);
+}
+
+/* A GPU is looked at by the child, which keeps it open. */
+static void probe(struct worker *worker, const struct pb_json_value *command, const char *text,
+                  size_t bytes)
+{
+    struct pb_err err = {0};
+    char device[64] = "", why[200] = "";
+    int rc = worker->command != NULL ? -EBUSY : use_config(worker, command, &err);
+    if (rc == 0 && may_use_gpu(worker)) {
+        rc = pb_worker_fork_start(&worker->child, true, worker->config, NULL, &err);
+        if (rc == 0 && tell(worker, text, bytes))
+            return;
+    } else if (rc == 0) {
+        rc = pb_run_device(&worker->config->compute, device, why, &err);
+    }
+    if (rc == -EBUSY)
+        return;
+    struct pb_json *json = event(NULL, "device");
+    pb_json_string(json, "device", rc == 0 ? device : "");
+    pb_json_string(json, "why", rc == 0 ? why : err.msg);
+    say_json(worker, json);
+}
+
+static void handle_command(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_json_value *command = NULL;
+    const char *name = NULL;
+    if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command) == 0)
+        name = pb_json_get_text(command, "cmd");
+    if (name != NULL && strcmp(name, "run") == 0 && worker->command == NULL) {
+        start_run(worker, command);
+        return;
+    }
+    if (name != NULL && strcmp(name, "cancel") == 0) {
+        if (worker->command != NULL)
+            (void)pb_line_send(worker->child.lines.fd, text, bytes, -1);
+    } else if (name != NULL && strcmp(name, "probe") == 0) {
+        probe(worker, command, text, bytes);
+    } else {
+        (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+    }
+    pb_json_release(command);
+}
+
+/* --- what the child says --------------------------------------------------------------------*/
+
+/* A child for one job is gone before anybody looks at its files. */
+static void publish(struct worker *worker, const struct pb_worker_line *line)
+{
+    struct pb_err err = {0};
+    char *done = NULL;
+    if (!worker->child.resident)
+        pb_worker_fork_end(&worker->child);
+    int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
+    if (rc == PB_PUBLISH_MOVED) {
+        (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
+                              "has to run again\n");
+        end(worker, 1);
+    }
+    if (rc != 0) {
+        fail_job(worker, &err);
+        return;
+    }
+    forget_job(worker);
+    say(worker, done, strlen(done));
+    free(done);
+}
+
+static void handle_line(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_worker_line line;
+    char why[PB_WORKER_WHY_BYTES];
+    bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
+    int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
+    if (rc == 1)
+        return;
+    if (rc < 0) {
+        (void)fprintf(stderr, "the process that computes says what it never says (%s)\n",
+                      admitted ? why : "too many lines at once");
+        end(worker, 1);
+    }
+    if (line.event == PB_WORKER_SAYS_DONE) {
+        publish(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_FAILED) {
+        char *copy = strdup(text); /* the text goes with the child */
+        if (!worker->child.resident)
+            pb_worker_fork_end(&worker->child);
+        forget_job(worker);
+        say(worker, copy, bytes);
+        free(copy);
+    } else {
+        say(worker, text, bytes);
+    }
+    pb_worker_line_fini(&line);
+}
+
+/* A confined child found no device: is one found without the confinement? */
+static bool tell_unconfined(struct worker *worker)
+{
+    struct pb_err err = {0};
+    (void)fprintf(stderr, "no device was found in a confined process; trying without\n");
+    worker->child.unconfined = true;
+    const struct pb_worker_job *job = worker->command ? &worker->job : NULL;
+    return pb_worker_fork_start(&worker->child, true, worker->config, job, &err) == 0 &&
+           worker->told != NULL && tell(worker, worker->told, worker->n_told);
+}
+
+static void read_child(struct worker *worker)
+{
+    size_t bytes;
+    char *text;
+    bool more = pb_line_reader_fill(&worker->child.lines);
+    while (worker->child.pid > 0 &&
+           (text = pb_line_reader_next(&worker->child.lines, &bytes)) != NULL)
+        handle_line(worker, text, bytes);
+    if (more || worker->child.pid <= 0)
+        return;
+    int status = pb_worker_fork_wait(&worker->child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PB_WORKER_CHILD_NO_DEVICE &&
+        tell_unconfined(worker))
+        return;
+    pb_worker_job_close(&worker->job);
+    pb_worker_fork_die_like(status);
+}
+
+/* --- the process ----------------------------------------------------------------------------*/
+
+static void become_worker(struct worker *worker)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "pushbroom-work");
+    /* Jobs take every core for minutes; the service, which needs one for moments, comes before. */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* A terminal's ^C goes to the whole group; the service decides what becomes of us. */
+    (void)signal(SIGINT, SIG_IGN);
+    worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    worker->in = (struct pb_line_reader){.fd = STDIN_FILENO, .passed = -1};
+    worker->child = (struct pb_worker_fork){.lines = {.fd = -1, .passed = -1}};
+    worker->job.input.fd = -1;
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = write(fd, "500", 3);
+        (void)n;
+        (void)close(fd);
+    }
+    pb_confine_hide(); /* the file above would be root's else */
+    pb_worker_fork_warm(&worker->child);
+}
+
+int pb_worker_main(void)
+{
+    static struct worker worker;
+    become_worker(&worker);
+    if (worker.out < 0 || write(worker.out, "\n", 1) != 1)
+        return 1;
+    for (;;) {
+        struct pollfd watched[2] = {{.fd = worker.in.fd, .events = POLLIN},
+                                    {.fd = worker.child.lines.fd, .events = POLLIN}};
+        int rc = poll(watched, 2, -1);
+        if (rc < 0 && errno != EINTR)
+            return 1;
+        if (rc > 0 && watched[1].revents != 0)
+            read_child(&worker);
+        if (rc <= 0 || watched[0].revents == 0)
+            continue;
+        size_t bytes;
+        char *text;
+        if (!pb_line_reader_fill(&worker.in))
+            end(&worker, 0); /* the service is gone, or lets us go */
+        while ((text = pb_line_reader_next(&worker.in, &bytes)) != NULL)
+            handle_command(&worker, text, bytes);
+    }
+}

@@ -1,0 +1,430 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Two threads: one talks (poll on the socket and on a wake-up descriptor, all writing), the other
+ * runs the pipeline. A child for one job runs it on the main thread: what GDAL and PROJ keep for a
+ * thread was loaded there before the fork. A resident child talks on the main thread and has a
+ * thread for each job. What libraries print on stdout goes to stderr. */
+#include "service/worker/worker_child.h"
+
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "pipeline/device/device.h"
+#include "pipeline/io/io_watch.h"
+#include "pipeline/raster/raster_file.h"
+#include "pipeline/run/run.h"
+#include "pipeline/io/thread.h"
+#include "config/base/clock.h"
+#include "service/base/line_reader.h"
+#include "service/worker/result_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define PROGRESS_MS  200
+#define HEARTBEAT_MS 2000
+#define EXIT_WAIT_MS 3000
+
+struct worker {
+    const struct pb_worker_child *child;
+    struct pb_line_reader in;
+    int woken;                      /* eventfd written when the job thread is through */
+    int input_fd;                   /* of the running job; -1 = none was handed */
+    struct pb_config *config;       /* its compute.device is the running job's */
+    enum pb_device_kind configured; /* what the text says */
+    struct pb_json_value *command;  /* of the running job; its strings are used by the thread */
+    bool busy;
+    bool on_main;     /* the main thread waits for the job; else each has a thread of its own */
+    sem_t given;      /* to the main thread */
+    pthread_t thread; /* of the job */
+    int64_t said_ms;
+    struct pb_run_progress said;
+    char device[64];
+    struct pb_err unfit; /* why it may read no file: it is not confined */
+    /* Shared with the job thread, under `lock`. */
+    pthread_mutex_t lock;
+    struct pb_run *run; /* while it can be asked and aborted */
+    bool cancelled;
+    struct pb_err err; /* written by the thread before it ends */
+    struct pb_json *done;
+};
+
+static void say(struct worker *worker, struct pb_json *json)
+{
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL)
+        _exit(1); /* the service takes it for a crash, which it is */
+    if (!pb_line_send(worker->in.fd, text, bytes, -1))
+        _exit(1); /* nobody listens any more */
+    pb_json_destroy(json);
+}
+
+static struct pb_json *event(const struct worker *worker, const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "event", name);
+    if (worker->command != NULL)
+        pb_json_string(json, "job", pb_json_get_text(worker->command, "job"));
+    return json;
+}
+
+/* The job names its input already, and where the worker found it is not where it will lie. */
+static void say_failed(struct worker *worker, const struct pb_err *err)
+{
+    struct pb_json *json = event(worker, "failed");
+    const char *input = worker->command ? pb_json_get_text(worker->command, "input") : NULL;
+    struct pb_err said = *err;
+    if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
+        said.file[0] = '\0';
+    pb_result_print_err(json, "error", &said);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+/* The config of the last command is kept: the next job has the same one, mostly. */
+static int use_config(struct worker *worker, const struct pb_json_value *command,
+                      struct pb_err *err)
+{
+    const char *text = pb_json_get_text(command, "config");
+    const char *name = pb_json_get_text(command, "config_name");
+    if (text == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
+    if (worker->config != NULL && strcmp(worker->config->text, text) == 0) {
+        worker->config->compute.device = worker->configured;
+        return 0;
+    }
+    pb_config_destroy(worker->config);
+    worker->config = NULL;
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    if (errors == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
+    if (rc != 0)
+        *err = errors->err[0];
+    else if (worker->config != NULL)
+        worker->configured = worker->config->compute.device;
+    free(errors);
+    return rc;
+}
+
+/* "cpu": this job alone is computed there. */
+static void use_device(struct worker *worker, const char *device)
+{
+    if (worker->config == NULL || device == NULL || strcmp(device, "cpu") != 0)
+        return;
+    worker->config->compute.device = PB_DEVICE_CPU;
+    worker->device[0] = '\0';
+}
+
+static void set_run(struct worker *worker, struct pb_run *run)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->run = run;
+    if (run != NULL && worker->cancelled)
+        pb_run_abort(run);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static int run_job(struct worker *worker, struct pb_err *err)
+{
+    const struct pb_json_value *command = worker->command;
+    const char *pipeline = pb_json_get_text(command, "pipeline");
+    if (worker->unfit.code != PB_OK) {
+        *err = worker->unfit;
+        return pb_code_errno(err->code);
+    }
+    struct pb_run_options options = {
+        .config = worker->config,
+        .pipeline = pb_config_pipeline(worker->config, pipeline),
+        .input = pb_json_get_text(command, "input"),
+        .products = pb_json_get_text(command, "products"),
+        .scene = pb_json_get_text(command, "scene"),
+        .directory = pb_json_get_text(command, "directory"),
+        .place = pb_json_get_text(command, "place"),
+        .jobs_beside = worker->config->service.parallel_jobs,
+        .stream_why = pb_json_get_text(command, "stream_why"),
+    };
+    struct pb_run *run = NULL;
+    struct pb_run_result result;
+    if (options.pipeline == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
+    int rc = pb_run_create(&options, err, &run);
+    if (rc != 0)
+        return rc;
+    set_run(worker, run);
+    memset(&result, 0, sizeof result);
+    rc = pb_run_start(run, err);
+    rc = rc ? rc : pb_run_wait(run, -1, err);
+    rc = rc ? rc : pb_run_publish(run, err, &result);
+    set_run(worker, NULL);
+    if (rc == 0) {
+        worker->done = event(worker, "done");
+        pb_result_print(worker->done, &result);
+        pb_json_end(worker->done);
+    }
+    pb_run_destroy(run);
+    return rc;
+}
+
+static void *job_thread(void *user)
+{
+    struct worker *worker = user;
+    uint64_t one = 1;
+    int rc = run_job(worker, &worker->err);
+    if (rc != 0 && worker->err.code == PB_OK)
+        (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
+                      "the run ended: %s", strerror(-rc));
+    if (rc != 0)
+        pb_device_left_err(&worker->err);
+    ssize_t n = write(worker->woken, &one, sizeof one);
+    (void)n; /* an eventfd takes 2^64 - 2 of them */
+    return NULL;
+}
+
+/* Without a device where there may be one, it may be the confinement that keeps it away: the parent
+ * tries without. */
+static int find_device(struct worker *worker, char why[200], struct pb_err *err)
+{
+    int rc = pb_run_device(&worker->config->compute, worker->device, why, err);
+    bool found = rc == 0 && strncmp(worker->device, "cuda", 4) == 0;
+    if (worker->child->resident && worker->child->confine != NULL && !found)
+        _exit(PB_WORKER_CHILD_NO_DEVICE);
+    return rc;
+}
+
+static bool is_run_complete(const struct pb_json_value *command)
+{
+    static const char *const needed[] = {"job",   "config",   "pipeline",
+                                         "input", "products", "directory"};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (pb_json_get_text(command, needed[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void start_run(struct worker *worker, struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    char why[200];
+    worker->command = command;
+    if (worker->in.passed >= 0) {
+        worker->input_fd = worker->in.passed;
+        worker->in.passed = -1;
+        pb_raster_file_hand(pb_json_get_text(command, "input"), worker->input_fd);
+    }
+    worker->cancelled = false;
+    worker->done = NULL;
+    memset(&worker->err, 0, sizeof worker->err);
+    memset(&worker->said, 0, sizeof worker->said);
+    int rc = is_run_complete(command)
+                 ? use_config(worker, command, &err)
+                 : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
+    if (rc == 0)
+        use_device(worker, pb_json_get_text(command, "device"));
+    if (rc == 0 && worker->device[0] == '\0')
+        rc = find_device(worker, why, &err);
+    if (rc == 0 && !worker->on_main &&
+        pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
+        rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
+    worker->busy = rc == 0;
+    if (rc == 0 && worker->on_main)
+        (void)sem_post(&worker->given);
+    if (rc == 0)
+        return;
+    say_failed(worker, &err);
+    pb_json_release(command);
+    worker->command = NULL;
+}
+
+static void probe(struct worker *worker, const struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    char why[200] = "";
+    worker->device[0] = '\0';
+    int rc = worker->busy ? 0 : use_config(worker, command, &err);
+    if (rc == 0 && worker->config != NULL)
+        rc = find_device(worker, why, &err);
+    struct pb_json *json = event(worker, "device");
+    pb_json_string(json, "device", rc == 0 ? worker->device : "");
+    pb_json_string(json, "why", rc == 0 ? why : err.msg);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+static void cancel(struct worker *worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->cancelled = true;
+    if (worker->run != NULL)
+        pb_run_abort(worker->run);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static void obey(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_json_value *command = NULL;
+    const char *name = NULL;
+    if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command) == 0)
+        name = pb_json_get_text(command, "cmd");
+    if (name != NULL && strcmp(name, "run") == 0 && !worker->busy) {
+        start_run(worker, command);
+        return;
+    }
+    if (name != NULL && strcmp(name, "cancel") == 0)
+        cancel(worker);
+    else if (name != NULL && strcmp(name, "probe") == 0)
+        probe(worker, command);
+    else
+        (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+    pb_json_release(command);
+}
+
+/* False at the end of the socket. */
+static bool read_commands(struct worker *worker)
+{
+    size_t bytes;
+    char *line;
+    if (!pb_line_reader_fill(&worker->in))
+        return false;
+    while ((line = pb_line_reader_next(&worker->in, &bytes)) != NULL)
+        obey(worker, line, bytes);
+    return true;
+}
+
+static void say_progress(struct worker *worker)
+{
+    struct pb_run_progress now = worker->said;
+    int64_t quiet_ms = pb_clock_mono_ms() - worker->said_ms;
+    (void)pthread_mutex_lock(&worker->lock);
+    if (worker->run != NULL)
+        pb_run_progress(worker->run, &now);
+    (void)pthread_mutex_unlock(&worker->lock);
+    const struct pb_run_progress *said = &worker->said;
+    bool moved = now.stage != said->stage || now.tiles_done != said->tiles_done ||
+                 now.bytes_read != said->bytes_read || now.bytes_written != said->bytes_written;
+    if (quiet_ms < (moved ? PROGRESS_MS : HEARTBEAT_MS))
+        return;
+    worker->said = now;
+    worker->said_ms += quiet_ms;
+    struct pb_json *json = event(worker, "progress");
+    pb_json_string(json, "stage", pb_stage_name(now.stage));
+    pb_json_int(json, "tiles_done", now.tiles_done);
+    pb_json_int(json, "tiles_total", now.tiles_total);
+    pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);
+    pb_json_int(json, "bytes_written", (int64_t)now.bytes_written);
+    pb_json_int(json, "elapsed_ms", now.elapsed_ms);
+    pb_json_string(json, "device", worker->device);
+    pb_json_int(json, "io_ms", pb_io_stuck_ms());
+    pb_json_end(json);
+    say(worker, json);
+}
+
+static void end_run(struct worker *worker)
+{
+    if (!worker->on_main)
+        (void)pthread_join(worker->thread, NULL);
+    worker->busy = false;
+    if (worker->config->compute.device != worker->configured)
+        worker->device[0] = '\0'; /* was this job's alone */
+    if (worker->done != NULL)
+        say(worker, worker->done);
+    else
+        say_failed(worker, &worker->err);
+    worker->done = NULL;
+    pb_json_release(worker->command);
+    worker->command = NULL;
+    if (worker->input_fd >= 0) {
+        pb_raster_file_hand("", -1);
+        (void)close(worker->input_fd);
+        worker->input_fd = -1;
+    }
+    if (!worker->child->resident)
+        _exit(0); /* at once: the parent waits for it before it publishes */
+}
+
+/* The parent is gone or lets us go: abort what runs, but never hang on it. */
+static _Noreturn void leave(struct worker *worker)
+{
+    struct pollfd ended = {.fd = worker->woken, .events = POLLIN};
+    cancel(worker);
+    if (worker->busy)
+        (void)poll(&ended, 1, EXIT_WAIT_MS);
+    _exit(worker->busy ? 1 : 0);
+}
+
+static void become_child(struct worker *worker, const struct pb_worker_child *child)
+{
+    char text[PB_CONFINE_TEXT_BYTES];
+    worker->child = child;
+    worker->in =
+        (struct pb_line_reader){.fd = child->socket, .passes = child->resident, .passed = -1};
+    worker->input_fd = child->input_fd;
+    worker->config = child->config;
+    if (worker->config != NULL)
+        worker->configured = worker->config->compute.device;
+    worker->woken = eventfd(0, EFD_CLOEXEC);
+    (void)pthread_mutex_init(&worker->lock, NULL);
+    (void)sem_init(&worker->given, 0, 0);
+    if (child->input_fd >= 0)
+        pb_raster_file_hand(child->input, child->input_fd);
+    int rc = child->confine ? pb_confine_apply(child->confine, &worker->unfit, text) : 0;
+    if (rc == 0 && child->resident &&
+        child->confine != NULL) /* one a worker; a child a job would say it always */
+        (void)fprintf(stderr, "GPU jobs: %s\n", text);
+}
+
+static _Noreturn void talk(struct worker *worker)
+{
+    for (;;) {
+        struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
+                                    {.fd = worker->woken, .events = POLLIN}};
+        uint64_t count;
+        int rc = poll(watched, 2, worker->busy ? PROGRESS_MS : -1);
+        if (rc < 0 && errno != EINTR)
+            _exit(1);
+        if (worker->busy)
+            say_progress(worker);
+        if (rc > 0 && watched[1].revents != 0 &&
+            read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count)
+            end_run(worker);
+        if (rc > 0 && watched[0].revents != 0 && !read_commands(worker))
+            leave(worker);
+    }
+}
+
+static void *talk_thread(void *user)
+{
+    talk(user);
+}
+
+_Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
+{
+    static struct worker worker;
+    pthread_t talker;
+    become_child(&worker, child);
+    if (worker.woken < 0)
+        _exit(1);
+    worker.on_main = !child->resident;
+    if (worker.on_main && pb_thread_start(&talker, talk_thread, &worker) < 0)
+        worker.on_main = false; /* the job will say that there are no threads */
+    if (!worker.on_main)
+        talk(&worker);
+    while (sem_wait(&worker.given) != 0)
+        ;
+    (void)job_thread(&worker);
+    for (;;) /* the talking thread says it and ends the process */
+        (void)pause();
+}

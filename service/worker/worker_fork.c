@@ -1,0 +1,206 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/worker_fork.h"
+
+#include "pipeline/device/device.h"
+#include "pipeline/raster/raster.h"
+#include "service/confine/confine.h"
+#include "service/worker/worker_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Address space that a run takes beyond its tile buffers: a thread's stack and malloc arena, and
+ * what GDAL, codecs and products allocate. Chosen generously, not measured. */
+#define THREAD_BYTES ((uint64_t)(8 + 64) << 20)
+#define OTHER_BYTES  ((uint64_t)1 << 30)
+
+/* A limit of address space, 0 = none. Sanitizers reserve terabytes of it, CUDA hundreds of GiB. */
+static uint64_t address_bytes(const struct pb_config *config)
+{
+#ifdef PB_SANITIZED
+    (void)config;
+    return 0;
+#else
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool known = file != NULL && fscanf(file, "%lu", &pages) == 1;
+    if (file != NULL)
+        (void)fclose(file);
+    if (!known)
+        return 0;
+    int32_t wanted = config->compute.threads;
+    uint64_t threads = 8 + 3 * (uint64_t)(wanted > 0 ? (uint32_t)wanted : pb_device_cores());
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) + 2 * config->compute.memory_bytes +
+           4 * config->limits.max_block_bytes + threads * THREAD_BYTES + OTHER_BYTES;
+#endif
+}
+
+#define DESCRIPTORS_MAX 256 /* that a worker has by far not */
+
+void pb_worker_fork_warm(struct pb_worker_fork *child)
+{
+    bool known[DESCRIPTORS_MAX];
+    struct stat st;
+    for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+        known[fd] = fcntl(fd, F_GETFD) >= 0;
+    pb_raster_warm();
+    for (int fd = 3; fd < DESCRIPTORS_MAX && child->n_kept < PB_WORKER_FORK_KEPT; fd++) {
+        if (!known[fd] && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            child->kept[child->n_kept++] = fd;
+    }
+}
+
+/* The file at fd, through an open file description of its own. */
+static void reopen(int fd)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    if (own < 0)
+        _exit(1);
+    (void)dup3(own, fd, O_CLOEXEC);
+    (void)close(own);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Only these two, what libraries keep, stderr, and nothing at the other end of stdin stay open. */
+static void close_others(int a, int b, const struct pb_worker_fork *fork)
+{
+    int stay[PB_WORKER_FORK_KEPT + 2] = {a, b};
+    size_t n = 2;
+    unsigned from = STDERR_FILENO + 1;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    for (size_t i = 0; i < fork->n_kept; i++)
+        stay[n++] = fork->kept[i];
+    qsort(stay, n, sizeof stay[0], by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (stay[i] < (int)from)
+            continue;
+        if (stay[i] > (int)from)
+            (void)close_range(from, (unsigned)stay[i] - 1, 0);
+        from = (unsigned)stay[i] + 1;
+    }
+    (void)close_range(from, ~0U, 0);
+    for (size_t i = 0; i < fork->n_kept; i++)
+        reopen(fork->kept[i]);
+}
+
+static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,
+                                bool resident, struct pb_config *config,
+                                const struct pb_worker_job *job, const char *products)
+{
+    struct pb_confine confine = {.directory = resident ? products : job->lines.directory,
+                                 .gpu = resident,
+                                 .address_bytes = resident ? 0 : address_bytes(config),
+                                 .user = resident ? NULL : &fork->user};
+    struct pb_worker_child child = {.socket = socket,
+                                    .resident = resident,
+                                    .config = config,
+                                    .input_fd = -1,
+                                    .confine = resident && fork->unconfined ? NULL : &confine};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    if (!resident) {
+        /* Another user may not be allowed to search all directories on the way. */
+        if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
+            _exit(1);
+        config->compute.device = PB_DEVICE_CPU;
+        child.input = pb_json_get_text(job->command, "input");
+        child.input_fd = job->input.fd;
+    }
+    if (resident) /* else the names of its threads, which the driver writes, would be root's */
+        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    close_others(child.socket, child.input_fd, fork);
+    pb_worker_child_main(&child);
+}
+
+/* A fork without the handlers of pthread_atfork: PROJ's would throw away the database that it has
+ * open and all that it read of it, two thirds of a small scene's time, because two processes must
+ * not use one file position; ours do not, see reopen. This process has one thread, so no handler
+ * has a lock to look after. The sanitizers know fork only. */
+static pid_t fork_warm(void)
+{
+#if defined(__GLIBC__) && !defined(PB_SANITIZED) && __GLIBC_PREREQ(2, 34)
+    return _Fork();
+#else
+    return fork();
+#endif
+}
+
+int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
+                         const struct pb_worker_job *job, struct pb_err *err)
+{
+    int ends[2];
+    char products[4096] = "";
+    if (resident && realpath(config->service.products, products) == NULL)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "cannot find %s: %s", config->service.products,
+                       strerror(errno));
+    if (child->pid > 0 && resident && child->resident && strcmp(products, child->products) == 0)
+        return 0;
+    pb_worker_fork_end(child);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return pb_fail(err, errno == EMFILE || errno == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
+                       "cannot make a socket for the process that computes: %s", strerror(errno));
+    pid_t parent = getpid();
+    pid_t pid = resident ? fork() : fork_warm();
+    if (pid == 0)
+        run_child(ends[1], parent, child, resident, config, job, products);
+    int error = errno;
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        return pb_fail(err, PB_E_MEMORY, "cannot start the process that computes: %s",
+                       strerror(error));
+    }
+    child->pid = pid;
+    child->resident = resident;
+    child->lines = (struct pb_line_reader){.fd = ends[0], .passed = -1};
+    (void)memcpy(child->products, products, sizeof products);
+    return 0;
+}
+
+int pb_worker_fork_wait(struct pb_worker_fork *child)
+{
+    int status = 0, fd = child->lines.fd;
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    pb_line_reader_fini(&child->lines);
+    (void)close(fd);
+    child->pid = 0;
+    return status;
+}
+
+void pb_worker_fork_end(struct pb_worker_fork *child)
+{
+    if (child->pid <= 0)
+        return;
+    (void)kill(child->pid, SIGKILL);
+    (void)pb_worker_fork_wait(child);
+}
+
+_Noreturn void pb_worker_fork_die_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the core would be of the wrong process */
+        (void)signal(WTERMSIG(status), SIG_DFL);
+        (void)raise(WTERMSIG(status));
+    }
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);
+}

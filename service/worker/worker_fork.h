@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_FORK_H
+#define PB_WORKER_FORK_H
+/* The worker's child: forked with what its confinement is to be, spoken to over a socket, ended.
+ * One thread, also in the process. */
+#include "config/config.h"
+#include "service/base/line_reader.h"
+#include "service/worker/worker_publish.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define PB_WORKER_FORK_KEPT 4
+
+struct pb_worker_fork {
+    pid_t pid;                     /* 0 = none */
+    bool resident;                 /* stays for many jobs (GPU) */
+    struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
+    bool unconfined;               /* a resident one must not be confined: its device needs more */
+    char products[4096];           /* that a resident one may write below */
+    struct pb_worker_user user;    /* of children for one job */
+    int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
+    size_t n_kept;
+};
+
+/* Initialises GDAL and PROJ for the children to come. PROJ keeps its database open: a child gets
+ * the same files at the same numbers, but each through an open file description of its own, so that
+ * nothing done to one is there for the next. Once, before the first start. */
+void pb_worker_fork_warm(struct pb_worker_fork *child);
+
+/* For the job (NULL: for none yet, resident only). A resident child that fits is kept. 0 or the
+ * error. */
+int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
+                         const struct pb_worker_job *job, struct pb_err *err);
+/* Kills it and waits; none is fine. */
+void pb_worker_fork_end(struct pb_worker_fork *child);
+/* Waits for one that ended by itself; its wait status. */
+int pb_worker_fork_wait(struct pb_worker_fork *child);
+/* Ends this process the way its child ended. */
+_Noreturn void pb_worker_fork_die_like(int status);
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/worker_lines.h"
+
+#include "pipeline/io/text_clean.h"
+#include "config/base/json_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CREDIT     1000 /* what a line costs */
+#define BYTES_LINE 4096 /* what a credit pays for */
+#define TILES_MAX  ((int64_t)UINT32_MAX)
+#define BYTES_MAX  ((int64_t)1 << 60)
+#define MS_MAX     ((int64_t)1000 * 60 * 60 * 24 * 3660)
+
+static int breach(char why[PB_WORKER_WHY_BYTES], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int breach(char why[PB_WORKER_WHY_BYTES], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(why, PB_WORKER_WHY_BYTES, format, args);
+    va_end(args);
+    return -EPROTO;
+}
+
+void pb_worker_lines_reset(struct pb_worker_lines *lines)
+{
+    memset(lines, 0, sizeof *lines);
+}
+
+void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
+                           const char *products)
+{
+    memset(&lines->said, 0, sizeof lines->said);
+    (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
+    (void)snprintf(lines->scene, sizeof lines->scene, "%s", job->scene);
+    (void)snprintf(lines->pipeline, sizeof lines->pipeline, "%s", job->pipeline);
+    (void)snprintf(lines->products, sizeof lines->products, "%s", products);
+}
+
+void pb_worker_lines_end(struct pb_worker_lines *lines)
+{
+    lines->job[0] = '\0';
+}
+
+bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t mono_ms)
+{
+    static const int64_t most = (int64_t)PB_WORKER_LINES_BURST * CREDIT;
+    int64_t cost = CREDIT + (int64_t)(bytes / BYTES_LINE) * CREDIT;
+    if (lines->credit_ms == 0)
+        lines->credit = most;
+    else if (mono_ms - lines->credit_ms >= most / PB_WORKER_LINES_RATE)
+        lines->credit = most;
+    else if (mono_ms > lines->credit_ms)
+        lines->credit += (mono_ms - lines->credit_ms) * PB_WORKER_LINES_RATE * CREDIT / 1000;
+    lines->credit_ms = mono_ms > 0 ? mono_ms : 1;
+    if (lines->credit > most)
+        lines->credit = most;
+    if (lines->credit < cost)
+        return false;
+    lines->credit -= cost;
+    return true;
+}
+
+/* An integer that is not below `least` and at most `most`. */
+static int number(const struct pb_json_value *line, const char *key, int64_t least, int64_t most,
+                  int64_t *out, char why[PB_WORKER_WHY_BYTES])
+{
+    int64_t value = 0;
+    if (pb_json_get_int(line, key, &value) != 0)
+        return breach(why, "%s is no integer", key);
+    if (value < least || value > most)
+        return breach(why, "%s is %lld, not %lld to %lld", key, (long long)value, (long long)least,
+                      (long long)most);
+    *out = value;
+    return 0;
+}
+
+/* A text of the line, cleaned and cut; a missing one is "". */
+static void text(const struct pb_json_value *line, const char *key, char *out, size_t bytes)
+{
+    (void)pb_text_clean(pb_json_get_text(line, key), out, bytes);
+}
+
+static bool is_stage(const char *word)
+{
+    static const char *const stages[] = {"plan", "compute", "publish", "done"};
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        if (strcmp(word, stages[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int take_progress(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                         char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
+{
+    const struct pb_worker_numbers *said = &lines->said;
+    struct pb_worker_numbers *now = &line->numbers;
+    text(value, "stage", line->stage, sizeof line->stage);
+    text(value, "device", line->device, sizeof line->device);
+    if (!is_stage(line->stage))
+        return breach(why, "'%s' is no stage", line->stage);
+    int rc = number(value, "tiles_total", said->tiles_total, TILES_MAX, &now->tiles_total, why);
+    if (rc == 0 && said->tiles_total > 0 && now->tiles_total != said->tiles_total)
+        rc = breach(why, "tiles_total changed within a run");
+    rc =
+        rc ? rc
+           : number(value, "tiles_done", said->tiles_done, now->tiles_total, &now->tiles_done, why);
+    rc = rc ? rc : number(value, "bytes_read", said->bytes_read, BYTES_MAX, &now->bytes_read, why);
+    rc = rc ? rc
+            : number(value, "bytes_written", said->bytes_written, BYTES_MAX, &now->bytes_written,
+                     why);
+    rc = rc ? rc : number(value, "elapsed_ms", said->elapsed_ms, MS_MAX, &now->elapsed_ms, why);
+    if (rc == 0 && pb_json_get(value, "io_ms", NULL) != NULL)
+        rc = number(value, "io_ms", 0, MS_MAX, &now->io_ms, why);
+    now->bytes_checked = said->bytes_checked;
+    if (rc == 0 && pb_json_get(value, "bytes_checked", NULL) != NULL)
+        rc = number(value, "bytes_checked", said->bytes_checked, BYTES_MAX, &now->bytes_checked,
+                    why);
+    if (rc == 0)
+        lines->said = *now;
+    return rc;
+}
+
+static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                     char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
+{
+    const struct pb_json_value *report = pb_json_get(value, "report", NULL);
+    const char *directory = pb_json_get_text(value, "directory");
+    if (directory == NULL || !pb_worker_is_place(lines, directory))
+        return breach(why, "the products are not where this job's belong");
+    (void)snprintf(line->directory, sizeof line->directory, "%s", directory);
+    text(report, "device", line->device, sizeof line->device);
+    int rc = number(report, "elapsed_ms", 0, MS_MAX, &line->numbers.elapsed_ms, why);
+    rc = rc ? rc : number(report, "memory_bytes", 0, BYTES_MAX, &line->memory_bytes, why);
+    if (rc != 0)
+        return rc;
+    line->products = pb_worker_products(pb_json_get(value, "products", NULL), directory, why);
+    if (line->products != NULL)
+        line->report = pb_worker_report(report, why);
+    if (line->report != NULL)
+        return 0;
+    return why[0] != '\0' ? -EPROTO : -ENOMEM;
+}
+
+/* The code is one of ours; words and advice are for people and may be anything readable. */
+static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
+                       struct pb_worker_line *line)
+{
+    const struct pb_json_value *error = pb_json_get(value, "error", NULL);
+    struct pb_job_error *out = &line->error;
+    text(error, "code", out->code, sizeof out->code);
+    text(error, "message", out->message, sizeof out->message);
+    enum pb_code code = pb_code_find(out->code);
+    if (code == PB_E_COUNT || code == PB_OK)
+        return breach(why, "'%s' is no error code", out->code);
+    if (out->message[0] == '\0')
+        (void)snprintf(out->message, sizeof out->message, "the worker gave no reason");
+    (void)snprintf(out->hint, sizeof out->hint, "%s", pb_code_hint(code));
+    return 0;
+}
+
+static int take(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
+{
+    const char *event = pb_json_get_text(value, "event");
+    const char *job = pb_json_get_text(value, "job");
+    bool is_progress = event != NULL && strcmp(event, "progress") == 0;
+    if (event == NULL)
+        return breach(why, "no event");
+    if (strcmp(event, "device") == 0) {
+        line->event = PB_WORKER_SAYS_DEVICE;
+        text(value, "device", line->device, sizeof line->device);
+        text(value, "why", line->why, sizeof line->why);
+        return 0;
+    }
+    if (lines->job[0] == '\0' && is_progress)
+        return 1; /* it was on its way while the job ended */
+    if (lines->job[0] == '\0')
+        return breach(why, "an event, but no job runs here");
+    if (job == NULL || strcmp(job, lines->job) != 0)
+        return breach(why, "an event of another job than %s", lines->job);
+    if (is_progress) {
+        line->event = PB_WORKER_SAYS_PROGRESS;
+        return take_progress(lines, value, why, line);
+    }
+    if (strcmp(event, "done") == 0) {
+        line->event = PB_WORKER_SAYS_DONE;
+        return take_done(lines, value, why, line);
+    }
+    line->event = PB_WORKER_SAYS_FAILED;
+    return strcmp(event, "failed") == 0 ? take_failed(value, why, line)
+                                        : breach(why, "an unknown event");
+}
+
+int pb_worker_lines_take(struct pb_worker_lines *lines, const char *line_text, size_t bytes,
+                         char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line)
+{
+    struct pb_json_value *value = NULL;
+    memset(out_line, 0, sizeof *out_line);
+    why[0] = '\0';
+    int rc = pb_json_parse(line_text, bytes, PB_WORKER_LINE_MAX, &value);
+    if (rc == -ENOMEM)
+        return rc;
+    if (rc != 0 || !pb_json_is_object(value))
+        rc = breach(why, "no JSON object");
+    else
+        rc = take(lines, value, why, out_line);
+    if (rc != 0)
+        pb_worker_line_fini(out_line);
+    pb_json_release(value);
+    return rc;
+}
+
+void pb_worker_line_fini(struct pb_worker_line *line)
+{
+    free(line->products);
+    free(line->report);
+    memset(line, 0, sizeof *line);
+}

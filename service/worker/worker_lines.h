@@ -1,0 +1,85 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_LINES_H
+#define PB_WORKER_LINES_H
+/* What a worker says, checked like the word of any client: a worker decodes foreign files and may
+ * have been taken over by one. A line becomes a typed event only if it speaks of the job that runs,
+ * its numbers are in range and never fall, its places lie where that job's products belong, and its
+ * texts are bounded and without control characters. A worker that says too much is not listened to
+ * any longer. Plain memory without I/O. Thread: any, one at a time an object. */
+#include "service/jobs/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_WORKER_LINE_MAX     (1024 * 1024)
+#define PB_WORKER_PRODUCTS_MAX 256
+#define PB_WORKER_LINES_BURST  1000 /* credits a worker starts with, and has at most */
+#define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one a 4 KiB */
+#define PB_WORKER_WHY_BYTES    160
+#define PB_WORKER_PATH_BYTES   4096
+
+enum pb_worker_event {
+    PB_WORKER_SAYS_DEVICE,
+    PB_WORKER_SAYS_PROGRESS,
+    PB_WORKER_SAYS_DONE,
+    PB_WORKER_SAYS_FAILED
+};
+
+struct pb_worker_numbers {
+    int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
+    int64_t io_ms;         /* how long a read or write has been waiting for storage, 0 = none is */
+    int64_t bytes_checked; /* of the input, for its checksum; as said last when not said */
+};
+
+/* Of an event: what it does not speak of is zero. */
+struct pb_worker_line {
+    enum pb_worker_event event;
+    char device[64];
+    char why[256];                    /* device */
+    char stage[16];                   /* progress */
+    struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
+    struct pb_job_error error;        /* failed */
+    char directory[PB_WORKER_PATH_BYTES];
+    int64_t memory_bytes;
+    char *products, *report; /* done: JSON written anew from what was checked; the line's own */
+};
+
+/* What is known of a worker: the job it was given, and what it said of it so far. Zeroed: none. */
+struct pb_worker_lines {
+    char job[PB_JOB_ID_BYTES]; /* "" = none */
+    char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
+    char products[PB_WORKER_PATH_BYTES];
+    char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
+    struct pb_worker_numbers said;
+    bool refused;              /* it said what no worker says: the caller listens no longer */
+    int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */
+};
+
+/* The worker is new: it has all its credit and no job. */
+void pb_worker_lines_reset(struct pb_worker_lines *lines);
+/* It was given a job (borrowed for the call), whose products go below `products`. */
+void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
+                           const char *products);
+/* Nothing it says of a job counts any more. */
+void pb_worker_lines_end(struct pb_worker_lines *lines);
+/* Counts a line of so many bytes; false: it says more than a worker ever has to say. */
+bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t mono_ms);
+/* One line without its newline. 0 and *out_line (pb_worker_line_fini); 1: progress of no running
+ * job, to be ignored; -EPROTO: not what a worker says, with the reason in why; -ENOMEM. After
+ * "done" or "failed" the caller ends the job. */
+int pb_worker_lines_take(struct pb_worker_lines *lines, const char *text, size_t bytes,
+                         char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line);
+void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine */
+
+/* --- worker_result.c: the parts of "done" --- */
+struct pb_json_value;
+/* Whether path is the directory where it writes, or, if that is not known,
+ * products/<scene>/<pipeline>, where the scene may have a version (~2). */
+bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path);
+/* Both return malloc'd JSON, or NULL with the reason in why (empty: out of memory). */
+char *pb_worker_products(const struct pb_json_value *products, const char *directory,
+                         char why[PB_WORKER_WHY_BYTES]);
+char *pb_worker_report(const struct pb_json_value *report, char why[PB_WORKER_WHY_BYTES]);
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_PUBLISH_H
+#define PB_WORKER_PUBLISH_H
+/* The job as the worker holds it for its child: the input's descriptor, the directory that the
+ * child writes in, and the commit, for which the child has no rights. What the child left in the
+ * directory is looked at before: plain files, as many and as long as it said. One thread. */
+#include "config/base/json_reader.h"
+#include "pipeline/publish/publish.h"
+#include "pipeline/raster/raster_file.h"
+#include "service/worker/worker_lines.h"
+#include "service/confine/worker_user.h"
+
+struct pb_worker_job {
+    const struct pb_json_value *command; /* "run", borrowed until close */
+    struct pb_raster_file input;
+    struct pb_publish *publish;
+    struct pb_worker_lines lines; /* what the child may say */
+    bool lent;                    /* the directory, to the child's user */
+    unsigned mode;                /* of the lent directory before */
+};
+
+/* Called now and then while open or publish waits for the input's checksum. */
+struct pb_worker_wait {
+    void (*alive)(void *user, uint64_t bytes); /* so many bytes of it were read */
+    void *user;
+};
+
+/* Opens input and directory. The command is that of worker.h; `pushbroom run` adds "unnamed" (the
+ * manifest names no job) and "existing": "refuse" (a place that is another input's). mode: of the
+ * products, see struct pb_publish_options. On failure it needs close, too. */
+int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
+                       unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
+/* Lets the child's user make files in the directory, without owning it; the child is told "." as
+ * its name. Publishing takes it back. */
+int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
+                       struct pb_err *err);
+/* The run command as the child gets it; the caller's. */
+struct pb_json;
+struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
+/* Checks what the child says it made, makes it visible and writes the "done" line that the service
+ * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
+ * has to run again, as its products name the place. */
+int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line *done,
+                          struct pb_err *err, char **out_line);
+/* Removes what was not published. A zeroed job is fine. */
+void pb_worker_job_close(struct pb_worker_job *job);
+#endif

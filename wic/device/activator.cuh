@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_ACTIVATOR_CUH
+#define WIC_ACTIVATOR_CUH
+// The Activator: the warp of a block that finds out whether its next piece is there, pulls it into
+// a stage and opens the gate to the warps that are parked for it.
+#include "wic/device/stage.cuh"
+
+// The turnstile. The link needs some 100 KB under way to be busy; with much more it gets slower,
+// for the reads of many blocks then reach the host's memory out of order. So piece g is pulled only
+// when piece g - pulls has arrived: what is under way is bounded and lies together. Each block
+// counts the pieces it has behind it; the count of the block that pulls g - pulls is looked at
+// along with the board.
+struct wic_turnstile {
+    uint64_t passed = 0; // pieces of this block
+
+    __device__ uint64_t *own(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x;
+    }
+    __device__ bool first(const wic_view &view) const
+    {
+        return blockIdx.x < view.plan.pulls;
+    }
+    __device__ const uint64_t *ahead(const wic_view &view) const
+    {
+        return view.passed + blockIdx.x - view.plan.pulls + (first(view) ? gridDim.x : 0);
+    }
+    // The count there must exceed this.
+    __device__ bool open(const wic_view &view, uint64_t count) const
+    {
+        return first(view) ? count >= passed : count > passed;
+    }
+    __device__ void pass(const wic_view &view)
+    {
+        passed++;
+        if (wic_lane() == 0) {
+            wic_post_device(own(view), passed);
+        }
+    }
+};
+
+// How many tiles the one of this word of the board comes after `tile`; < 0: before, or none.
+__device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
+{
+    return static_cast<int32_t>(static_cast<uint32_t>(word >> 32) -
+                                static_cast<uint32_t>(tile + 1));
+}
+
+// Units of the tile once the board has it and the turnstile is open; UINT64_MAX: leave. *starved
+// grows by how long the board did not have it.
+//
+// A tile may be over before this block has looked: it was a short one, with no piece for the block,
+// and the board's word has gone to the tile a ring further on. That one is posted only when this
+// one is done, so none of its units is left for anybody: 0.
+__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
+                                          const wic_turnstile &turnstile, uint64_t *starved)
+{
+    const uint32_t lane = wic_lane();
+    const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
+                           : lane == 1 ? &view.state->end
+                           : lane == 2 ? turnstile.ahead(view)
+                                       : &view.state->beat;
+    // Who writes the board: the Monitor, or a copy engine that is no part of the GPU's scope.
+    const bool engine = wic_by_engine(view);
+    uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
+    for (uint32_t idle = 0;; idle++) {
+        const uint64_t value = engine ? wic_load_system(word) : wic_load_device(word);
+        if (idle % 1024 != 0 && !__any_sync(~0u, value != last)) {
+            wic_nap(idle);
+            continue;
+        }
+        last = value;
+        const int32_t ahead = wic_tiles_ahead(value, tile);
+        const bool here = ahead >= 0;
+        const bool over = tile >= value || value == WIC_LINK_ABORT;
+        const bool open = turnstile.open(view, value);
+        const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
+                                                 : lane == 1 ? over
+                                                             : lane == 2 && open);
+        if (seen & 2 || seen == 5) {
+            *starved += since ? wic_now() - since : 0;
+            const uint32_t units = ahead == 0 ? static_cast<uint32_t>(value) : 0;
+            return seen == 5 ? __shfl_sync(~0u, units, 0) : UINT64_MAX;
+        }
+        const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
+        if (seen & 1) { // the tile is there and waits for its turn: the link is busy, not idle
+            *starved += since ? now - since : 0;
+            since = 0;
+        } else {
+            since = since ? since : now;
+        }
+        if (beat_at == 0 || new_beat != beat) {
+            beat = new_beat;
+            beat_at = now;
+        } else if (now - beat_at > 2 * view.beat_ns) {
+            return UINT64_MAX; // the Monitor is gone
+        }
+    }
+}
+
+// In which pieces the block's tiles come; found without a look at them.
+struct wic_cursor {
+    uint64_t tile;
+    uint32_t piece;
+
+    __device__ void next(uint32_t pieces)
+    {
+        piece += gridDim.x;
+        tile += piece / pieces;
+        piece %= pieces;
+    }
+};
+
+__device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic_turn &turn,
+                                               const wic_stage &content)
+{
+    if (wic_lane() == 0) {
+        volatile wic_stage *stage = block.stage(turn.stage);
+        stage->tile = content.tile;
+        stage->in = content.in;
+        stage->out = content.out;
+        stage->piece = content.piece;
+        stage->pieces = content.pieces;
+        stage->units = content.units;
+    }
+}
+
+// Divisions and parking for the stage come before the look at the board: from there on time counts.
+__device__ inline void wic_activate(const wic_block &block)
+{
+    const wic_view &view = block.view;
+    const wic_chunk_plan &plan = view.plan;
+    const uint32_t tile_units = plan.piece_units * plan.pieces;
+    uint64_t starved = 0, pulled = 0;
+    wic_cursor at = {view.first_tile + blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
+    wic_turnstile turnstile;
+    wic_turn turn(view);
+    bool empty = true; // the stage in turn
+    for (;; at.next(plan.pieces), turnstile.pass(view)) {
+        const unsigned char *in =
+            view.in + (view.in_first + at.tile) % view.in_slots * view.in_stride;
+        unsigned char *out =
+            view.out + (view.out_first + at.tile) % view.out_slots * view.out_stride;
+        const uint32_t before = at.piece * plan.piece_units;
+        if (!empty) {
+            wic_gate_park(block.empty(turn.stage), turn.round - 1);
+            empty = true;
+        }
+        const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
+        if (found == UINT64_MAX) {
+            break;
+        }
+        const uint32_t units = static_cast<uint32_t>(found);
+        if (before >= units && at.piece > 0) {
+            continue; // a short tile has fewer pieces; an empty one has one
+        }
+        const uint32_t mine = min(units - before, plan.piece_units);
+        const uint32_t pieces = units + plan.piece_units > tile_units
+                                    ? plan.pieces
+                                    : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
+        wic_fill_stage(block, turn, {at.tile, in, out, at.piece, pieces, mine});
+        const wic_parcel piece = {block.in(turn.stage),
+                                  in + static_cast<uint64_t>(at.piece) * plan.in_piece,
+                                  (mine * plan.in_unit + 15) / 16 * 16};
+        const wic_parcel user = {block.user(turn.stage),
+                                 view.user + (at.tile & view.ring_mask) * plan.user_bytes,
+                                 plan.user_bytes};
+        wic_pull(block.bytes(turn.stage), piece, user);
+        wic_pulled(block.bytes(turn.stage), turn.round);
+        wic_gate_arrive(block.full(turn.stage));
+        pulled += piece.bytes;
+        turn.next(plan.depth);
+        empty = !turn.used;
+    }
+    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
+    wic_gate_arrive(block.full(turn.stage));
+    if (wic_lane() == 0) {
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
+        atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->pulled_bytes), pulled);
+    }
+}
+#endif

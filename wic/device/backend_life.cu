@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a link: the proof that all blocks of its kernel fit on the device together, the
+// launch, the end.
+#include "wic/device/link_inside.h"
+
+#include <cstdlib>
+#include <ctime>
+
+namespace
+{
+constexpr int64_t start_limit_ns = WIC_LINK_START_NS;
+constexpr int64_t drain_limit_ns = WIC_LINK_BEAT_NS; // for copies, which nobody holds up
+constexpr int64_t destroy_limit_ns = 1000000000;
+constexpr int64_t alert_ns = 200000; // so long a wait spins, then it naps
+
+void nap(int64_t since_ns)
+{
+    const timespec time = {0, 50000};
+    if (wic_link_now_ns() - since_ns > alert_ns) {
+        nanosleep(&time, nullptr);
+    }
+}
+
+bool is_multiple(size_t n)
+{
+    return n % 16 == 0;
+}
+
+bool is_plan(const wic_chunk_plan &p)
+{
+    const bool pulled = p.transport < WIC_COPY;
+    return p.piece_units && p.pieces && p.depth - 1u < WIC_PLAN_DEPTH_MAX && p.blocks &&
+           p.pulls - 1u < p.blocks && p.warps - 1u < 32 - WIC_SERVICE_WARPS &&
+           p.user_bytes <= WIC_PLAN_USER_MAX && is_multiple(p.user_bytes) &&
+           is_multiple(p.in_piece) && is_multiple(p.out_piece) && pulled == (p.in_piece > 0) &&
+           p.piece_units * size_t{p.in_unit} == p.in_piece &&
+           p.piece_units * size_t{p.out_unit} == p.out_piece &&
+           (p.out_unit > 0 || p.results == WIC_PUSH_STORES);
+}
+
+bool is_sound(const wic_link_options *o)
+{
+    return o->in && o->out && o->kernel && o->in_slots - 1u < WIC_LINK_RING_MAX &&
+           o->out_slots - 1u < WIC_LINK_RING_MAX && is_multiple(o->in_stride) &&
+           is_multiple(o->out_stride) && is_multiple(reinterpret_cast<uintptr_t>(o->in)) &&
+           is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan);
+}
+
+// All blocks wait for the Monitor, and each tile for several blocks: a block that is not on the
+// device while the others are would be waited for without end.
+int prove_residency(const wic_link *link, unsigned blocks)
+{
+    int processors = 0, each = 0, most = 0;
+    cudaFuncAttributes kernel = {};
+    cudaError_t error =
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, link->gpu);
+    if (!error) {
+        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, link->gpu);
+    }
+    if (!error) {
+        error = cudaFuncGetAttributes(&kernel, link->kernel);
+    }
+    most -= static_cast<int>(kernel.sharedSizeBytes);
+    if (!error && (most < 0 || link->shared_bytes > static_cast<size_t>(most))) {
+        return -E2BIG;
+    }
+    // The limit is the kernel's, not the link's: it is never lowered, for another link of this
+    // kernel may come back to the device after this one was made.
+    const int bytes = static_cast<int>(link->shared_bytes);
+    if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
+        error =
+            cudaFuncSetAttribute(link->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    }
+    if (!error) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &each, link->kernel, static_cast<int>(link->threads), link->shared_bytes);
+    }
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    if (each == 0) {
+        return -E2BIG;
+    }
+    return static_cast<uint64_t>(each) * processors >= blocks ? 0 : -ENOSPC;
+}
+
+// A launch that returns when the kernel is over would find nobody to end it.
+bool launches_block()
+{
+    const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
+    return wanted && atoi(wanted) != 0;
+}
+
+// Door and board begin with the mark of the tile before the first.
+void clear_words(wic_link *link)
+{
+    const uint64_t none = static_cast<uint64_t>(static_cast<uint32_t>(link->view.first_tile)) << 32;
+    wic_link_store(&link->control->end, WIC_LINK_OPEN);
+    wic_link_store(link->started, 0);
+    for (uint64_t i = 0; i < wic_link_entries(link); i++) {
+        wic_link_store(&link->door[i], none);
+        wic_link_store(&link->done[i], 0);
+        if (link->returning) {
+            link->returning[i] = 0;
+        }
+    }
+}
+
+// The device's words as a kernel is to find them, on their way.
+cudaError_t clear_device(wic_link *link)
+{
+    *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0};
+    cudaError_t error = cudaMemsetAsync(link->device, 0, link->device_bytes, link->stream);
+    if (!error) {
+        error = cudaMemcpyAsync(link->device, link->landing, sizeof *link->landing,
+                                cudaMemcpyHostToDevice, link->stream);
+    }
+    if (!error) {
+        error =
+            cudaMemcpyAsync(link->view.board, link->door, wic_link_entries(link) * sizeof(uint64_t),
+                            cudaMemcpyHostToDevice, link->stream);
+    }
+    return error;
+}
+
+cudaError_t launch(wic_link *link)
+{
+    void *arguments[] = {&link->view, const_cast<void *>(link->argument)};
+    const cudaError_t error =
+        cudaLaunchKernel(link->kernel, dim3(link->view.plan.blocks), dim3(link->threads), arguments,
+                         link->shared_bytes, link->stream);
+    return error ? error : cudaEventRecord(link->left, link->stream);
+}
+
+// What an earlier kernel was sent and did not wait for must not come to the next one's board.
+int drain_roads(wic_link *link)
+{
+    const int64_t until = wic_link_now_ns() + drain_limit_ns;
+    int rc = wic_link_drain(link->road, until);
+    rc = rc ? rc : wic_link_drain(link->back, until);
+    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    return rc;
+}
+
+// 0 once the device has done what the stream holds; -EBUSY: it did not get to that in time.
+int wait_for_turn(wic_link *link, int64_t until)
+{
+    const int rc = wic_link_drain(link->stream, until);
+    return rc == -ETIMEDOUT ? -EBUSY : rc;
+}
+
+int wait_until_started(wic_link *link, int64_t until)
+{
+    while (wic_link_load(link->started) == 0) {
+        const int running = wic_link_running(link);
+        if (running < 0) {
+            return running;
+        }
+        // Once more after the limit: it may be this process that was stopped for so long.
+        if (wic_link_now_ns() > until && wic_link_load(link->started) == 0) {
+            wic_link_abort(link);
+            return -EBUSY;
+        }
+    }
+    return 0;
+}
+} // namespace
+
+int wic_link_create(const wic_link_options *options, wic_link **out_link)
+{
+    if (!options || !out_link || !is_sound(options)) {
+        return -EINVAL;
+    }
+    if (launches_block()) {
+        return -EOPNOTSUPP;
+    }
+    wic_link *link = static_cast<wic_link *>(calloc(1, sizeof *link));
+    if (!link) {
+        return -ENOMEM;
+    }
+    link->kernel = options->kernel;
+    link->argument = options->argument;
+    link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
+    link->shared_bytes = wic_chunk_plan_shared_bytes(&options->plan);
+    int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
+    if (rc == 0) {
+        rc = prove_residency(link, options->plan.blocks);
+    }
+    if (rc == 0) {
+        rc = wic_link_allocate(link, options);
+    }
+    if (rc != 0) {
+        wic_link_destroy(link);
+        return rc;
+    }
+    *out_link = link;
+    return 0;
+}
+
+int wic_link_destroy(wic_link *link)
+{
+    if (!link) {
+        return 0;
+    }
+    const int64_t until = wic_link_now_ns() + (link->stuck ? 0 : destroy_limit_ns);
+    for (cudaStream_t stream : {link->stream, link->road, link->back}) {
+        // Copies of an aborted run may still be on their way.
+        if (stream && wic_link_drain(stream, until) == -ETIMEDOUT) {
+            return -ETIMEDOUT;
+        }
+    }
+    wic_link_free(link);
+    free(link);
+    return 0;
+}
+
+int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
+{
+    const int64_t until = wic_link_now_ns() + start_limit_ns;
+    int rc = wic_cuda_errno(cudaSetDevice(link->gpu));
+    rc = rc ? rc : wait_for_turn(link, until); // of a kernel that was told to leave before it came
+    rc = rc ? rc : drain_roads(link);
+    if (rc != 0) {
+        return rc;
+    }
+    link->view.in_first = in_first;
+    link->view.out_first = out_first;
+    clear_words(link);
+    wic_link_beat(link);
+    rc = wic_cuda_errno(clear_device(link));
+    rc = rc ? rc : wait_for_turn(link, until);
+    rc = rc ? rc : wic_cuda_errno(launch(link));
+    return rc ? rc : wait_until_started(link, until);
+}
+
+int64_t wic_link_now_ns()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+int wic_link_drain(cudaStream_t stream, int64_t until_ns)
+{
+    const int64_t since = wic_link_now_ns();
+    for (;;) {
+        const bool last = wic_link_now_ns() > until_ns;
+        const cudaError_t error = cudaStreamQuery(stream);
+        if (error != cudaErrorNotReady) {
+            return wic_cuda_errno(error);
+        }
+        (void)cudaGetLastError();
+        if (last) {
+            return -ETIMEDOUT;
+        }
+        nap(since);
+    }
+}
+
+int wic_link_running(wic_link *link)
+{
+    const cudaError_t error = cudaEventQuery(link->left);
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return 1;
+    }
+    return wic_cuda_errno(error);
+}
+
+int wic_link_join(wic_link *link, int64_t timeout_ns)
+{
+    const int64_t limit = wic_link_now_ns() + timeout_ns;
+    const timespec time = {0, 50000};
+    for (;;) {
+        const bool last = wic_link_now_ns() > limit;
+        const int running = wic_link_running(link);
+        if (running <= 0) {
+            return running;
+        }
+        if (last) {
+            link->stuck = true;
+            return -ETIMEDOUT;
+        }
+        nanosleep(&time, nullptr);
+    }
+}
+
+int wic_link_report(wic_link *link, wic_link_state *out_state)
+{
+    int rc = wic_cuda_errno(cudaMemcpyAsync(link->landing, link->device, sizeof *link->landing,
+                                            cudaMemcpyDeviceToHost, link->stream));
+    rc = rc ? rc : wic_link_drain(link->stream, wic_link_now_ns() + drain_limit_ns);
+    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    if (rc == 0) {
+        *out_state = *link->landing;
+    }
+    return rc;
+}
+
+int wic_gpu_read(int device, wic_gpu *out_gpu)
+{
+    cudaDeviceProp p;
+    const cudaError_t error = cudaGetDeviceProperties(&p, device);
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    wic_gpu gpu = {};
+    for (size_t i = 0; i + 1 < sizeof gpu.name && p.name[i]; i++) {
+        gpu.name[i] = p.name[i];
+    }
+    gpu.compute = p.major * 10 + p.minor;
+    gpu.multiprocessors = static_cast<uint32_t>(p.multiProcessorCount);
+    gpu.shared_bytes = static_cast<uint32_t>(p.sharedMemPerMultiprocessor);
+    gpu.shared_block_bytes = static_cast<uint32_t>(p.sharedMemPerBlockOptin);
+    *out_gpu = gpu;
+    return 0;
+}

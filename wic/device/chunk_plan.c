@@ -1,0 +1,228 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Choosing a chunk plan. The table says what measured best (wic-bench --sweep) on a GPU model for
+ * tiles up to a size; the first row that fits wins. The last rows stand for every GPU of their
+ * kind: cautious in shared memory, so that they fit on all of them. Then the row is cut to the tile
+ * (a piece is never longer than it) and to the device. */
+#include "wic/device/chunk_plan.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KIB      1024u
+#define UNIT_MAX (256 * KIB)
+
+struct row {
+    const char *model; /* part of the device's name; "" = any */
+    int32_t compute;   /* this or later */
+    size_t tile_bytes; /* up to this, 0 = any */
+    uint32_t piece, depth, blocks_per_sm, warps;
+    enum wic_results results;
+    uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
+};
+
+/* H200, PCIe 5 x16, NDVI of 16-bit bands: 49.5 GB/s from 16 KiB tiles up. 8 KiB pieces: 48.3;
+ * without a bound on what crosses the link: 37 to 44; results by bulk copy: same throughput, 0.8 us
+ * later; 8 warps instead of 16: 0.9 us later; more blocks or stages: no gain. Code for sm_80
+ * (cp.async) on the same GPU: 49.3 with the same bound. Code for sm_75 (loads): 19 with it, 32 with
+ * twice, 45 with four times as much, 49.2 without, for a warp that loads has less under way than a
+ * copy. */
+/* clang-format off */
+static const struct row rows[] = {
+    {"H200", 90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     80,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
+    {"",     75,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 4096 * KIB},
+};
+/* clang-format on */
+
+static const struct row *find_row(const struct wic_gpu *gpu, size_t tile_bytes)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct row *row = &rows[i];
+        if (strstr(gpu->name, row->model) != NULL && gpu->compute >= row->compute &&
+            (row->tile_bytes == 0 || tile_bytes <= row->tile_bytes)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* The smallest number of units that is a multiple of 16 bytes on both sides. */
+static size_t granule_of(const struct wic_tile_shape *shape)
+{
+    size_t granule = 1;
+    while (granule * shape->in_unit % 16 != 0 || granule * shape->out_unit % 16 != 0) {
+        granule *= 2; /* 16 at most */
+    }
+    return granule;
+}
+
+static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_units)
+{
+    plan->piece_units = (uint32_t)units;
+    plan->in_piece = (uint32_t)(units * plan->in_unit);
+    plan->out_piece = (uint32_t)(units * plan->out_unit);
+    plan->pieces = (uint32_t)((tile_units + units - 1) / units);
+}
+
+static bool fits(const struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+                 uint32_t per_processor)
+{
+    uint32_t shared = wic_chunk_plan_shared_bytes(plan);
+    return shared <= gpu->shared_block_bytes &&
+           (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes;
+}
+
+static void set_blocks(struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+                       uint32_t per_processor, uint32_t pulls)
+{
+    plan->blocks = per_processor * gpu->multiprocessors;
+    plan->pulls = pulls < plan->blocks ? pulls : plan->blocks;
+}
+
+/* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
+ * multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
+static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
+               const struct wic_work *work, size_t granule, size_t tile_units)
+{
+    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
+    while (!fits(plan, gpu, per_processor)) {
+        size_t units = plan->piece_units;
+        bool short_already = plan->in_piece <= row->piece / 8;
+        if (plan->depth > 2) {
+            plan->depth--;
+        } else if (per_processor > 1) {
+            per_processor--;
+        } else if (units > granule && (!short_already || plan->depth == 1)) {
+            set_piece(plan, (units / 2 + granule - 1) / granule * granule, tile_units);
+        } else if (plan->depth > 1) {
+            plan->depth--;
+        } else {
+            return -E2BIG;
+        }
+    }
+    set_blocks(plan, gpu, per_processor, (row->link_bytes + plan->in_piece - 1) / plan->in_piece);
+    return 0;
+}
+
+static const struct wic_work no_work = {0};
+
+static bool is_sound(const struct wic_gpu *gpu, const struct wic_work *work,
+                     const struct wic_chunk_plan *out_plan)
+{
+    return gpu != NULL && out_plan != NULL && work->warps <= 32 - WIC_SERVICE_WARPS &&
+           work->user_bytes <= WIC_PLAN_USER_MAX && work->user_bytes % 16 == 0;
+}
+
+static void set_work(struct wic_chunk_plan *plan, const struct row *row,
+                     const struct wic_work *work)
+{
+    plan->results = row->results;
+    plan->depth = row->depth;
+    plan->warps = work->warps ? work->warps : row->warps;
+    plan->work_bytes = (work->shared_bytes + 127) / 128 * 128;
+    plan->user_bytes = work->user_bytes;
+}
+
+/* A name for what the kernel does: that was settled when it was compiled (wic/device/gate.cuh), so
+ * code of an older architecture does as that one on a newer GPU, too. */
+static enum wic_transport pull_of(const struct wic_gpu *gpu)
+{
+    return gpu->compute >= 90   ? WIC_PULL_BULK
+           : gpu->compute >= 80 ? WIC_PULL_ASYNC
+                                : WIC_PULL_LOADS;
+}
+
+int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                          const struct wic_work *work, struct wic_chunk_plan *out_plan)
+{
+    work = work ? work : &no_work;
+    if (!is_sound(gpu, work, out_plan) || shape == NULL || shape->slot_bytes == 0 ||
+        shape->slot_bytes > INT32_MAX || shape->in_unit - 1u >= UNIT_MAX ||
+        shape->out_unit > UNIT_MAX) {
+        return -EINVAL;
+    }
+    const struct row *row = find_row(gpu, shape->slot_bytes);
+    if (row == NULL) {
+        return -ENODEV;
+    }
+    size_t granule = granule_of(shape);
+    size_t tile_units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
+    size_t longest = (tile_units + granule - 1) / granule * granule;
+    size_t units = row->piece / shape->in_unit / granule * granule;
+    size_t most = INT32_MAX / (shape->out_unit + 1) / granule * granule; /* of results together */
+    units = units < most ? units : most;
+    if (units == 0) {
+        units = granule;
+    }
+    struct wic_chunk_plan plan = {
+        .transport = pull_of(gpu), .in_unit = shape->in_unit, .out_unit = shape->out_unit};
+    set_work(&plan, row, work);
+    if (shape->out_unit == 0) {
+        plan.results = WIC_PUSH_STORES;
+    }
+    set_piece(&plan, units < longest ? units : longest, tile_units);
+    int rc = fit(&plan, gpu, row, work, granule, tile_units);
+    if (rc == 0) {
+        *out_plan = plan;
+    }
+    return rc;
+}
+
+int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                         const struct wic_work *work, struct wic_chunk_plan *out_plan)
+{
+    work = work ? work : &no_work;
+    if (!is_sound(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
+        return -EINVAL;
+    }
+    const struct row *row = find_row(gpu, 0);
+    if (row == NULL) {
+        return -ENODEV;
+    }
+    struct wic_chunk_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
+    set_work(&plan, row, work);
+    plan.results = WIC_PUSH_STORES;
+    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
+    while (per_processor > 0 && !fits(&plan, gpu, per_processor)) {
+        per_processor--;
+    }
+    if (per_processor == 0) {
+        return -E2BIG;
+    }
+    set_blocks(&plan, gpu, per_processor, UINT32_MAX);
+    *out_plan = plan;
+    return 0;
+}
+
+uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan)
+{
+    uint32_t piece = plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0);
+    return WIC_STAGES_OFFSET + plan->depth * piece + plan->work_bytes;
+}
+
+const char *wic_transport_name(enum wic_transport transport)
+{
+    static const char *const names[] = {"pull by bulk copy",   "pull by cp.async",
+                                        "pull by loads",       "copy engine to device slots",
+                                        "managed, prefetched", "in place"};
+    return names[transport];
+}
+
+int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes)
+{
+    char pieces[64];
+    if (plan->in_piece > 0) {
+        (void)snprintf(pieces, sizeof(pieces), "pieces of %u bytes, %u deep", plan->in_piece,
+                       plan->depth);
+    } else {
+        (void)snprintf(pieces, sizeof(pieces), "%u pieces a tile", plan->pieces);
+    }
+    return snprintf(text, bytes, "%s, %s, %u blocks of %u + %u warps, %u bytes shared memory each",
+                    wic_transport_name(plan->transport), pieces, plan->blocks, plan->warps,
+                    WIC_SERVICE_WARPS, wic_chunk_plan_shared_bytes(plan));
+}

@@ -1,0 +1,370 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread that stands for a device at its two channels. All of the device's knowledge of tickets
+ * is here: the link below counts tiles from 0 and knows slots only, so nothing of the channels'
+ * state machine is written twice. Tiles are numbered from the beginning of the run; a stay of the
+ * kernel begins with tile `stay` and counts from there. */
+#include "wic/channel.h"
+#include "wic/futex.h"
+#include "wic/spin.h"
+#include "wic/watchdog.h"
+#include "wic/device/wic_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
+#define ALERT_NS   200000             /* so long without an event the relay spins, then it naps */
+#define NAP_NS     20000
+#define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
+#define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
+#define LAPSES_MAX 3  /* in a row, without a tile done in between */
+#define STARTS_MAX 20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
+
+/* A tile under way. */
+struct passage {
+    struct wic_slot in, out;
+    struct wic_device_tile what;
+};
+
+struct wic_device {
+    struct wic_device_options options;
+    struct wic_link *link;
+    struct passage *passages; /* by tile % window */
+    uint64_t window;
+    uint64_t in_first, out_first;    /* tickets of tile 0 */
+    uint64_t posted, finished, stay; /* tiles */
+    bool resident;                   /* the kernel is there */
+    bool ended;                      /* `in` has no more */
+    bool holds;                      /* an input whose output slot is not there yet */
+    uint32_t lapses;                 /* in a row */
+    int64_t came_ns;                 /* when the kernel came */
+    int64_t event_ns;                /* when something happened last */
+    int64_t beat_ns;
+    struct wic_watchdog quiet; /* with tiles under way */
+    struct wic_device_stats stats;
+};
+
+/* --- tiles ---------------------------------------------------------------------------------- */
+
+static void beat(struct wic_device *device, int64_t now)
+{
+    if (now - device->beat_ns > BEAT_NS) {
+        device->beat_ns = now;
+        wic_link_beat(device->link);
+    }
+}
+
+/* An abort of the channel that the relay does not wait for wakes nobody here. */
+static bool aborted(const struct wic_device *device)
+{
+    return atomic_load(&device->options.in->aborted) || atomic_load(&device->options.out->aborted);
+}
+
+static struct passage *passage_of(struct wic_device *device, uint64_t tile)
+{
+    return &device->passages[tile % device->window];
+}
+
+/* Hands over what is done. How many tiles, or an error. */
+static int finish_tiles(struct wic_device *device)
+{
+    int n = 0;
+    for (; device->finished < device->posted &&
+           wic_link_done(device->link, device->finished - device->stay);
+         n++) {
+        const struct passage *p = passage_of(device, device->finished);
+        int rc = wic_publish(device->options.out, &p->out, p->what.out_bytes);
+        if (rc == 0) {
+            rc = wic_release(device->options.in, &p->in);
+        }
+        if (rc != 0) {
+            return rc;
+        }
+        device->finished++;
+        device->stats.out_bytes += p->what.out_bytes;
+        device->lapses = 0;
+    }
+    return n;
+}
+
+static int post(struct wic_device *device, uint64_t tile)
+{
+    const struct passage *p = passage_of(device, tile);
+    struct wic_link_tile posted = {.number = tile - device->stay,
+                                   .units = p->what.units,
+                                   .bytes = p->in.bytes,
+                                   .user = p->in.user};
+    if (device->options.plan.in_piece == 0) {
+        device->stats.in_bytes += p->in.bytes; /* pulled bytes are counted by those who pull */
+    }
+    return wic_link_post(device->link, &posted);
+}
+
+static int describe(const struct wic_device *device, struct passage *p)
+{
+    const struct wic_device_options *o = &device->options;
+    memcpy(p->out.user, p->in.user, WIC_USER_BYTES);
+    if (o->describe != NULL) {
+        return o->describe(o->context, &p->in, &p->out, &p->what);
+    }
+    size_t units = p->in.bytes / o->plan.in_unit;
+    p->what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit};
+    return p->in.bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
+}
+
+/* The kernel believes what it is told: a tile of more units than the plan has pieces for would lose
+ * them in silence, and results that do not fit would be in the next slot before anybody asks. */
+static bool is_within_slots(const struct wic_device *device, const struct passage *p)
+{
+    const struct wic_chunk_plan *plan = &device->options.plan;
+    return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
+           (uint64_t)p->what.units * plan->in_unit <= device->options.in->stride &&
+           (uint64_t)p->what.units * plan->out_unit <= device->options.out->slot_bytes &&
+           p->what.out_bytes <= device->options.out->slot_bytes;
+}
+
+/* Takes the next ticket and a slot for its results, waiting so long for each. 1: the tile `posted`
+ * may be posted; 0: not yet, or there are no more; or an error. */
+static int take_tile(struct wic_device *device, int64_t patience)
+{
+    struct passage *p = passage_of(device, device->posted);
+    if (device->posted - device->finished == device->window || device->ended) {
+        return 0;
+    }
+    if (!device->holds) {
+        int rc = wic_wait(device->options.in, patience, &p->in);
+        device->ended = rc == -EPIPE;
+        if (rc != 0) {
+            return rc == -ETIMEDOUT || rc == -EPIPE ? 0 : rc;
+        }
+        device->holds = true;
+    }
+    int rc = wic_acquire(device->options.out, patience, &p->out);
+    if (rc != 0) {
+        return rc == -ETIMEDOUT ? 0 : rc;
+    }
+    device->holds = false;
+    if (p->in.ticket != device->in_first + device->posted ||
+        p->out.ticket != device->out_first + device->posted) {
+        return -EINVAL;
+    }
+    rc = describe(device, p);
+    if (rc != 0) {
+        return rc;
+    }
+    return is_within_slots(device, p) ? 1 : -EINVAL;
+}
+
+/* --- the kernel's stays --------------------------------------------------------------------- */
+
+/* Brings the kernel, and posts what an earlier one left undone. */
+static int arrive(struct wic_device *device)
+{
+    int rc = -EBUSY;
+    uint32_t starts = device->options.starts ? device->options.starts : STARTS_MAX;
+    device->stay = device->finished;
+    for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
+        rc = aborted(device) ? -ECANCELED
+                             : wic_link_start(device->link, device->in_first + device->stay,
+                                              device->out_first + device->stay);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    device->resident = true;
+    device->stats.stays++;
+    device->beat_ns = device->event_ns = device->came_ns = wic_now_ns();
+    for (uint64_t tile = device->finished; tile < device->posted && rc == 0; tile++) {
+        rc = post(device, tile);
+    }
+    return rc;
+}
+
+/* The kernel is gone or on its way: waits for that and adds up what it did. */
+static int leave(struct wic_device *device)
+{
+    struct wic_link_state state;
+    device->resident = false;
+    int rc = wic_link_join(device->link, LEAVE_NS);
+    int64_t now = wic_now_ns();
+    device->stats.leave_ns = (uint64_t)(now - device->event_ns);
+    device->stats.stayed_ns += (uint64_t)(now - device->came_ns);
+    if (rc == 0) {
+        rc = wic_link_report(device->link, &state);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    device->stats.in_bytes += state.pulled_bytes;
+    device->stats.starved_ns += state.starved_ns;
+    return 0;
+}
+
+/* The kernel left for want of a heartbeat: this process was stopped, or the machine was. */
+static int lapse(struct wic_device *device)
+{
+    int rc = leave(device);
+    device->stats.lapses++;
+    if (rc == 0 && ++device->lapses > LAPSES_MAX) {
+        rc = -EIO;
+    }
+    return rc == 0 ? arrive(device) : rc;
+}
+
+/* Nothing to do just now, but tiles are under way. */
+static int watch(struct wic_device *device, int64_t now)
+{
+    if (now - device->event_ns < ALERT_NS) {
+        device->quiet = (struct wic_watchdog){0, 0};
+        for (int i = 0; i < 16; i++) {
+            wic_cpu_relax();
+        }
+        return 0;
+    }
+    /* Long tiles, or none: the naps cost them little. Is it still alive? Asked first, for what it
+     * did before it left is there then. */
+    int running = wic_link_running(device->link);
+    if (running == 0 && !wic_link_computed(device->link, device->finished - device->stay)) {
+        return lapse(device);
+    }
+    if (wic_watchdog_expired(&device->quiet, (uint64_t)now, (uint64_t)device->options.hang_ns)) {
+        return -ETIMEDOUT;
+    }
+    struct timespec nap = {.tv_nsec = NAP_NS};
+    nanosleep(&nap, NULL);
+    return running < 0 ? running : 0;
+}
+
+/* One round while the kernel is there. */
+static int serve(struct wic_device *device)
+{
+    int64_t now = wic_now_ns();
+    beat(device, now);
+    int finished = finish_tiles(device);
+    if (finished < 0) {
+        return finished;
+    }
+    if (finished > 0) {
+        device->event_ns = now;
+    }
+    bool idle = device->posted == device->finished;
+    int rc = take_tile(device, idle ? device->options.idle_ns : 0);
+    if (rc > 0) {
+        rc = post(device, device->posted++);
+        device->event_ns = now;
+        return rc;
+    }
+    if (rc == 0 && idle) { /* nothing came for long, or nothing will */
+        wic_link_close(device->link, device->posted - device->stay);
+        return leave(device);
+    }
+    return rc == 0 && finished == 0 ? watch(device, now) : rc;
+}
+
+/* Parked, with no kernel on the device. */
+static int rest(struct wic_device *device)
+{
+    int64_t since = wic_now_ns();
+    int rc = take_tile(device, GLANCE_NS);
+    device->stats.parked_ns += (uint64_t)(wic_now_ns() - since);
+    if (rc <= 0) {
+        return rc;
+    }
+    rc = arrive(device);
+    return rc == 0 ? post(device, device->posted++) : rc;
+}
+
+int wic_device_run(struct wic_device *device)
+{
+    int rc = 0;
+    while (rc == 0 && (device->resident || !device->ended)) {
+        rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
+    }
+    if (device->resident) {
+        wic_link_abort(device->link);
+        int left = leave(device);
+        rc = left < 0 && rc == 0 ? left : rc;
+    }
+    device->stats.tiles = device->finished;
+    if (rc == 0) {
+        wic_close(device->options.out);
+    } else {
+        wic_abort(device->options.in);
+        wic_abort(device->options.out);
+    }
+    return rc;
+}
+
+/* --- open and close ------------------------------------------------------------------------- */
+
+static unsigned char *slots_of(struct wic_channel *channel)
+{
+    unsigned char *own = (unsigned char *)channel + channel->payload_offset;
+    return channel->payload != NULL ? channel->payload : own;
+}
+
+static int make_link(struct wic_device *device)
+{
+    const struct wic_device_options *o = &device->options;
+    struct wic_link_options link = {
+        .in = slots_of(o->in),
+        .out = slots_of(o->out),
+        .in_stride = (size_t)o->in->stride,
+        .out_stride = (size_t)o->out->stride,
+        .in_slots = o->in->slots,
+        .out_slots = o->out->slots,
+        .plan = o->plan,
+        .kernel = o->kernel,
+        .argument = o->argument,
+    };
+    return wic_link_create(&link, &device->link);
+}
+
+int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device)
+{
+    if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
+        (options->describe == NULL && options->plan.in_unit == 0) || options->idle_ns < 0 ||
+        options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0) {
+        return -EINVAL;
+    }
+    struct wic_device *device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        return -ENOMEM;
+    }
+    device->options = *options;
+    if (options->idle_ns == 0) {
+        device->options.idle_ns = WIC_DEVICE_IDLE_NS;
+    }
+    if (options->hang_ns == 0) {
+        device->options.hang_ns = WIC_DEVICE_HANG_NS;
+    }
+    device->in_first = atomic_load(&options->in->side[WIC_CONSUMER].next);
+    device->out_first = atomic_load(&options->out->side[WIC_PRODUCER].next);
+    device->window =
+        options->in->slots < options->out->slots ? options->in->slots : options->out->slots;
+    device->stats.blocks = options->plan.blocks;
+    device->passages = calloc(device->window, sizeof(*device->passages));
+    int rc = device->passages != NULL ? make_link(device) : -ENOMEM;
+    if (rc != 0) {
+        free(device->passages);
+        free(device);
+        return rc;
+    }
+    *out_device = device;
+    return 0;
+}
+
+int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats)
+{
+    if (out_stats != NULL) {
+        *out_stats = device->stats;
+    }
+    int rc = wic_link_destroy(device->link);
+    free(device->passages);
+    free(device);
+    return rc;
+}

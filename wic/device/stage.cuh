@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_STAGE_CUH
+#define WIC_STAGE_CUH
+// What the warps of a block share: the stages in its shared memory, and how one goes round them.
+#include "wic/device/gate.cuh"
+#include "wic/device/link.h"
+
+#define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
+#define WIC_USER_OFFSET   512 // behind that
+#define WIC_LEAVE         UINT64_MAX
+#define WIC_DOOR_WORDS    30u // lanes of the Monitor that look at the door; two look at the control
+#define WIC_ALERT_LOOKS   512u // without news, some 300 us: after that there is a nap between looks
+#define WIC_DROWSY_LOOKS  8192u // some 10 ms: after that longer naps
+#define WIC_NAP_NS        1000u
+#define WIC_LONG_NAP_NS   8000u
+
+// Between two looks of an Activator or the Monitor: what it costs its neighbours becomes less the
+// longer nothing comes, and what it adds to the delay of the next tile stays under 1 % of the wait.
+__device__ __forceinline__ void wic_nap(uint32_t idle)
+{
+    if (idle > WIC_ALERT_LOOKS) {
+        __nanosleep(idle > WIC_DROWSY_LOOKS ? WIC_LONG_NAP_NS : WIC_NAP_NS);
+    }
+}
+
+// Whether a copy engine posts tickets to the board, and not the Monitor.
+__device__ __forceinline__ bool wic_by_engine(const wic_view &view)
+{
+    return view.plan.transport == WIC_COPY || view.plan.transport == WIC_PREFETCH;
+}
+
+// What a stage holds; in shared memory.
+struct wic_stage {
+    uint64_t tile;           // or WIC_LEAVE
+    const unsigned char *in; // whole tile; for roads that do not pull
+    unsigned char *out;      // where the results of the tile go
+    uint32_t piece, pieces;
+    uint32_t units;
+};
+
+// What a working warp gets. All warps of the block work on it together.
+struct wic_piece {
+    const void *in;   // pulled: units * in_unit bytes in shared memory, 16-byte aligned; else the
+                      // tile where it lies
+    void *out;        // for the results of this piece, one after the other; not if out_unit is 0
+    void *tile_out;   // the tile's output slot; WIC_PUSH_STORES only
+    const void *user; // user_bytes of the tile, in shared memory, 16-byte aligned
+    void *work;       // work_bytes of shared memory, 16-byte aligned, kept from piece to piece
+    uint64_t tile;
+    uint32_t piece, first; // of the tile; its first unit
+    uint32_t units;
+    uint32_t thread, threads; // of those who work
+
+    // A barrier among those who work.
+    __device__ __forceinline__ void sync() const
+    {
+        asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
+    }
+};
+
+struct wic_block {
+    const wic_view &view;
+    unsigned char *memory; // of the block, shared
+
+    __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
+    {
+        const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
+        return {1 + 3 * stage + kind, 32 * warps,
+                reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind};
+    }
+    __device__ wic_gate full(uint32_t stage) const
+    {
+        return gate(0, stage);
+    }
+    __device__ wic_gate done(uint32_t stage) const
+    {
+        return gate(1, stage);
+    }
+    __device__ wic_gate empty(uint32_t stage) const
+    {
+        return gate(2, stage);
+    }
+    __device__ uint64_t *bytes(uint32_t stage) const
+    {
+        return reinterpret_cast<uint64_t *>(memory) + stage;
+    }
+    __device__ volatile wic_stage *stage(uint32_t stage) const
+    {
+        return reinterpret_cast<wic_stage *>(memory + WIC_BARRIER_BYTES) + stage;
+    }
+    __device__ unsigned char *user(uint32_t stage) const
+    {
+        return memory + WIC_USER_OFFSET + stage * WIC_PLAN_USER_MAX;
+    }
+    // The buffers of a stage; those of stage `depth` are the work's own.
+    __device__ unsigned char *in(uint32_t stage) const
+    {
+        const uint32_t out = view.plan.results == WIC_PUSH_BULK ? view.plan.out_piece : 0;
+        return memory + WIC_STAGES_OFFSET + stage * (view.plan.in_piece + out);
+    }
+    __device__ unsigned char *out(uint32_t stage) const
+    {
+        return in(stage) + view.plan.in_piece;
+    }
+};
+
+static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_USER_OFFSET &&
+                  WIC_USER_OFFSET + WIC_PLAN_DEPTH_MAX * WIC_PLAN_USER_MAX <= WIC_STAGES_OFFSET &&
+                  WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
+              "what the stages hold fits in front of the buffers");
+
+// Walks the stages in turn. `round` counts the times round them and wraps after 2^32: it says which
+// phase a barrier is in, for which its last bit is enough. Whether the stage in turn was used
+// before is a word of its own.
+struct wic_turn {
+    uint32_t stage, round;
+    bool used;
+
+    __device__ explicit wic_turn(const wic_view &view)
+        : stage(0), round(view.first_round), used(false)
+    {
+    }
+
+    __device__ void next(uint32_t depth)
+    {
+        if (++stage == depth) {
+            stage = 0;
+            round++;
+            used = true;
+        }
+    }
+};
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The patterns there are: the built-in ones, then those registered (by wic/pattern/plugin.c), which
+ * stay for the life of the process. */
+#include "wic/pattern/pattern.h"
+
+#include "wic/pattern/schedule.h"
+#include "wic/pattern/text.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* What a device sees must be the same for every compiler. */
+_Static_assert(sizeof(struct wic_step) == 64, "a step is 64 bytes for ever");
+_Static_assert(offsetof(struct wic_pattern, size) == 4, "abi and size come first for ever");
+
+static const struct wic_pattern *const built_in[] = {&wic_pattern_unidirectional};
+
+#define SIZE_MAX_PLAUSIBLE 4096 /* of a later version's struct */
+#define BUILT_IN           (sizeof(built_in) / sizeof(built_in[0]))
+
+static struct {
+    pthread_mutex_t lock; /* protects all below */
+    const struct wic_pattern *patterns[WIC_PATTERNS_MAX - BUILT_IN];
+    size_t count;
+} registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool name_good(const char *name)
+{
+    size_t length = name == NULL ? 0 : strnlen(name, WIC_PATTERN_NAME_MAX);
+    return length > 0 && length < WIC_PATTERN_NAME_MAX && name[0] >= 'a' && name[0] <= 'z' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
+}
+
+int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text_bytes)
+{
+    if (pattern == NULL) {
+        return wic_fail(-EINVAL, text, text_bytes, "there is no pattern");
+    }
+    if (pattern->abi != WIC_PATTERN_ABI) {
+        return wic_fail(-EPROTO, text, text_bytes,
+                        "the pattern was made for ABI %u, this program has %u; build it anew",
+                        pattern->abi, WIC_PATTERN_ABI);
+    }
+    /* Longer is fine: what is behind our end is of a later version and optional. */
+    if (pattern->size < sizeof(struct wic_pattern) || pattern->size > SIZE_MAX_PLAUSIBLE) {
+        return wic_fail(-EPROTO, text, text_bytes, "the pattern's struct has %u bytes, not %zu",
+                        pattern->size, sizeof(struct wic_pattern));
+    }
+    if (!name_good(pattern->name)) {
+        return wic_fail(-EINVAL, text, text_bytes,
+                        "the pattern's name is not a-z followed by a-z 0-9 _");
+    }
+    if (pattern->doc == NULL || strnlen(pattern->doc, WIC_PATTERN_DOC_MAX) == WIC_PATTERN_DOC_MAX) {
+        return wic_fail(-EINVAL, text, text_bytes, "pattern %s has no doc, or too long a one",
+                        pattern->name);
+    }
+    if (pattern->create == NULL || pattern->next == NULL || pattern->destroy == NULL) {
+        return wic_fail(-EINVAL, text, text_bytes,
+                        "pattern %s lacks one of create, next and destroy", pattern->name);
+    }
+    return 0;
+}
+
+/* With the lock held. */
+static const struct wic_pattern *at(size_t i)
+{
+    if (i < BUILT_IN) {
+        return built_in[i];
+    }
+    return i - BUILT_IN < registered.count ? registered.patterns[i - BUILT_IN] : NULL;
+}
+
+static const struct wic_pattern *find(const char *name)
+{
+    const struct wic_pattern *pattern;
+    for (size_t i = 0; (pattern = at(i)) != NULL; i++) {
+        if (strcmp(pattern->name, name) == 0) {
+            return pattern;
+        }
+    }
+    return NULL;
+}
+
+const struct wic_pattern *wic_pattern_at(size_t i)
+{
+    pthread_mutex_lock(&registered.lock);
+    const struct wic_pattern *pattern = at(i);
+    pthread_mutex_unlock(&registered.lock);
+    return pattern;
+}
+
+const struct wic_pattern *wic_pattern_find(const char *name)
+{
+    pthread_mutex_lock(&registered.lock);
+    const struct wic_pattern *pattern = name == NULL ? NULL : find(name);
+    pthread_mutex_unlock(&registered.lock);
+    return pattern;
+}
+
+int wic_pattern_register(const struct wic_pattern *pattern, char *text, size_t text_bytes)
+{
+    int rc = wic_pattern_check(pattern, text, text_bytes);
+    if (rc != 0) {
+        return rc;
+    }
+    pthread_mutex_lock(&registered.lock);
+    const struct wic_pattern *same = find(pattern->name);
+    if (same != NULL && same != pattern) {
+        rc = wic_fail(-EEXIST, text, text_bytes, "there is another pattern %s", pattern->name);
+    } else if (same == NULL && registered.count == WIC_PATTERNS_MAX - BUILT_IN) {
+        rc = wic_fail(-ENOSPC, text, text_bytes, "pattern %s: there are %d already", pattern->name,
+                      WIC_PATTERNS_MAX);
+    } else if (same == NULL) {
+        registered.patterns[registered.count++] = pattern;
+    }
+    pthread_mutex_unlock(&registered.lock);
+    return rc;
+}

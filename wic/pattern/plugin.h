@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIC_PLUGIN_H
+#define WIC_PLUGIN_H
+/* Loads patterns (wic/pattern/pattern.h) from shared objects of one directory.
+ *
+ * A plugin runs with all the rights of the program as soon as it is loaded: nothing it contains can
+ * be checked before. So what is checked is who could have written it: the directory and the file
+ * belong to root or to the user we run as, nobody else may write to them, and the file really lies
+ * in that directory. The directories above are the administrator's to protect.
+ * A plugin stays loaded until the process ends, also one that was refused after loading: its
+ * threads, destructors and strings could be in use. */
+#include "wic/pattern/schedule.h"
+
+/* Loads <directory>/<name>.so and registers its pattern, which is called `name`, too. Loading it
+ * again is fine. Thread: any; text as in wic/pattern/schedule.h. Negative errno:
+ *   -EINVAL      directory is not an absolute path, or name not a pattern's name
+ *   -ENOENT ...  there is no such directory or file, or it cannot be read
+ *   -EPERM       not a regular file of the directory; or its owner or mode let others write
+ *   -ELIBBAD     it cannot be loaded (no shared object, cut off, symbols that nobody has)
+ *   -ENOEXEC     it has no symbol wic_pattern_plugin
+ *   -EPROTO      another ABI or size, or its pattern is called otherwise
+ *   -EEXIST      another pattern of this name is there; else as wic_pattern_register */
+int wic_plugin_load(const char *directory, const char *name, const struct wic_pattern **out_pattern,
+                    char *text, size_t text_bytes);
+
+#endif

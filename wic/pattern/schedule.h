@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIC_SCHEDULE_H
+#define WIC_SCHEDULE_H
+/* The host's side of wic/pattern/pattern.h: the patterns there are, and a pattern at work with
+ * everything it yields checked. Functions return 0 or negative errno; those with `text` write
+ * there, cut to text_bytes (may be NULL and 0), why they failed, for people. */
+#include "wic/pattern/pattern.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WIC_PATTERNS_MAX 32 /* built in and registered */
+#define WIC_TEXT_BYTES   256
+
+/* Is this a pattern that can be called? -EPROTO: of another ABI or size; -EINVAL: name, doc or a
+ * function is missing or no good. Thread: any. */
+int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text_bytes);
+
+/* Adds a checked pattern, borrowed for ever. -EEXIST: there is another one of this name; -ENOSPC.
+ * The same one again is fine. Thread: any. */
+int wic_pattern_register(const struct wic_pattern *pattern, char *text, size_t text_bytes);
+
+/* NULL when there is none. Thread: any. */
+const struct wic_pattern *wic_pattern_find(const char *name);
+
+/* The i-th, built-in ones first; NULL after the last. Thread: any. */
+const struct wic_pattern *wic_pattern_at(size_t i);
+
+/* A pattern at work. */
+struct wic_schedule {
+    const struct wic_pattern *pattern;
+    void *state;
+    struct wic_pattern_params params; /* without args, which are gone after init */
+    uint64_t moved[2];                /* chunks of the steps so far, by direction */
+    int ended;                        /* 1: all steps were given; negative: what next failed with */
+};
+
+/* -EINVAL: parameters out of range, or the pattern cannot do that; another errno of the pattern's.
+ * params.size is filled in here. Thread: any. */
+int wic_schedule_init(struct wic_schedule *schedule, const struct wic_pattern *pattern,
+                      const struct wic_pattern_params *params, char *text, size_t text_bytes);
+
+/* 1 and a checked step; 0 when every chunk of both directions is moved; -EPROTO when the pattern
+ * yields what it must not (text says what), or its own errno. After a failure always the same.
+ * Thread: one at a time. */
+int wic_schedule_next(struct wic_schedule *schedule, struct wic_step *out_step, char *text,
+                      size_t text_bytes);
+
+/* NULL is fine, as is a schedule of which init failed. */
+void wic_schedule_fini(struct wic_schedule *schedule);
+
+/* All steps of a schedule at once, for a back end that cannot ask (a kernel). -ENOSPC: more than
+ * `max`. Thread: any. */
+int wic_schedule_record(const struct wic_pattern *pattern, const struct wic_pattern_params *params,
+                        struct wic_step *steps, size_t max, size_t *out_count, char *text,
+                        size_t text_bytes);
+
+extern const struct wic_pattern wic_pattern_unidirectional;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One function, so that `return wic_fail(...)` is all a failure takes. */
+#include "wic/pattern/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int wic_fail(int rc, char *text, size_t text_bytes, const char *format, ...)
+{
+    if (text != NULL && text_bytes > 0) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, text_bytes, format, args);
+        va_end(args);
+    }
+    return rc;
+}
