@@ -72,6 +72,19 @@ struct pb_diag {
     char msg[400];
 };
 
+/* Arguments of an operator and the band to ask for: what parity tests and benchmarks run. Bands of
+ * such a scene are B, G, R, N, S1 and S2; parameters not given have their defaults. */
+#define PB_OP_CASE_ITEMS 4
+struct pb_op_case {
+    const char *label;
+    const char *output;
+    bool exact; /* + - * / sqrt and choices only: no operation that rounds by approximation */
+    struct {
+        const char *param;                          /* NULL ends the list */
+        struct pb_arg_item items[PB_OP_CASE_ITEMS]; /* text NULL ends the list */
+    } args[3];
+};
+
 struct pb_op {
     const char *name;    /* as in the config */
     const char *summary; /* one line */
@@ -81,6 +94,8 @@ struct pb_op {
     /* Adds the step's values to the chain being built (kernels/chain/chain.h). 0 or negative errno
      * with *diag filled. */
     int (*build)(const struct pb_op_args *args, struct pb_builder *builder, struct pb_diag *diag);
+    const struct pb_op_case *cases; /* at least one */
+    size_t n_cases;
 };
 
 /* The registry, in the order of ops.def. */

@@ -146,7 +146,7 @@ void pb_chain_destroy(struct pb_chain *chain)
         return;
     for (size_t i = 0; i < chain->n_stages; i++) {
         free(chain->stages[i].code);
-        free(chain->stages[i].stencils);
+        free(chain->stages[i].focals);
     }
     free(chain->stages);
     free(chain->used);
@@ -187,9 +187,6 @@ size_t pb_chain_instruction_count(const struct pb_chain *chain)
 
 int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes)
 {
-    static const char *const kinds[] = {[PB_STENCIL_SEPARABLE] = "separable",
-                                        [PB_STENCIL_FULL] = "full",
-                                        [PB_STENCIL_GRADIENT] = "gradient"};
     int total = 0;
 
 #define SAY(...)                                                                                   \
@@ -200,11 +197,11 @@ int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes)
 
         SAY("stage %zu: %u instructions, %u registers, margin %d", i + 1, (unsigned)stage->n_code,
             (unsigned)stage->n_registers, stage->margin);
-        for (size_t k = 0; k < stage->n_stencils; k++) {
-            const int side = 2 * stage->stencils[k].stencil.radius + 1;
+        for (size_t k = 0; k < stage->n_focals; k++) {
+            const int side = 2 * stage->focals[k].focal.radius + 1;
 
-            SAY("%s%d x %d %s", k ? ", " : "; stencils ", side, side,
-                kinds[stage->stencils[k].stencil.kind]);
+            SAY("%s%d x %d %s", k ? ", " : "; focal ", side, side,
+                pb_focal_name(stage->focals[k].focal.kind));
         }
         SAY("\n");
     }

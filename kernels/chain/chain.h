@@ -5,9 +5,9 @@
 /* A chain: the steps of a pipeline compiled for one scene. Steps add values to a graph (single
  * assignment, common subexpressions shared); what no output needs is dropped; runs of pixel-wise
  * values become one bytecode program (kernels/vm/program.h) that makes every output in a single
- * sweep; stencils cut the graph into stages and add to the halo. The same chain runs on the CPU
- * here and on a GPU in chain_cuda.h. Immutable once made: any number of threads may run it, each
- * with scratch of its own. */
+ * sweep; focal operations cut the graph into stages and add to the halo. The same chain runs on the
+ * CPU here and on a GPU in chain_cuda.h. Immutable once made: any number of threads may run it,
+ * each with scratch of its own. */
 #include "kernels/op.h"
 #include "kernels/view.h"
 

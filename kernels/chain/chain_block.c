@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Registers are [register][thread] of as many floats as a thread makes pixels at a time; the
- * patches of stencils come between programs and lie over them. */
+ * patches of focal operations come between programs and lie over them. */
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_stage.h"
 
@@ -13,8 +13,8 @@ static size_t patch_bytes(const struct pb_chain *chain)
     size_t most = 0;
 
     for (size_t k = 0; k < chain->n_stages; k++)
-        for (size_t i = 0; i < chain->stages[k].n_stencils; i++) {
-            const size_t bytes = pb_stencil_patch_bytes(&chain->stages[k].stencils[i].stencil);
+        for (size_t i = 0; i < chain->stages[k].n_focals; i++) {
+            const size_t bytes = pb_focal_patch_bytes(&chain->stages[k].focals[i].focal);
 
             most = bytes > most ? bytes : most;
         }

@@ -11,7 +11,7 @@
 #include "kernels/chain/chain_device.h"
 #include "kernels/chain/chain_stage.h"
 #include "kernels/vm/program.cuh"
-#include "kernels/focal/stencil.cuh"
+#include "kernels/focal/focal.cuh"
 
 namespace pb_device
 {
@@ -50,14 +50,14 @@ inline __device__ pb_rect grown(const part_sweep &sweep, int32_t margin)
 }
 
 template <class Crew>
-__device__ void run_stencils(const pb_chain_device &chain, const pb_device_stage &stage,
-                             const part_sweep &sweep, float *shared, const Crew &crew)
+__device__ void run_focals(const pb_chain_device &chain, const pb_device_stage &stage,
+                           const part_sweep &sweep, float *shared, const Crew &crew)
 {
-    for (uint32_t i = 0; i < stage.n_stencils; i++) {
-        const pb_stage_stencil &s = chain.stencils[stage.stencils + i];
+    for (uint32_t i = 0; i < stage.n_focals; i++) {
+        const pb_stage_focal &s = chain.focals[stage.focals + i];
         const pb_plane from = {sweep.planes + s.from * sweep.plane_px, grown(sweep, s.from_margin)};
         const pb_plane to = {sweep.planes + s.to * sweep.plane_px, grown(sweep, s.to_margin)};
-        run_stencil(s.stencil, from, to, sweep.in.image_w, sweep.in.image_h, shared, crew);
+        run_focal(s.focal, from, to, sweep.in.image_w, sweep.in.image_h, shared, crew);
         crew.sync();
     }
 }
@@ -70,9 +70,9 @@ __device__ void run_stencils(const pb_chain_device &chain, const pb_device_stage
 // memory; NULL when its size is 0) as measured for PX and the crew; out and scratch belong to
 // nobody else. Every thread of the crew calls it with the same arguments, which stay as they are
 // until all have returned, and may call it again at once for the next part. A chain of one stage
-// (no planes) never syncs. Nobody syncs after the last store. STENCILS: the chain may have some;
+// (no planes) never syncs. Nobody syncs after the last store. FOCALS: the chain may have some;
 // their code is long.
-template <int PX, bool STENCILS, class Crew>
+template <int PX, bool FOCALS, class Crew>
 __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_in &in,
                                    const pb_rect &part, float *out, size_t out_px, void *shared,
                                    float *scratch, const Crew &crew)
@@ -84,7 +84,7 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
     pb_device::part_sweep sweep = {in, part, chain.inputs, nullptr,   0, {}, nullptr,
                                    0,  0,    scratch,      scratch_px};
 
-    if (STENCILS && chain.n_stages > 1) {
+    if (FOCALS && chain.n_stages > 1) {
         crew.sync(); // nobody reads the last part's planes any more
     }
     for (uint32_t k = 0; k < chain.n_stages; k++) {
@@ -99,10 +99,10 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
         if (stage.n_code) {
             pb_device::run_program<PX>(sweep, me, 0, crew.threads * PX, shared);
         }
-        if constexpr (STENCILS) {
+        if constexpr (FOCALS) {
             if (!last) {
                 crew.sync();
-                pb_device::run_stencils(chain, stage, sweep, static_cast<float *>(shared), crew);
+                pb_device::run_focals(chain, stage, sweep, static_cast<float *>(shared), crew);
             }
         }
     }

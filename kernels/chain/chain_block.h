@@ -14,10 +14,10 @@ extern "C" {
 
 /* What a crew of threads needs to run a chain. */
 struct pb_chain_block_needs {
-    uint32_t
-        shared_bytes; /* 16-byte aligned; registers and the stencils' patches lie on each other */
-    size_t scratch_bytes; /* planes; a multiple of 64; 0 = none */
-    int px;               /* pixels that a thread makes at a time: 4, or 1 where 4 do not fit */
+    uint32_t shared_bytes; /* 16-byte aligned; registers and the focal operations' patches lie on
+                              each other */
+    size_t scratch_bytes;  /* planes; a multiple of 64; 0 = none */
+    int px;                /* pixels that a thread makes at a time: 4, or 1 where 4 do not fit */
 };
 
 /* Of parts of at most part_w x part_h pixels, by `threads` threads (whole warps), in at most

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Running a chain on the calling thread, and the geometry that both devices share. Scratch holds
- * the planes, the stencils' temporary and, here only, the registers; it is laid out anew for every
- * tile from the size of its core, which is what create's callers bounded. */
+ * the planes, the focal operations' temporary and, here only, the registers; it is laid out anew
+ * for every tile from the size of its core, which is what create's callers bounded. */
 #include "kernels/chain/chain_stage.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core
     size_t temp_px = 0;
 
     for (size_t k = 0; k < chain->n_stages; k++)
-        for (size_t i = 0; i < chain->stages[k].n_stencils; i++) {
-            const struct pb_stage_stencil *const s = &chain->stages[k].stencils[i];
+        for (size_t i = 0; i < chain->stages[k].n_focals; i++) {
+            const struct pb_stage_focal *const s = &chain->stages[k].focals[i];
             const struct pb_rect rect = {0, 0, core_w + 2 * s->to_margin,
                                          core_h + 2 * s->to_margin};
-            const size_t px = pb_stencil_temp_px(&s->stencil, &rect);
+            const size_t px = pb_focal_temp_px(&s->focal, &rect);
 
             temp_px = px > temp_px ? px : temp_px;
         }
@@ -95,7 +95,7 @@ void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_
                                    .plane_px = layout.plane_px};
 }
 
-void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_stencil *stencil,
+void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *focal,
                      const struct pb_tile_in *in, float *scratch, struct pb_plane *out_from,
                      struct pb_plane *out_to)
 {
@@ -103,11 +103,11 @@ void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_stencil
 
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
     *out_from =
-        (struct pb_plane){scratch + stencil->from * layout.plane_px,
-                          pb_rect_grow(&in->core, stencil->from_margin, in->image_w, in->image_h)};
+        (struct pb_plane){scratch + focal->from * layout.plane_px,
+                          pb_rect_grow(&in->core, focal->from_margin, in->image_w, in->image_h)};
     *out_to =
-        (struct pb_plane){scratch + stencil->to * layout.plane_px,
-                          pb_rect_grow(&in->core, stencil->to_margin, in->image_w, in->image_h)};
+        (struct pb_plane){scratch + focal->to * layout.plane_px,
+                          pb_rect_grow(&in->core, focal->to_margin, in->image_w, in->image_h)};
 }
 
 int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
@@ -130,12 +130,11 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
         pb_chain_sweep(chain, k, in, out, planes, &sweep);
         if (sweep.n_code)
             pb_program_run_cpu(&sweep, registers);
-        for (size_t i = 0; i < stage->n_stencils; i++) {
+        for (size_t i = 0; i < stage->n_focals; i++) {
             struct pb_plane from, to;
 
-            pb_chain_planes(chain, &stage->stencils[i], in, planes, &from, &to);
-            pb_stencil_run_cpu(&stage->stencils[i].stencil, &from, &to, in->image_w, in->image_h,
-                               temp);
+            pb_chain_planes(chain, &stage->focals[i], in, planes, &from, &to);
+            pb_focal_run_cpu(&stage->focals[i].focal, &from, &to, in->image_w, in->image_h, temp);
         }
     }
     return 0;

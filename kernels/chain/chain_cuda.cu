@@ -14,7 +14,7 @@ struct pb_chain_cuda {
     const pb_chain *chain;
     int32_t core_w, core_h;
     pb_chain_device device;
-    float *planes, *temp;
+    float *planes;
 };
 
 namespace
@@ -22,29 +22,21 @@ namespace
 // Bytes of scratch; never nothing.
 size_t scratch_bytes(const pb_chain_layout &layout)
 {
-    return (layout.planes_px + layout.temp_px + 64) * sizeof(float);
+    return (layout.planes_px + 64) * sizeof(float);
 }
 
-int run_stencils(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in *in,
-                 void *stream)
+int run_focals(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in *in, void *stream)
 {
     int rc = 0;
-    for (size_t i = 0; i < stage.n_stencils && rc == 0; i++) {
+    for (size_t i = 0; i < stage.n_focals && rc == 0; i++) {
         pb_plane from, to;
-        pb_chain_planes(gpu->chain, &stage.stencils[i], in, gpu->planes, &from, &to);
-        rc = pb_stencil_run_cuda(&stage.stencils[i].stencil, &from, &to, in->image_w, in->image_h,
-                                 gpu->temp, stream);
+        pb_chain_planes(gpu->chain, &stage.focals[i], in, gpu->planes, &from, &to);
+        rc =
+            pb_focal_run_cuda(&stage.focals[i].focal, &from, &to, in->image_w, in->image_h, stream);
     }
     return rc;
 }
 } // namespace
-
-size_t pb_chain_cuda_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h)
-{
-    pb_chain_layout layout;
-    pb_chain_measure(chain, core_w, core_h, &layout);
-    return pb_chain_device_bytes(chain) + scratch_bytes(layout);
-}
 
 int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
                          struct pb_chain_cuda **out_gpu)
@@ -71,7 +63,6 @@ int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t c
         pb_chain_cuda_destroy(gpu);
         return rc;
     }
-    gpu->temp = gpu->planes + layout.planes_px;
     *out_gpu = gpu;
     return 0;
 }
@@ -95,7 +86,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
             rc = pb_program_run_cuda(&sweep, stream);
         }
         if (rc == 0) {
-            rc = run_stencils(gpu, chain->stages[k], in, stream);
+            rc = run_focals(gpu, chain->stages[k], in, stream);
         }
         code += sweep.n_code;
     }

@@ -17,8 +17,6 @@ struct pb_chain_cuda;
  * is borrowed until destroy. */
 int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
                          struct pb_chain_cuda **out_gpu);
-/* Device bytes that create takes. */
-size_t pb_chain_cuda_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);
 /* Queues all kernels of one tile on `stream` (a cudaStream_t). in and out hold device-readable
  * addresses (device, managed, or mapped pinned). */
 int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,

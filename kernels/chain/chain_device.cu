@@ -14,7 +14,7 @@ namespace
 {
 // Where the tables are in the block of memory.
 struct offsets {
-    size_t code, stages, stencils, end;
+    size_t code, stages, focals, end;
 };
 
 size_t aligned(size_t bytes)
@@ -24,16 +24,16 @@ size_t aligned(size_t bytes)
 
 offsets find_offsets(const pb_chain *chain)
 {
-    size_t n_code = 0, n_stencils = 0;
+    size_t n_code = 0, n_focals = 0;
     offsets at;
     for (size_t k = 0; k < chain->n_stages; k++) {
         n_code += chain->stages[k].n_code;
-        n_stencils += chain->stages[k].n_stencils;
+        n_focals += chain->stages[k].n_focals;
     }
     at.code = aligned(chain->n_used * sizeof(pb_program_input));
     at.stages = at.code + aligned(n_code * sizeof(pb_instr));
-    at.stencils = at.stages + aligned(chain->n_stages * sizeof(pb_device_stage));
-    at.end = at.stencils + aligned(n_stencils * sizeof(pb_stage_stencil));
+    at.focals = at.stages + aligned(chain->n_stages * sizeof(pb_device_stage));
+    at.end = at.focals + aligned(n_focals * sizeof(pb_stage_focal));
     return at;
 }
 
@@ -48,18 +48,18 @@ void lay_out(const pb_chain *chain, const offsets &at, unsigned char *memory)
 {
     auto *const code = reinterpret_cast<pb_instr *>(memory + at.code);
     auto *const stages = reinterpret_cast<pb_device_stage *>(memory + at.stages);
-    auto *const stencils = reinterpret_cast<pb_stage_stencil *>(memory + at.stencils);
-    uint32_t n_code = 0, n_stencils = 0;
+    auto *const focals = reinterpret_cast<pb_stage_focal *>(memory + at.focals);
+    uint32_t n_code = 0, n_focals = 0;
 
     copy(reinterpret_cast<pb_program_input *>(memory), chain->inputs, chain->n_used);
     for (size_t k = 0; k < chain->n_stages; k++) {
         const pb_stage &from = chain->stages[k];
-        const auto n = static_cast<uint32_t>(from.n_stencils);
+        const auto n = static_cast<uint32_t>(from.n_focals);
         copy(code + n_code, from.code, from.n_code);
-        copy(stencils + n_stencils, from.stencils, n);
-        stages[k] = {n_code, from.n_code, from.n_registers, from.margin, n_stencils, n};
+        copy(focals + n_focals, from.focals, n);
+        stages[k] = {n_code, from.n_code, from.n_registers, from.margin, n_focals, n};
         n_code += from.n_code;
-        n_stencils += n;
+        n_focals += n;
     }
 }
 
@@ -70,7 +70,7 @@ pb_chain_device describe(const pb_chain *chain, const offsets &at, unsigned char
     device.inputs = reinterpret_cast<const pb_program_input *>(memory);
     device.code = reinterpret_cast<const pb_instr *>(memory + at.code);
     device.stages = reinterpret_cast<const pb_device_stage *>(memory + at.stages);
-    device.stencils = reinterpret_cast<const pb_stage_stencil *>(memory + at.stencils);
+    device.focals = reinterpret_cast<const pb_stage_focal *>(memory + at.focals);
     device.n_stages = static_cast<uint32_t>(chain->n_stages);
     device.halo = chain->halo;
     device.memory = memory;

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stages. Every plane that a stencil reads ("source") is made by a stage of its own: a program,
- * then all stencils over that source. A last program makes the outputs. Each program is found by
- * walking from its roots down to inputs and planes that stencils made; pixel-wise values that
- * several programs need are computed again rather than stored, because a sweep is bound by memory
- * and not by arithmetic. One source at a time keeps few planes alive, so a chain over many bands
- * still works in the memory of a few.
+ * Stages. Every plane that a focal operation reads ("source") is made by a stage of its own: a
+ * program, then all focal operations over that source. A last program makes the outputs. Each
+ * program is found by walking from its roots down to inputs and planes that focal operations made;
+ * pixel-wise values that several programs need are computed again rather than stored, because a
+ * sweep is bound by memory and not by arithmetic. One source at a time keeps few planes alive, so a
+ * chain over many bands still works in the memory of a few.
  *
  * Operands have smaller ids than their users, hence sources in ascending order are a valid order of
  * stages, and margins are complete when they are summed up in descending order. */
@@ -25,16 +25,16 @@ struct plan {
     struct pb_chain *chain;
     uint8_t *live, *cone; /* by node */
     pb_value *sources;    /* by stage, ascending; the last stage has none */
-    int32_t *margin;      /* by node: reach of its plane (stencils and sources) */
-    int32_t *last_stage;  /* by stencil node: the last stage that reads its plane */
-    uint16_t *slot;       /* by stencil node */
+    int32_t *margin;      /* by node: reach of its plane (focal operations and sources) */
+    int32_t *last_stage;  /* by focal operation node: the last stage that reads its plane */
+    uint16_t *slot;       /* by focal operation node */
     uint16_t *input_plane;
     int32_t *busy_until; /* by slot */
 };
 
-static bool is_stencil(const struct plan *p, size_t v)
+static bool is_focal(const struct plan *p, size_t v)
 {
-    return p->graph->nodes[v].kind == PB_NODE_STENCIL;
+    return p->graph->nodes[v].kind == PB_NODE_FOCAL;
 }
 
 static int allocate(struct plan *p, size_t n_inputs)
@@ -131,7 +131,7 @@ static int find_stages(struct plan *p)
 
     memset(p->cone, 0, graph->n);
     for (size_t v = 0; v < graph->n; v++)
-        if (p->live[v] && is_stencil(p, v))
+        if (p->live[v] && is_focal(p, v))
             p->cone[graph->nodes[v].arg[0]] = 1;
     for (size_t v = 0; v < graph->n; v++)
         if (p->cone[v])
@@ -143,7 +143,7 @@ static int find_stages(struct plan *p)
     return 0;
 }
 
-/* p->cone: what the program of a stage reaches, stencils being leaves. */
+/* p->cone: what the program of a stage reaches, focal operations being leaves. */
 static void mark_cone(struct plan *p, size_t stage)
 {
     memset(p->cone, 0, p->graph->n);
@@ -165,15 +165,15 @@ static void find_margins(struct plan *p)
         struct pb_stage *const stage = &chain->stages[k];
 
         for (size_t v = 0; v < graph->n && k + 1 < chain->n_stages; v++) {
-            if (!p->live[v] || !is_stencil(p, v) || graph->nodes[v].arg[0] != p->sources[k])
+            if (!p->live[v] || !is_focal(p, v) || graph->nodes[v].arg[0] != p->sources[k])
                 continue;
-            const int32_t reach = p->margin[v] + graph->stencils[graph->nodes[v].index].radius;
+            const int32_t reach = p->margin[v] + graph->focals[graph->nodes[v].index].radius;
             stage->margin = reach > stage->margin ? reach : stage->margin;
-            stage->n_stencils++;
+            stage->n_focals++;
         }
         mark_cone(p, k);
         for (size_t v = 0; v < graph->n; v++) {
-            if (!p->cone[v] || !is_stencil(p, v))
+            if (!p->cone[v] || !is_focal(p, v))
                 continue;
             p->margin[v] = stage->margin > p->margin[v] ? stage->margin : p->margin[v];
             p->last_stage[v] = (int32_t)k > p->last_stage[v] ? (int32_t)k : p->last_stage[v];
@@ -203,8 +203,8 @@ static int make_program(struct plan *p, size_t k, const pb_value *roots, const u
                                          .store = store,
                                          .n_roots = n_roots,
                                          .input_plane = p->input_plane,
-                                         .stencil_slot = p->slot,
-                                         .stencil_margin = p->margin};
+                                         .focal_slot = p->slot,
+                                         .focal_margin = p->margin};
     struct pb_program program;
     const int rc = pb_program_compile(&spec, &program);
 
@@ -226,24 +226,24 @@ static int make_stage(struct plan *p, size_t k)
     uint16_t from = p->slot[source];
     size_t n = 0;
 
-    stage->stencils = calloc(stage->n_stencils, sizeof *stage->stencils);
-    if (!stage->stencils)
+    stage->focals = calloc(stage->n_focals, sizeof *stage->focals);
+    if (!stage->focals)
         return -ENOMEM;
-    if (!is_stencil(p, (size_t)source)) {
+    if (!is_focal(p, (size_t)source)) {
         from = take_slot(p, k, (int32_t)k);
         const int rc = make_program(p, k, &source, &from, 1);
         if (rc < 0)
             return rc;
     }
     for (size_t v = 0; v < graph->n; v++) {
-        if (!p->live[v] || !is_stencil(p, v) || graph->nodes[v].arg[0] != source)
+        if (!p->live[v] || !is_focal(p, v) || graph->nodes[v].arg[0] != source)
             continue;
         p->slot[v] = take_slot(p, k, p->last_stage[v]);
-        stage->stencils[n++] = (struct pb_stage_stencil){
-            .stencil = graph->stencils[graph->nodes[v].index],
+        stage->focals[n++] = (struct pb_stage_focal){
+            .focal = graph->focals[graph->nodes[v].index],
             .from = from,
             .to = p->slot[v],
-            .from_margin = is_stencil(p, (size_t)source) ? p->margin[source] : stage->margin,
+            .from_margin = is_focal(p, (size_t)source) ? p->margin[source] : stage->margin,
             .to_margin = p->margin[v]};
     }
     return 0;

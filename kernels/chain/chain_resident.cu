@@ -3,7 +3,7 @@
 //
 // The kernel that stays: wic's warps (wic/device/wic_device.cuh) around a chain run part by part
 // (kernels/chain/chain_block.cuh). Four of it: 4 pixels or 1 a thread, lines in shared memory or
-// parts of a tile in place. The first two have no stencils to care for.
+// parts of a tile in place. The first two have no focal operations to care for.
 #include "kernels/chain/chain_block.cuh"
 #include "kernels/chain/chain_resident.h"
 #include "wic/device/cuda_errno.h"

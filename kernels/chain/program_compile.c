@@ -75,7 +75,7 @@ static void measure_costs(struct compiler *c)
         const struct pb_node *const node = &c->graph->nodes[i];
         uint32_t cost = node->kind != PB_NODE_CONST;
 
-        for (int k = 0; k < node->arity && node->kind != PB_NODE_STENCIL; k++)
+        for (int k = 0; k < node->arity && node->kind != PB_NODE_FOCAL; k++)
             cost += c->cost[node->arg[k]];
         c->cost[i] = (uint16_t)(cost > SMALL ? SMALL + 1 : cost);
     }
@@ -217,8 +217,8 @@ static int load_leaf(struct compiler *c, pb_value v, size_t s)
         instr.index = c->spec->input_plane[node->index];
     } else {
         instr.code = PB_CODE_PLANE;
-        instr.index = c->spec->stencil_slot[v];
-        instr.margin = c->spec->stencil_margin[v];
+        instr.index = c->spec->focal_slot[v];
+        instr.margin = c->spec->focal_margin[v];
     }
     return append(c, &instr);
 }

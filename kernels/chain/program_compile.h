@@ -17,9 +17,9 @@ struct pb_program_spec {
     const uint16_t *store; /* plane of each root */
     size_t n_roots;
     /* The leaves that the roots reach: */
-    const uint16_t *input_plane;   /* by index of the band in the scene: plane in the tile */
-    const uint16_t *stencil_slot;  /* by node id: scratch plane of a stencil */
-    const int32_t *stencil_margin; /* by node id: how far that plane reaches beyond the core */
+    const uint16_t *input_plane; /* by index of the band in the scene: plane in the tile */
+    const uint16_t *focal_slot;  /* by node id: scratch plane of a focal operation */
+    const int32_t *focal_margin; /* by node id: how far that plane reaches beyond the core */
 };
 
 /* 0; -ENOMEM; -E2BIG when more values are alive at once than there are registers. */

@@ -149,13 +149,13 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
     return checked(b, pb_graph_op(&b->graph, op, x, y, z));
 }
 
-pb_value pb_builder_stencil(struct pb_builder *b, const struct pb_stencil *stencil, pb_value x)
+pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x)
 {
     if (b->error)
         return -1;
     if (!known(b, x))
         return fail(b, -EINVAL, "a step uses a value that does not exist");
-    if (stencil->radius < 1 || 2 * stencil->radius + 1 > PB_STENCIL_SIDE_MAX)
-        return fail(b, -EINVAL, "a stencil's radius must be 1 to 7");
-    return checked(b, pb_graph_stencil(&b->graph, stencil, x));
+    if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX)
+        return fail(b, -EINVAL, "a focal's radius must be 1 to 7");
+    return checked(b, pb_graph_focal(&b->graph, focal, x));
 }

@@ -7,7 +7,7 @@
  * call returns an invalid id or the error, and pb_chain_create reports it. One thread, during
  * pb_chain_create only. */
 #include "kernels/op.h"
-#include "kernels/focal/stencil.h"
+#include "kernels/focal/focal.h"
 #include "kernels/vm/vm_op.h"
 
 #include <stdint.h>
@@ -28,8 +28,8 @@ pb_value pb_builder_constant(struct pb_builder *b, float number);
 /* op with its operands; unused ones -1. Folds constants and shares common subexpressions. */
 pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y,
                          pb_value z);
-/* A stencil over the plane of x. The descriptor is copied. */
-pb_value pb_builder_stencil(struct pb_builder *b, const struct pb_stencil *stencil, pb_value x);
+/* A focal operation over the plane of x. The descriptor is copied. */
+pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x);
 
 /* Named constants of an expression. Bands win over constants of the same name. */
 struct pb_expr_constant {

@@ -23,7 +23,7 @@ void pb_graph_fini(struct pb_graph *graph)
 {
     free(graph->nodes);
     free(graph->table);
-    free(graph->stencils);
+    free(graph->focals);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -149,7 +149,7 @@ pb_value pb_graph_input(struct pb_graph *graph, uint32_t index)
                     &(struct pb_node){.kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index});
 }
 
-static bool stencil_equal(const struct pb_stencil *a, const struct pb_stencil *b)
+static bool focal_equal(const struct pb_focal *a, const struct pb_focal *b)
 {
     return a->kind == b->kind && a->edge == b->edge && a->radius == b->radius &&
            memcmp(a->weight_x, b->weight_x, sizeof a->weight_x) == 0 &&
@@ -157,28 +157,28 @@ static bool stencil_equal(const struct pb_stencil *a, const struct pb_stencil *b
            memcmp(a->weight, b->weight, sizeof a->weight) == 0;
 }
 
-pb_value pb_graph_stencil(struct pb_graph *graph, const struct pb_stencil *stencil, pb_value x)
+pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x)
 {
     size_t i = 0;
 
-    while (i < graph->n_stencils && !stencil_equal(&graph->stencils[i], stencil))
+    while (i < graph->n_focals && !focal_equal(&graph->focals[i], focal))
         i++;
-    if (i == graph->stencil_room) {
+    if (i == graph->focal_room) {
         const size_t room = i ? 2 * i : 8;
 
-        if (room > PB_GRAPH_STENCILS_MAX)
+        if (room > PB_GRAPH_FOCALS_MAX)
             return -E2BIG;
-        struct pb_stencil *const more = realloc(graph->stencils, room * sizeof *more);
+        struct pb_focal *const more = realloc(graph->focals, room * sizeof *more);
         if (!more)
             return -ENOMEM;
-        graph->stencils = more;
-        graph->stencil_room = room;
+        graph->focals = more;
+        graph->focal_room = room;
     }
-    if (i == graph->n_stencils)
-        graph->stencils[graph->n_stencils++] = *stencil;
+    if (i == graph->n_focals)
+        graph->focals[graph->n_focals++] = *focal;
     return add_node(
         graph, &(struct pb_node){
-                   .kind = PB_NODE_STENCIL, .arity = 1, .arg = {x, -1, -1}, .index = (uint32_t)i});
+                   .kind = PB_NODE_FOCAL, .arity = 1, .arg = {x, -1, -1}, .index = (uint32_t)i});
 }
 
 static bool is_const(const struct pb_graph *graph, pb_value v)
@@ -257,12 +257,12 @@ pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_va
                                              .arg = {arg[0], arg[1], arg[2]}});
 }
 
-void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_stencils)
+void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_focals)
 {
     for (size_t i = graph->n; i-- > 0;) {
         const struct pb_node *const node = &graph->nodes[i];
 
-        if (!flags[i] || (node->kind == PB_NODE_STENCIL && !through_stencils))
+        if (!flags[i] || (node->kind == PB_NODE_FOCAL && !through_focals))
             continue;
         for (int k = 0; k < node->arity; k++)
             flags[node->arg[k]] = 1;
@@ -278,7 +278,7 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
 {
     for (size_t id = 0; id < graph->n; id++) {
         const struct pb_node *const node = &graph->nodes[id];
-        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_STENCIL;
+        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_FOCAL;
 
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)

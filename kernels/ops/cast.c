@@ -68,6 +68,10 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     return rc;
 }
 
+static const struct pb_op_case cases[] = {
+    {"to uint8", "N", true, {{"type", {{.text = "uint8"}}}}},
+};
+
 const struct pb_op pb_op_cast = {
     .name = "cast",
     .summary = "rounds bands to an integer type's values and saturates them",
@@ -80,4 +84,6 @@ const struct pb_op pb_op_cast = {
     .params = params,
     .n_params = sizeof params / sizeof params[0],
     .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
 };

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * convolve: turns its parameters into a stencil descriptor; the stencil does the rest. Gaussian and
- * box are separable, which costs 2 n instead of n * n multiplications a pixel; weights of the
- * user's own are taken as they are. "kernel" and "size" have no default in the table, so that "not
- * given" can be told from "given": own weights go with neither, and bring their size along. */
-#include "kernels/expr/band_list.h"
+ * convolve: turns its parameters into a focal operation descriptor; the focal operation does the
+ * rest. Gaussian and box are separable, which costs 2 n instead of n * n multiplications a pixel;
+ * weights of the user's own are taken as they are. "kernel" and "size" have no default in the
+ * table, so that "not given" can be told from "given": own weights go with neither, and bring their
+ * size along. */
+#include "kernels/expr/focal_args.h"
 #include "kernels/graph/builder.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ static const struct pb_param params[P_COUNT] = {
     [P_SIZE] = {.name = "size",
                 .type = PB_PARAM_INT,
                 .min = 3,
-                .max = PB_STENCIL_SIDE_MAX,
+                .max = PB_FOCAL_SIDE_MAX,
                 .doc = "side of the neighbourhood in pixels, odd; 3 unless weights say otherwise"},
     [P_SIGMA] = {.name = "sigma",
                  .type = PB_PARAM_NUMBER,
@@ -34,23 +35,17 @@ static const struct pb_param params[P_COUNT] = {
                    .min = -1e9,
                    .max = 1e9,
                    .doc = "size * size weights of your own, row by row from the upper left"},
-    [P_EDGE] = {.name = "edge",
-                .type = PB_PARAM_ENUM,
-                .def = "reflect",
-                .choices = "reflect|clamp|nodata",
-                .doc = "what stands for pixels outside the image"},
-    [P_BANDS] = {.name = "bands",
-                 .type = PB_PARAM_NAMES,
-                 .doc = "bands to replace, or {NEW: BAND}; all bands unless given"},
+    [P_EDGE] = PB_PARAM_FOCAL_EDGE("reflect"),
+    [P_BANDS] = PB_PARAM_FOCAL_BANDS,
 };
 
 /* -- weights ----------------------------------------------------------------------------------- */
 
 /* The rule for sigma is that of OpenCV's getGaussianKernel. */
-static void set_gaussian(struct pb_stencil *s, double sigma)
+static void set_gaussian(struct pb_focal *s, double sigma)
 {
     int side = 2 * s->radius + 1;
-    double weight[PB_STENCIL_SIDE_MAX], sum = 0;
+    double weight[PB_FOCAL_SIDE_MAX], sum = 0;
     if (sigma <= 0) {
         sigma = 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
     }
@@ -64,7 +59,7 @@ static void set_gaussian(struct pb_stencil *s, double sigma)
     }
 }
 
-static void set_box(struct pb_stencil *s)
+static void set_box(struct pb_focal *s)
 {
     int side = 2 * s->radius + 1;
     for (int i = 0; i < side; i++) {
@@ -74,7 +69,7 @@ static void set_box(struct pb_stencil *s)
 
 /* Sobel of any size: differences [-1 1] along, sums [1 1] across, both smoothed by [1 1] as often
  * as the size wants: [-1 0 1] and [1 2 1], [-1 -2 0 2 1] and [1 4 6 4 1]. Whole numbers, exact. */
-static void set_sobel(struct pb_stencil *s)
+static void set_sobel(struct pb_focal *s)
 {
     int side = 2 * s->radius + 1;
     float *along = s->weight_x, *across = s->weight_y;
@@ -88,10 +83,10 @@ static void set_sobel(struct pb_stencil *s)
             across[i] += across[i - 1];
         }
     }
-    s->kind = PB_STENCIL_GRADIENT;
+    s->kind = PB_FOCAL_GRADIENT;
 }
 
-static int set_own(struct pb_stencil *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int set_own(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
 {
     const struct pb_arg *weights = &args->arg[P_WEIGHTS], *size = &args->arg[P_SIZE];
     if (args->arg[P_KERNEL].n > 0) {
@@ -99,7 +94,7 @@ static int set_own(struct pb_stencil *s, const struct pb_op_args *args, struct p
                            "convolve: 'kernel' and 'weights' exclude each other; give one");
     }
     int side = 3;
-    while (side < PB_STENCIL_SIDE_MAX && (size_t)side * (size_t)side < weights->n) {
+    while (side < PB_FOCAL_SIDE_MAX && (size_t)side * (size_t)side < weights->n) {
         side += 2;
     }
     if ((size_t)side * (size_t)side != weights->n || (size->n > 0 && size->items[0].num != side)) {
@@ -111,22 +106,20 @@ static int set_own(struct pb_stencil *s, const struct pb_op_args *args, struct p
     for (size_t i = 0; i < weights->n; i++) {
         s->weight[i] = (float)weights->items[i].num;
     }
-    s->kind = PB_STENCIL_FULL;
+    s->kind = PB_FOCAL_FULL;
     s->radius = side / 2;
     return 0;
 }
 
-static int set_named(struct pb_stencil *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int set_named(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
 {
-    const struct pb_arg *kernel = &args->arg[P_KERNEL], *size = &args->arg[P_SIZE];
+    const struct pb_arg *kernel = &args->arg[P_KERNEL];
     const char *name = kernel->n > 0 ? kernel->items[0].text : "gaussian";
-    int side = size->n > 0 ? (int)size->items[0].num : 3;
-    if (side < 3 || side > PB_STENCIL_SIDE_MAX || side % 2 == 0) {
-        return pb_diag_set(diag, PB_DIAG_VALUE, size->items, 0,
-                           "convolve: size is %d; it must be odd, 3 to %d", side,
-                           PB_STENCIL_SIDE_MAX);
+    int radius = pb_focal_args_radius(&args->arg[P_SIZE], "convolve", diag);
+    if (radius < 0) {
+        return radius;
     }
-    s->radius = side / 2;
+    s->radius = radius;
     if (strcmp(name, "box") == 0) {
         set_box(s);
     } else if (strcmp(name, "sobel") == 0) {
@@ -150,13 +143,9 @@ static int check_sigma(const struct pb_op_args *args, struct pb_diag *diag)
     return 0;
 }
 
-static int make_stencil(struct pb_stencil *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int make_focal(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
 {
-    const struct pb_arg *edge = &args->arg[P_EDGE];
-    const char *name = edge->n > 0 ? edge->items[0].text : "reflect";
-    s->edge = strcmp(name, "clamp") == 0    ? PB_EDGE_CLAMP
-              : strcmp(name, "nodata") == 0 ? PB_EDGE_NODATA
-                                            : PB_EDGE_REFLECT;
+    s->edge = pb_focal_args_edge(&args->arg[P_EDGE]);
     int rc = check_sigma(args, diag);
     if (rc < 0) {
         return rc;
@@ -168,20 +157,19 @@ static int make_stencil(struct pb_stencil *s, const struct pb_op_args *args, str
 
 static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
 {
-    const struct pb_arg *bands = &args->arg[P_BANDS];
-    struct pb_stencil stencil;
-    memset(&stencil, 0, sizeof stencil); /* all of it: equal stencils are equal bytes */
-    int rc = make_stencil(&stencil, args, diag);
-    size_t n = pb_band_list_count(bands, b);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct pb_band_pick pick;
-        rc = pb_band_list_at(bands, b, i, &pick, diag);
-        if (rc == 0) {
-            rc = pb_builder_define(b, pick.out, pb_builder_stencil(b, &stencil, pick.value));
-        }
-    }
-    return rc;
+    struct pb_focal focal;
+    memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
+    int rc = make_focal(&focal, args, diag);
+    return rc < 0 ? rc : pb_focal_args_define(&args->arg[P_BANDS], &focal, b, diag);
 }
+
+static const struct pb_op_case cases[] = {
+    {"gaussian",
+     "N",
+     true,
+     {{"kernel", {{.text = "gaussian"}}}, {"size", {{.text = "5", .num = 5}}}}},
+    {"sobel", "N", true, {{"kernel", {{.text = "sobel"}}}}},
+};
 
 const struct pb_op pb_op_convolve = {
     .name = "convolve",
@@ -202,4 +190,6 @@ const struct pb_op pb_op_convolve = {
     .params = params,
     .n_params = P_COUNT,
     .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
 };

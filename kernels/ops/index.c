@@ -333,6 +333,10 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     return rc;
 }
 
+static const struct pb_op_case cases[] = {
+    {"NDVI", "NDVI", true, {{"names", {{.text = "NDVI"}}}}},
+};
+
 const struct pb_op pb_op_index = {
     .name = "index",
     .summary = "makes spectral indices by name",
@@ -349,4 +353,6 @@ const struct pb_op pb_op_index = {
     .params = params,
     .n_params = P_COUNT,
     .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
 };

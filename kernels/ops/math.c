@@ -55,6 +55,26 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     return rc;
 }
 
+#define EXPR(label_, expression, exact_)                                                           \
+    {                                                                                              \
+        .label = label_, .output = "X", .exact = exact_, .args = {                                 \
+            {"bands", {{.key = "X", .text = expression}}}                                          \
+        }                                                                                          \
+    }
+
+static const struct pb_op_case cases[] = {
+    EXPR("copy", "N", true),
+    EXPR("ndvi", "(N - R) / (N + R)", true),
+    EXPR("evi", "2.5 * (N - R) / (N + 6 * R - 7.5 * B + 1)", true),
+    EXPR("polynomial", "((0.3 * N - 0.2) * N + 0.7) * N - R ** 3 + G ** -2", true),
+    EXPR("roots", "sqrt(N * N + R * R) + abs(G - B) ** 0.5", true),
+    EXPR("choices", "where(N > R, clamp(N, 0.1, 0.6), min(R, G, B)) + (G != B) * max(S1, S2)",
+         true),
+    EXPR("exponential", "exp(-N / (R + 0.1))", false),
+    EXPR("logarithm", "log(N + 1.5) / log(R + 2)", false),
+    EXPR("power", "(N + 0.01) ** (R + 0.3)", false),
+};
+
 const struct pb_op pb_op_math = {
     .name = "math",
     .summary = "makes bands from expressions over bands",
@@ -75,4 +95,6 @@ const struct pb_op pb_op_math = {
     .params = params,
     .n_params = sizeof params / sizeof params[0],
     .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
 };

@@ -51,6 +51,13 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     return rc;
 }
 
+static const struct pb_op_case cases[] = {
+    {"one factor",
+     "N",
+     true,
+     {{"factor", {{.text = "0.98", .num = 0.98}}}, {"offset", {{.text = "0.01", .num = 0.01}}}}},
+};
+
 const struct pb_op pb_op_scale = {
     .name = "scale",
     .summary = "multiplies bands by a factor and adds an offset",
@@ -64,4 +71,6 @@ const struct pb_op pb_op_scale = {
     .params = params,
     .n_params = sizeof params / sizeof params[0],
     .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
 };

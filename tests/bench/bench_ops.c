@@ -39,7 +39,11 @@ static double time_tile(const struct pb_chain *chain, const struct pb_tile_in *i
     return best;
 }
 
-static int bench(const struct op_case *c, uint16_t *px, float *out_px, bool json)
+static uint16_t *px;
+static float *out_px;
+static bool json;
+
+static bool bench(const struct pb_op *op, const struct pb_op_case *c)
 {
     const struct pb_tile_in in = {.data = px,
                                   .row_bytes = SIDE * sizeof *px,
@@ -51,11 +55,11 @@ static int bench(const struct op_case *c, uint16_t *px, float *out_px, bool json
     const struct pb_tile_out out = {out_px, (size_t)CORE * CORE};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
-    int rc = op_case_chain(c, PB_U16, true, 0.0, 0.0001, 0.0, &diag, &chain);
+    const int rc = op_case_chain(op, c, PB_U16, true, 0.0, 0.0001, 0.0, &diag, &chain);
 
     if (rc < 0) {
-        (void)fprintf(stderr, "%s %s: %s\n", c->op, c->label, diag.msg);
-        return rc;
+        (void)fprintf(stderr, "%s %s: %s\n", op->name, c->label, diag.msg);
+        return false;
     }
     const size_t bytes = pb_chain_scratch_bytes(chain, CORE, CORE);
     void *const scratch = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
@@ -63,31 +67,29 @@ static int bench(const struct op_case *c, uint16_t *px, float *out_px, bool json
     if (t > 0.0 && json)
         printf("{\"op\":\"%s\",\"case\":\"%s\",\"device\":\"cpu\",\"instructions\":%zu,"
                "\"mpx_per_s\":%.0f}\n",
-               c->op, c->label, pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
+               op->name, c->label, pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
     else if (t > 0.0)
-        printf("%-9s %-12s %3zu instructions %8.0f Mpx/s\n", c->op, c->label,
+        printf("%-9s %-12s %3zu instructions %8.0f Mpx/s\n", op->name, c->label,
                pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
     free(scratch);
     pb_chain_destroy(chain);
-    return t > 0.0 ? 0 : -1;
+    return t > 0.0;
 }
 
 int main(int argc, char **argv)
 {
     const size_t n = OP_CASE_BANDS * SIDE * SIDE;
-    uint16_t *const px = malloc(n * sizeof *px);
-    float *const out = malloc((size_t)CORE * CORE * sizeof *out);
-    const bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    bool good = px && out && op_cases_cover_registry();
     uint32_t random = 1;
 
+    px = malloc(n * sizeof *px);
+    out_px = malloc((size_t)CORE * CORE * sizeof *out_px);
+    json = argc > 1 && strcmp(argv[1], "--json") == 0;
     for (size_t i = 0; px && i < n; i++) {
         random = random * 1664525u + 1013904223u;
         px[i] = (uint16_t)(random >> 18);
     }
-    for (size_t i = 0; good && i < OP_CASES; i++)
-        good = bench(&op_cases[i], px, out, json) == 0;
+    const bool good = px && out_px && op_cases_walk(bench);
     free(px);
-    free(out);
+    free(out_px);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Chains: what is dropped, shared and folded; how steps see each other's bands; stencils and halos
- * (a scene in tiles must give what it gives in one piece); errors; memory that runs out. */
+ * Chains: what is dropped, shared and folded; how steps see each other's bands; focal operations
+ * and halos (a scene in tiles must give what it gives in one piece); errors; memory that runs out.
+ */
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain_stage.h"
 #include "tests/op_cases.h"
@@ -251,43 +252,42 @@ START_TEST(too_many_values_are_refused)
 }
 END_TEST
 
-/* --- stencils -------------------------------------------------------------------------------- */
+/* --- focal operations
+ * -------------------------------------------------------------------------------- */
 
-struct stencil_steps {
+struct focal_steps {
     struct pb_arg_item defaults[5][PB_OP_PARAMS_MAX];
     struct fx_step step[5];
 };
 
-static void convolve_step(struct stencil_steps *s, size_t i, const struct op_case *c)
+static void convolve_step(struct focal_steps *s, size_t i, const struct pb_op_case *c)
 {
     fx_op(&s->step[i], "convolve");
     ck_assert(op_case_args(c, s->step[i].step.op, s->defaults[i], &s->step[i].args));
 }
 
-/* Differences of smoothed bands, smoothed again: four levels of stencils of different reach and
- * kind, some over bands as read, one straight over another. */
-static struct pb_chain *deep_chain(struct stencil_steps *s, enum pb_type type, const char *edge)
+/* Differences of smoothed bands, smoothed again: four levels of focal operations of different reach
+ * and kind, some over bands as read, one straight over another. */
+static struct pb_chain *deep_chain(struct focal_steps *s, enum pb_type type, const char *edge)
 {
-    const struct op_case blur = {"convolve",
-                                 "",
-                                 "",
-                                 true,
-                                 {{"kernel", {{.text = "gaussian"}}},
-                                  {"size", {{.text = "5", .num = 5}}},
-                                  {"edge", {{.text = edge}}}}};
-    const struct op_case box = {"convolve",
-                                "",
-                                "",
-                                true,
-                                {{"kernel", {{.text = "box"}}},
-                                 {"size", {{.text = "3", .num = 3}}},
-                                 {"edge", {{.text = edge}}}}};
+    const struct pb_op_case blur = {"",
+                                    "",
+                                    true,
+                                    {{"kernel", {{.text = "gaussian"}}},
+                                     {"size", {{.text = "5", .num = 5}}},
+                                     {"edge", {{.text = edge}}}}};
+    const struct pb_op_case box = {"",
+                                   "",
+                                   true,
+                                   {{"kernel", {{.text = "box"}}},
+                                    {"size", {{.text = "3", .num = 3}}},
+                                    {"edge", {{.text = edge}}}}};
     static const struct pb_arg_item weights[] = {
         {.text = "", .num = 0.5},  {.text = "", .num = -1.0},  {.text = "", .num = 2.0},
         {.text = "", .num = 0.25}, {.text = "", .num = 3.0},   {.text = "", .num = 1.0},
         {.text = "", .num = -2.0}, {.text = "", .num = 0.125}, {.text = "", .num = 1.5}};
-    const struct op_case edges = {
-        "convolve", "", "", true, {{"kernel", {{.text = "sobel"}}}, {"edge", {{.text = edge}}}}};
+    const struct pb_op_case edges = {
+        "", "", true, {{"kernel", {{.text = "sobel"}}}, {"edge", {{.text = edge}}}}};
     static const struct pb_arg_item exprs[] = {{.key = "c", .text = "a - b"},
                                                {.key = "d", .text = "c * a + 0.25"}};
     const struct pb_chain_input inputs[] = {{"a", type, true, TILE_NODATA, 0.01, 0.0},
@@ -355,7 +355,7 @@ static void check_tiles(const struct pb_chain *chain, const struct random_image 
     free(part);
 }
 
-START_TEST(tiles_of_stencil_chains_match_the_whole_image)
+START_TEST(tiles_of_focal_chains_match_the_whole_image)
 {
     static const char *const edge[] = {"reflect", "clamp", "nodata"};
     uint32_t random = 17;
@@ -366,15 +366,14 @@ START_TEST(tiles_of_stencil_chains_match_the_whole_image)
                                            .w = 1 + (int32_t)(fx_random(&random) % 70),
                                            .h = 1 + (int32_t)(fx_random(&random) % 40),
                                            .masked = i % 4 == 3};
-        struct stencil_steps steps;
+        struct focal_steps steps;
         struct pb_chain *const chain = deep_chain(&steps, image.type, edge[i % 3]);
         char text[1000];
 
         ck_assert_int_eq(pb_chain_halo(chain), 2 + 1 + 1 + 1);
         for (size_t k = 0; k < chain->n_stages; k++)
-            for (size_t n = 0; n < chain->stages[k].n_stencils; n++)
-                ck_assert_uint_ne(chain->stages[k].stencils[n].from,
-                                  chain->stages[k].stencils[n].to);
+            for (size_t n = 0; n < chain->stages[k].n_focals; n++)
+                ck_assert_uint_ne(chain->stages[k].focals[n].from, chain->stages[k].focals[n].to);
         ck_assert_uint_eq(used_count(chain), 2);
         ck_assert_int_gt(pb_chain_describe(chain, text, sizeof text), 0);
         ck_assert_ptr_nonnull(strstr(text, "3 x 3 full"));
@@ -391,12 +390,11 @@ END_TEST
 START_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 {
 #ifdef PB_CPU_CLONES
-    struct stencil_steps steps;
+    struct focal_steps steps;
     int failures = 0;
 
     for (bool done = false; !done; failures++) {
-        const struct op_case blur = {
-            "convolve",
+        const struct pb_op_case blur = {
             "",
             "",
             true,
@@ -474,7 +472,7 @@ int main(void)
     tcase_add_test(tests, errors_say_which_step_and_why);
     tcase_add_test(tests, doubling_steps_do_not_explode);
     tcase_add_test(tests, too_many_values_are_refused);
-    tcase_add_test(tests, tiles_of_stencil_chains_match_the_whole_image);
+    tcase_add_test(tests, tiles_of_focal_chains_match_the_whole_image);
     tcase_add_test(tests, outputs_that_are_classes_are_told_from_measurements);
     tcase_add_test(tests, every_failing_allocation_is_reported_and_leaks_nothing);
     suite_add_tcase(suite, tests);

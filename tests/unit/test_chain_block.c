@@ -8,7 +8,7 @@
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_stage.h"
 #include "tests/random_tile.h"
-#include "tests/stencil_chain.h"
+#include "tests/focal_chain.h"
 #include "tests/unit/chain_fixture.h"
 
 #include <errno.h>
@@ -38,12 +38,11 @@ static void run_part(const struct pb_chain *chain, const struct pb_tile_in *in,
             sweep.out_row = row;
         if (sweep.n_code)
             pb_program_run_cpu(&sweep, temp + layout.temp_px);
-        for (size_t i = 0; i < stage->n_stencils; i++) {
+        for (size_t i = 0; i < stage->n_focals; i++) {
             struct pb_plane from, to;
 
-            pb_chain_planes(chain, &stage->stencils[i], &source, planes, &from, &to);
-            pb_stencil_run_cpu(&stage->stencils[i].stencil, &from, &to, in->image_w, in->image_h,
-                               temp);
+            pb_chain_planes(chain, &stage->focals[i], &source, planes, &from, &to);
+            pb_focal_run_cpu(&stage->focals[i].focal, &from, &to, in->image_w, in->image_h, temp);
         }
     }
 }
@@ -94,7 +93,7 @@ START_TEST(parts_of_a_tile_have_the_bits_of_the_whole)
         struct pb_diag diag;
         const uint32_t *used;
 
-        ck_assert_msg(stencil_chain_make(&random, type, i % 7 + 1, &diag, &chain) == 0, "%s",
+        ck_assert_msg(focal_chain_make(&random, type, i % 7 + 1, &diag, &chain) == 0, "%s",
                       diag.msg);
         const size_t n = pb_chain_used(chain, &used);
         ck_assert(random_tile_make(&image, &core, pb_chain_halo(chain), used, n,
@@ -195,8 +194,8 @@ END_TEST
 
 START_TEST(registers_and_patches_share_the_memory_of_a_block)
 {
-    struct pb_stage_stencil over = {.stencil = {.kind = PB_STENCIL_GRADIENT, .radius = 7}};
-    struct pb_stage stages[2] = {{.stencils = &over, .n_stencils = 1}, {.n_code = 1}};
+    struct pb_stage_focal over = {.focal = {.kind = PB_FOCAL_GRADIENT, .radius = 7}};
+    struct pb_stage stages[2] = {{.focals = &over, .n_focals = 1}, {.n_code = 1}};
     struct pb_chain chain = {.stages = stages, .n_stages = 2, .n_registers = 3, .n_planes = 2};
     struct pb_chain_block_needs needs;
 

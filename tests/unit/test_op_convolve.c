@@ -4,7 +4,7 @@
  * convolve through a real chain: its weights against sums in float64, which bands it changes, the
  * halo it asks for, and what it refuses with which words. */
 #include "kernels/chain/chain.h"
-#include "kernels/focal/stencil.h"
+#include "kernels/focal/focal.h"
 
 #include "run_suite.h"
 

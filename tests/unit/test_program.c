@@ -405,8 +405,8 @@ START_TEST(tiles_that_lack_pixels_are_refused)
     static float px[64], out[64];
     const struct pb_tile_in good = {px, 32, 256, NULL, 0, {0, 0, 8, 8}, {2, 2, 4, 4}, 8, 8};
     const struct pb_tile_out to = {out, 16};
-    const struct op_case c = {
-        "convolve", "", "a", true, {{"kernel", {{.text = "box"}}}, {"size", {{"", "5", 5, 0, 0}}}}};
+    const struct pb_op_case c = {
+        "", "a", true, {{"kernel", {{.text = "box"}}}, {"size", {{"", "5", 5, 0, 0}}}}};
     struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
     struct pb_chain *chain = NULL;
     struct fx_step step;

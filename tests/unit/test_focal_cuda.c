@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stencils on a GPU against the CPU, bit for bit: all kinds, radii and edge rules, whole images and
- * tiles in the middle, at sizes that leave the last blocks partly empty. Needs a CUDA build and a
- * device; says so and is skipped without. */
+ * Focal operations on a GPU against the CPU, bit for bit: all kinds, radii and edge rules, whole
+ * images and tiles in the middle, at sizes that leave the last blocks partly empty. Needs a CUDA
+ * build and a device; says so and is skipped without. */
 #include <stdio.h>
 
 #ifndef PB_HAVE_CUDA
@@ -16,7 +16,7 @@ int main(void)
 
 #else
 
-#include "kernels/focal/stencil.h"
+#include "kernels/focal/focal.h"
 
 #include <check.h>
 #include <cuda_runtime_api.h>
@@ -38,15 +38,16 @@ static float any_float(void)
     return (float)between(-8388608, 8388607) / 8388608.0f;
 }
 
-static struct pb_stencil any_stencil(int kind, int edge, int32_t radius)
+static struct pb_focal any_focal(int kind, int edge, int32_t radius)
 {
-    struct pb_stencil s = {
-        .kind = (enum pb_stencil_kind)kind, .edge = (enum pb_edge)edge, .radius = radius};
-    for (int i = 0; i < PB_STENCIL_SIDE_MAX; i++) {
+    struct pb_focal s = {
+        .kind = (enum pb_focal_kind)kind, .edge = (enum pb_edge)edge, .radius = radius};
+    s.choice = (int32_t)(any_float() * 100 + 200) % 3;
+    for (int i = 0; i < PB_FOCAL_SIDE_MAX; i++) {
         s.weight_x[i] = any_float();
         s.weight_y[i] = any_float();
     }
-    for (int i = 0; i < PB_STENCIL_SIDE_MAX * PB_STENCIL_SIDE_MAX; i++) {
+    for (int i = 0; i < PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX; i++) {
         s.weight[i] = any_float();
     }
     return s;
@@ -57,8 +58,8 @@ static size_t bytes_of(const struct pb_rect *r)
     return (size_t)r->w * (size_t)r->h * sizeof(float);
 }
 
-/* The stencil over one tile on the device; result in host memory. */
-static void run_on_device(const struct pb_stencil *s, const struct pb_plane *in,
+/* The focal operation over one tile on the device; result in host memory. */
+static void run_on_device(const struct pb_focal *s, const struct pb_plane *in,
                           const struct pb_plane *out, int32_t w, int32_t h)
 {
     struct pb_plane d_in = *in, d_out = *out;
@@ -66,7 +67,7 @@ static void run_on_device(const struct pb_stencil *s, const struct pb_plane *in,
     ck_assert_int_eq(cudaMalloc((void **)&d_out.data, bytes_of(&out->rect)), cudaSuccess);
     cudaMemcpy(d_in.data, in->data, bytes_of(&in->rect), cudaMemcpyHostToDevice);
     cudaMemset(d_out.data, 0x55, bytes_of(&out->rect));
-    ck_assert_int_eq(pb_stencil_run_cuda(s, &d_in, &d_out, w, h, NULL, NULL), 0);
+    ck_assert_int_eq(pb_focal_run_cuda(s, &d_in, &d_out, w, h, NULL), 0);
     ck_assert_int_eq(
         cudaMemcpy(out->data, d_out.data, bytes_of(&out->rect), cudaMemcpyDeviceToHost),
         cudaSuccess);
@@ -82,7 +83,7 @@ static struct pb_rect grown(struct pb_rect r, int32_t by, int32_t w, int32_t h)
     return (struct pb_rect){x0, y0, x1 - x0, y1 - y0};
 }
 
-static void compare(const struct pb_stencil *s, int32_t w, int32_t h, struct pb_rect core)
+static void compare(const struct pb_focal *s, int32_t w, int32_t h, struct pb_rect core)
 {
     struct pb_plane in = {.rect = grown(core, s->radius, w, h)};
     struct pb_plane cpu = {.rect = core}, gpu = {.rect = core};
@@ -92,8 +93,8 @@ static void compare(const struct pb_stencil *s, int32_t w, int32_t h, struct pb_
     for (size_t i = 0; i < bytes_of(&in.rect) / sizeof(float); i++) {
         in.data[i] = between(0, 999) == 0 ? NAN : any_float();
     }
-    float *temp = malloc((pb_stencil_temp_px(s, &core) + 1) * sizeof *temp);
-    pb_stencil_run_cpu(s, &in, &cpu, w, h, temp);
+    float *temp = malloc((pb_focal_temp_px(s, &core) + 1) * sizeof *temp);
+    pb_focal_run_cpu(s, &in, &cpu, w, h, temp);
     run_on_device(s, &in, &gpu, w, h);
     ck_assert_msg(memcmp(cpu.data, gpu.data, bytes_of(&core)) == 0,
                   "kind %d edge %d radius %d image %dx%d core %d,%d %dx%d", s->kind, s->edge,
@@ -106,8 +107,9 @@ static void compare(const struct pb_stencil *s, int32_t w, int32_t h, struct pb_
 
 START_TEST(gives_the_bits_of_the_cpu)
 {
-    for (int n = 0; n < 3 * 3 * 7; n++) {
-        struct pb_stencil s = any_stencil(n % 3, n / 3 % 3, 1 + n / 9);
+    for (int n = 0; n < PB_FOCAL_COUNT * 3 * 7; n++) {
+        struct pb_focal s =
+            any_focal(n % PB_FOCAL_COUNT, n / PB_FOCAL_COUNT % 3, 1 + n / (3 * PB_FOCAL_COUNT));
         for (int round = 0; round < 8; round++) {
             int32_t most = round < 2 ? 8 : round < 6 ? 100 : 700;
             int32_t w = between(1, most), h = between(1, most);
@@ -121,9 +123,9 @@ END_TEST
 
 START_TEST(refuses_a_radius_out_of_range)
 {
-    struct pb_stencil s = any_stencil(PB_STENCIL_FULL, PB_EDGE_CLAMP, 8);
+    struct pb_focal s = any_focal(PB_FOCAL_FULL, PB_EDGE_CLAMP, 8);
     struct pb_plane none = {0};
-    ck_assert_int_lt(pb_stencil_run_cuda(&s, &none, &none, 1, 1, NULL, NULL), 0);
+    ck_assert_int_lt(pb_focal_run_cuda(&s, &none, &none, 1, 1, NULL), 0);
 }
 END_TEST
 
@@ -134,8 +136,8 @@ int main(void)
         printf("skipped: no CUDA device\n");
         return 77;
     }
-    Suite *suite = suite_create("stencil_cuda");
-    TCase *tcase = tcase_create("stencil_cuda");
+    Suite *suite = suite_create("focal_cuda");
+    TCase *tcase = tcase_create("focal_cuda");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, gives_the_bits_of_the_cpu);
     tcase_add_test(tcase, refuses_a_radius_out_of_range);

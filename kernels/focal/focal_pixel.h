@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_STENCIL_PIXEL_H
-#define PB_STENCIL_PIXEL_H
-/* What the CPU loop and the CUDA kernels of a stencil share, so that both give the same bits: which
- * pixel stands in for one outside the image, and one step of a weighted sum. A result leaves
- * through pb_pixel_result. A sum starts with stencil_first and goes on with stencil_next in
+#ifndef PB_FOCAL_PIXEL_H
+#define PB_FOCAL_PIXEL_H
+/* What the CPU loop and the CUDA kernels of a focal operation share, so that both give the same
+ * bits: which pixel stands in for one outside the image, and one step of a weighted sum. A result
+ * leaves through pb_pixel_result. A sum starts with focal_first and goes on with focal_next in
  * ascending order of the weights; nothing is contracted to a fused multiply-add. C11 and C++17. */
 #include "kernels/pixel.h"
-#include "kernels/focal/stencil.h"
+#include "kernels/focal/focal.h"
 
 /* Image row or column that stands in for index i of n; -1 = none, the result is invalid.
  * Reflection does not repeat the edge pixel (-1 -> 1, n -> n - 2) and goes back and forth in an
  * image smaller than the radius; an image of one pixel gives that pixel. The index never moves away
  * from the image, so it stays inside the neighbourhood it came from. */
-PB_PIXEL int32_t pb_stencil_index(int32_t i, int32_t n, enum pb_edge edge)
+PB_PIXEL int32_t pb_focal_index(int32_t i, int32_t n, enum pb_edge edge)
 {
     if (i >= 0 && i < n) {
         return i;
@@ -30,17 +30,17 @@ PB_PIXEL int32_t pb_stencil_index(int32_t i, int32_t n, enum pb_edge edge)
     return i;
 }
 
-PB_PIXEL float pb_stencil_first(float weight, float x)
+PB_PIXEL float pb_focal_first(float weight, float x)
 {
     return weight * x;
 }
 
-PB_PIXEL float pb_stencil_next(float sum, float weight, float x)
+PB_PIXEL float pb_focal_next(float sum, float weight, float x)
 {
     return sum + weight * x;
 }
 
-PB_PIXEL float pb_stencil_magnitude(float gx, float gy)
+PB_PIXEL float pb_focal_magnitude(float gx, float gy)
 {
     return sqrtf(gx * gx + gy * gy);
 }

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stencils against a reference that looks up every neighbour by itself: all kinds, radii and edge
- * rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of additions
- * is part of the contract. */
-#include "kernels/focal/stencil.h"
+ * Focal operations against a reference that looks up every neighbour by itself: all kinds, radii
+ * and edge rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of
+ * additions is part of the contract. */
+#include "kernels/focal/focal.h"
+#include "kernels/focal/extreme_pixel.h"
 
 #include "run_suite.h"
 
@@ -36,9 +37,12 @@ static float any_float(void)
     return (float)next_random() / 8388608.0f - 1.0f;
 }
 
-static struct pb_stencil any_stencil(enum pb_stencil_kind kind, enum pb_edge edge, int32_t radius)
+static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int32_t radius)
 {
-    struct pb_stencil s = {.kind = kind, .edge = edge, .radius = radius};
+    struct pb_focal s = {.kind = kind,
+                         .edge = edge,
+                         .radius = radius,
+                         .choice = between(PB_EXTREME_LEAST, PB_EXTREME_RANGE)};
     for (int i = 0; i < 2 * radius + 1; i++) {
         s.weight_x[i] = any_float();
         s.weight_y[i] = any_float();
@@ -94,7 +98,7 @@ static float pixel(const struct picture *p, enum pb_edge edge, int32_t x, int32_
     return column < 0 || row < 0 ? NAN : p->px[(int64_t)row * p->w + column];
 }
 
-static float separable(const struct picture *p, const struct pb_stencil *s, const float *along_x,
+static float separable(const struct picture *p, const struct pb_focal *s, const float *along_x,
                        const float *along_y, int32_t x, int32_t y)
 {
     volatile float sum = 0, row, term; /* volatile: every step is rounded to float */
@@ -109,7 +113,7 @@ static float separable(const struct picture *p, const struct pb_stencil *s, cons
     return sum;
 }
 
-static float full(const struct picture *p, const struct pb_stencil *s, int32_t x, int32_t y)
+static float full(const struct picture *p, const struct pb_focal *s, int32_t x, int32_t y)
 {
     volatile float sum = 0, term;
     int side = 2 * s->radius + 1;
@@ -120,12 +124,38 @@ static float full(const struct picture *p, const struct pb_stencil *s, int32_t x
     return sum;
 }
 
-static float reference(const struct picture *p, const struct pb_stencil *s, int32_t x, int32_t y)
+/* By sorting. */
+static int by_value(const void *a, const void *b)
 {
-    if (s->kind == PB_STENCIL_SEPARABLE) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static float extreme(const struct picture *p, const struct pb_focal *s, int32_t x, int32_t y)
+{
+    float value[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
+    int side = 2 * s->radius + 1, n = side * side;
+    for (int i = 0; i < n; i++) {
+        value[i] = pixel(p, s->edge, x + i % side - s->radius, y + i / side - s->radius);
+        if (isnan(value[i])) {
+            return NAN;
+        }
+    }
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    return s->choice == PB_EXTREME_LEAST      ? value[0]
+           : s->choice == PB_EXTREME_GREATEST ? value[n - 1]
+                                              : value[n - 1] - value[0];
+}
+
+static float reference(const struct picture *p, const struct pb_focal *s, int32_t x, int32_t y)
+{
+    if (s->kind == PB_FOCAL_EXTREME) {
+        return extreme(p, s, x, y);
+    }
+    if (s->kind == PB_FOCAL_SEPARABLE) {
         return separable(p, s, s->weight_x, s->weight_y, x, y);
     }
-    if (s->kind == PB_STENCIL_FULL) {
+    if (s->kind == PB_FOCAL_FULL) {
         return full(p, s, x, y);
     }
     volatile float gx = separable(p, s, s->weight_x, s->weight_y, x, y);
@@ -146,12 +176,12 @@ static struct pb_rect grown(struct pb_rect r, int32_t by, int32_t w, int32_t h)
 
 /* One tile with exactly the pixels it may see, in exact allocations, so that a sanitizer sees a
  * read outside; the result goes to its place in `result`. */
-static void run_tile(const struct picture *p, const struct pb_stencil *s, struct pb_rect core,
+static void run_tile(const struct picture *p, const struct pb_focal *s, struct pb_rect core,
                      float *result)
 {
     struct pb_plane in = {.rect = grown(core, s->radius, p->w, p->h)};
     struct pb_plane out = {.rect = core};
-    size_t temp_px = pb_stencil_temp_px(s, &core), core_px = (size_t)core.w * (size_t)core.h;
+    size_t temp_px = pb_focal_temp_px(s, &core), core_px = (size_t)core.w * (size_t)core.h;
     float *temp = malloc((temp_px + 1) * sizeof *temp);
     in.data = malloc((size_t)in.rect.w * (size_t)in.rect.h * sizeof(float));
     out.data = malloc(core_px * sizeof(float));
@@ -161,7 +191,7 @@ static void run_tile(const struct picture *p, const struct pb_stencil *s, struct
                p->px + (int64_t)(in.rect.y + y) * p->w + in.rect.x,
                (size_t)in.rect.w * sizeof(float));
     }
-    pb_stencil_run_cpu(s, &in, &out, p->w, p->h, temp);
+    pb_focal_run_cpu(s, &in, &out, p->w, p->h, temp);
     ck_assert_msg(temp[temp_px] == CANARY, "wrote past temp");
     for (int32_t y = 0; y < core.h; y++) {
         memcpy(result + (int64_t)(core.y + y) * p->w + core.x,
@@ -172,7 +202,7 @@ static void run_tile(const struct picture *p, const struct pb_stencil *s, struct
     free(out.data);
 }
 
-static void check_against_reference(const struct picture *p, const struct pb_stencil *s,
+static void check_against_reference(const struct picture *p, const struct pb_focal *s,
                                     const float *got)
 {
     for (int32_t y = 0; y < p->h; y++) {
@@ -188,10 +218,10 @@ static void check_against_reference(const struct picture *p, const struct pb_ste
 START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
 {
     for (int round = 0; round < 8; round++) {
-        for (int combination = 0; combination < 3 * 3 * 7; combination++) {
-            struct pb_stencil s =
-                any_stencil((enum pb_stencil_kind)(combination % 3),
-                            (enum pb_edge)(combination / 3 % 3), 1 + combination / 9);
+        for (int combination = 0; combination < PB_FOCAL_COUNT * 3 * 7; combination++) {
+            struct pb_focal s = any_focal((enum pb_focal_kind)(combination % PB_FOCAL_COUNT),
+                                          (enum pb_edge)(combination / PB_FOCAL_COUNT % 3),
+                                          1 + combination / (3 * PB_FOCAL_COUNT));
             int32_t most = round < 4 ? 9 : 45;
             struct picture p = {.w = between(1, most), .h = between(1, most)};
             float *px = any_image(p.w, p.h, round % 2 ? 2 : 0);
@@ -209,8 +239,8 @@ END_TEST
 START_TEST(tiles_give_the_bits_of_the_whole_image)
 {
     for (int round = 0; round < 120; round++) {
-        struct pb_stencil s = any_stencil((enum pb_stencil_kind)(round % 3),
-                                          (enum pb_edge)(round / 3 % 3), between(1, 7));
+        struct pb_focal s = any_focal((enum pb_focal_kind)(round % PB_FOCAL_COUNT),
+                                      (enum pb_edge)(round / PB_FOCAL_COUNT % 3), between(1, 7));
         struct picture p = {.w = between(1, 90), .h = between(1, 70)};
         float *px = any_image(p.w, p.h, 1);
         size_t bytes = (size_t)p.w * (size_t)p.h * sizeof(float);
@@ -235,9 +265,9 @@ START_TEST(tiles_give_the_bits_of_the_whole_image)
 }
 END_TEST
 
-static struct pb_stencil box3(enum pb_edge edge)
+static struct pb_focal box3(enum pb_edge edge)
 {
-    struct pb_stencil s = {.kind = PB_STENCIL_SEPARABLE, .edge = edge, .radius = 1};
+    struct pb_focal s = {.kind = PB_FOCAL_SEPARABLE, .edge = edge, .radius = 1};
     for (int i = 0; i < 3; i++) {
         s.weight_x[i] = s.weight_y[i] = 1.0f;
     }
@@ -249,7 +279,7 @@ START_TEST(an_image_of_one_pixel_sees_itself_or_nothing)
     float five = 5, got;
     struct picture p = {&five, 1, 1};
     for (int edge = PB_EDGE_REFLECT; edge <= PB_EDGE_NODATA; edge++) {
-        struct pb_stencil s = box3((enum pb_edge)edge);
+        struct pb_focal s = box3((enum pb_edge)edge);
         run_tile(&p, &s, (struct pb_rect){0, 0, 1, 1}, &got);
         ck_assert(edge == PB_EDGE_NODATA ? isnan(got) : got == 45.0f);
     }
@@ -260,7 +290,7 @@ START_TEST(reflection_does_not_repeat_the_edge_pixel)
 {
     float px[] = {1, 2, 4}, got[3];
     struct picture p = {px, 3, 1};
-    struct pb_stencil s = box3(PB_EDGE_REFLECT);
+    struct pb_focal s = box3(PB_EDGE_REFLECT);
     run_tile(&p, &s, (struct pb_rect){0, 0, 3, 1}, got);
     ck_assert(got[0] == 3 * (2 + 1 + 2) && got[1] == 3 * 7 && got[2] == 3 * (2 + 4 + 2));
     s.edge = PB_EDGE_CLAMP;
@@ -273,9 +303,10 @@ START_TEST(an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero)
 {
     float px[25 * 25], got[25 * 25];
     struct picture p = {px, 25, 25};
-    for (int kind = 0; kind < 3; kind++) {
-        struct pb_stencil s = {.kind = (enum pb_stencil_kind)kind, .edge = PB_EDGE_CLAMP};
+    for (int kind = 0; kind < PB_FOCAL_COUNT; kind++) {
+        struct pb_focal s = {.kind = (enum pb_focal_kind)kind, .edge = PB_EDGE_CLAMP};
         s.radius = 2;
+        s.choice = PB_EXTREME_RANGE;
         for (int i = 0; i < 25 * 25; i++) {
             px[i] = 1;
         }
@@ -293,7 +324,7 @@ START_TEST(what_is_no_finite_number_leaves_as_the_one_nan)
 {
     float px[9], got[9];
     struct picture p = {px, 3, 3};
-    struct pb_stencil s = box3(PB_EDGE_REFLECT);
+    struct pb_focal s = box3(PB_EDGE_REFLECT);
     for (int i = 0; i < 9; i++) {
         px[i] = i == 0 ? -NAN : 3e38f;
     }
@@ -306,33 +337,32 @@ START_TEST(what_is_no_finite_number_leaves_as_the_one_nan)
 }
 END_TEST
 
-/* Not a check: with PB_STENCIL_SPEED set, prints megapixels a second of one thread. */
+/* Not a check: with PB_FOCAL_SPEED set, prints megapixels a second of one thread. */
 START_TEST(speed_on_request)
 {
-    if (getenv("PB_STENCIL_SPEED") == NULL) {
+    if (getenv("PB_FOCAL_SPEED") == NULL) {
         return;
     }
     enum { SIDE = 512 };
     float *px = any_image(SIDE + 14, SIDE + 14, 0), *out = malloc(SIDE * SIDE * sizeof *out);
-    const char *const kinds[] = {"separable", "full", "gradient"};
-    for (int n = 0; n < 9; n++) {
-        struct pb_stencil s = any_stencil((enum pb_stencil_kind)(n % 3), PB_EDGE_REFLECT,
-                                          n < 3   ? 1
-                                          : n < 6 ? 2
-                                                  : 7);
+    for (int n = 0; n < 3 * PB_FOCAL_COUNT; n++) {
+        struct pb_focal s = any_focal((enum pb_focal_kind)(n % PB_FOCAL_COUNT), PB_EDGE_REFLECT,
+                                      n < PB_FOCAL_COUNT       ? 1
+                                      : n < 2 * PB_FOCAL_COUNT ? 2
+                                                               : 7);
         struct pb_plane in = {px, {0, 0, SIDE + 14, SIDE + 14}}, to = {out, {7, 7, SIDE, SIDE}};
-        float *temp = malloc(pb_stencil_temp_px(&s, &to.rect) * sizeof *temp);
-        int times = s.kind == PB_STENCIL_FULL ? 20 : 100;
+        float *temp = malloc(pb_focal_temp_px(&s, &to.rect) * sizeof *temp);
+        int times = s.kind == PB_FOCAL_FULL ? 20 : 100;
         struct timespec t[2];
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[0]);
         for (int i = 0; i < times; i++) {
-            pb_stencil_run_cpu(&s, &in, &to, SIDE + 14, SIDE + 14, temp);
+            pb_focal_run_cpu(&s, &in, &to, SIDE + 14, SIDE + 14, temp);
         }
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[1]);
         double seconds =
             (double)(t[1].tv_sec - t[0].tv_sec) + (double)(t[1].tv_nsec - t[0].tv_nsec) * 1e-9;
-        printf("%-9s %2dx%-2d %8.1f Mpx/s\n", kinds[n % 3], 2 * s.radius + 1, 2 * s.radius + 1,
-               times * (SIDE * SIDE) / seconds * 1e-6);
+        printf("%-9s %2dx%-2d %8.1f Mpx/s\n", pb_focal_name(s.kind), 2 * s.radius + 1,
+               2 * s.radius + 1, times * (SIDE * SIDE) / seconds * 1e-6);
         free(temp);
     }
     free(px);
@@ -342,8 +372,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stencil");
-    TCase *tcase = tcase_create("stencil");
+    Suite *suite = suite_create("focal");
+    TCase *tcase = tcase_create("focal");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, equals_the_reference_for_every_kind_radius_and_edge_rule);
     tcase_add_test(tcase, tiles_give_the_bits_of_the_whole_image);

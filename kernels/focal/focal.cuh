@@ -1,20 +1,22 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
-#ifndef PB_STENCIL_CUH
-#define PB_STENCIL_CUH
-// Stencils on a GPU. A crew makes a patch of 32 x 32 pixels: it brings the patch's neighbourhood
-// into shared memory once (there the edge rule is applied, so that the sums see no edges), sums
-// along x and then along y as the CPU does, term by term in the same order. A lane of a warp has a
-// column, a warp has every so many-th row. The plain kernels of stencil.cu give a block one patch
-// and keep the weights in constant memory, one broadcast for a warp; run_stencil lets a crew inside
-// another kernel make a whole plane, weights from wherever they are. Nothing needs `temp`.
+#ifndef PB_FOCAL_CUH
+#define PB_FOCAL_CUH
+// Focal operations on a GPU. A crew makes a patch of 32 x 32 pixels: it brings the patch's
+// neighbourhood into shared memory once (there the edge rule is applied, so that the sums see no
+// edges), sums along x and then along y as the CPU does, term by term in the same order. A lane of
+// a warp has a column, a warp has every so many-th row. The plain kernels of focal.cu give a block
+// one patch and keep the weights in constant memory, one broadcast for a warp; run_focal lets a
+// crew inside another kernel make a whole plane, weights from wherever they are. Nothing needs
+// `temp`.
 #include "kernels/crew.cuh"
-#include "kernels/focal/stencil.h"
-#include "kernels/focal/stencil_pixel.h"
+#include "kernels/focal/focal.h"
+#include "kernels/focal/focal_pixel.h"
+#include "kernels/focal/focal_window.h"
 
 namespace pb_device
 {
-constexpr int PATCH = PB_STENCIL_PATCH;
+constexpr int PATCH = PB_FOCAL_PATCH;
 
 template <int R> using patch = float[PATCH + 2 * R][PATCH + 2 * R];
 template <int R> using band = float[PATCH + 2 * R][PATCH];
@@ -46,10 +48,10 @@ template <int R> __device__ void load_patch(const patch_task &task, const seat &
     const int32_t x0 = task.x - R, y0 = task.y - R;
     for (int i = me.warp; i < PATCH + 2 * R; i += me.warps) {
         const int32_t row =
-            y0 + i < out.h + R ? pb_stencil_index(out.y + y0 + i, task.image_h, task.edge) : -1;
+            y0 + i < out.h + R ? pb_focal_index(out.y + y0 + i, task.image_h, task.edge) : -1;
         for (int j = me.lane; j < PATCH + 2 * R; j += PATCH) {
             const int32_t column =
-                x0 + j < out.w + R ? pb_stencil_index(out.x + x0 + j, task.image_w, task.edge) : -1;
+                x0 + j < out.w + R ? pb_focal_index(out.x + x0 + j, task.image_w, task.edge) : -1;
             to[i][j] = row < 0 || column < 0
                            ? pb_pixel_nan()
                            : task.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
@@ -61,10 +63,10 @@ template <int R>
 __device__ void sum_rows(const float *weight, const seat &me, const patch<R> &from, band<R> &to)
 {
     for (int i = me.warp; i < PATCH + 2 * R; i += me.warps) {
-        float sum = pb_stencil_first(weight[0], from[i][me.lane]);
+        float sum = pb_focal_first(weight[0], from[i][me.lane]);
 #pragma unroll
         for (int k = 1; k <= 2 * R; k++) {
-            sum = pb_stencil_next(sum, weight[k], from[i][me.lane + k]);
+            sum = pb_focal_next(sum, weight[k], from[i][me.lane + k]);
         }
         to[i][me.lane] = sum;
     }
@@ -73,10 +75,10 @@ __device__ void sum_rows(const float *weight, const seat &me, const patch<R> &fr
 template <int R>
 __device__ float sum_column(const float *weight, const seat &me, const band<R> &from, int row)
 {
-    float sum = pb_stencil_first(weight[0], from[row][me.lane]);
+    float sum = pb_focal_first(weight[0], from[row][me.lane]);
 #pragma unroll
     for (int k = 1; k <= 2 * R; k++) {
-        sum = pb_stencil_next(sum, weight[k], from[row + k][me.lane]);
+        sum = pb_focal_next(sum, weight[k], from[row + k][me.lane]);
     }
     return sum;
 }
@@ -89,7 +91,7 @@ inline __device__ void store_pixel(const patch_task &task, const seat &me, int r
     }
 }
 
-// The three kinds over one patch. `shared`: pb_stencil_patch_bytes. The next patch of the same
+// The three kinds over one patch. `shared`: pb_focal_patch_bytes. The next patch of the same
 // kind and radius may follow at once; before other use of `shared`, or of the pixels made, the crew
 // must sync.
 template <int R, class Crew>
@@ -123,7 +125,7 @@ __device__ void gradient_patch(const float *weight_x, const float *weight_y, con
     for (int i = me.warp; i < PATCH; i += me.warps) {
         const float gx = sum_column<R>(weight_y, me, rows_x, i);
         const float gy = sum_column<R>(weight_x, me, rows_y, i);
-        store_pixel(task, me, i, pb_stencil_magnitude(gx, gy));
+        store_pixel(task, me, i, pb_focal_magnitude(gx, gy));
     }
 }
 
@@ -138,12 +140,12 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
     load_patch<R>(task, me, pixels);
     crew.sync();
     for (int i = me.warp; i < PATCH; i += me.warps) {
-        float sum = pb_stencil_first(weight[0], pixels[i][me.lane]);
+        float sum = pb_focal_first(weight[0], pixels[i][me.lane]);
         for (int r = 0; r < side; r++) {
 #pragma unroll
             for (int k = 0; k < side; k++) {
                 if (r + k > 0) {
-                    sum = pb_stencil_next(sum, weight[r * side + k], pixels[i + r][me.lane + k]);
+                    sum = pb_focal_next(sum, weight[r * side + k], pixels[i + r][me.lane + k]);
                 }
             }
         }
@@ -154,60 +156,90 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
     }
 }
 
+// A window kind over one patch.
+#define PB_FOCAL_SUM(NAME, name)
+#define PB_FOCAL_WINDOW(NAME, name)                                                                \
+    template <int R, class Crew>                                                                   \
+    __device__ void name##_patch(int32_t choice, const patch_task &task, float *shared,            \
+                                 const Crew &crew, bool again)                                     \
+    {                                                                                              \
+        const seat me = find_seat(crew);                                                           \
+        patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);                                  \
+        load_patch<R>(task, me, pixels);                                                           \
+        crew.sync();                                                                               \
+        for (int i = me.warp; i < PATCH; i += me.warps) {                                          \
+            store_pixel(task, me, i,                                                               \
+                        pb_focal_##name(&pixels[i][me.lane], PATCH + 2 * R, R, choice));           \
+        }                                                                                          \
+        if (again) {                                                                               \
+            crew.sync(); /* the next patch is loaded over this one */                              \
+        }                                                                                          \
+    }
+#include "kernels/focal/focal.def"
+
 // All patches of a plane. The weights along x and y are read once: for all that the compiler knows
 // every pixel stored might change them.
 template <int R, class Crew>
-__device__ void run_patches(const pb_stencil &stencil, patch_task task, float *shared,
-                            const Crew &crew)
+__device__ void run_patches(const pb_focal &focal, patch_task task, float *shared, const Crew &crew)
 {
     float weight_x[2 * R + 1], weight_y[2 * R + 1];
 #pragma unroll
     for (int k = 0; k <= 2 * R; k++) {
-        weight_x[k] = stencil.weight_x[k];
-        weight_y[k] = stencil.weight_y[k];
+        weight_x[k] = focal.weight_x[k];
+        weight_y[k] = focal.weight_y[k];
     }
     for (task.y = 0; task.y < task.out.rect.h; task.y += PATCH) {
         for (task.x = 0; task.x < task.out.rect.w; task.x += PATCH) {
-            if (stencil.kind == PB_STENCIL_SEPARABLE) {
+            switch (focal.kind) {
+            case PB_FOCAL_SEPARABLE:
                 separable_patch<R>(weight_x, weight_y, task, shared, crew);
-            } else if (stencil.kind == PB_STENCIL_GRADIENT) {
+                break;
+            case PB_FOCAL_GRADIENT:
                 gradient_patch<R>(weight_x, weight_y, task, shared, crew);
-            } else {
-                full_patch<R>(stencil.weight, task, shared, crew, true);
+                break;
+#define PB_FOCAL_SUM(NAME, name)
+#define PB_FOCAL_WINDOW(NAME, name)                                                                \
+    case PB_FOCAL_##NAME:                                                                          \
+        name##_patch<R>(focal.choice, task, shared, crew, true);                                   \
+        break;
+#include "kernels/focal/focal.def"
+            default:
+                full_patch<R>(focal.weight, task, shared, crew, true);
+                break;
             }
         }
     }
 }
 
-// One stencil over a plane, as pb_stencil_run_cpu, by a crew. `shared`: pb_stencil_patch_bytes of
-// shared memory that nobody uses meanwhile. The crew must sync afterwards, before `shared` or
+// One focal operation over a plane, as pb_focal_run_cpu, by a crew. `shared`: pb_focal_patch_bytes
+// of shared memory that nobody uses meanwhile. The crew must sync afterwards, before `shared` or
 // out's pixels are used. The radius is 1 .. 7.
 template <class Crew>
-__device__ void run_stencil(const pb_stencil &stencil, const pb_plane &in, const pb_plane &out,
-                            int32_t image_w, int32_t image_h, float *shared, const Crew &crew)
+__device__ void run_focal(const pb_focal &focal, const pb_plane &in, const pb_plane &out,
+                          int32_t image_w, int32_t image_h, float *shared, const Crew &crew)
 {
-    const patch_task task = {in, out, image_w, image_h, stencil.edge, 0, 0};
-    switch (stencil.radius) {
+    const patch_task task = {in, out, image_w, image_h, focal.edge, 0, 0};
+    switch (focal.radius) {
     case 1:
-        run_patches<1>(stencil, task, shared, crew);
+        run_patches<1>(focal, task, shared, crew);
         break;
     case 2:
-        run_patches<2>(stencil, task, shared, crew);
+        run_patches<2>(focal, task, shared, crew);
         break;
     case 3:
-        run_patches<3>(stencil, task, shared, crew);
+        run_patches<3>(focal, task, shared, crew);
         break;
     case 4:
-        run_patches<4>(stencil, task, shared, crew);
+        run_patches<4>(focal, task, shared, crew);
         break;
     case 5:
-        run_patches<5>(stencil, task, shared, crew);
+        run_patches<5>(focal, task, shared, crew);
         break;
     case 6:
-        run_patches<6>(stencil, task, shared, crew);
+        run_patches<6>(focal, task, shared, crew);
         break;
     default:
-        run_patches<7>(stencil, task, shared, crew);
+        run_patches<7>(focal, task, shared, crew);
         break;
     }
 }

@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FOCAL_JOB_H
+#define PB_FOCAL_JOB_H
+/* One focal operation over one plane on the CPU, row by row: what the kinds of focal.def share.
+ * Internal to kernels/focal/. One thread. */
+#include "kernels/focal/focal.h"
+
+/* Rows filtered along x, the newest `side` of them: image row y is at y % side. */
+struct pb_focal_ring {
+    float *rows; /* side rows of out->rect.w */
+    const float *weight;
+    int32_t held[PB_FOCAL_SIDE_MAX]; /* which image row is there, -1 = none */
+};
+
+struct pb_focal_job {
+    const struct pb_focal *focal;
+    const struct pb_plane *in, *out;
+    int32_t image_w, image_h, side;
+    float *temp;                  /* pb_focal_temp_px */
+    struct pb_focal_ring ring[2]; /* of sums */
+};
+
+/* Makes a row of the output. rows: the `side` image rows around it, the edge rule applied. */
+typedef void pb_focal_row(struct pb_focal_job *job, const int32_t *rows, float *out);
+#define PB_FOCAL_SUM(NAME, name)    pb_focal_row pb_focal_##name##_row;
+#define PB_FOCAL_WINDOW(NAME, name) pb_focal_row pb_focal_##name##_row;
+#include "kernels/focal/focal.def"
+
+/* Floats of temp for rows of w pixels. */
+size_t pb_focal_sum_temp_px(const struct pb_focal *focal, size_t w);
+size_t pb_focal_window_temp_px(const struct pb_focal *focal, size_t w);
+/* Before the first row, for the kinds of sums. */
+void pb_focal_sum_begin(struct pb_focal_job *job);
+
+/* Image row y from column out.x - radius to out.x + out.w + radius: in place where the image has
+ * all of it, else a copy in `padded`. */
+const float *pb_focal_source_row(const struct pb_focal_job *job, int32_t y, float *padded);
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Window kinds on the CPU: the pixel function of focal.def over a row of windows. They lie in the
+ * plane itself where the image has all of their pixels, else in a copy of `side` padded rows. Each
+ * radius has a loop of its own, because the compiler unrolls what it knows. */
+#include "kernels/focal/focal_job.h"
+#include "kernels/focal/focal_window.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static size_t padded_row_px(const struct pb_focal *focal, size_t w)
+{
+    return w + 2 * (size_t)focal->radius;
+}
+
+size_t pb_focal_window_temp_px(const struct pb_focal *focal, size_t w)
+{
+    return (2 * (size_t)focal->radius + 1) * padded_row_px(focal, w);
+}
+
+/* Whether the windows of a row are all inside the image. */
+static bool is_inside(const struct pb_focal_job *job, const int32_t *rows)
+{
+    const struct pb_rect *out = &job->out->rect;
+    int32_t radius = job->focal->radius;
+    for (int32_t k = 1; k < job->side; k++) {
+        if (rows[k] != rows[0] + k) {
+            return false;
+        }
+    }
+    return out->x >= radius && out->x + out->w + radius <= job->image_w;
+}
+
+/* The upper left pixel of the first window of a row. */
+static const float *find_windows(const struct pb_focal_job *job, const int32_t *rows,
+                                 int32_t *out_stride)
+{
+    const struct pb_rect *in = &job->in->rect, *out = &job->out->rect;
+    if (is_inside(job, rows)) {
+        *out_stride = in->w;
+        return job->in->data + (size_t)(rows[0] - in->y) * (size_t)in->w +
+               (size_t)(out->x - job->focal->radius - in->x);
+    }
+    size_t px = padded_row_px(job->focal, (size_t)out->w);
+    for (int32_t k = 0; k < job->side; k++) {
+        float *padded = job->temp + (size_t)k * px;
+        const float *source = pb_focal_source_row(job, rows[k], padded);
+        if (source != padded) {
+            memcpy(padded, source, px * sizeof *padded);
+        }
+    }
+    *out_stride = (int32_t)px;
+    return job->temp;
+}
+
+#define RADIUS(name, r)                                                                            \
+    case r:                                                                                        \
+        for (int32_t x = 0; x < w; x++) {                                                          \
+            out[x] = pb_pixel_result(pb_focal_##name(window + x, stride, r, choice));              \
+        }                                                                                          \
+        break;
+
+#define PB_FOCAL_SUM(NAME, name)
+#define PB_FOCAL_WINDOW(NAME, name)                                                                \
+    PB_CLONES static void name##_windows(const float *window, int32_t stride, int32_t radius,      \
+                                         int32_t choice, int32_t w, float *restrict out)           \
+    {                                                                                              \
+        switch (radius) {                                                                          \
+            RADIUS(name, 1)                                                                        \
+            RADIUS(name, 2)                                                                        \
+            RADIUS(name, 3)                                                                        \
+            RADIUS(name, 4)                                                                        \
+            RADIUS(name, 5)                                                                        \
+            RADIUS(name, 6)                                                                        \
+        default:                                                                                   \
+            RADIUS(name, 7)                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void pb_focal_##name##_row(struct pb_focal_job *job, const int32_t *rows, float *out)          \
+    {                                                                                              \
+        int32_t stride;                                                                            \
+        const float *window = find_windows(job, rows, &stride);                                    \
+        name##_windows(window, stride, job->focal->radius, job->focal->choice, job->out->rect.w,   \
+                       out);                                                                       \
+    }
+#include "kernels/focal/focal.def"

@@ -1,0 +1,9 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FOCAL_WINDOW_H
+#define PB_FOCAL_WINDOW_H
+/* The pixel functions of all window kinds: float pb_focal_<name>(window, stride, radius, choice) of
+ * the window whose upper left pixel is *window, rows `stride` floats apart, 2 * radius + 1 pixels a
+ * side. NaN of a window with an invalid pixel. C11 and C++17. */
+#include "kernels/focal/extreme_pixel.h"
+#endif

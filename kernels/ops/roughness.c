@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * roughness: the range of the elevations around a pixel. Of 3 x 3 pixels, and without data at the
+ * image's edge, it is that of gdaldem: Wilson et al. 2007, Marine Geodesy 30:3-35. */
+#include "kernels/expr/focal_args.h"
+#include "kernels/focal/extreme_pixel.h"
+#include "kernels/graph/builder.h"
+
+#include <string.h>
+
+enum { P_SIZE, P_EDGE, P_BANDS, P_COUNT };
+
+static const struct pb_param params[P_COUNT] = {
+    [P_SIZE] = {.name = "size",
+                .type = PB_PARAM_INT,
+                .min = 3,
+                .max = PB_FOCAL_SIDE_MAX,
+                .def = "3",
+                .doc = "side of the neighbourhood in pixels, odd"},
+    [P_EDGE] = PB_PARAM_FOCAL_EDGE("nodata"),
+    [P_BANDS] = PB_PARAM_FOCAL_BANDS,
+};
+
+static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+{
+    struct pb_focal focal;
+    memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
+    focal.kind = PB_FOCAL_EXTREME;
+    focal.choice = PB_EXTREME_RANGE;
+    focal.edge = pb_focal_args_edge(&args->arg[P_EDGE]);
+    focal.radius = pb_focal_args_radius(&args->arg[P_SIZE], "roughness", diag);
+    if (focal.radius < 0)
+        return focal.radius;
+    return pb_focal_args_define(&args->arg[P_BANDS], &focal, b, diag);
+}
+
+static const struct pb_op_case cases[] = {
+    {"3 x 3", "N", true, {{NULL, {{.text = NULL}}}}},
+    {"7 x 7 reflected",
+     "N",
+     true,
+     {{"size", {{.text = "7", .num = 7}}}, {"edge", {{.text = "reflect"}}}}},
+};
+
+const struct pb_op pb_op_roughness = {
+    .name = "roughness",
+    .summary = "range of the values around each pixel: roughness of terrain",
+    .doc = "Replaces each pixel by the difference of the greatest and the least value in its\n"
+           "neighbourhood, in the band's unit. With size 3 and edge nodata, the defaults, it is\n"
+           "the roughness of gdaldem. A neighbour without data gives a pixel without data.\n"
+           "\n"
+           "  - roughness: {bands: {ROUGHNESS: DEM}}\n"
+           "  - roughness: {size: 5, edge: reflect, bands: {RELIEF: DEM}}\n",
+    .params = params,
+    .n_params = P_COUNT,
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators against independent implementations, through `pushbroom run`: GDAL's utilities on the same scene. Odd sizes, pixels
+without data, several tiles (a small memory budget) and one."""
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+
+gdal.UseExceptions()
+NODATA = -9999.0
+
+
+def terrain(path, width, height, holes):
+    """Elevations with slopes, steps and noise; a part of the pixels without data."""
+    random = np.random.default_rng(width * height)
+    y, x = np.mgrid[0:height, 0:width].astype(np.float32)
+    z = 300 + 40 * np.sin(x / 17) + 25 * np.cos(y / 11) + random.normal(0, 2, (height, width)) + 80 * (x > width // 2)
+    z = z.astype(np.float32)
+    z[random.random(z.shape) < holes] = NODATA
+    out = gdal.GetDriverByName("GTiff").Create(str(path), width, height, 1, gdal.GDT_Float32, ["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"])
+    out.SetGeoTransform([600000, 30, 0, 4100000, 0, -30])
+    out.SetProjection("EPSG:32632")
+    band = out.GetRasterBand(1)
+    band.SetNoDataValue(NODATA)
+    band.WriteArray(z)
+    return path
+
+
+def compute(scratch, scene, step, *options, memory="64MiB"):
+    """The band OUT that the step makes of the band DEM; NaN where there is no data."""
+    config = scratch / "op.yaml"
+    config.write_text(f"""compute: {{memory: {memory}}}
+pipelines:
+  op:
+    input: {{bands: {{DEM: 1}}}}
+    steps:
+      - {step}
+    products:
+      - cog: {{bands: [OUT], type: float32}}
+""")
+    report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", *options, scene)[0]
+    return gdal.Open(report["products"][0]["path"]).ReadAsArray()
+
+
+def same(ours, theirs, nodata):
+    theirs = np.where(theirs == nodata, np.nan, theirs)
+    assert ours.shape == theirs.shape
+    wrong = ~((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size} pixels differ, the first at {np.argwhere(wrong)[0]}"
+    assert np.isfinite(ours).any()
+
+
+def test_roughness_is_that_of_gdaldem(scratch):
+    for number, (width, height, holes) in enumerate([(301, 277, 0.002), (64, 3, 0), (1000, 517, 0.0005)]):
+        scene = terrain(scratch / f"dem{number}.tif", width, height, holes)
+        theirs = gdal.DEMProcessing("", str(scene), "roughness", format="MEM").ReadAsArray()
+        same(compute(scratch, scene, "roughness: {bands: {OUT: DEM}}"), theirs, NODATA)
+
+
+def test_roughness_of_other_sizes_and_edges_is_that_of_numpy(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+    z = gdal.Open(str(scene)).ReadAsArray()
+    z = np.where(z == NODATA, np.nan, z)
+    for size, edge, mode in ((5, "reflect", "reflect"), (15, "clamp", "edge"), (7, "nodata", "constant")):
+        padded = np.pad(z, size // 2, mode=mode, **({"constant_values": np.nan} if mode == "constant" else {}))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
+        theirs = windows.max((2, 3)) - windows.min((2, 3))
+        same(compute(scratch, scene, f"roughness: {{size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, None)
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
