@@ -92,18 +92,20 @@ static struct pb_account *largest(struct pb_status *status)
     return most;
 }
 
-static bool has_room(struct pb_status *status, struct pb_account *account,
-                     const struct pb_peer *peer)
+/* Connections that all users may have together, as this one sees it. */
+static int most_clients(const struct pb_account *account)
 {
-    int most = PB_STATUS_CLIENTS_MAX;
+    return PB_STATUS_CLIENTS_MAX + (account->is_privileged ? PB_STATUS_RESERVE : 0);
+}
+
+static bool has_room(struct pb_status *status, struct pb_account *account)
+{
     if (account->n_clients >= PB_STATUS_USER_CLIENTS_MAX && !make_room(status, account))
         return false;
-    if (atomic_load(&status->n_clients) < most)
+    if (atomic_load(&status->n_clients) < most_clients(account))
         return true;
-    if (status->options.is_privileged(status->options.user, peer))
-        most += PB_STATUS_RESERVE;
     struct pb_account *most_used = largest(status);
-    if (atomic_load(&status->n_clients) < most || make_room(status, most_used))
+    if (make_room(status, most_used))
         return true;
     return account->n_clients < PB_STATUS_USER_PLACES &&
            most_used->n_clients > PB_STATUS_USER_PLACES && take_place(status, most_used);
@@ -139,7 +141,7 @@ static bool is_known_full(struct pb_status *status, const struct pb_account *acc
     if (account->n_clients >= PB_STATUS_USER_CLIENTS_MAX)
         return account->crowded_ms == status->now_ms;
     return account->n_clients >= PB_STATUS_USER_PLACES &&
-           atomic_load(&status->n_clients) >= PB_STATUS_CLIENTS_MAX + PB_STATUS_RESERVE &&
+           atomic_load(&status->n_clients) >= most_clients(account) &&
            largest(status)->crowded_ms == status->now_ms;
 }
 
@@ -156,6 +158,10 @@ static void admit(struct pb_status *status, int fd)
         (void)close(fd);
         return;
     }
+    if (account->asked_ms != status->now_ms) {
+        account->asked_ms = status->now_ms;
+        account->is_privileged = status->options.is_privileged(status->options.user, &peer);
+    }
     if (is_known_full(status, account)) {
         turn_away(status, fd, &peer);
         return;
@@ -165,7 +171,7 @@ static void admit(struct pb_status *status, int fd)
         (void)close(fd);
         return;
     }
-    if (!has_room(status, account, &peer)) {
+    if (!has_room(status, account)) {
         turn_away(status, fd, &peer);
         return;
     }

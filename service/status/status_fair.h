@@ -9,7 +9,7 @@
  * and then. Thread: status. */
 #include "service/status/status_client.h"
 
-#define PB_FAIR_SHARE_PERCENT 40                /* of one core, for all users over time */
+#define PB_FAIR_SHARE_PERCENT 25                /* of one core, for all users over time */
 #define PB_FAIR_BURST_US      100000            /* that one of them may use at once */
 #define PB_FAIR_QUEUED_MAX    (4 * 1024 * 1024) /* bytes of unread replies of a user */
 
@@ -19,6 +19,8 @@ struct pb_account {
     int n_clients, n_watchers, n_later; /* n_later: calls that the service works on */
     size_t queued_bytes;
     int64_t tokens_us;
+    bool is_privileged; /* as it was in the round of asked_ms */
+    int64_t asked_ms;
     int64_t crowded_ms; /* the round that found none of its clients idle */
     struct pb_client_queue ready;
 };

@@ -180,8 +180,8 @@ class Service:
         while True:
             try:
                 inbox = [p for p in (self.root / "inbox").iterdir() if not p.name.startswith(".")]
-                work = [p for p in (self.root / "work").glob("*/*") if p.is_file() and p.parent.name != "done"]
-                return len(inbox) + len(work)
+                claims = [p for p in os.scandir(self.root / "work") if p.name != "done" and p.is_dir()]
+                return len(inbox) + sum(1 for claim in claims for p in os.scandir(claim) if p.is_file())
             except FileNotFoundError:  # a directory went while it was read
                 pass
 
