@@ -97,6 +97,11 @@ int pb_chain_device_create(const struct pb_chain *chain, struct pb_chain_device 
     if (error == cudaSuccess) {
         error = cudaMemcpy(memory, host, at.end, cudaMemcpyHostToDevice);
     }
+    if (error == cudaSuccess) {
+        // From pageable memory cudaMemcpy returns once the bytes are staged, and the streams that
+        // run the chain do not wait for the default stream.
+        error = cudaStreamSynchronize(cudaStreamLegacy);
+    }
     free(host);
     if (error != cudaSuccess) {
         (void)cudaFree(memory);
