@@ -29,8 +29,7 @@ static const struct pb_op stand_in = {.name = "stand-in", .build = build_stand_i
 
 static bool is_named(const struct pb_trial_step *step, size_t param)
 {
-    enum pb_param_type type = step->config->op->params[param].type;
-    return type == PB_PARAM_NAMES || type == PB_PARAM_EXPRS;
+    return step->config->op->params[param].makes_bands;
 }
 
 /* Makes room for n names. */
@@ -237,11 +236,6 @@ static void remove_item(struct pb_trial *trial, size_t at, size_t param, size_t 
     (void)memmove(&items[i], &items[i + 1], (arg->n - i) * sizeof *items);
 }
 
-static const char *name_made(const struct pb_arg_item *item)
-{
-    return item->key ? item->key : item->text;
-}
-
 /* The whole step. */
 static bool replace_step(struct pb_trial *trial, size_t at)
 {
@@ -253,7 +247,7 @@ static bool replace_step(struct pb_trial *trial, size_t at)
         return false;
     for (size_t p = 0; p < step->config->op->n_params; p++)
         for (size_t i = 0; is_named(step, p) && i < step->args.arg[p].n; i++)
-            add_stand_in(trial, at + 1, name_made(&step->args.arg[p].items[i]));
+            add_stand_in(trial, at + 1, pb_item_band(&step->args.arg[p].items[i]));
     *step = (struct pb_trial_step){.config = NULL};
     trial->chain[at].op = &stand_in;
     return true;
@@ -302,14 +296,14 @@ bool pb_trial_repair(struct pb_trial *trial, size_t at, const struct pb_diag *di
     if (type == PB_PARAM_EXPRS)
         return replace_step(trial, at);
     if (type == PB_PARAM_NAMES && diag->kind == PB_DIAG_BAND) {
-        item->key = name_made(item);
+        item->key = pb_item_band(item);
         item->text = trial->inputs[0].name;
         return true;
     }
     if (type == PB_PARAM_NAMES) {
         if (!open_stand_in(trial, at + 1, step->args.arg[param].n))
             return false;
-        add_stand_in(trial, at + 1, name_made(item));
+        add_stand_in(trial, at + 1, pb_item_band(item));
         remove_item(trial, at, param, i);
         return true;
     }

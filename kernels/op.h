@@ -30,7 +30,8 @@ struct pb_param {
     const char *def;     /* default as it would be written in YAML; NULL = none */
     const char *choices; /* ENUM: "reflect|clamp|nodata" */
     bool required;
-    const char *doc; /* one line */
+    bool makes_bands; /* each entry is a band that the step makes; one parameter of an operator */
+    const char *doc;  /* one line */
 };
 
 /* One scalar, or one entry of a list or map. line and col are the place in the config of the first
@@ -97,6 +98,15 @@ struct pb_op {
     const struct pb_op_case *cases; /* at least one */
     size_t n_cases;
 };
+
+/* The bands that a step defines: one for each entry of this argument, called as pb_item_band says.
+ * Without entries the step works on every band there is, each in place. Borrowed from args. */
+const struct pb_arg *pb_op_outputs(const struct pb_op *op, const struct pb_op_args *args);
+/* The band that an entry makes: {BAND: ...} or [BAND]. Borrowed. */
+const char *pb_item_band(const struct pb_arg_item *item);
+/* The argument of the parameter called `name`; NULL = the operator has none of that name. */
+const struct pb_arg *pb_op_argument(const struct pb_op *op, const struct pb_op_args *args,
+                                    const char *name);
 
 /* The registry, in the order of ops.def. */
 size_t pb_op_count(void);

@@ -35,7 +35,7 @@ int pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i,
 
     if (value < 0)
         return -EINVAL;
-    *out_pick = (struct pb_band_pick){item && item->key ? item->key : in, value, item};
+    *out_pick = (struct pb_band_pick){item ? pb_item_band(item) : in, value, item};
     return 0;
 }
 
@@ -58,9 +58,7 @@ int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg
 
         for (size_t k = 0; k < n_names && !found; k++) {
             const struct pb_arg_item *const item = names->n ? &names->items[k] : NULL;
-            const char *const out = !item       ? pb_builder_band_name(b, k)
-                                    : item->key ? item->key
-                                                : item->text;
+            const char *const out = item ? pb_item_band(item) : pb_builder_band_name(b, k);
 
             found = strcmp(out, number->key) == 0;
         }

@@ -13,7 +13,7 @@
     }
 #define PB_PARAM_FOCAL_BANDS                                                                       \
     {                                                                                              \
-        .name = "bands", .type = PB_PARAM_NAMES,                                                   \
+        .name = "bands", .type = PB_PARAM_NAMES, .makes_bands = true,                              \
         .doc = "bands to replace, or {NEW: BAND}; all bands unless given"                          \
     }
 

@@ -18,6 +18,7 @@ static const struct pb_param params[] = {
               .doc = "type whose values the bands shall have"},
     [BANDS] = {.name = "bands",
                .type = PB_PARAM_NAMES,
+               .makes_bands = true,
                .doc = "bands to cast in place, or {NEW: OLD}; all bands when not given"},
 };
 
@@ -70,6 +71,10 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
 
 static const struct pb_op_case cases[] = {
     {"to uint8", "N", true, {{"type", {{.text = "uint8"}}}}},
+    {"to int16, new band",
+     "X",
+     true,
+     {{"type", {{.text = "int16"}}}, {"bands", {{.key = "X", .text = "N"}}}}},
 };
 
 const struct pb_op pb_op_cast = {

@@ -168,7 +168,10 @@ static const struct pb_op_case cases[] = {
      "N",
      true,
      {{"kernel", {{.text = "gaussian"}}}, {"size", {{.text = "5", .num = 5}}}}},
-    {"sobel", "N", true, {{"kernel", {{.text = "sobel"}}}}},
+    {"sobel",
+     "EDGES",
+     true,
+     {{"kernel", {{.text = "sobel"}}}, {"bands", {{.key = "EDGES", .text = "N"}}}}},
 };
 
 const struct pb_op pb_op_convolve = {

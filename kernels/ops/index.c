@@ -20,6 +20,7 @@ static const struct pb_param params[P_COUNT] = {
     [P_NAMES] = {.name = "names",
                  .type = PB_PARAM_NAMES,
                  .required = true,
+                 .makes_bands = true,
                  .doc = "indices to make, or {BAND: INDEX}; 'pushbroom indices' lists them"},
     [P_CONSTANTS] = {.name = "constants",
                      .type = PB_PARAM_NUMBERS,
@@ -275,11 +276,6 @@ static int compile(struct request *r, const struct pb_arg_item *item, pb_value *
     return 0;
 }
 
-static const char *output_name(const struct pb_arg_item *item)
-{
-    return item->key != NULL ? item->key : item->text;
-}
-
 static int check_names(const struct pb_arg *names, struct pb_diag *diag)
 {
     if (names->n > OUTPUTS_MAX) {
@@ -288,10 +284,10 @@ static int check_names(const struct pb_arg *names, struct pb_diag *diag)
     }
     for (size_t i = 1; i < names->n; i++) {
         for (size_t j = 0; j < i; j++) {
-            if (strcmp(output_name(&names->items[i]), output_name(&names->items[j])) == 0) {
+            if (strcmp(pb_item_band(&names->items[i]), pb_item_band(&names->items[j])) == 0) {
                 return pb_diag_set(diag, PB_DIAG_INDEX, &names->items[i], 0,
                                    "index: '%.60s' is there twice; name it once",
-                                   output_name(&names->items[i]));
+                                   pb_item_band(&names->items[i]));
             }
         }
     }
@@ -327,7 +323,7 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
         rc = compile(&r, &names->items[i], &value[i]);
     }
     for (size_t i = 0; rc == 0 && i < names->n; i++) {
-        rc = pb_builder_define(b, output_name(&names->items[i]), value[i]);
+        rc = pb_builder_define(b, pb_item_band(&names->items[i]), value[i]);
     }
     free(value);
     return rc;
@@ -335,6 +331,10 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
 
 static const struct pb_op_case cases[] = {
     {"NDVI", "NDVI", true, {{"names", {{.text = "NDVI"}}}}},
+    {"SAVI, new band",
+     "X",
+     true,
+     {{"names", {{.key = "X", .text = "SAVI"}}}, {"constants", {{"L", "0.4", 0.4, 0, 0}}}}},
 };
 
 const struct pb_op pb_op_index = {

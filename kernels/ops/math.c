@@ -14,6 +14,7 @@ static const struct pb_param params[] = {
     [BANDS] = {.name = "bands",
                .type = PB_PARAM_EXPRS,
                .required = true,
+               .makes_bands = true,
                .doc = "{NAME: \"expression\", ...}; a later one may use an earlier one"},
     [CONSTANTS] = {.name = "constants",
                    .type = PB_PARAM_NUMBERS,

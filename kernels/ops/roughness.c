@@ -40,7 +40,9 @@ static const struct pb_op_case cases[] = {
     {"7 x 7 reflected",
      "N",
      true,
-     {{"size", {{.text = "7", .num = 7}}}, {"edge", {{.text = "reflect"}}}}},
+     {{"size", {{.text = "7", .num = 7}}},
+      {"edge", {{.text = "reflect"}}},
+      {"bands", {{.text = "R"}, {.text = "N"}}}}},
 };
 
 const struct pb_op pb_op_roughness = {

@@ -24,6 +24,7 @@ static const struct pb_param params[] = {
                        "keep 0"},
     [BANDS] = {.name = "bands",
                .type = PB_PARAM_NAMES,
+               .makes_bands = true,
                .doc = "bands to scale in place, or {NEW: OLD}; all bands when not given"},
 };
 
@@ -56,6 +57,11 @@ static const struct pb_op_case cases[] = {
      "N",
      true,
      {{"factor", {{.text = "0.98", .num = 0.98}}}, {"offset", {{.text = "0.01", .num = 0.01}}}}},
+    {"two factors",
+     "N",
+     true,
+     {{"factor", {{"R", "2", 2, 0, 0}, {"N", "0.5", 0.5, 0, 0}}},
+      {"bands", {{.text = "R"}, {.text = "N"}}}}},
 };
 
 const struct pb_op pb_op_scale = {

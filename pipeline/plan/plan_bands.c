@@ -28,26 +28,18 @@ static int names_add(struct names *names, const char *name, struct pb_err *err)
     return 0;
 }
 
-/* Bands that the steps name as their results: keys of expressions, entries of band lists. */
+/* Bands that the steps name as their results. */
 static int names_of_steps(const struct pb_pipeline_config *pipeline, struct names *made,
                           struct pb_err *err)
 {
-    for (size_t s = 0; s < pipeline->n_steps; s++) {
+    int rc = 0;
+    for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
         const struct pb_step_config *step = &pipeline->steps[s];
-        for (size_t p = 0; p < step->op->n_params; p++) {
-            enum pb_param_type type = step->op->params[p].type;
-            if (type != PB_PARAM_NAMES && type != PB_PARAM_EXPRS)
-                continue;
-            const struct pb_arg *arg = &step->args.arg[p];
-            for (size_t i = 0; i < arg->n; i++) {
-                const struct pb_arg_item *item = &arg->items[i];
-                int rc = names_add(made, item->key ? item->key : item->text, err);
-                if (rc < 0)
-                    return rc;
-            }
-        }
+        const struct pb_arg *outputs = pb_op_outputs(step->op, &step->args);
+        for (size_t i = 0; i < outputs->n && rc == 0; i++)
+            rc = names_add(made, pb_item_band(&outputs->items[i]), err);
     }
-    return 0;
+    return rc;
 }
 
 /* The scene's bands under the config's names; without names they are B1, B2, ... */

@@ -99,26 +99,20 @@ static bool is_index(const struct pb_step_config *step)
     return strcmp(step->op->name, "index") == 0;
 }
 
-static const char *name_made(const struct pb_arg_item *item)
-{
-    return item->key ? item->key : item->text;
-}
-
 /* The value an index step uses for a constant; false when the name is not one or has no value. */
 static bool constant_of(const struct pb_step_config *step, const char *name, double *out_value)
 {
     const struct pb_index_constant *constant = pb_index_constant_find(name);
     if (constant == NULL)
         return false;
-    for (size_t p = 0; p < step->op->n_params; p++)
-        for (size_t i = 0; step->op->params[p].type == PB_PARAM_NUMBERS && i < step->args.arg[p].n;
-             i++) {
-            const struct pb_arg_item *item = &step->args.arg[p].items[i];
-            if (item->key != NULL && strcmp(item->key, name) == 0) {
-                *out_value = item->num;
-                return true;
-            }
+    const struct pb_arg *given = pb_op_argument(step->op, &step->args, "constants");
+    for (size_t i = 0; given && i < given->n; i++) {
+        const struct pb_arg_item *item = &given->items[i];
+        if (item->key != NULL && strcmp(item->key, name) == 0) {
+            *out_value = item->num;
+            return true;
         }
+    }
     *out_value = constant->value;
     return constant->has_default;
 }
@@ -149,13 +143,13 @@ static void index_formula(const struct pb_step_config *step, const struct pb_ind
 static bool formula_of(const struct pb_step_config *step, const struct pb_param *param,
                        const struct pb_arg_item *item, char out[FORMULA_TEXT])
 {
+    if (!param->makes_bands)
+        return false;
     if (param->type == PB_PARAM_EXPRS) {
         (void)snprintf(out, FORMULA_TEXT, "%s", item->text);
         return true;
     }
-    const struct pb_index *index = NULL;
-    if (param->type == PB_PARAM_NAMES && is_index(step))
-        index = pb_index_find(item->text);
+    const struct pb_index *index = is_index(step) ? pb_index_find(item->text) : NULL;
     if (index != NULL)
         index_formula(step, index, out);
     return index != NULL;
@@ -192,7 +186,7 @@ static void say_step(FILE *text, const struct pb_step_config *step)
             (void)fprintf(text, "%s ", first ? "" : ",");
             first = false;
             if (formula_of(step, param, item, formula))
-                (void)fprintf(text, "%s = %s", name_made(item), formula);
+                (void)fprintf(text, "%s = %s", pb_item_band(item), formula);
             else if (item->key != NULL)
                 (void)fprintf(text, "%s.%s = %s", param->name, item->key, value);
             else
@@ -250,7 +244,7 @@ static void write_param(struct pb_json *json, const struct pb_param *param,
     if (arg->items[0].key != NULL) {
         pb_json_object(json, param->name);
         for (size_t i = 0; i < arg->n; i++)
-            write_value(json, param, &arg->items[i], name_made(&arg->items[i]));
+            write_value(json, param, &arg->items[i], pb_item_band(&arg->items[i]));
         pb_json_end(json);
     } else if (list) {
         pb_json_array(json, param->name);
@@ -273,7 +267,7 @@ static void write_step(struct pb_json *json, const struct pb_step_config *step)
                 const struct pb_arg_item *item = &step->args.arg[p].items[i];
                 char formula[FORMULA_TEXT];
                 if (formula_of(step, &step->op->params[p], item, formula))
-                    pb_json_string(json, name_made(item), formula);
+                    pb_json_string(json, pb_item_band(item), formula);
             }
         pb_json_end(json);
     }
@@ -322,7 +316,7 @@ static bool step_formula(const struct pb_step_config *step, const char *band,
         for (size_t i = 0; i < step->args.arg[p].n; i++) {
             const struct pb_arg_item *item = &step->args.arg[p].items[i];
             if (formula_of(step, &step->op->params[p], item, out) &&
-                strcmp(name_made(item), band) == 0)
+                strcmp(pb_item_band(item), band) == 0)
                 return true;
         }
     return false;
@@ -331,18 +325,11 @@ static bool step_formula(const struct pb_step_config *step, const char *band,
 /* Whether the step may have changed the band: it works on all, or names it among those it makes. */
 static bool may_change(const struct pb_step_config *step, const char *band)
 {
-    bool names_its_bands = false;
-    for (size_t p = 0; p < step->op->n_params; p++) {
-        enum pb_param_type type = step->op->params[p].type;
-        if (type != PB_PARAM_NAMES && type != PB_PARAM_EXPRS)
-            continue;
-        for (size_t i = 0; i < step->args.arg[p].n; i++) {
-            names_its_bands = true;
-            if (strcmp(name_made(&step->args.arg[p].items[i]), band) == 0)
-                return true;
-        }
-    }
-    return !names_its_bands;
+    const struct pb_arg *outputs = pb_op_outputs(step->op, &step->args);
+    bool found = outputs->n == 0;
+    for (size_t i = 0; i < outputs->n && !found; i++)
+        found = strcmp(pb_item_band(&outputs->items[i]), band) == 0;
+    return found;
 }
 
 static bool is_input(const struct pb_product_env *env, const char *band)

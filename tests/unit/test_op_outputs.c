@@ -1,0 +1,117 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What pb_op_outputs says of a step is what its build() defines: every case of every operator. */
+#include "kernels/graph/builder_state.h"
+#include "tests/op_cases.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+
+static bool is_output(const struct pb_arg *outputs, const char *band)
+{
+    bool found = outputs->n == 0; /* all of them */
+
+    for (size_t i = 0; i < outputs->n && !found; i++)
+        found = strcmp(pb_item_band(&outputs->items[i]), band) == 0;
+    return found;
+}
+
+static void define_inputs(struct pb_builder *b, pb_value before[OP_CASE_BANDS])
+{
+    for (size_t i = 0; i < OP_CASE_BANDS; i++) {
+        before[i] = pb_graph_input(&b->graph, (uint32_t)i);
+        ck_assert_int_eq(pb_builder_define(b, op_case_bands[i], before[i]), 0);
+    }
+}
+
+static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
+{
+    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
+    struct pb_op_args args;
+    struct pb_builder b;
+    struct pb_diag diag = {.kind = PB_DIAG_NONE};
+    pb_value before[OP_CASE_BANDS];
+
+    pb_builder_init(&b);
+    define_inputs(&b, before);
+    ck_assert_msg(op_case_args(c, op, defaults, &args), "%s: %s", op->name, c->label);
+    ck_assert_msg(op->build(&args, &b, &diag) == 0, "%s: %s: %s", op->name, c->label, diag.msg);
+    const struct pb_arg *const outputs = pb_op_outputs(op, &args);
+    size_t defined = 0;
+    for (size_t i = 0; i < pb_builder_band_count(&b); i++) {
+        const char *const band = pb_builder_band_name(&b, i);
+        const bool changed = i >= OP_CASE_BANDS || pb_builder_find(&b, band) != before[i];
+
+        ck_assert_msg(changed == is_output(outputs, band),
+                      "%s: %s: band %s is %s, and so is not said", op->name, c->label, band,
+                      changed ? "defined" : "not defined");
+        defined += changed;
+    }
+    ck_assert_msg(outputs->n == 0 || defined == outputs->n, "%s: %s: %zu bands of %zu", op->name,
+                  c->label, defined, outputs->n);
+    ck_assert_msg(is_output(outputs, c->output), "%s: %s: asks for %s", op->name, c->label,
+                  c->output);
+    pb_builder_fini(&b);
+    return true;
+}
+
+START_TEST(every_step_defines_the_bands_that_its_arguments_name)
+{
+    ck_assert(op_cases_walk(check_case));
+}
+END_TEST
+
+START_TEST(one_parameter_of_every_operator_names_its_bands)
+{
+    for (size_t i = 0; i < pb_op_count(); i++) {
+        const struct pb_op *const op = pb_op_at(i);
+        size_t n = 0;
+
+        for (size_t p = 0; p < op->n_params; p++) {
+            const enum pb_param_type type = op->params[p].type;
+
+            n += op->params[p].makes_bands;
+            ck_assert_msg(!op->params[p].makes_bands || type == PB_PARAM_NAMES ||
+                              type == PB_PARAM_EXPRS,
+                          "%s.%s cannot name bands", op->name, op->params[p].name);
+        }
+        ck_assert_msg(n == 1, "operator %s has %zu parameters that make bands", op->name, n);
+    }
+}
+END_TEST
+
+/* Both kinds of outputs have cases, or the walk above shows half. */
+START_TEST(cases_with_and_without_a_list_of_bands_are_walked)
+{
+    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
+    struct pb_op_args args;
+
+    for (size_t i = 0; i < pb_op_count(); i++) {
+        const struct pb_op *const op = pb_op_at(i);
+        size_t named = 0, all = 0;
+        bool required = false;
+
+        for (size_t p = 0; p < op->n_params; p++)
+            required = required || (op->params[p].makes_bands && op->params[p].required);
+        for (size_t k = 0; k < op->n_cases; k++) {
+            ck_assert(op_case_args(&op->cases[k], op, defaults, &args));
+            *(pb_op_outputs(op, &args)->n ? &named : &all) += 1;
+        }
+        ck_assert_msg(named > 0 && (required || all > 0), "operator %s", op->name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("op_outputs");
+    TCase *const tests = tcase_create("all");
+
+    tcase_add_test(tests, every_step_defines_the_bands_that_its_arguments_name);
+    tcase_add_test(tests, one_parameter_of_every_operator_names_its_bands);
+    tcase_add_test(tests, cases_with_and_without_a_list_of_bands_are_walked);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
