@@ -1,16 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A trial run of the chain builder, so that a wrong expression or an unknown band is found when the
+/* Builds the chain of a pipeline, so that a wrong expression or an unknown band is found when the
  * configuration is loaded and not when the first scene arrives. The scene it assumes has uint16
- * bands: those of input.bands, or B1 to B64 when the bands have no names. First the grammar of
- * every expression, then the chain (a build stops at its first mistake: trial.h mends it and the
- * next build shows the next), then the bands that products name. */
+ * bands: those of input.bands, or B1 to B64 when the bands have no names. The builder finds every
+ * mistake in one go (pb_chain_build); before each step of the file stands one that makes what
+ * mistakes in reading took away (lost_names.h). The outputs are the bands that products name. */
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
-#include "config/trial.h"
+#include "config/lost_names.h"
 #include "config/yaml_tree.h"
-#include "kernels/graph/builder.h"
 #include "kernels/chain/chain.h"
 
 #include <errno.h>
@@ -18,13 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILDS_MAX 64
-
 struct check {
     struct pb_load *load;
     const struct pb_yaml *body;
     const struct pb_pipeline_config *pipeline;
-    struct pb_trial trial;
+    const struct pb_pipeline_notes *notes;
+    struct pb_chain_input inputs[PB_BANDS_MAX];
+    char names[PB_BANDS_MAX][24];
+    struct pb_op_args *lost;     /* of the input, then of each entry of the list of steps */
+    struct pb_chain_step *steps; /* names lost in the input; for each entry names lost, the step */
+    struct pb_chain_spec spec;
 };
 
 static enum pb_code code_of(const struct pb_diag *diag)
@@ -42,9 +44,11 @@ static enum pb_code code_of(const struct pb_diag *diag)
     }
 }
 
+/* --- reports ---------------------------------------------------------------------------------- */
+
 /* From a column inside an item's text to a place in the file. Exact for texts on one line and for
  * literal blocks; the first line of texts that YAML folds. */
-static void report_diag(struct check *t, const struct pb_step_config *step,
+static void report_step(struct check *t, const struct pb_step_config *step,
                         const struct pb_diag *diag)
 {
     int line = step->line, col = step->col;
@@ -65,70 +69,15 @@ static void report_diag(struct check *t, const struct pb_step_config *step,
     pb_report(&t->load->report, code_of(diag), line, col, "%s: %s", step->op->name, diag->msg);
 }
 
-/* Every expression that cannot be parsed, at once. */
-static void check_grammar(struct check *t)
+/* Whether a mistake may come from those that reading the step has brought: all but what is wrong
+ * with the bands to make. */
+static bool is_consequence(const struct pb_step_config *step, const struct pb_diag *diag)
 {
-    for (size_t i = 0; i < t->trial.spec.n_steps; i++) {
-        const struct pb_trial_step *step = &t->trial.steps[i];
-        for (size_t k = 0; step->config && k < step->config->op->n_params; k++) {
-            if (step->config->op->params[k].type != PB_PARAM_EXPRS)
-                continue;
-            for (size_t m = 0; m < step->args.arg[k].n; m++) {
-                struct pb_arg_item *item = &pb_trial_items(&t->trial, i, k)[m];
-                struct pb_diag diag = {.kind = PB_DIAG_NONE};
-                if (pb_expression_names(item->text, NULL, NULL, 0, &diag) != -EINVAL)
-                    continue;
-                diag.item = item;
-                report_diag(t, step->config, &diag);
-                pb_trial_blank(item);
-            }
-        }
-    }
-}
-
-/* Builds with these outputs. 0, or -EINVAL with *out_step and *diag. */
-static int build(struct check *t, const char *const *outputs, size_t n, size_t *out_step,
-                 struct pb_diag *diag)
-{
-    struct pb_chain *chain = NULL;
-    *diag = (struct pb_diag){.kind = PB_DIAG_NONE};
-    *out_step = 0;
-    t->trial.spec.outputs = outputs;
-    t->trial.spec.n_outputs = n;
-    int rc = pb_chain_create(&t->trial.spec, diag, out_step, &chain);
-    pb_chain_destroy(chain);
-    if (rc == -ENOMEM)
-        pb_arena_fail(t->load->arena);
-    return rc;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static size_t count_bands(const struct pb_pipeline_config *pipeline)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < pipeline->n_products; i++)
-        n += pipeline->products[i].n_bands;
-    return n;
-}
-
-/* Names of bands that products ask for, each once, and the first input: that one is always there,
- * so that steps are checked even when no product names a band. names has room for all. */
-static size_t wanted_bands(const struct check *t, const char **out_names)
-{
-    size_t n = 0, unique = 0;
-    out_names[n++] = t->trial.inputs[0].name;
-    for (size_t i = 0; i < t->pipeline->n_products; i++)
-        for (size_t k = 0; k < t->pipeline->products[i].n_bands; k++)
-            out_names[n++] = t->pipeline->products[i].bands[k];
-    qsort(out_names, n, sizeof *out_names, by_name);
-    for (size_t i = 0; i < n; i++)
-        if (unique == 0 || strcmp(out_names[unique - 1], out_names[i]) != 0)
-            out_names[unique++] = out_names[i];
-    return unique;
+    const struct pb_arg *bands = pb_op_outputs(step->op, &step->args);
+    for (size_t i = 0; i < bands->n; i++)
+        if (diag->item == &bands->items[i])
+            return diag->kind == PB_DIAG_CONSTANT;
+    return true;
 }
 
 /* The entry of the list that a product came from: entries with mistakes became none. */
@@ -155,70 +104,106 @@ static void report_band(struct check *t, const struct pb_product_config *product
               pb_product_kind_name(product->kind), diag->msg);
 }
 
-/* Finds the bands of a product that are wrong by halving the list, so that a long list with one
- * mistake takes few builds; ends when it alone fills the report. */
-static void check_bands(struct check *t, const struct pb_product_config *product, size_t first,
-                        size_t end, size_t *found)
-{
-    struct pb_diag diag;
-    size_t step = 0, middle = first + (end - first) / 2;
-    if (first == end || *found > PB_CONFIG_ERRORS_MAX)
-        return;
-    if (build(t, (const char *const *)product->bands + first, end - first, &step, &diag) != -EINVAL)
-        return;
-    if (end - first == 1) {
-        report_band(t, product, product->bands[first], &diag);
-        ++*found;
-        return;
-    }
-    check_bands(t, product, first, middle, found);
-    check_bands(t, product, middle, end, found);
-}
-
-/* Builds until the steps build: after each failure the step is mended and the next one shows. False
- * when that has no end, or the report is full. */
-static bool check_steps(struct check *t, const char **names, size_t n_names, struct pb_diag *diag,
-                        int *out_rc)
-{
-    size_t step = 0, found = 0;
-    char last[sizeof diag->msg] = "";
-    for (int i = 0; i < BUILDS_MAX && found <= PB_CONFIG_ERRORS_MAX; i++) {
-        *out_rc = build(t, names, n_names, &step, diag);
-        if (*out_rc != -EINVAL || step == t->trial.spec.n_steps)
-            return true;
-        if (t->trial.steps[step].config == NULL)
-            return false;
-        bool again = diag->item == NULL && strcmp(diag->msg, last) == 0; /* all of them too much */
-        if (!again && !pb_trial_is_consequence(&t->trial, step, diag)) {
-            report_diag(t, t->trial.steps[step].config, diag);
-            (void)snprintf(last, sizeof last, "%s", diag->msg);
-            found++;
-        }
-        if (!pb_trial_repair(&t->trial, step, diag)) {
-            pb_arena_fail(t->load->arena);
-            return false;
-        }
-    }
-    return false;
-}
-
-/* Everything but the grammar. */
-static void check_build(struct check *t, const char **names, bool is_sound)
+/* A band that no step makes, in each product that wants it; or all outputs together. */
+static void report_outputs(struct check *t, const struct pb_diag *diag)
 {
     const struct pb_pipeline_config *pipeline = t->pipeline;
-    size_t before = pb_report_count(&t->load->report);
-    struct pb_diag diag;
-    int rc = 0;
-    if (check_steps(t, names, wanted_bands(t, names), &diag, &rc)) {
-        for (size_t i = 0; rc == -EINVAL && i < pipeline->n_products; i++) {
-            size_t found = 0;
-            check_bands(t, &pipeline->products[i], 0, pipeline->products[i].n_bands, &found);
-        }
+    if (diag->output == SIZE_MAX && t->notes->is_sound)
+        pb_report(&t->load->report, code_of(diag), pipeline->line, pipeline->col,
+                  "pipeline '%.63s': %s", pipeline->name, diag->msg);
+    for (size_t i = 0; diag->output != SIZE_MAX && i < pipeline->n_products; i++)
+        for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
+            if (strcmp(pipeline->products[i].bands[k], t->spec.outputs[diag->output]) == 0)
+                report_band(t, &pipeline->products[i], pipeline->products[i].bands[k], diag);
+}
+
+static void report(void *to, const struct pb_diag *diag)
+{
+    struct check *t = to;
+    if (diag->step == t->spec.n_steps) {
+        report_outputs(t, diag);
+    } else if (diag->step > 0 && diag->step % 2 == 0) { /* a step of the file */
+        const struct pb_step_note *note = &t->notes->steps[diag->step / 2 - 1];
+        const struct pb_step_config *step = &t->pipeline->steps[note->step];
+        if (note->is_sound || !is_consequence(step, diag))
+            report_step(t, step, diag);
     }
-    /* Each is fine, all together are not. */
-    if (rc == -EINVAL && is_sound && pb_report_count(&t->load->report) == before)
-        pb_report(&t->load->report, code_of(&diag), pipeline->line, pipeline->col,
-                  "pipeline '%.63s': %s", pipeline->name, diag.msg);
+}
+
+/* --- the chain -------------------------------------------------------------------------------- */
+
+static void set_inputs(struct check *t)
+{
+    const struct pb_input_config *input = &t->pipeline->input;
+    size_t n = input->n_bands ? input->n_bands : PB_BANDS_MAX;
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(t->names[i], sizeof t->names[i], "B%zu", i + 1);
+        t->inputs[i] = (struct pb_chain_input){
+            .name = input->n_bands ? input->bands[i].name : t->names[i],
+            .type = PB_U16,
+            .has_nodata = input->has_nodata,
+            .nodata = input->nodata,
+            .scale = input->scale,
+            .offset = input->offset,
+        };
+    }
+    t->spec.inputs = t->inputs;
+    t->spec.n_inputs = n;
+}
+
+static bool set_steps(struct check *t, struct pb_arena *arena)
+{
+    static const struct pb_op_args none;
+    const struct pb_pipeline_notes *notes = t->notes;
+    t->lost = pb_arena_alloc(arena, 1 + notes->n_steps, sizeof *t->lost);
+    t->steps = pb_arena_alloc(arena, 1 + 2 * notes->n_steps, sizeof *t->steps);
+    if (t->lost == NULL || t->steps == NULL ||
+        !pb_lost_of_body(arena, t->body, notes, &t->lost[0].arg[0]))
+        return false;
+    t->steps[0] = (struct pb_chain_step){&pb_lost_names, &t->lost[0]};
+    for (size_t i = 0; i < notes->n_steps; i++) {
+        const struct pb_step_note *note = &notes->steps[i];
+        const struct pb_step_config *step =
+            note->step == PB_STEP_NONE ? NULL : &t->pipeline->steps[note->step];
+        if (!note->is_sound && !pb_lost_of_entry(arena, t->load, note->entry,
+                                                 step ? step->op : NULL, &t->lost[i + 1].arg[0]))
+            return false;
+        t->steps[2 * i + 1] = (struct pb_chain_step){&pb_lost_names, &t->lost[i + 1]};
+        t->steps[2 * i + 2] = step ? (struct pb_chain_step){step->op, &step->args}
+                                   : (struct pb_chain_step){&pb_lost_names, &none};
+    }
+    t->spec.steps = t->steps;
+    t->spec.n_steps = 1 + 2 * notes->n_steps;
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names of bands that products ask for, each once, and the first input: that one is always there,
+ * so that steps are checked even when no product names a band. */
+static bool set_outputs(struct check *t, struct pb_arena *arena)
+{
+    const struct pb_pipeline_config *pipeline = t->pipeline;
+    size_t room = 1, n = 0, unique = 0;
+    for (size_t i = 0; i < pipeline->n_products; i++)
+        room += pipeline->products[i].n_bands;
+    const char **names = pb_arena_alloc(arena, room, sizeof *names);
+    if (names == NULL)
+        return false;
+    names[n++] = t->inputs[0].name;
+    for (size_t i = 0; i < pipeline->n_products; i++)
+        for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
+            names[n++] = pipeline->products[i].bands[k];
+    qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (unique == 0 || strcmp(names[unique - 1], names[i]) != 0)
+            names[unique++] = names[i];
+    t->spec.outputs = names;
+    t->spec.n_outputs = unique;
+    return true;
 }
 
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
@@ -227,15 +212,16 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
 {
     struct pb_arena *scratch = pb_arena_create();
     struct check *t = pb_arena_alloc(scratch, 1, sizeof *t);
-    const char **names = pb_arena_alloc(scratch, count_bands(pipeline) + 1, sizeof *names);
-    if (t && names && pb_trial_init(&t->trial, scratch, load, body, pipeline, notes)) {
-        t->load = load;
-        t->body = body;
-        t->pipeline = pipeline;
-        check_grammar(t);
-        check_build(t, names, notes->is_sound);
-    } else {
-        pb_arena_fail(load->arena);
+    struct pb_chain *chain = NULL;
+    int rc = -ENOMEM;
+    if (t) {
+        *t = (struct check){.load = load, .body = body, .pipeline = pipeline, .notes = notes};
+        set_inputs(t);
+        if (set_steps(t, scratch) && set_outputs(t, scratch))
+            rc = pb_chain_build(&t->spec, report, t, &chain);
     }
+    if (rc == -ENOMEM)
+        pb_arena_fail(load->arena);
+    pb_chain_destroy(chain);
     pb_arena_destroy(scratch);
 }

@@ -8,6 +8,7 @@
  * that list. All static, read-only; any thread. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pb_builder;
 
@@ -56,8 +57,9 @@ struct pb_op_args {
     struct pb_arg arg[PB_OP_PARAMS_MAX];
 };
 
-/* Why building failed: words for the user; col is the 1-based column inside the expression's text
- * (0 = not in an expression), item the entry it speaks of (NULL = the step as a whole). */
+/* A mistake found while building: words for the user; col is the 1-based column inside the
+ * expression's text (0 = not in an expression), item the entry it speaks of (NULL = the step as a
+ * whole). */
 enum pb_diag_kind {
     PB_DIAG_NONE,
     PB_DIAG_BAND,
@@ -70,8 +72,13 @@ struct pb_diag {
     enum pb_diag_kind kind;
     const struct pb_arg_item *item;
     int col;
+    size_t step;   /* of the chain's; n_steps = the mistake is in the outputs */
+    size_t output; /* of the chain's outputs; SIZE_MAX = not of one output */
     char msg[400];
 };
+
+/* Receives mistakes in the order in which they are found; *diag is borrowed for the call. */
+typedef void pb_diag_report(void *to, const struct pb_diag *diag);
 
 /* Arguments of an operator and the band to ask for: what parity tests and benchmarks run. Bands of
  * such a scene are B, G, R, N, S1 and S2; parameters not given have their defaults. */
@@ -92,9 +99,10 @@ struct pb_op {
     const char *doc;     /* a paragraph and an example, plain text */
     const struct pb_param *params;
     size_t n_params;
-    /* Adds the step's values to the chain being built (kernels/chain/chain.h). 0 or negative errno
-     * with *diag filled. */
-    int (*build)(const struct pb_op_args *args, struct pb_builder *builder, struct pb_diag *diag);
+    /* Adds the step's values to the chain being built (kernels/graph/builder.h). After a mistake it
+     * goes on with poison, so that the next one is found as well. 0; -EINVAL: there was a mistake,
+     * and all bands that the step makes become poison; -ENOMEM. */
+    int (*build)(const struct pb_op_args *args, struct pb_builder *builder);
     const struct pb_op_case *cases; /* at least one */
     size_t n_cases;
 };

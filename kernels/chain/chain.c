@@ -15,77 +15,94 @@
 #define INPUTS_MAX  64
 #define OUTPUTS_MAX 4096
 
-static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec,
-                         struct pb_diag *diag)
+static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 {
+    int rc = 0;
+
     if (spec->n_inputs < 1 || spec->n_inputs > INPUTS_MAX)
-        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "a scene must have 1 to %d bands, not %zu",
-                           INPUTS_MAX, spec->n_inputs);
-    for (size_t i = 0; i < spec->n_inputs; i++) {
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                                  "a scene must have 1 to %d bands, not %zu", INPUTS_MAX,
+                                  spec->n_inputs);
+    for (size_t i = 0; i < spec->n_inputs && rc == 0; i++) {
         const struct pb_chain_input *const input = &spec->inputs[i];
 
         if (pb_builder_find(b, input->name) >= 0)
-            return pb_diag_set(diag, PB_DIAG_BAND, NULL, 0, "two bands of the scene are named '%s'",
-                               input->name);
+            return pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0,
+                                      "two bands of the scene are named '%s'", input->name);
         if ((int)input->type < 0 || input->type >= PB_TYPE_COUNT)
-            return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "band '%s' has an unknown type",
-                               input->name);
+            return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has an unknown type",
+                                      input->name);
         const pb_value v = pb_graph_input(&b->graph, (uint32_t)i);
-        if (v < 0)
-            return v;
-        const int rc = pb_builder_define(b, input->name, v);
-        if (rc < 0)
-            return rc;
+        rc = v < 0 ? v : pb_builder_define(b, input->name, v);
     }
-    return 0;
-}
-
-/* An error that stuck in the builder says more than what an operator made of it. */
-static int build_step(struct pb_builder *b, const struct pb_chain_step *step, struct pb_diag *diag)
-{
-    const int rc = step->op->build(step->args, b, diag);
-
-    if (b->error) {
-        *diag = b->diag;
-        return b->error;
-    }
-    if (rc < 0 && rc != -ENOMEM && diag->kind == PB_DIAG_NONE)
-        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "step '%s' cannot be built",
-                           step->op->name);
     return rc;
 }
 
-static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values,
-                        struct pb_diag *diag)
+/* What the step makes, for the steps after it. */
+static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step)
 {
+    const struct pb_arg *const outputs = pb_op_outputs(step->op, step->args);
+    const size_t n = outputs->n ? outputs->n : pb_builder_band_count(b);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = pb_builder_define(
+            b, outputs->n ? pb_item_band(&outputs->items[i]) : pb_builder_band_name(b, i),
+            PB_VALUE_POISON);
+    return rc;
+}
+
+/* Negative errno: the building ends. */
+static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
+{
+    const size_t before = b->n_mistakes;
+    const int rc = step->op->build(step->args, b);
+
+    if (b->error || rc == -ENOMEM)
+        return b->error ? b->error : rc;
+    if (rc < 0 && b->n_mistakes == before)
+        (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "step '%s' cannot be built",
+                                 step->op->name);
+    return rc < 0 ? poison_outputs(b, step) : 0;
+}
+
+static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values)
+{
+    bool poison = false;
+
     if (spec->n_outputs < 1 || spec->n_outputs > OUTPUTS_MAX)
-        return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "1 to %d output bands, not %zu",
-                           OUTPUTS_MAX, spec->n_outputs);
-    for (size_t i = 0; i < spec->n_outputs; i++) {
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "1 to %d output bands, not %zu",
+                                  OUTPUTS_MAX, spec->n_outputs);
+    for (size_t i = 0; i < spec->n_outputs && b->error == 0; i++) {
         const char *const name = spec->outputs[i];
 
         values[i] = pb_builder_find(b, name);
+        poison = poison || values[i] == PB_VALUE_POISON;
         if (values[i] >= 0)
             continue;
         const char *const near = pb_builder_nearest(b, name);
-        return pb_diag_set(diag, PB_DIAG_BAND, NULL, 0, "no step makes a band '%.80s'%s%s%s", name,
-                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        b->output = i;
+        (void)pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0, "no step makes a band '%.80s'%s%s%s",
+                                 name, near ? "; did you mean '" : "", near ? near : "",
+                                 near ? "'?" : "");
     }
-    return 0;
+    b->output = SIZE_MAX;
+    if (poison && b->n_mistakes == 0) /* lost by who made the steps */
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "a step lacks what the outputs need");
+    return b->n_mistakes ? -EINVAL : 0;
 }
 
-static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values,
-                 struct pb_diag *diag, size_t *step)
+static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values)
 {
-    int rc = define_inputs(b, spec, diag);
+    int rc = define_inputs(b, spec);
 
     for (size_t i = 0; i < spec->n_steps && rc == 0; i++) {
-        *step = i;
-        rc = build_step(b, &spec->steps[i], diag);
+        b->step = i;
+        rc = build_step(b, &spec->steps[i]);
     }
     if (rc == 0) {
-        *step = spec->n_steps;
-        rc = find_outputs(b, spec, values, diag);
+        b->step = spec->n_steps;
+        rc = find_outputs(b, spec, values);
     }
     return rc;
 }
@@ -105,39 +122,55 @@ static int find_classes(const struct pb_graph *graph, const pb_value *values, si
     return few && chain->classes ? 0 : -ENOMEM;
 }
 
-int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
-                    struct pb_chain **out_chain)
+int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, void *to,
+                   struct pb_chain **out_chain)
 {
     struct pb_chain *chain = calloc(1, sizeof *chain);
     pb_value *const values = calloc(spec->n_outputs + 1, sizeof *values);
-    size_t step = 0;
     struct pb_builder b;
     int rc = -ENOMEM;
 
-    memset(diag, 0, sizeof *diag);
-    pb_builder_init(&b);
+    pb_builder_init(&b, report, to);
     if (!chain || !values)
         goto out;
-    rc = build(&b, spec, values, diag, &step);
+    rc = build(&b, spec, values);
     if (rc == 0)
         rc = find_classes(&b.graph, values, spec->n_outputs, chain);
     if (rc == 0)
         rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec->inputs, spec->n_inputs, chain);
     if (rc == -E2BIG)
-        rc = pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0,
-                         "the outputs need more than %d intermediate bands at the same time; split "
-                         "the pipeline in two",
-                         PB_PROGRAM_REGISTERS_MAX);
+        rc = pb_builder_mistake(
+            &b, PB_DIAG_VALUE, NULL, 0,
+            "the outputs need more than %d intermediate bands at the same time; split "
+            "the pipeline in two",
+            PB_PROGRAM_REGISTERS_MAX);
 out:
     pb_builder_fini(&b);
     free(values);
     if (rc < 0) {
         pb_chain_destroy(chain);
-        *out_step = step;
         return rc;
     }
     *out_chain = chain;
     return 0;
+}
+
+static void keep_first(void *to, const struct pb_diag *diag)
+{
+    struct pb_diag *const first = to;
+
+    if (first->kind == PB_DIAG_NONE)
+        *first = *diag;
+}
+
+int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
+                    struct pb_chain **out_chain)
+{
+    memset(diag, 0, sizeof *diag);
+    const int rc = pb_chain_build(spec, keep_first, diag, out_chain);
+    if (rc < 0)
+        *out_step = diag->step;
+    return rc;
 }
 
 void pb_chain_destroy(struct pb_chain *chain)

@@ -38,8 +38,13 @@ struct pb_chain_spec {
     size_t n_outputs;
 };
 
-/* Compiles. 0; -EINVAL with *diag filled and *out_step the step it speaks of (n_steps = an output
- * name); -ENOMEM. The strings of spec are borrowed for the call only. */
+/* Compiles. 0; -EINVAL after every mistake was reported, up to 64 (none of them a consequence of
+ * another; PB_VALUE_POISON in kernels/graph/builder.h says how), -ENOMEM. The strings of spec are
+ * borrowed for the call only. */
+int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, void *to,
+                   struct pb_chain **out_chain);
+/* The same for who wants one mistake: -EINVAL with the first in *diag and *out_step the step it
+ * speaks of (n_steps = an output name). */
 int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
                     struct pb_chain **out_chain);
 void pb_chain_destroy(struct pb_chain *chain);

@@ -3,7 +3,6 @@
 #include "kernels/expr/band_list.h"
 #include "kernels/graph/builder_state.h"
 
-#include <errno.h>
 #include <string.h>
 
 size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b)
@@ -11,8 +10,7 @@ size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b
     return names->n ? names->n : pb_builder_band_count(b);
 }
 
-pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct pb_arg_item *item,
-                           struct pb_diag *diag)
+static pb_value find(struct pb_builder *b, const char *name, const struct pb_arg_item *item)
 {
     const pb_value value = pb_builder_find(b, name);
     char list[200];
@@ -20,23 +18,18 @@ pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct 
     if (value >= 0)
         return value;
     const char *const near = pb_builder_nearest(b, name);
-    (void)pb_diag_set(diag, PB_DIAG_BAND, item, 0, "no band '%.80s' here; %s%s%s", name,
-                      near ? "did you mean '" : "known: ",
-                      near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
-    return -1;
+    (void)pb_builder_mistake(b, PB_DIAG_BAND, item, 0, "no band '%.80s' here; %s%s%s", name,
+                             near ? "did you mean '" : "known: ",
+                             near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
+    return PB_VALUE_POISON;
 }
 
-int pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i,
-                    struct pb_band_pick *out_pick, struct pb_diag *diag)
+struct pb_band_pick pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i)
 {
     const struct pb_arg_item *const item = names->n ? &names->items[i] : NULL;
     const char *const in = item ? item->text : pb_builder_band_name(b, i);
-    const pb_value value = pb_band_list_find(b, in, item, diag);
 
-    if (value < 0)
-        return -EINVAL;
-    *out_pick = (struct pb_band_pick){item ? pb_item_band(item) : in, value, item};
-    return 0;
+    return (struct pb_band_pick){item ? pb_item_band(item) : in, find(b, in, item), item};
 }
 
 double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback)
@@ -47,8 +40,8 @@ double pb_band_list_number(const struct pb_arg *numbers, const char *out, double
     return fallback;
 }
 
-int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
-                               struct pb_builder *b, const char *what, struct pb_diag *diag)
+void pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+                                struct pb_builder *b, const char *what)
 {
     const size_t n_names = pb_band_list_count(names, b);
 
@@ -63,9 +56,8 @@ int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg
             found = strcmp(out, number->key) == 0;
         }
         if (!found)
-            return pb_diag_set(diag, PB_DIAG_BAND, number, 0,
-                               "'%s' names '%.80s', which is not among the bands of this step",
-                               what, number->key);
+            (void)pb_builder_mistake(
+                b, PB_DIAG_BAND, number, 0,
+                "'%s' names '%.80s', which is not among the bands of this step", what, number->key);
     }
-    return 0;
 }

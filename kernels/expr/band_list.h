@@ -16,18 +16,15 @@ struct pb_band_pick {
 
 /* Number of entries. Ask once, before defining anything. */
 size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b);
-/* Entry i; -EINVAL with *diag (the nearest band for a typo) when there is no such band. */
-int pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i,
-                    struct pb_band_pick *out_pick, struct pb_diag *diag);
-/* As a message and a value: the band called `name`, -1 with *diag when there is none. */
-pb_value pb_band_list_find(struct pb_builder *b, const char *name, const struct pb_arg_item *item,
-                           struct pb_diag *diag);
+/* Entry i. When there is no such band that is reported (with the nearest one for a typo) and the
+ * value is poison. */
+struct pb_band_pick pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i);
 
 /* What a NUMBERS parameter says for the band `out`: the one number for all, its own entry, or
  * `fallback`. */
 double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback);
-/* Whether every entry of a NUMBERS map belongs to an entry of `names`; -EINVAL with *diag if not.
- * what: the parameter's name. */
-int pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
-                               struct pb_builder *b, const char *what, struct pb_diag *diag);
+/* Reports entries of a NUMBERS map that belong to no entry of `names`. what: the parameter's name.
+ */
+void pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+                                struct pb_builder *b, const char *what);
 #endif

@@ -19,10 +19,10 @@
 
 /* The rule that `edge` names; without one the first of the choices. */
 enum pb_edge pb_focal_args_edge(const struct pb_arg *edge);
-/* Half of `size`, rounded down; -EINVAL with *diag unless it is odd and 3 to PB_FOCAL_SIDE_MAX.
+/* Half of `size`, rounded down; -EINVAL after a report unless it is odd and 3 to PB_FOCAL_SIDE_MAX.
  * step: the operator's name, for the message. */
-int pb_focal_args_radius(const struct pb_arg *size, const char *step, struct pb_diag *diag);
-/* Defines what the operation makes of each entry of `bands`. */
+int pb_focal_args_radius(const struct pb_arg *size, const char *step, struct pb_builder *b);
+/* Defines what the operation makes of each entry of `bands`; poison when it is NULL. */
 int pb_focal_args_define(const struct pb_arg *bands, const struct pb_focal *focal,
-                         struct pb_builder *b, struct pb_diag *diag);
+                         struct pb_builder *b);
 #endif

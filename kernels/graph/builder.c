@@ -1,21 +1,27 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The face of the graph towards operators: names for values, and errors that stick, so that an
- * operator may emit a whole formula and look at the result once. */
+ * The face of the graph towards operators: names for values, mistakes that are reported while the
+ * building goes on, and errors that stick, so that an operator may emit a whole formula and look at
+ * the result once. */
 #include "kernels/graph/builder_state.h"
 #include "kernels/nearest.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BANDS_MAX 4096
+#define BANDS_MAX    4096
+#define MISTAKES_MAX 64 /* each costs a search for the nearest name; texts may be hostile */
 
-void pb_builder_init(struct pb_builder *b)
+void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to)
 {
     memset(b, 0, sizeof *b);
+    b->output = SIZE_MAX;
+    b->report = report;
+    b->report_to = to;
     pb_graph_init(&b->graph);
 }
 
@@ -28,12 +34,36 @@ void pb_builder_fini(struct pb_builder *b)
     memset(b, 0, sizeof *b);
 }
 
-static pb_value fail(struct pb_builder *b, int error, const char *message)
+int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_arg_item *item,
+                       int col, const char *format, ...)
 {
-    if (b->error == 0) {
-        b->error = error;
-        (void)pb_diag_set(&b->diag, PB_DIAG_VALUE, NULL, 0, "%s", message);
-    }
+    struct pb_diag diag = {kind, item, col, b->step, b->output, ""};
+    va_list list;
+
+    if (b->error)
+        return -EINVAL;
+    va_start(list, format);
+    (void)vsnprintf(diag.msg, sizeof diag.msg, format, list);
+    va_end(list);
+    if (b->report)
+        b->report(b->report_to, &diag);
+    if (++b->n_mistakes == MISTAKES_MAX)
+        b->error = -EINVAL;
+    return -EINVAL;
+}
+
+static pb_value out_of_memory(struct pb_builder *b)
+{
+    if (b->error == 0)
+        b->error = -ENOMEM;
+    return -1;
+}
+
+static pb_value fail(struct pb_builder *b, const char *message)
+{
+    (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "%s", message);
+    if (b->error == 0)
+        b->error = -EINVAL;
     return -1;
 }
 
@@ -43,13 +73,13 @@ static pb_value checked(struct pb_builder *b, pb_value v)
     if (v >= 0)
         return v;
     if (v == -ENOMEM)
-        return fail(b, -ENOMEM, "out of memory");
-    return fail(b, -EINVAL, "the steps together make too many values; split the pipeline in two");
+        return out_of_memory(b);
+    return fail(b, "the steps together make too many values; split the pipeline in two");
 }
 
 static bool known(const struct pb_builder *b, pb_value v)
 {
-    return v >= 0 && (size_t)v < b->graph.n;
+    return v == PB_VALUE_POISON || (v >= 0 && (size_t)v < b->graph.n);
 }
 
 static struct pb_band *find_band(const struct pb_builder *b, const char *name)
@@ -82,7 +112,7 @@ int pb_builder_define(struct pb_builder *b, const char *name, pb_value value)
     if (b->error)
         return b->error;
     if (!known(b, value))
-        return fail(b, -EINVAL, "a step names a value that it did not make"), b->error;
+        return fail(b, "a step names a value that it did not make"), b->error;
     struct pb_band *const band = find_band(b, name);
     if (band) {
         band->value = value;
@@ -91,16 +121,16 @@ int pb_builder_define(struct pb_builder *b, const char *name, pb_value value)
     if (b->n_bands == b->bands_room) {
         const size_t room = b->bands_room ? 2 * b->bands_room : 16;
         if (room > BANDS_MAX)
-            return fail(b, -EINVAL, "the steps make more than 4096 bands"), b->error;
+            return fail(b, "the steps make more than 4096 bands"), b->error;
         struct pb_band *const more = realloc(b->bands, room * sizeof *more);
         if (!more)
-            return fail(b, -ENOMEM, "out of memory"), b->error;
+            return out_of_memory(b), b->error;
         b->bands = more;
         b->bands_room = room;
     }
     char *const copy = strdup(name);
     if (!copy)
-        return fail(b, -ENOMEM, "out of memory"), b->error;
+        return out_of_memory(b), b->error;
     b->bands[b->n_bands++] = (struct pb_band){copy, value};
     return 0;
 }
@@ -143,10 +173,13 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
     if (b->error)
         return -1;
     const pb_value arg[3] = {x, y, z};
-    for (int i = 0; i < pb_vm_arity(op); i++)
+    bool poison = false;
+    for (int i = 0; i < pb_vm_arity(op); i++) {
         if (!known(b, arg[i])) /* NOLINT(clang-analyzer-core.CallAndMessage): arity <= 3 */
-            return fail(b, -EINVAL, "a step uses a value that does not exist");
-    return checked(b, pb_graph_op(&b->graph, op, x, y, z));
+            return fail(b, "a step uses a value that does not exist");
+        poison = poison || arg[i] == PB_VALUE_POISON;
+    }
+    return poison ? PB_VALUE_POISON : checked(b, pb_graph_op(&b->graph, op, x, y, z));
 }
 
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x)
@@ -154,8 +187,8 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
     if (b->error)
         return -1;
     if (!known(b, x))
-        return fail(b, -EINVAL, "a step uses a value that does not exist");
+        return fail(b, "a step uses a value that does not exist");
     if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX)
-        return fail(b, -EINVAL, "a focal's radius must be 1 to 7");
-    return checked(b, pb_graph_focal(&b->graph, focal, x));
+        return fail(b, "a focal's radius must be 1 to 7");
+    return x == PB_VALUE_POISON ? PB_VALUE_POISON : checked(b, pb_graph_focal(&b->graph, focal, x));
 }

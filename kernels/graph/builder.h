@@ -3,9 +3,10 @@
 #ifndef PB_BUILDER_H
 #define PB_BUILDER_H
 /* What an operator's build() may do: look bands up, add values to the chain's graph, give values
- * names. A value is one float32 per pixel; ids are small integers. Errors stick: after one, every
- * call returns an invalid id or the error, and pb_chain_create reports it. One thread, during
- * pb_chain_create only. */
+ * names. A value is one float32 per pixel; ids are small integers. A mistake of the user's is
+ * reported, and the value that it keeps from being made is poison. Running out of memory or over a
+ * limit sticks: after it every call returns an invalid id or the error. One thread, during
+ * pb_chain_build only. */
 #include "kernels/op.h"
 #include "kernels/focal/focal.h"
 #include "kernels/vm/vm_op.h"
@@ -15,7 +16,15 @@
 struct pb_builder;
 typedef int32_t pb_value; /* < 0: invalid */
 
-/* The value a band name stands for now; -1 when there is none (no diag is set). */
+/* Stands for a value that a mistake keeps from being made. What is made of it is poison too, and
+ * nothing is reported about it, so that a mistake is told without its consequences. */
+#define PB_VALUE_POISON INT32_MAX
+
+/* Reports a mistake; the chain will not be made. Returns -EINVAL. */
+int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_arg_item *item,
+                       int col, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The value a band name stands for now; -1 when there is none (nothing is reported). */
 pb_value pb_builder_find(struct pb_builder *b, const char *name);
 /* Names known now, in order of definition: for messages and for "all bands". */
 size_t pb_builder_band_count(const struct pb_builder *b);
@@ -37,12 +46,13 @@ struct pb_expr_constant {
     double value;
 };
 
-/* Compiles an expression over the bands known now. On failure returns -1 and fills *diag: kind
- * EXPRESSION, col 1-based in text, message with what was found and what was expected (with the
- * nearest known band for an unknown name). */
-pb_value pb_builder_expression(struct pb_builder *b, const char *text,
-                               const struct pb_expr_constant *constants, size_t n_constants,
-                               struct pb_diag *diag);
+/* Compiles an expression over the bands known now: the item's text, or `text` in its place when
+ * that is not NULL (mistakes have no column then). Reports every unknown name and function and the
+ * first mistake in the grammar (kind EXPRESSION, with what was found and what was expected); then
+ * the value is poison. */
+pb_value pb_builder_expression(struct pb_builder *b, const struct pb_arg_item *item,
+                               const char *text, const struct pb_expr_constant *constants,
+                               size_t n_constants);
 
 /* Without a chain: checks the grammar only and lists the names used, each once, in order of
  * appearance. names[i] points into text with length[i]. Returns how many (at most max are written),

@@ -14,11 +14,14 @@ struct pb_builder {
     struct pb_graph graph;
     struct pb_band *bands; /* in order of definition, names unique */
     size_t n_bands, bands_room;
-    int error; /* the first one; sticks */
-    struct pb_diag diag;
+    int error;           /* the first that ends the building; sticks */
+    size_t step, output; /* what is being built, for mistakes */
+    size_t n_mistakes;
+    pb_diag_report *report; /* NULL: mistakes are counted only */
+    void *report_to;
 };
 
-void pb_builder_init(struct pb_builder *b);
+void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to);
 void pb_builder_fini(struct pb_builder *b);
 /* The known band nearest to a name, or NULL. */
 const char *pb_builder_nearest(const struct pb_builder *b, const char *name);

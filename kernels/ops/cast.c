@@ -41,7 +41,7 @@ static const struct range *find_range(const char *type)
     return NULL;
 }
 
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *const type = &args->arg[TYPE];
     const struct pb_arg *const names = &args->arg[BANDS];
@@ -50,15 +50,12 @@ static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_
     int rc = 0;
 
     if (!range && (type->n == 0 || strcmp(type->items[0].text, "float32") != 0))
-        return pb_diag_set(diag, PB_DIAG_VALUE, type->n ? type->items : NULL, 0,
-                           "'type' must be one of %s", params[TYPE].choices);
+        (void)pb_builder_mistake(b, PB_DIAG_VALUE, type->n ? type->items : NULL, 0,
+                                 "'type' must be one of %s", params[TYPE].choices);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct pb_band_pick pick;
-
-        rc = pb_band_list_at(names, b, i, &pick, diag);
-        if (rc < 0)
-            break;
+        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
         pb_value v = pick.value;
+
         if (range) {
             v = pb_builder_emit(b, PB_VM_ROUND, v, -1, -1);
             v = pb_builder_emit(b, PB_VM_CLAMP, v, pb_builder_constant(b, range->low),

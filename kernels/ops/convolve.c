@@ -86,22 +86,23 @@ static void set_sobel(struct pb_focal *s)
     s->kind = PB_FOCAL_GRADIENT;
 }
 
-static int set_own(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int set_own(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *weights = &args->arg[P_WEIGHTS], *size = &args->arg[P_SIZE];
     if (args->arg[P_KERNEL].n > 0) {
-        return pb_diag_set(diag, PB_DIAG_VALUE, args->arg[P_KERNEL].items, 0,
-                           "convolve: 'kernel' and 'weights' exclude each other; give one");
+        return pb_builder_mistake(b, PB_DIAG_VALUE, args->arg[P_KERNEL].items, 0,
+                                  "convolve: 'kernel' and 'weights' exclude each other; give one");
     }
     int side = 3;
     while (side < PB_FOCAL_SIDE_MAX && (size_t)side * (size_t)side < weights->n) {
         side += 2;
     }
     if ((size_t)side * (size_t)side != weights->n || (size->n > 0 && size->items[0].num != side)) {
-        return pb_diag_set(diag, PB_DIAG_VALUE, weights->items, 0,
-                           "convolve: %zu weights do not fit %s; give size * size of them: 9, 25, "
-                           "49, 81, 121, 169 or 225",
-                           weights->n, size->n > 0 ? "'size'" : "any size");
+        return pb_builder_mistake(
+            b, PB_DIAG_VALUE, weights->items, 0,
+            "convolve: %zu weights do not fit %s; give size * size of them: 9, 25, "
+            "49, 81, 121, 169 or 225",
+            weights->n, size->n > 0 ? "'size'" : "any size");
     }
     for (size_t i = 0; i < weights->n; i++) {
         s->weight[i] = (float)weights->items[i].num;
@@ -111,11 +112,11 @@ static int set_own(struct pb_focal *s, const struct pb_op_args *args, struct pb_
     return 0;
 }
 
-static int set_named(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int set_named(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *kernel = &args->arg[P_KERNEL];
     const char *name = kernel->n > 0 ? kernel->items[0].text : "gaussian";
-    int radius = pb_focal_args_radius(&args->arg[P_SIZE], "convolve", diag);
+    int radius = pb_focal_args_radius(&args->arg[P_SIZE], "convolve", b);
     if (radius < 0) {
         return radius;
     }
@@ -131,36 +132,34 @@ static int set_named(struct pb_focal *s, const struct pb_op_args *args, struct p
     return 0;
 }
 
-static int check_sigma(const struct pb_op_args *args, struct pb_diag *diag)
+static int check_sigma(const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *kernel = &args->arg[P_KERNEL], *sigma = &args->arg[P_SIGMA];
     bool gaussian = args->arg[P_WEIGHTS].n == 0 &&
                     (kernel->n == 0 || strcmp(kernel->items[0].text, "gaussian") == 0);
     if (!gaussian && sigma->n > 0 && sigma->items[0].num != 0) {
-        return pb_diag_set(diag, PB_DIAG_VALUE, sigma->items, 0,
-                           "convolve: 'sigma' belongs to the gaussian kernel; leave it out");
+        return pb_builder_mistake(b, PB_DIAG_VALUE, sigma->items, 0,
+                                  "convolve: 'sigma' belongs to the gaussian kernel; leave it out");
     }
     return 0;
 }
 
-static int make_focal(struct pb_focal *s, const struct pb_op_args *args, struct pb_diag *diag)
+static int make_focal(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
 {
     s->edge = pb_focal_args_edge(&args->arg[P_EDGE]);
-    int rc = check_sigma(args, diag);
-    if (rc < 0) {
-        return rc;
-    }
-    return args->arg[P_WEIGHTS].n > 0 ? set_own(s, args, diag) : set_named(s, args, diag);
+    int sigma = check_sigma(args, b);
+    int weights = args->arg[P_WEIGHTS].n > 0 ? set_own(s, args, b) : set_named(s, args, b);
+    return sigma < 0 ? sigma : weights;
 }
 
 /* -- building ---------------------------------------------------------------------------------- */
 
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     struct pb_focal focal;
     memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
-    int rc = make_focal(&focal, args, diag);
-    return rc < 0 ? rc : pb_focal_args_define(&args->arg[P_BANDS], &focal, b, diag);
+    int rc = make_focal(&focal, args, b);
+    return pb_focal_args_define(&args->arg[P_BANDS], rc < 0 ? NULL : &focal, b);
 }
 
 static const struct pb_op_case cases[] = {

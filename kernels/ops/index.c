@@ -41,18 +41,18 @@ static const struct pb_param params[P_COUNT] = {
 
 struct request {
     struct pb_builder *b;
-    struct pb_diag *diag;
     enum pb_index_kernel kernel;
     const struct pb_arg *given;
     struct pb_expr_constant value[CONSTANTS_MAX]; /* all that have one */
     char name[CONSTANTS_MAX][48];
     const char *given_name[CONSTANTS_MAX];
     size_t n_values, n_given;
+    bool is_slip; /* a name given is no constant: one that is missing may be what it meant */
 };
 
 /* -- constants --------------------------------------------------------------------------------- */
 
-static int unknown_constant(struct request *r, const struct pb_arg_item *item)
+static void unknown_constant(struct request *r, const struct pb_arg_item *item)
 {
     const char *words[CONSTANTS_MAX];
     size_t n = 0;
@@ -61,40 +61,40 @@ static int unknown_constant(struct request *r, const struct pb_arg_item *item)
         n++;
     }
     const char *nearest = item->key != NULL ? pb_nearest(item->key, words, n) : NULL;
+    r->is_slip = true;
     if (item->key == NULL) {
-        return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
-                           "index: 'constants' wants names with values, such as {L: 0.5}");
+        (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
+                                 "index: 'constants' wants names with values, such as {L: 0.5}");
+        return;
     }
-    return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
-                       "index: no index has a constant '%.60s'; %s%s%s'pushbroom indices NAME' "
-                       "shows those of an index",
-                       item->key, nearest != NULL ? "did you mean '" : "",
-                       nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
+    (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
+                             "index: no index has a constant '%.60s'; %s%s%s'pushbroom indices "
+                             "NAME' shows those of an index",
+                             item->key, nearest != NULL ? "did you mean '" : "",
+                             nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
 }
 
 static const struct pb_arg_item *given_constant(const struct pb_arg *given, const char *name)
 {
     for (size_t i = 0; i < given->n; i++) {
-        if (strcmp(given->items[i].key, name) == 0) {
+        if (given->items[i].key != NULL && strcmp(given->items[i].key, name) == 0) {
             return &given->items[i];
         }
     }
     return NULL;
 }
 
-static int check_given(struct request *r)
+static void check_given(struct request *r)
 {
     for (size_t i = 0; i < r->given->n; i++) {
         const struct pb_arg_item *item = &r->given->items[i];
         if (item->key == NULL || pb_index_constant_find(item->key) == NULL) {
-            return unknown_constant(r, item);
-        }
-        if (strcmp(item->key, "sigma") == 0 && !(item->num > 0)) {
-            return pb_diag_set(r->diag, PB_DIAG_VALUE, item, 0,
-                               "index: sigma is %g; it must be greater than 0", item->num);
+            unknown_constant(r, item);
+        } else if (strcmp(item->key, "sigma") == 0 && !(item->num > 0)) {
+            (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
+                                     "index: sigma is %g; it must be greater than 0", item->num);
         }
     }
-    return 0;
 }
 
 /* Under the names that expanded formulas use. */
@@ -178,16 +178,20 @@ static int report_missing(const struct request *r, const struct pb_index *index,
 {
     char bands[96], constants[96], list[128] = "none";
     sort_missing(missing, bands, constants, sizeof bands);
+    if (bands[0] == '\0' && r->is_slip) {
+        return -EINVAL;
+    }
     if (bands[0] == '\0') {
-        return pb_diag_set(r->diag, PB_DIAG_CONSTANT, item, 0,
-                           "index %s needs %s, for which there is no default; give it under "
-                           "'constants' (wavelengths in nm, as in {lambdaN: 842})",
-                           index->name, constants);
+        return pb_builder_mistake(r->b, PB_DIAG_CONSTANT, item, 0,
+                                  "index %s needs %s, for which there is no default; give it under "
+                                  "'constants' (wavelengths in nm, as in {lambdaN: 842})",
+                                  index->name, constants);
     }
     list_bands(r->b, list, sizeof list);
-    return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
-                       "index %s needs %s, which this pipeline does not have (its bands: %s)%s",
-                       index->name, bands, list, near_infrared_advice(r, missing));
+    return pb_builder_mistake(
+        r->b, PB_DIAG_INDEX, item, 0,
+        "index %s needs %s, which this pipeline does not have (its bands: %s)%s", index->name,
+        bands, list, near_infrared_advice(r, missing));
 }
 
 static int check_available(const struct request *r, const struct pb_index *index,
@@ -216,7 +220,8 @@ static int check_constants(const struct request *r, const struct pb_index *index
 {
     const char *names[NAMES_MAX];
     size_t lengths[NAMES_MAX];
-    int n = pb_expression_names(text, names, lengths, NAMES_MAX, r->diag);
+    struct pb_diag diag;
+    int n = pb_expression_names(text, names, lengths, NAMES_MAX, &diag);
     for (int i = 0; i < n && i < NAMES_MAX; i++) {
         size_t prefix = strlen(PB_INDEX_CONSTANT_PREFIX);
         char word[64];
@@ -226,14 +231,15 @@ static int check_constants(const struct request *r, const struct pb_index *index
         snprintf(word, sizeof word, "%.*s", (int)(lengths[i] - prefix), names[i] + prefix);
         if (pb_builder_find(r->b, word) >= 0 && given_constant(r->given, word) == NULL) {
             const struct pb_index_constant *constant = pb_index_constant_find(word);
-            return pb_diag_set(r->diag, PB_DIAG_CONSTANT, item, 0,
-                               "index %s uses the constant %s (%s), and this pipeline has a band "
-                               "%s as well; give the constant, as in constants: {%s: %g}, or "
-                               "rename the band",
-                               index->name, word, constant->doc, word, word, constant->value);
+            return pb_builder_mistake(
+                r->b, PB_DIAG_CONSTANT, item, 0,
+                "index %s uses the constant %s (%s), and this pipeline has a band "
+                "%s as well; give the constant, as in constants: {%s: %g}, or "
+                "rename the band",
+                index->name, word, constant->doc, word, word, constant->value);
         }
     }
-    return n < 0 ? n : 0;
+    return 0; /* a formula that cannot be read is told when it is compiled */
 }
 
 /* -- building ---------------------------------------------------------------------------------- */
@@ -241,13 +247,14 @@ static int check_constants(const struct request *r, const struct pb_index *index
 static int unknown_index(struct request *r, const struct pb_arg_item *item)
 {
     const char *nearest = pb_index_nearest(item->text);
-    return pb_diag_set(r->diag, PB_DIAG_INDEX, item, 0,
-                       "there is no index '%.60s'; %s%s%s'pushbroom indices' lists all %zu",
-                       item->text, nearest != NULL ? "did you mean '" : "",
-                       nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "",
-                       pb_index_count());
+    return pb_builder_mistake(r->b, PB_DIAG_INDEX, item, 0,
+                              "there is no index '%.60s'; %s%s%s'pushbroom indices' lists all %zu",
+                              item->text, nearest != NULL ? "did you mean '" : "",
+                              nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "",
+                              pb_index_count());
 }
 
+/* *out_value stays what it is after a mistake. */
 static int compile(struct request *r, const struct pb_arg_item *item, pb_value *out_value)
 {
     const struct pb_index *index = pb_index_find(item->text);
@@ -259,36 +266,34 @@ static int compile(struct request *r, const struct pb_arg_item *item, pb_value *
         return rc;
     }
     char text[TEXT_BYTES];
-    rc = pb_index_expand(index, r->kernel, text, sizeof text);
-    if (rc == 0) {
-        rc = check_constants(r, index, item, text);
+    if (pb_index_expand(index, r->kernel, text, sizeof text) < 0) {
+        return pb_builder_mistake(r->b, PB_DIAG_INDEX, item, 0,
+                                  "the formula of index %s is too long", index->name);
     }
+    rc = check_constants(r, index, item, text);
     if (rc < 0) {
         return rc;
     }
-    pb_value value = pb_builder_expression(r->b, text, r->value, r->n_values, r->diag);
-    if (value < 0) {
-        r->diag->item = item;
-        r->diag->col = 0; /* a column of a text that the user never saw */
-        return -EINVAL;
-    }
-    *out_value = value;
+    *out_value = pb_builder_expression(r->b, item, text, r->value, r->n_values);
     return 0;
 }
 
-static int check_names(const struct pb_arg *names, struct pb_diag *diag)
+static int check_names(const struct pb_arg *names, struct pb_builder *b)
 {
     if (names->n > OUTPUTS_MAX) {
-        return pb_diag_set(diag, PB_DIAG_VALUE, &names->items[OUTPUTS_MAX], 0,
-                           "index: %zu names; at most %d fit into one step", names->n, OUTPUTS_MAX);
+        return pb_builder_mistake(b, PB_DIAG_VALUE, &names->items[OUTPUTS_MAX], 0,
+                                  "index: %zu names; at most %d fit into one step", names->n,
+                                  OUTPUTS_MAX);
     }
     for (size_t i = 1; i < names->n; i++) {
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(pb_item_band(&names->items[i]), pb_item_band(&names->items[j])) == 0) {
-                return pb_diag_set(diag, PB_DIAG_INDEX, &names->items[i], 0,
-                                   "index: '%.60s' is there twice; name it once",
-                                   pb_item_band(&names->items[i]));
-            }
+        const char *band = pb_item_band(&names->items[i]);
+        size_t j = 0;
+        while (j < i && strcmp(band, pb_item_band(&names->items[j])) != 0) {
+            j++;
+        }
+        if (j < i) {
+            (void)pb_builder_mistake(b, PB_DIAG_INDEX, &names->items[i], 0,
+                                     "index: '%.60s' is there twice; name it once", band);
         }
     }
     return 0;
@@ -303,24 +308,21 @@ static enum pb_index_kernel kernel_of(const struct pb_arg *kernel)
 }
 
 /* All values first, then their names: what one index is called changes no band of the next. */
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *names = &args->arg[P_NAMES];
-    struct request r = {.b = b,
-                        .diag = diag,
-                        .kernel = kernel_of(&args->arg[P_KERNEL]),
-                        .given = &args->arg[P_CONSTANTS]};
-    int rc = check_given(&r);
-    if (rc == 0) {
-        gather_constants(&r);
-        rc = check_names(names, diag);
-    }
+    struct request r = {
+        .b = b, .kernel = kernel_of(&args->arg[P_KERNEL]), .given = &args->arg[P_CONSTANTS]};
+    check_given(&r);
+    gather_constants(&r);
+    int rc = check_names(names, b);
     pb_value *value = calloc(names->n + 1, sizeof *value);
     if (value == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; rc == 0 && i < names->n; i++) {
-        rc = compile(&r, &names->items[i], &value[i]);
+        value[i] = PB_VALUE_POISON;
+        rc = compile(&r, &names->items[i], &value[i]) == -ENOMEM ? -ENOMEM : 0;
     }
     for (size_t i = 0; rc == 0 && i < names->n; i++) {
         rc = pb_builder_define(b, pb_item_band(&names->items[i]), value[i]);

@@ -24,33 +24,32 @@ static const struct pb_param params[] = {
                           "wins"},
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *const exprs = &args->arg[BANDS];
     const struct pb_arg *const given = &args->arg[CONSTANTS];
     struct pb_expr_constant *const constants = calloc(given->n + 1, sizeof *constants);
     int rc = constants ? 0 : -ENOMEM;
+    size_t n = 0;
 
     for (size_t i = 0; i < given->n && rc == 0; i++) {
         if (!given->items[i].key)
-            rc = pb_diag_set(diag, PB_DIAG_VALUE, &given->items[i], 0,
-                             "constants need names: {NAME: number}");
+            (void)pb_builder_mistake(b, PB_DIAG_VALUE, &given->items[i], 0,
+                                     "constants need names: {NAME: number}");
         else
-            constants[i] = (struct pb_expr_constant){given->items[i].key, given->items[i].num};
+            constants[n++] = (struct pb_expr_constant){given->items[i].key, given->items[i].num};
     }
     if (rc == 0 && exprs->n == 0)
-        rc = pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "no expression given in 'bands'");
+        rc = pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "no expression given in 'bands'");
     for (size_t i = 0; i < exprs->n && rc == 0; i++) {
         const struct pb_arg_item *const item = &exprs->items[i];
-        const pb_value v =
-            item->key ? pb_builder_expression(b, item->text, constants, given->n, diag) : -1;
 
-        if (!item->key)
-            rc = pb_diag_set(diag, PB_DIAG_VALUE, item, 0, "an expression without a band name");
-        else if (v < 0)
-            rc = -EINVAL, diag->item = item;
+        if (item->key)
+            rc =
+                pb_builder_define(b, item->key, pb_builder_expression(b, item, NULL, constants, n));
         else
-            rc = pb_builder_define(b, item->key, v);
+            (void)pb_builder_mistake(b, PB_DIAG_VALUE, item, 0,
+                                     "an expression without a band name");
     }
     free(constants);
     return rc;

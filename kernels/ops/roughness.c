@@ -22,17 +22,15 @@ static const struct pb_param params[P_COUNT] = {
     [P_BANDS] = PB_PARAM_FOCAL_BANDS,
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     struct pb_focal focal;
     memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
     focal.kind = PB_FOCAL_EXTREME;
     focal.choice = PB_EXTREME_RANGE;
     focal.edge = pb_focal_args_edge(&args->arg[P_EDGE]);
-    focal.radius = pb_focal_args_radius(&args->arg[P_SIZE], "roughness", diag);
-    if (focal.radius < 0)
-        return focal.radius;
-    return pb_focal_args_define(&args->arg[P_BANDS], &focal, b, diag);
+    focal.radius = pb_focal_args_radius(&args->arg[P_SIZE], "roughness", b);
+    return pb_focal_args_define(&args->arg[P_BANDS], focal.radius < 0 ? NULL : &focal, b);
 }
 
 static const struct pb_op_case cases[] = {

@@ -28,20 +28,16 @@ static const struct pb_param params[] = {
                .doc = "bands to scale in place, or {NEW: OLD}; all bands when not given"},
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b, struct pb_diag *diag)
+static int build(const struct pb_op_args *args, struct pb_builder *b)
 {
     const struct pb_arg *const names = &args->arg[BANDS];
     const size_t n = pb_band_list_count(names, b);
-    int rc = pb_band_list_check_numbers(&args->arg[FACTOR], names, b, "factor", diag);
+    int rc = 0;
 
-    if (rc == 0)
-        rc = pb_band_list_check_numbers(&args->arg[OFFSET], names, b, "offset", diag);
+    pb_band_list_check_numbers(&args->arg[FACTOR], names, b, "factor");
+    pb_band_list_check_numbers(&args->arg[OFFSET], names, b, "offset");
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct pb_band_pick pick;
-
-        rc = pb_band_list_at(names, b, i, &pick, diag);
-        if (rc < 0)
-            break;
+        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
         const float factor = (float)pb_band_list_number(&args->arg[FACTOR], pick.out, 1.0);
         const float offset = (float)pb_band_list_number(&args->arg[OFFSET], pick.out, 0.0);
         pb_value v = pb_builder_emit(b, PB_VM_MUL, pick.value, pb_builder_constant(b, factor), -1);

@@ -114,19 +114,49 @@ static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct 
     return rc;
 }
 
-static int fail_from_diag(struct pb_err *err, const struct pb_diag *diag,
-                          const struct pb_pipeline_config *pipeline, size_t step)
+/* Mistakes of a pipeline in one message, as many as there is room for. */
+struct mistakes {
+    const struct pb_pipeline_config *pipeline;
+    enum pb_code code; /* of the first */
+    size_t n_left_out;
+    char text[420];
+};
+
+static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline_config *pipeline)
 {
-    enum pb_code code = diag->kind == PB_DIAG_EXPRESSION ? PB_E_PIPELINE_EXPRESSION
-                        : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
-                        : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
-                                                         : PB_E_PIPELINE_BAND;
-    if (step >= pipeline->n_steps)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "pipeline %s: a product wants what no step makes: %s", pipeline->name,
-                       diag->msg);
-    return pb_fail(err, code, "pipeline %s, step %zu (%s): %s", pipeline->name, step + 1,
-                   pipeline->steps[step].op->name, diag->msg);
+    if (diag->step >= pipeline->n_steps)
+        return PB_E_PIPELINE_PRODUCT;
+    return diag->kind == PB_DIAG_EXPRESSION ? PB_E_PIPELINE_EXPRESSION
+           : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
+           : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
+                                            : PB_E_PIPELINE_BAND;
+}
+
+static void add_mistake(void *to, const struct pb_diag *diag)
+{
+    struct mistakes *m = to;
+    char text[sizeof diag->msg + 80];
+    size_t used = strlen(m->text);
+    if (diag->step >= m->pipeline->n_steps)
+        (void)snprintf(text, sizeof text, ": a product wants what no step makes: %s", diag->msg);
+    else
+        (void)snprintf(text, sizeof text, ", step %zu (%s): %s", diag->step + 1,
+                       m->pipeline->steps[diag->step].op->name, diag->msg);
+    if (used == 0)
+        m->code = code_of(diag, m->pipeline);
+    if (used == 0 || used + strlen(text) + sizeof "; also" < sizeof m->text)
+        (void)snprintf(m->text + used, sizeof m->text - used, "%s%s", used ? "; also" : "",
+                       used ? text + 1 : text);
+    else
+        m->n_left_out++;
+}
+
+static int fail_with(struct pb_err *err, const struct mistakes *m)
+{
+    char more[40] = "";
+    if (m->n_left_out)
+        (void)snprintf(more, sizeof more, "; and %zu more", m->n_left_out);
+    return pb_fail(err, m->code, "pipeline %s%s%s", m->pipeline->name, m->text, more);
 }
 
 static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,
@@ -139,14 +169,13 @@ static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeli
         steps[i] = (struct pb_chain_step){pipeline->steps[i].op, &pipeline->steps[i].args};
     struct pb_chain_spec spec = {in->input,         in->n,        steps,
                                  pipeline->n_steps, wanted->name, wanted->n};
-    struct pb_diag diag = {0};
-    size_t step = 0;
-    int rc = pb_chain_create(&spec, &diag, &step, &plan->chain);
+    struct mistakes mistakes = {.pipeline = pipeline};
+    int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->chain);
     free(steps);
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
     plan->n_default = wanted->n_default;
-    return rc < 0 ? fail_from_diag(err, &diag, pipeline, step) : 0;
+    return rc < 0 ? fail_with(err, &mistakes) : 0;
 }
 
 int pb_plan_bands(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,

@@ -26,18 +26,24 @@ static void define_inputs(struct pb_builder *b, pb_value before[OP_CASE_BANDS])
     }
 }
 
+static void report(void *to, const struct pb_diag *diag)
+{
+    *(struct pb_diag *)to = *diag;
+}
+
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 {
     struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
     struct pb_op_args args;
     struct pb_builder b;
-    struct pb_diag diag = {.kind = PB_DIAG_NONE};
+    struct pb_diag last = {.kind = PB_DIAG_NONE};
     pb_value before[OP_CASE_BANDS];
 
-    pb_builder_init(&b);
+    pb_builder_init(&b, report, &last);
     define_inputs(&b, before);
     ck_assert_msg(op_case_args(c, op, defaults, &args), "%s: %s", op->name, c->label);
-    ck_assert_msg(op->build(&args, &b, &diag) == 0, "%s: %s: %s", op->name, c->label, diag.msg);
+    ck_assert_msg(op->build(&args, &b) == 0 && b.n_mistakes == 0, "%s: %s: %s", op->name, c->label,
+                  last.msg);
     const struct pb_arg *const outputs = pb_op_outputs(op, &args);
     size_t defined = 0;
     for (size_t i = 0; i < pb_builder_band_count(&b); i++) {

@@ -302,6 +302,62 @@ START_TEST(a_product_of_any_size_is_refused_in_words)
 }
 END_TEST
 
+/* Why the scene of four bands does not fit a pipeline that names none. */
+static void refuse_bands(const char *steps, const char *product, struct pb_err *err)
+{
+    char text[2000];
+    struct pb_err_list errors;
+    struct pb_config *config = NULL;
+    struct pb_plan *plan = NULL;
+    struct pb_raster_info info = scene(900, 900, 512, 512);
+    (void)snprintf(text, sizeof text,
+                   "compute: {device: cpu}\npipelines:\n  p:\n    input: {match: ['*']}\n"
+                   "    steps:\n%s    products: [cog: {bands: [%s]}]\n",
+                   steps, product);
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    struct pb_plan_request request = {
+        .config = config, .pipeline = &config->pipelines[0], .info = &info, .device_index = -1};
+    *err = (struct pb_err){0};
+    ck_assert_int_lt(pb_plan_create(&request, err, &plan), 0);
+    pb_config_destroy(config);
+}
+
+START_TEST(all_bands_that_a_scene_lacks_are_named_at_once)
+{
+    struct pb_err err;
+    refuse_bands("      - math: {bands: {X: B5 - B1, Y: X + B2}}\n"
+                 "      - scale: {factor: 2, bands: [Y, B6]}\n",
+                 "X, B7", &err);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_EXPRESSION);
+    ck_assert_str_eq(err.msg, "pipeline p, step 1 (math): unknown name 'B5'; did you mean 'B1'?; "
+                              "also step 2 (scale): no band 'B6' here; did you mean 'B1'?; also a "
+                              "product wants what no step makes: no step makes a band 'B7'; did "
+                              "you mean 'B1'?");
+    refuse_bands("      - math: {bands: {X: B1}}\n", "X, B64", &err);
+    ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
+    ck_assert_str_eq(err.msg, "pipeline p: a product wants what no step makes: no step makes a "
+                              "band 'B64'; did you mean 'B4'?");
+}
+END_TEST
+
+START_TEST(more_mistakes_than_a_message_holds_are_counted)
+{
+    struct pb_err err;
+    refuse_bands("      - scale: {factor: 2, bands: [B11, B12, B13, B14, B15, B16, B17, B18, B19, "
+                 "B20, B21]}\n",
+                 "B1", &err);
+    size_t told = 1;
+    for (const char *at = err.msg; (at = strstr(at, "; also step 1 (scale)")) != NULL; at++)
+        told++;
+    ck_assert_uint_gt(told, 3);
+    char rest[40];
+    (void)snprintf(rest, sizeof rest, "'?; and %zu more", 11 - told);
+    ck_assert_msg(strlen(err.msg) > strlen(rest) &&
+                      strcmp(err.msg + strlen(err.msg) - strlen(rest), rest) == 0,
+                  "%s", err.msg);
+}
+END_TEST
+
 START_TEST(whole_blocks_are_read_straight_into_slots)
 {
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
@@ -475,6 +531,8 @@ int main(void)
     tcase_add_test(tc, small_tiles_of_a_vast_scene_become_larger);
     tcase_add_test(tc, tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_for);
     tcase_add_test(tc, a_product_of_any_size_is_refused_in_words);
+    tcase_add_test(tc, all_bands_that_a_scene_lacks_are_named_at_once);
+    tcase_add_test(tc, more_mistakes_than_a_message_holds_are_counted);
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
     tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);
