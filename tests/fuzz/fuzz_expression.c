@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
- * finite or NaN, and must pass the grammar check that knows no bands; an error must have words and
- * a column inside the text. */
+ * finite or NaN, and must pass the grammar check that knows no bands; every mistake must have
+ * words and a column inside the text. */
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain.h"
 
@@ -42,6 +42,15 @@ static void run(const struct pb_chain *chain)
     free(scratch);
 }
 
+static void check_mistake(void *to, const struct pb_diag *diag)
+{
+    const size_t length = strlen(diag->item ? diag->item->text : "");
+
+    require(diag->msg[0] != '\0' && diag->col >= 1 && (size_t)diag->col <= length + 1,
+            "a mistake without words or place");
+    ++*(size_t *)to;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char text[TEXT_BYTES];
@@ -55,21 +64,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const char *const output = "X";
     const struct pb_chain_spec spec = {inputs, 4, &step, 1, &output, 1};
     struct pb_chain *chain = NULL;
-    struct pb_diag diag, grammar;
+    struct pb_diag grammar;
     const char *names[8];
-    size_t lengths[8], at;
+    size_t lengths[8], n_mistakes = 0;
 
     if (bytes >= TEXT_BYTES)
         return 0;
     memcpy(text, data, bytes);
     text[bytes] = '\0';
-    if (pb_chain_create(&spec, &diag, &at, &chain) == 0) {
+    if (pb_chain_build(&spec, check_mistake, &n_mistakes, &chain) == 0) {
         require(pb_expression_names(text, names, lengths, 8, &grammar) >= 0, "grammar differs");
         run(chain);
         pb_chain_destroy(chain);
     } else {
-        require(diag.msg[0] != '\0' && diag.col >= 1 && (size_t)diag.col <= strlen(text) + 1,
-                "an error without words or place");
+        require(n_mistakes >= 1 && n_mistakes <= 64, "no mistake, or too many");
     }
     return 0;
 }
