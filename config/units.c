@@ -157,18 +157,6 @@ int pb_units_duration(const char *text, int64_t *out_ms)
     return 0;
 }
 
-int pb_units_bool(const char *text, bool *out_value)
-{
-    static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcasecmp(text, words[i]) != 0)
-            continue;
-        *out_value = i % 2 == 1;
-        return 0;
-    }
-    return -EINVAL;
-}
-
 const char *pb_units_size_text(uint64_t bytes, char out[PB_UNITS_TEXT])
 {
     static const char *const names[] = {"", "KiB", "MiB", "GiB", "TiB"};

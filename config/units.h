@@ -20,8 +20,6 @@ int pb_units_size(const char *text, uint64_t *out_bytes);
 /* Milliseconds from ms, s, m (or min), h, d; several may follow each other: 1h30m. 0 needs no unit.
  */
 int pb_units_duration(const char *text, int64_t *out_ms);
-/* true/false, yes/no, on/off; upper or lower case. */
-int pb_units_bool(const char *text, bool *out_value);
 
 /* The shortest text that reads back the same. Both return out. */
 const char *pb_units_size_text(uint64_t bytes, char out[PB_UNITS_TEXT]);

@@ -34,9 +34,9 @@ static inline struct pb_rect pb_rect_grow(const struct pb_rect *rect, int32_t ma
     return grown;
 }
 
-/* Input of a chain: the bands a tile needs, as stored in the file, one plane behind the other.
- * `read` is core plus halo clipped to the image; memory is host or device, whichever runs the
- * chain. */
+/* Input of a chain: the bands a tile needs, as stored in the file, a plane a band. Planes lie one
+ * behind the other or interleaved by line. `read` is core plus halo clipped to the image; memory
+ * is host or device, whichever runs the chain. */
 struct pb_tile_in {
     const void
         *data; /* plane p of the chain's inputs at data + p * plane_bytes, rows row_bytes apart */

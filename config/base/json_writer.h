@@ -5,7 +5,7 @@
 /* Writes JSON (RFC 8259) into a growing buffer: commas, indentation and escaping are its business.
  * Strings may be any bytes: control characters are escaped, invalid UTF-8 becomes U+FFFD. Numbers
  * print in the shortest form that reads back the same; NaN and infinities become null. Errors (out
- * of memory, nesting over 64, an end without a start) stick and are reported by finish. One thread.
+ * of memory, nesting over 64, an end without a start) stick; pb_json_text reports them. One thread.
  * Parsing is not here. */
 #include <stdbool.h>
 #include <stddef.h>

@@ -63,7 +63,7 @@ int32_t pb_chain_halo(const struct pb_chain *chain);
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);
 /* Instructions in all programs, for humans and benchmarks. */
 size_t pb_chain_instruction_count(const struct pb_chain *chain);
-/* One line a stage, for `check-config` and debugging; returns what snprintf would. */
+/* One line a stage, for tests and debugging; returns what snprintf would. */
 int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes);
 
 /* Makes all outputs of one tile on the calling thread. scratch as above. 0, or -EINVAL when the

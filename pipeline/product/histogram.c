@@ -17,11 +17,6 @@ enum { SLOT_MASK = PB_HISTOGRAM_BINS - 1, CHUNK = 256 };
  * nothing and would not fit an int32. */
 enum { FLOAT_PRECISION = FLT_MANT_DIG - 1, FINEST = -149 };
 
-void pb_histogram_init(struct pb_histogram *histogram)
-{
-    memset(histogram, 0, sizeof *histogram);
-}
-
 int64_t pb_histogram_bin_of(float value, int e)
 {
     return (int64_t)floor(ldexp((double)value, -e));

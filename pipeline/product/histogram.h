@@ -17,6 +17,7 @@
 
 #define PB_HISTOGRAM_BINS 4096 /* power of two: bin i lives in slot i modulo this */
 
+/* All zero: nothing seen. */
 struct pb_histogram {
     bool used; /* false: nothing seen, min and max mean nothing */
     float min, max;
@@ -32,8 +33,6 @@ struct pb_histogram_part {
                                                 values do not wait for each other; the last slot
                                                 takes the invalid ones */
 };
-
-void pb_histogram_init(struct pb_histogram *histogram);
 
 /* Starts a part for at most 2^32 - 1 values, the smallest of which is min and the largest max, both
  * finite. The lanes must be zero:

@@ -35,9 +35,8 @@ struct pb_product_env {
     const char *const *band_names; /* of the planes in struct pb_tile_done */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     size_t n_bands;
-    size_t n_default;     /* a product that names no bands takes the first n_default; 0 = all */
-    bool pixelwise_exact; /* reserved for the processing record: only + - * / sqrt were used */
-    const char *device;   /* "cpu", "cuda:0": for the processing record */
+    size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
+    const char *device; /* "cpu", "cuda:0": for the processing record */
 };
 
 /* A finished tile: float32 planes, invalid = NaN. */

@@ -61,8 +61,7 @@ struct cli_bar {
     uint64_t last_tiles, last_bytes;
     bool started;
 };
-void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t total,
-                    uint64_t bytes);
+void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t bytes);
 void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
                   int columns, char *out, size_t n);
 

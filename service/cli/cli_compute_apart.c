@@ -127,7 +127,7 @@ static void show(struct apart *apart, const struct pb_worker_line *line)
     if (!apart->bar_wanted)
         return;
     cli_bar_update(&apart->bar, (double)pb_clock_mono_ms() / 1e3, (uint64_t)now->tiles_done,
-                   (uint64_t)now->tiles_total, (uint64_t)now->bytes_read);
+                   (uint64_t)now->bytes_read);
     (void)snprintf(state, sizeof state, "%s", line->stage);
     if (strcmp(line->stage, "publish") == 0)
         (void)snprintf(state, sizeof state, "publish %s",

@@ -23,8 +23,7 @@ static void show_progress(struct pb_run *run, struct cli_bar *bar)
     struct pb_run_progress p;
     char line[256], state[40], size[16];
     pb_run_progress(run, &p);
-    cli_bar_update(bar, (double)pb_clock_mono_ms() / 1e3, p.tiles_done, p.tiles_total,
-                   p.bytes_read);
+    cli_bar_update(bar, (double)pb_clock_mono_ms() / 1e3, p.tiles_done, p.bytes_read);
     (void)snprintf(state, sizeof state, "%s", pb_stage_name(p.stage));
     if (p.stage == PB_STAGE_PUBLISH)
         (void)snprintf(state, sizeof state, "publish %s",

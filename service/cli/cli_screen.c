@@ -123,10 +123,8 @@ char *cli_time(double seconds, char *out, size_t n)
     return out;
 }
 
-void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t total,
-                    uint64_t bytes)
+void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t bytes)
 {
-    (void)total;
     if (!bar->started || tiles < bar->last_tiles) {
         bar->started = true;
         bar->first_s = bar->last_s = now_s;

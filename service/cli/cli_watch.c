@@ -141,8 +141,7 @@ static void take_job(struct view *v, const struct pb_json_value *job, bool is_ev
     (void)snprintf(row->bar.name, sizeof row->bar.name, "%s", cli_job_base(job));
     row->tiles = (uint64_t)cli_job_number(job, "tiles_done");
     row->total = (uint64_t)cli_job_number(job, "tiles_total");
-    cli_bar_update(&row->bar, now_s(), row->tiles, row->total,
-                   (uint64_t)cli_job_number(job, "bytes_read"));
+    cli_bar_update(&row->bar, now_s(), row->tiles, (uint64_t)cli_job_number(job, "bytes_read"));
     if (v->options->json)
         puts(pb_json_source(job));
     if (!cli_job_finished(status)) {

@@ -322,11 +322,6 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
     scan_within(watch, 0);
 }
 
-void pb_watch_scan_soon(struct pb_watch *watch)
-{
-    scan_within(watch, 0);
-}
-
 size_t pb_watch_waiting(const struct pb_watch *watch)
 {
     return watch ? watch->seen_waiting : 0;

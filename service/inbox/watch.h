@@ -32,7 +32,6 @@ struct pb_watch_options {
 int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
                    struct pb_watch **out_watch);
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
-void pb_watch_scan_soon(struct pb_watch *watch);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);
 /* Ends watching: nothing is told any more. Memory goes when the last claim is over and libuv has

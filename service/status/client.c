@@ -102,11 +102,6 @@ void pb_client_close(struct pb_client *client)
     free(client);
 }
 
-int pb_client_fd(const struct pb_client *client)
-{
-    return client->fd;
-}
-
 static int lost(struct pb_err *err, const char *what, int error)
 {
     return pb_fail(err, PB_E_SERVICE_UNREACHABLE, "the service %s: %s", what, strerror(error));

@@ -32,6 +32,4 @@ void pb_client_pass(struct pb_client *client, int fd);
  * *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative errno. */
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
                     struct pb_json_value **out_event, const struct pb_json_value **out_job);
-/* Descriptor to poll together with others; call pb_client_event(0) until 0 when it is readable. */
-int pb_client_fd(const struct pb_client *client);
 #endif

@@ -65,7 +65,7 @@ START_TEST(nothing_seen_has_no_buckets)
 {
     uint64_t bucket[4];
     double min, max;
-    pb_histogram_init(&one);
+    memset(&one, 0, sizeof one);
     const float nothing[] = {NAN, INFINITY, -INFINITY};
     take(&one, nothing, 3);
     ck_assert(!one.used);
@@ -103,7 +103,7 @@ START_TEST(counts_equal_a_naive_count_at_the_final_width)
                        : (float)((double)(int64_t)rnd() * ldexp(1.0, -60 + (int)(rnd() % 5)));
         v[17] = -1e-40f; /* lies in bin -1, however wide the bins */
         v[18] = -0.0f;
-        pb_histogram_init(&one);
+        memset(&one, 0, sizeof one);
         for (int i = 0; i < N; i += 500)
             take(&one, v + i, 500);
         uint64_t total = 0;
@@ -134,7 +134,7 @@ START_TEST(state_does_not_depend_on_order_or_splits)
                    : spread == 3 ? ldexpf((float)(rnd() % 255) - 127.0f, (int)(rnd() % 60) - 90)
                    : spread == 4 ? (rnd() % 50 ? 0.25f : 3e38f)
                                  : (float)(int64_t)rnd() * 1e-19f;
-        pb_histogram_init(&one);
+        memset(&one, 0, sizeof one);
         take(&one, v, N);
         for (int again = 0; again < 10; again++) {
             for (int i = N - 1; i > 0; i--) {
@@ -143,7 +143,7 @@ START_TEST(state_does_not_depend_on_order_or_splits)
                 v[i] = v[j];
                 v[j] = t;
             }
-            pb_histogram_init(&two);
+            memset(&two, 0, sizeof two);
             for (size_t i = 0, n; i < N; i += n) {
                 n = 1 + rnd() % 400;
                 n = i + n > N ? N - i : n;
@@ -162,7 +162,7 @@ START_TEST(integers_get_buckets_of_their_own)
     double min, max;
     for (int i = 0; i < 256; i++)
         v[i] = (float)i;
-    pb_histogram_init(&one);
+    memset(&one, 0, sizeof one);
     take(&one, v, 256);
     take(&one, v + 100, 1);
     ck_assert_uint_eq(pb_histogram_fold(&one, 256, bucket, &min, &max), 256);
@@ -180,7 +180,7 @@ START_TEST(folding_keeps_every_count_and_the_limit)
     double min, max;
     for (int i = 0; i < N; i++)
         v[i] = (float)(int64_t)rnd() * 1e-18f;
-    pb_histogram_init(&one);
+    memset(&one, 0, sizeof one);
     take(&one, v, N);
     const uint32_t limits[] = {1, 2, 3, 7, 100, 256, 4096};
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
@@ -207,13 +207,13 @@ START_TEST(constant_has_one_bucket)
     uint64_t bucket[8];
     double min, max;
     const float v[] = {0.1f, 0.1f, 0.1f};
-    pb_histogram_init(&one);
+    memset(&one, 0, sizeof one);
     take(&one, v, 3);
     ck_assert_uint_eq(pb_histogram_fold(&one, 8, bucket, &min, &max), 1);
     ck_assert(min == (double)0.1f && max > min);
     ck_assert_uint_eq(bucket[0], 3);
     const float zero[] = {0, -0.0f};
-    pb_histogram_init(&one);
+    memset(&one, 0, sizeof one);
     take(&one, zero, 2);
     ck_assert_uint_eq(pb_histogram_fold(&one, 8, bucket, &min, &max), 1);
     ck_assert_uint_eq(bucket[0], 2);

@@ -110,17 +110,6 @@ START_TEST(whole_numbers)
 }
 END_TEST
 
-START_TEST(booleans)
-{
-    bool value = false;
-    ck_assert(pb_units_bool("yes", &value) == 0 && value);
-    ck_assert(pb_units_bool("off", &value) == 0 && !value);
-    ck_assert(pb_units_bool("True", &value) == 0 && value);
-    ck_assert_int_eq(pb_units_bool("1", &value), -EINVAL);
-    ck_assert_int_eq(pb_units_bool("y", &value), -EINVAL);
-}
-END_TEST
-
 START_TEST(texts_read_back)
 {
     char text[PB_UNITS_TEXT];
@@ -152,7 +141,6 @@ int main(void)
     tcase_add_test(tc, durations_need_a_unit);
     tcase_add_test(tc, numbers_are_strict);
     tcase_add_test(tc, whole_numbers);
-    tcase_add_test(tc, booleans);
     tcase_add_test(tc, texts_read_back);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
