@@ -59,6 +59,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define WIC_FOREVER    INT64_C(-1)
 #define WIC_USER_BYTES 128 /* of the caller's own, beside each slot's payload */
@@ -151,6 +152,7 @@ void wic_abort(struct wic_channel *channel);
 /* A snapshot; counters are exact when both sides are at rest. Thread: any. */
 void wic_stats_get(const struct wic_channel *channel, struct wic_stats *out_stats);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -37,8 +37,8 @@ class Unit(unittest.TestCase):
 
     def test_everything_is_installed_in_its_place(self):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
-        for path in ("usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service", "usr/lib/sysusers.d/pushbroom.conf",
-                     "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
+        for path in ("usr/bin/pushbroom", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
+                     "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
             self.assertTrue((self.root / path).is_file(), path)
         version = run(self.root / "usr/bin/pushbroomd", "--version")
         self.assertEqual(version.returncode, 0, version.stdout)

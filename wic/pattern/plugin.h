@@ -12,6 +12,11 @@
  * threads, destructors and strings could be in use. */
 #include "wic/pattern/schedule.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
 /* Loads <directory>/<name>.so and registers its pattern, which is called `name`, too. Loading it
  * again is fine. Thread: any; text as in wic/pattern/schedule.h. Negative errno:
  *   -EINVAL      directory is not an absolute path, or name not a pattern's name
@@ -24,4 +29,8 @@
 int wic_plugin_load(const char *directory, const char *name, const struct wic_pattern **out_pattern,
                     char *text, size_t text_bytes);
 
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Moves one chunk. 0, or a negative errno that ends the walk. */
 typedef int wic_replay_move(void *context, const struct wic_step *step, uint64_t chunk);
@@ -25,6 +26,7 @@ int wic_replay_steps(const struct wic_step *steps, size_t count, wic_replay_move
 int wic_replay_schedule(struct wic_schedule *schedule, wic_replay_move *move, void *context,
                         char *text, size_t text_bytes);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

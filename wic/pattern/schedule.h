@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define WIC_PATTERNS_MAX 32 /* built in and registered */
 #define WIC_TEXT_BYTES   256
@@ -59,6 +60,7 @@ int wic_schedule_record(const struct wic_pattern *pattern, const struct wic_patt
 
 extern const struct wic_pattern wic_pattern_unidirectional;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
