@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """What the documents list is what the program has: error codes with their hints in service/README.md, commands in
-README.md. Prints every gap, exits 1."""
+README.md, sample files with their origins in tests/data/MANIFEST.md. Prints every gap, exits 1."""
 import pathlib
 import re
 import sys
@@ -26,8 +26,19 @@ def gaps():
     for command in re.findall(r'^    \{"([a-z-]+)", "', (ROOT / "service/cli/cli.c").read_text(), re.M):
         if f"pushbroom {command}" not in readme:
             yield f"README.md does not show 'pushbroom {command}'"
+    yield from sample_gaps(ROOT / "tests/data")
+
+
+def sample_gaps(data):
+    manifest = (data / "MANIFEST.md").read_text()
+    for kind in ("real", "derived", "hostile"):
+        section = manifest.split(f"## {kind}/")[1].split("\n## ")[0]
+        listed = set(re.findall(r"^\| (\S+\.\S+) \|", section, re.M)) if kind != "derived" else set(re.findall(r"\w+\.tif", section))
+        there = {p.relative_to(data / kind).as_posix() for p in (data / kind).rglob("*") if p.is_file()}
+        for name in sorted(listed ^ there):
+            yield f"tests/data/{kind}/{name} is {'listed and not there' if name in listed else 'not in MANIFEST.md'}"
 
 
 found = list(gaps())
-print("\n".join(found) if found else "docs: error codes and commands are all there")
+print("\n".join(found) if found else "docs: error codes, commands and sample files are all there")
 sys.exit(1 if found else 0)

@@ -14,7 +14,8 @@ import traceback
 
 BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
 SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
-DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", SOURCE / "../shared/data"))
+DATA = (pathlib.Path(os.environ["PB_SHARED_DATA"]) if "PB_SHARED_DATA" in os.environ else
+        next(p for p in (SOURCE / "../shared/data", SOURCE / "tests/data") if p.is_dir()))
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
 FOR_RACES = os.environ.get("PB_SANITIZE") == "thread"
 SKIP = 77

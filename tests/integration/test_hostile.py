@@ -9,8 +9,10 @@ import pathlib
 import subprocess
 import sys
 
+import pbtest
+
 PROBE = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "raster_probe"
-DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data")) / "hostile"
+DATA = pbtest.DATA / "hostile"
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
 SECONDS = 100  # of a loaded machine; on an idle one 20 are plenty
 RSS_KIB = (4096 if SANITIZED else 512) * 1024

@@ -17,9 +17,10 @@ import subprocess
 import sys
 
 import numpy as np
+import pbtest
 
 BIN = pathlib.Path(os.environ.get("PB_BIN", "build/bin"))
-DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", "../shared/data"))
+DATA = pbtest.DATA
 SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", "."))
 UNIT = 2.0**-24  # half a unit in the last place of float32, relative
 SHARP = 1e-4  # a comparison is worth something when its bound is below this part of the value

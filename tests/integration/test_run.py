@@ -204,7 +204,7 @@ def failed(scratch, pipeline, scene, code=None, **more):
 
 @not_about_threads
 def test_a_missing_band_is_refused_with_words(scratch):
-    scene = need_data() / "real/rgb/landsat7_RGB.byte.tif"
+    scene = need_data() / "real/rgb/landsat7_rgb_tenth.tif"
     error = failed(scratch, NDVI, scene, "pipeline.band")
     assert "3 bands" in error["message"], error
 

@@ -16,10 +16,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon, wait_for  # noqa: E402
 
 import numpy  # noqa: E402
+import pbtest  # noqa: E402
 from osgeo import gdal  # noqa: E402
 
 gdal.UseExceptions()
-DATA = pathlib.Path(os.environ.get("PB_SHARED_DATA", ""))
+DATA = pbtest.DATA
 
 # What is to be caught while it runs is noise, written with a codec that takes its time.
 PIPELINES = """pipelines:

@@ -173,7 +173,8 @@ START_TEST(places_a_product_as_every_real_scene)
         unlink(name);
         taken++;
     }
-    ck_assert_int_gt(taken, 80);
+    ck_assert_int_gt(taken, 60);
+    ck_assert_int_gt(taken, (int)found.gl_pathc * 4 / 5); /* others have types we do not take */
     globfree(&found);
 }
 END_TEST
