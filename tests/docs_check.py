@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """What the documents list is what the program has: error codes with their hints in service/README.md, commands in
-README.md, sample files with their origins in tests/data/MANIFEST.md. Prints every gap, exits 1."""
+README.md, sample files with their origins in tests/data/MANIFEST.md, the words of the code in CONTRIBUTING.md. Prints
+every gap, exits 1."""
 import pathlib
 import re
 import sys
@@ -27,6 +28,20 @@ def gaps():
         if f"pushbroom {command}" not in readme:
             yield f"README.md does not show 'pushbroom {command}'"
     yield from sample_gaps(ROOT / "tests/data")
+    yield from glossary_gaps((ROOT / "CONTRIBUTING.md").read_text())
+
+
+def glossary_gaps(text):
+    rows = re.findall(r"^\| `?([\w ]+?)`? \| \[[^]]+\]\(([^)]+)\) \|", text.split("## Glossary")[1], re.M)
+    if len(rows) < 20:
+        yield "CONTRIBUTING.md: no glossary found"
+    for word, name in rows:
+        path = ROOT / name
+        if not path.exists() or not re.search(r"(?i)\b_?%s" % word.replace(" ", r"[\s_*]+"), path.read_text().replace("_", " _")):
+            yield f"CONTRIBUTING.md: the word '{word}' is not in {name}"
+    for name in re.findall(r"\]\(([^)#]+)", text):
+        if not (ROOT / name).exists():
+            yield f"CONTRIBUTING.md: {name} does not exist"
 
 
 def sample_gaps(data):
@@ -40,5 +55,5 @@ def sample_gaps(data):
 
 
 found = list(gaps())
-print("\n".join(found) if found else "docs: error codes, commands and sample files are all there")
+print("\n".join(found) if found else "docs: error codes, commands, sample files and words are all there")
 sys.exit(1 if found else 0)
