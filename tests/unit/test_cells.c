@@ -455,7 +455,8 @@ int main(void)
         tcase_add_test(real, cells_of_real_files_equal_direct_reads);
         suite_add_tcase(suite, real);
     } else {
-        (void)printf("real files: left out, %s is not there\n", PB_SHARED_DATA);
+        (void)printf("skipped: cells_of_real_files_equal_direct_reads: %s is not there\n",
+                     PB_SHARED_DATA);
     }
     return run_suite(suite);
 }
