@@ -13,7 +13,7 @@ static uint8_t byte_of_integer(int64_t v)
 
 static uint8_t byte_of_float(double v)
 {
-    return (uint8_t)(!(v > 0) ? 0 : v >= 255 ? 255 : (uint8_t)(v + 0.5));
+    return (uint8_t)(!(v > 0) ? 0 : v >= 255 ? 255 : (uint8_t)(v + 0.5)); /* NOLINT: as GDAL */
 }
 
 /* As GDAL converts to bytes: clamped, halves up, NaN is 0. */
