@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // chain_block.cuh as a kernel of its own: as many blocks as there is scratch for, taking the parts
-// of the tile in turn; the crew is the whole block. It is for check_ops and built with it alone.
+// of the tile in turn; the thread group is the whole block. It is for check_ops and built with it
+// alone.
 #include "kernels/chain/chain_block.cuh"
 #include "kernels/launch.cuh"
 
@@ -26,7 +27,7 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constan
     const pb_rect core = task.in.core;
     const uint32_t columns = static_cast<uint32_t>((core.w + task.part_w - 1) / task.part_w);
     const uint32_t rows = static_cast<uint32_t>((core.h + task.part_h - 1) / task.part_h);
-    const pb_block_crew crew = {threadIdx.x, blockDim.x};
+    const pb_block_group group = {threadIdx.x, blockDim.x};
     float *const scratch = task.scratch + blockIdx.x * task.scratch_px;
 
     for (uint32_t i = blockIdx.x; i < columns * rows; i += gridDim.x) {
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constan
         const pb_rect part = {core.x + x, core.y + y, min(task.part_w, core.w - x),
                               min(task.part_h, core.h - y)};
         pb_chain_block_run<PX, true>(task.chain, task.in, part, task.out.data, task.out.plane_px,
-                                     shared, scratch, crew);
+                                     shared, scratch, group);
     }
 }
 } // namespace

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What a crew of threads needs to run a chain. */
+/* What a group of threads needs to run a chain. */
 struct pb_chain_block_needs {
     uint32_t shared_bytes; /* 16-byte aligned; registers and the focal operations' patches lie on
                               each other */

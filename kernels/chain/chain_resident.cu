@@ -59,26 +59,27 @@ __device__ pb_rect take_part(const task &task, const wic_piece &piece, const pb_
 }
 
 // What all working threads need to know of a piece, once for all of them: in registers it would
-// push out what the arithmetic needs. Two, taken in turn: when the crew meets in piece n + 1,
-// nobody looks at that of piece n - 1 any more.
-struct errand {
+// push out what the arithmetic needs. Two, taken in turn: when the thread group meets in piece n +
+// 1, nobody looks at that of piece n - 1 any more.
+struct work_item {
     pb_tile_in in;
     pb_rect part;
 };
-constexpr uint32_t errand_bytes = (2 * sizeof(errand) + 15) / 16 * 16;
-static_assert(errand_bytes <= PB_RESIDENT_OWN_BYTES, "a block has room for two errands");
+constexpr uint32_t work_item_bytes = (2 * sizeof(work_item) + 15) / 16 * 16;
+static_assert(work_item_bytes <= PB_RESIDENT_OWN_BYTES, "a block has room for two work items");
 
 template <bool LINES>
-__device__ const errand &take_errand(const task &task, const wic_piece &piece, uint32_t turn)
+__device__ const work_item &take_work_item(const task &task, const wic_piece &piece, uint32_t turn)
 {
-    errand &errand = static_cast<struct errand *>(piece.work)[turn % 2];
+    work_item &work_item = static_cast<struct work_item *>(piece.work)[turn % 2];
     if (piece.thread == 0) {
         const pb_tile_place &place = *static_cast<const pb_tile_place *>(piece.user);
-        errand.in = tile_in(task, place, piece.in);
-        errand.part = LINES ? take_lines(piece, &errand.in) : take_part(task, piece, errand.in);
+        work_item.in = tile_in(task, place, piece.in);
+        work_item.part =
+            LINES ? take_lines(piece, &work_item.in) : take_part(task, piece, work_item.in);
     }
     piece.sync();
-    return errand;
+    return work_item;
 }
 
 template <int PX, bool LINES>
@@ -88,10 +89,10 @@ __global__ void __launch_bounds__(threads_max(LINES), LINES ? 1 : 2)
     float *const scratch = task.scratch + blockIdx.x * (task.shape.scratch_bytes / sizeof(float));
     uint32_t turn = 0;
     wic_resident(view, [&](const wic_piece &piece) {
-        const errand &errand = take_errand<LINES>(task, piece, turn++);
+        const work_item &work_item = take_work_item<LINES>(task, piece, turn++);
         void *const shared = static_cast<unsigned char *>(piece.work) + PB_RESIDENT_OWN_BYTES;
         pb_chain_block_run<PX, !LINES>(
-            task.chain, errand.in, errand.part, static_cast<float *>(piece.tile_out),
+            task.chain, work_item.in, work_item.part, static_cast<float *>(piece.tile_out),
             static_cast<const pb_tile_place *>(piece.user)->out_px, shared, scratch, piece);
     });
 }

@@ -25,7 +25,7 @@ struct whole_block {
         __syncthreads();
     }
 };
-__device__ pb_device::seat find_seat(const whole_block &)
+__device__ pb_device::warp_lane find_warp_lane(const whole_block &)
 {
     return {static_cast<int>(threadIdx.x), static_cast<int>(threadIdx.y), ROWS};
 }

@@ -27,10 +27,11 @@ uint64_t pb_cell_px_max(const struct pb_cell_shape *s)
 }
 
 /* Cells that overlap hold whole tiles: then one column does. */
-struct pb_cell_pieces pb_cell_pieces_of(const struct pb_cell_shape *s, const struct pb_rect *rect)
+struct pb_cell_fragments pb_cell_fragments_of(const struct pb_cell_shape *s,
+                                              const struct pb_rect *rect)
 {
     int32_t right = rect->x + rect->w;
-    struct pb_cell_pieces p = {.shape = s, .rect = *rect};
+    struct pb_cell_fragments p = {.shape = s, .rect = *rect};
     p.col0 = rect->x / s->w;
     p.cols = (right - 1) / s->w - p.col0 + 1;
     for (int32_t col = p.col0; col < p.col0 + p.cols && p.cols > 1; col++) {
@@ -45,12 +46,12 @@ struct pb_cell_pieces pb_cell_pieces_of(const struct pb_cell_shape *s, const str
     return p;
 }
 
-struct pb_cell_piece pb_cell_piece(const struct pb_cell_pieces *pieces, uint32_t i)
+struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *pieces, uint32_t i)
 {
     const struct pb_cell_shape *s = pieces->shape;
     const struct pb_rect *r = &pieces->rect;
-    struct pb_cell_piece p = {pieces->col0 + (int32_t)(i % (uint32_t)pieces->cols),
-                              pieces->row0 + (int32_t)(i / (uint32_t)pieces->cols), *r};
+    struct pb_cell_fragment p = {pieces->col0 + (int32_t)(i % (uint32_t)pieces->cols),
+                                 pieces->row0 + (int32_t)(i / (uint32_t)pieces->cols), *r};
     int64_t y = most(r->y, (int64_t)p.row * s->h);
     p.rect.h = (int32_t)(least((int64_t)r->y + r->h, ((int64_t)p.row + 1) * s->h) - y);
     p.rect.y = (int32_t)y;

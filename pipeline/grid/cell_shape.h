@@ -18,13 +18,13 @@ struct pb_cell_shape {
 };
 
 /* The pieces that a rect of the image falls into, one a cell, numbered row by row. */
-struct pb_cell_pieces {
+struct pb_cell_fragments {
     const struct pb_cell_shape *shape;
     struct pb_rect rect;
     int32_t col0, row0, cols, rows;
 };
 
-struct pb_cell_piece {
+struct pb_cell_fragment {
     int32_t col, row; /* the cell */
     struct pb_rect rect;
 };
@@ -33,7 +33,7 @@ struct pb_cell_piece {
 struct pb_rect pb_cell_rect(const struct pb_cell_shape *shape, int32_t col, int32_t row);
 uint64_t pb_cell_px_max(const struct pb_cell_shape *shape);
 /* shape is borrowed as long as the pieces are used. rect lies inside the image. */
-struct pb_cell_pieces pb_cell_pieces_of(const struct pb_cell_shape *shape,
-                                        const struct pb_rect *rect);
-struct pb_cell_piece pb_cell_piece(const struct pb_cell_pieces *pieces, uint32_t i);
+struct pb_cell_fragments pb_cell_fragments_of(const struct pb_cell_shape *shape,
+                                              const struct pb_rect *rect);
+struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *pieces, uint32_t i);
 #endif

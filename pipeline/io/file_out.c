@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/file_out.h"
 #include "pipeline/io/io_watch.h"
-#include "pipeline/io/lane.h"
+#include "pipeline/io/background.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/sha256.h"
 
@@ -27,11 +27,11 @@ struct pb_file_out {
     unsigned half;
     size_t held; /* in the half being filled */
     uint64_t flushed;
-    bool placed;                 /* what is held lies in the file already */
-    struct pb_lane store, check; /* only files longer than a half need them */
+    bool placed;                       /* what is held lies in the file already */
+    struct pb_background store, check; /* only files longer than a half need them */
 };
 
-static int store_part(void *user, const struct pb_lane_part *part)
+static int store_part(void *user, const struct pb_background_part *part)
 {
     const struct pb_file_out *file = user;
     for (size_t done = 0; !file->placed && done < part->bytes;) {
@@ -50,7 +50,7 @@ static int store_part(void *user, const struct pb_lane_part *part)
     return 0;
 }
 
-static int check_part(void *user, const struct pb_lane_part *part)
+static int check_part(void *user, const struct pb_background_part *part)
 {
     const struct pb_file_out *file = user;
     pb_sha256_add(file->sum, part->data, part->bytes);
@@ -92,8 +92,8 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
     file->path = path;
     file->fd = -1;
-    pb_lane_init(&file->store, store_part, file);
-    pb_lane_init(&file->check, check_part, file);
+    pb_background_init(&file->store, store_part, file);
+    pb_background_init(&file->check, check_part, file);
     file->sum = pb_sha256_create();
     file->buffer = malloc(PB_FILE_OUT_BYTES);
     int rc = 0;
@@ -124,17 +124,18 @@ void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progre
 
 /* Takes what is held into the count, as a part; nothing is under way afterwards. Fails when nobody
  * wants the file any more. */
-static int cut_part(struct pb_file_out *file, struct pb_err *err, struct pb_lane_part *out_part)
+static int cut_part(struct pb_file_out *file, struct pb_err *err,
+                    struct pb_background_part *out_part)
 {
     struct pb_file_progress *progress = file->progress;
     if (progress != NULL && atomic_load(&progress->stop))
         return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
-    (void)pb_lane_wait(&file->check);
-    int error = pb_lane_wait(&file->store);
+    (void)pb_background_wait(&file->check);
+    int error = pb_background_wait(&file->store);
     if (error != 0)
         return pb_io_fail(err, error, "cannot write", file->path);
-    *out_part =
-        (struct pb_lane_part){file->buffer + file->half * HALF_BYTES, file->held, file->flushed};
+    *out_part = (struct pb_background_part){file->buffer + file->half * HALF_BYTES, file->held,
+                                            file->flushed};
     if (progress != NULL)
         atomic_fetch_add(&progress->bytes, file->held);
     file->flushed += file->held;
@@ -145,12 +146,12 @@ static int cut_part(struct pb_file_out *file, struct pb_err *err, struct pb_lane
 /* Gives the filled half to the threads and goes on with the other. */
 static int hand_over(struct pb_file_out *file, struct pb_err *err)
 {
-    struct pb_lane_part part;
+    struct pb_background_part part;
     int rc = cut_part(file, err, &part);
     if (rc != 0)
         return rc;
-    pb_lane_give(&file->store, &part);
-    pb_lane_give(&file->check, &part);
+    pb_background_give(&file->store, &part);
+    pb_background_give(&file->check, &part);
     file->half ^= 1;
     return 0;
 }
@@ -158,7 +159,7 @@ static int hand_over(struct pb_file_out *file, struct pb_err *err)
 /* The last, partly filled half; nothing is under way afterwards. */
 static int flush(struct pb_file_out *file, struct pb_err *err)
 {
-    struct pb_lane_part part;
+    struct pb_background_part part;
     int rc = cut_part(file, err, &part);
     if (rc != 0)
         return rc;
@@ -301,8 +302,8 @@ void pb_file_out_destroy(struct pb_file_out *file)
 {
     if (file == NULL)
         return;
-    pb_lane_fini(&file->store);
-    pb_lane_fini(&file->check);
+    pb_background_fini(&file->store);
+    pb_background_fini(&file->check);
     if (file->fd >= 0) {
         close(file->fd);
         discard(file);

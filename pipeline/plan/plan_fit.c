@@ -11,7 +11,7 @@
  * the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_cells.h"
+#include "pipeline/plan/plan_cache.h"
 
 #include "wic/wic.h"
 
@@ -103,7 +103,7 @@ static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, con
     plan->grid.stripe_cols = way->stripe_cols;
     plan->grid.unit_cols = 1;
     set_threads(plan, info, way->threads);
-    pb_plan_cells(plan, info, way->growth);
+    pb_plan_cache(plan, info, way->growth);
     plan->product_bytes = 0;
     plan->total_bytes =
         plan->cells_bytes + plan->cache_bytes + plan->reader_bytes + slots_bytes(plan) +
@@ -157,7 +157,7 @@ static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_ras
 static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb_raster_info *info,
                         uint32_t threads)
 {
-    uint32_t growth = pb_plan_cells_grow(plan, info);
+    uint32_t growth = pb_plan_cache_grow(plan, info);
     for (uint32_t g = 0; g <= growth; g++) {
         add_way(ways, plan, info, (struct way){0, threads, 0, g, 0});
         if (plan->order == PB_ORDER_Z)

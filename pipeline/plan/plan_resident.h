@@ -4,8 +4,8 @@
 #define PB_PLAN_RESIDENT_H
 #include "pipeline/plan/plan.h"
 
-/* Chooses plan->resident for the chain, grid and kind of memory of the plan: by which road tiles
- * come to the kernel that stays on the GPU, and in what pieces; or why none stays. Arithmetic
+/* Chooses plan->resident for the chain, grid and kind of memory of the plan: by which transport
+ * tiles come to the kernel that stays on the GPU, and in what pieces; or why none stays. Arithmetic
  * only. */
 void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request);
 /* Why tiles go by streams although compute.sync is wic; "" = they do not, or it is not. Borrowed

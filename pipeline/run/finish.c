@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct crew {
+struct group {
     const struct pb_stream *stream;
     struct pb_file_progress *files;
     struct pb_product_result *results;
@@ -22,34 +22,34 @@ struct crew {
     int rc;                /* its errno */
 };
 
-static void record(struct crew *crew, int rc, const struct pb_err *why)
+static void record(struct group *group, int rc, const struct pb_err *why)
 {
-    pthread_mutex_lock(&crew->lock);
-    if (!crew->failed) {
-        crew->failed = true;
-        crew->failure = *why;
-        crew->rc = rc;
+    pthread_mutex_lock(&group->lock);
+    if (!group->failed) {
+        group->failed = true;
+        group->failure = *why;
+        group->rc = rc;
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&group->lock);
     /* Only now: what the others say of it must not be the first. */
-    atomic_store(&crew->files->stop, true);
+    atomic_store(&group->files->stop, true);
 }
 
 static void *work(void *arg)
 {
-    struct crew *crew = arg;
-    const struct pb_stream *s = crew->stream;
+    struct group *group = arg;
+    const struct pb_stream *s = group->stream;
     size_t i;
-    while ((i = atomic_fetch_add(&crew->next, 1)) < crew->n) {
+    while ((i = atomic_fetch_add(&group->next, 1)) < group->n) {
         struct pb_err why = {0};
-        size_t p = crew->product[i];
+        size_t p = group->product[i];
         int rc = 0;
-        if (atomic_load(&crew->files->stop))
+        if (atomic_load(&group->files->stop))
             rc = pb_fail(&why, PB_E_JOB_DISMISSED, "cancelled before all products were written");
         else
-            rc = s->types[p]->finish(s->products[p], NULL, 0, &why, &crew->results[i]);
+            rc = s->types[p]->finish(s->products[p], NULL, 0, &why, &group->results[i]);
         if (rc < 0) {
-            record(crew, rc, &why);
+            record(group, rc, &why);
             break;
         }
     }
@@ -64,20 +64,20 @@ static void *help(void *arg)
 
 /* Finishes product[0 .. n-1]; helper has room for threads. A helper that cannot be started is done
  * without. */
-static int finish_together(struct crew *crew, uint32_t threads, pthread_t *helper,
+static int finish_together(struct group *group, uint32_t threads, pthread_t *helper,
                            struct pb_err *err)
 {
     uint32_t n = 0;
-    pthread_mutex_init(&crew->lock, NULL);
-    while (n + 1 < threads && n + 1 < crew->n && pb_thread_start(&helper[n], help, crew) == 0)
+    pthread_mutex_init(&group->lock, NULL);
+    while (n + 1 < threads && n + 1 < group->n && pb_thread_start(&helper[n], help, group) == 0)
         n++;
-    (void)work(crew);
+    (void)work(group);
     while (n > 0)
         (void)pthread_join(helper[--n], NULL);
-    pthread_mutex_destroy(&crew->lock);
-    if (crew->failed && err != NULL && err->code == PB_OK)
-        *err = crew->failure;
-    return crew->rc;
+    pthread_mutex_destroy(&group->lock);
+    if (group->failed && err != NULL && err->code == PB_OK)
+        *err = group->failure;
+    return group->rc;
 }
 
 int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
@@ -97,7 +97,7 @@ int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
 int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_file_progress *files,
                        struct pb_err *err, struct pb_product_result *out_results, size_t *out_n)
 {
-    struct crew crew = {.stream = s, .files = files, .results = out_results};
+    struct group group = {.stream = s, .files = files, .results = out_results};
     size_t *product = calloc(s->n_products + 1, sizeof *product);
     pthread_t *helper = calloc(s->n_products + 1, sizeof *helper);
     *out_n = 0;
@@ -108,9 +108,9 @@ int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_fi
     }
     for (size_t i = 0; i < s->n_products; i++)
         if (s->types[i]->kind != PB_PRODUCT_STAC)
-            product[crew.n++] = i;
-    crew.product = product;
-    rc = finish_together(&crew, threads, helper, err);
+            product[group.n++] = i;
+    group.product = product;
+    rc = finish_together(&group, threads, helper, err);
     if (rc == 0)
         rc = pb_finish_items(s, err, out_results);
     if (rc == 0)

@@ -31,8 +31,8 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
         .mask_row_bytes = place->mask_row_bytes};
     size_t bytes = pb_plan_layout(plan, &place->read).bytes;
     uint64_t parked = 0;
-    if (s->cells != NULL)
-        rc = pb_cells_read(s->cells, raster, &place->read, &to, &parked, err);
+    if (s->cache != NULL)
+        rc = pb_block_cache_read(s->cache, raster, &place->read, &to, &parked, err);
     else
         rc = pb_raster_read(raster, &place->read, plan->bands, plan->n_bands, &to, err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - parked);

@@ -9,7 +9,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/device/mem.h"
-#include "pipeline/plan/plan_cells.h"
+#include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_threads.h"
@@ -165,8 +165,8 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     s->window = pb_window_create(&plan->grid, plan->order, plan->window_units);
     if (s->window == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    struct pb_cells_options cells = pb_plan_cells_options(plan);
-    if (cells.count > 0 && (rc = pb_cells_create(&cells, err, &s->cells)) < 0)
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
+    if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache)) < 0)
         return rc;
     if (plan->cuda) /* before a kernel may be there */
         pb_device_link(plan->device_index, RATE_BYTES, &run->to_device_rate,
@@ -363,7 +363,7 @@ void pb_run_destroy(struct pb_run *run)
     if (run->exec != NULL)
         run->exec_type->destroy(run->exec);
     pb_window_destroy(run->stream.window);
-    pb_cells_destroy(run->stream.cells);
+    pb_block_cache_destroy(run->stream.cache);
     wic_channel_fini(run->stream.in);
     wic_channel_fini(run->stream.out);
     free(run->in_channel);

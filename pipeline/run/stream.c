@@ -7,7 +7,7 @@ void pb_stream_abort(struct pb_stream *stream)
     wic_abort(stream->in);
     wic_abort(stream->out);
     pb_window_abort(stream->window);
-    pb_cells_abort(stream->cells);
+    pb_block_cache_abort(stream->cache);
 }
 
 void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)

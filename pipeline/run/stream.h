@@ -5,7 +5,7 @@
 /* What the three stages of a run share: readers == in ==> executor == out ==> writers. The run owns
  * everything; stages borrow it from start to join. A failure anywhere is recorded once and wakes
  * every stage, wherever it waits. */
-#include "pipeline/raster/cells.h"
+#include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/run.h"
@@ -33,7 +33,7 @@ struct pb_stream {
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
     struct pb_window *window;
-    struct pb_cells *cells; /* NULL = readers share nothing */
+    struct pb_block_cache *cache; /* NULL = readers share nothing */
     struct pb_stage_counter read, compute, write;
     void **products; /* as made by types[i]->create */
     const struct pb_product_type **types;

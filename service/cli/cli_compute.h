@@ -5,7 +5,7 @@
 /* One input of `pushbroom run`. On the CPU it is computed apart, in a confined child as the
  * service's (worker_fork.h), which this process only listens to: a decoder that the file takes over
  * has nothing of the user's. With a GPU it is computed here: a device that fails makes this process
- * replace itself (cli_again.h). One thread. */
+ * replace itself (cli_reexec.h). One thread. */
 #include "config/base/err.h"
 #include "pipeline/run/run.h"
 

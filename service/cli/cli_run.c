@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: each input through its pipeline, one after the other. */
 #include "service/cli/cli.h"
-#include "service/cli/cli_again.h"
+#include "service/cli/cli_reexec.h"
 #include "service/cli/cli_compute.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_watchdog.h"
@@ -95,7 +95,7 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
                                    char **inputs, enum pb_device_try next, bool failed,
                                    const struct pb_err *err)
 {
-    struct cli_again again = {.device_try = next, .failed = failed};
+    struct cli_reexec again = {.device_try = next, .failed = failed};
     const char *options[] = {"-c", o->config, "-o", o->output, NULL, NULL,
                              NULL, NULL,      NULL, NULL,      NULL, NULL};
     size_t n = 4;
@@ -122,7 +122,7 @@ static void go_on_in_fresh_process(const struct options *o, const struct pb_conf
     pb_device_try_why(next, config->compute.device == PB_DEVICE_CUDA, pb_code_id(err->code),
                       err->msg, again.why, sizeof again.why);
     fprintf(stderr, "pushbroom: %s: runs %s\n", inputs[0], again.why);
-    int rc = cli_again_exec(options, inputs, &again);
+    int rc = cli_reexec(options, inputs, &again);
     fprintf(stderr, "pushbroom: cannot start a fresh process: %s\n", strerror(-rc));
 }
 
@@ -149,7 +149,7 @@ static int try_one(const struct options *o, struct pb_config *config, const char
 
 /* The first of `inputs`; the others are for a process that may have to take over. */
 static int process_one(struct options *o, struct pb_config *config, char **inputs,
-                       const struct cli_again *again)
+                       const struct cli_reexec *again)
 {
     struct pb_err err = {0};
     const struct pb_pipeline_config *pipeline = NULL;
@@ -248,8 +248,8 @@ static void say_device(struct pb_config *config)
 int cli_run(int argc, char **argv)
 {
     struct options o = {.output = ".", .device_why = ""};
-    struct cli_again again;
-    cli_again_take(&again);
+    struct cli_reexec again;
+    cli_reexec_take(&again);
     int rc = parse(argc, argv, &o);
     if (rc != CLI_DONE)
         return rc;
@@ -275,7 +275,7 @@ int cli_run(int argc, char **argv)
     for (; i < argc && usable && !cli_compute_is_interrupted() && !pb_device_left_behind(); i++) {
         if (process_one(&o, config, argv + i, &again) != CLI_DONE)
             again.failed = true;
-        again = (struct cli_again){.failed = again.failed};
+        again = (struct cli_reexec){.failed = again.failed};
     }
     if (usable && again.failed)
         rc = CLI_JOB_FAILED;

@@ -5,7 +5,7 @@
  * named and left; the others go on. */
 #include "service/inbox/intake.h"
 
-#include "service/inbox/dispose.h"
+#include "service/inbox/input_store.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
 
@@ -78,7 +78,7 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
         return 0;
     if (pb_job_set(&job->input, path) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = finished ? pb_dispose(job, intake->dirs, on_success(intake), err) : 0;
+    int rc = finished ? pb_input_store_put(job, intake->dirs, on_success(intake), err) : 0;
     return rc ? rc : pb_job_store_update(intake->store, job, err);
 }
 
@@ -87,7 +87,7 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct pb_err unknown = {0};
-    int rc = pb_dispose_claimed(sweep->intake->dirs, id, path);
+    int rc = pb_input_store_claimed(sweep->intake->dirs, id, path);
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
     if (rc == 0) {

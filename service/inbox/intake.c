@@ -4,7 +4,7 @@
 
 #include "pipeline/io/file_name.h"
 #include "config/base/clock.h"
-#include "service/inbox/dispose.h"
+#include "service/inbox/input_store.h"
 #include "service/base/log.h"
 
 #include <errno.h>

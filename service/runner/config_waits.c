@@ -15,7 +15,7 @@ struct pb_config_wait {
 };
 
 /* Index of the first that is not below the job. */
-static size_t place_of(const struct pb_config_waits *waits, int64_t job)
+static size_t slot_of(const struct pb_config_waits *waits, int64_t job)
 {
     size_t low = 0, high = waits->n;
     while (low < high) {
@@ -54,7 +54,7 @@ int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char
 {
     if (code != PB_E_PLAN_MEMORY && is_proved(waits, pipeline))
         return 0;
-    size_t at = place_of(waits, job);
+    size_t at = slot_of(waits, job);
     if (at == waits->n || waits->at[at].job != job) {
         if (grow(waits) != 0)
             return -ENOMEM;
@@ -95,7 +95,7 @@ bool pb_config_waits_success(struct pb_config_waits *waits, const char *pipeline
 
 void pb_config_waits_over(struct pb_config_waits *waits, int64_t job)
 {
-    size_t at = place_of(waits, job);
+    size_t at = slot_of(waits, job);
     if (at == waits->n || waits->at[at].job != job)
         return;
     waits->n--;
@@ -104,7 +104,7 @@ void pb_config_waits_over(struct pb_config_waits *waits, int64_t job)
 
 bool pb_config_waits_has(const struct pb_config_waits *waits, int64_t job)
 {
-    size_t at = place_of(waits, job);
+    size_t at = slot_of(waits, job);
     return at < waits->n && waits->at[at].job == job;
 }
 

@@ -8,7 +8,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/runner_place.h"
+#include "service/runner/worker_slot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int64_t pb_runner_busy(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->places[i].busy;
+        n += runner->slots[i].busy;
     return n;
 }
 
@@ -44,7 +44,7 @@ int64_t pb_runner_workers(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->places[i].proc != NULL;
+        n += runner->slots[i].proc != NULL;
     return n;
 }
 
@@ -53,14 +53,14 @@ static void trim(struct pb_runner *runner, int64_t most)
 {
     int64_t n = pb_runner_workers(runner);
     for (int i = PB_RUNNER_PLACES_MAX - 1; i >= 0 && n > most; i--) {
-        struct pb_place *place = &runner->places[i];
-        if (place->proc == NULL || place->busy || place->reserved)
+        struct pb_worker_slot *slot = &runner->slots[i];
+        if (slot->proc == NULL || slot->busy || slot->reserved)
             continue;
         n--;
-        if (!place->leaving) {
-            place->leaving = true;
-            place->kill_at_ms = pb_clock_mono_ms() + DRAIN_LEAVE_MS;
-            pb_worker_proc_close_stdin(place->proc);
+        if (!slot->leaving) {
+            slot->leaving = true;
+            slot->kill_at_ms = pb_clock_mono_ms() + DRAIN_LEAVE_MS;
+            pb_worker_proc_close_stdin(slot->proc);
         }
     }
 }
@@ -77,18 +77,18 @@ static bool is_nearly_done(const struct pb_job *job)
 static void drain_tick(struct pb_runner *runner, int64_t now)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_place *place = &runner->places[i];
+        struct pb_worker_slot *slot = &runner->slots[i];
         bool time_over = now - runner->drain_ms >= DRAIN_FINISH_MS;
-        if (!place->busy)
+        if (!slot->busy)
             continue;
-        if (place->ending == PB_ENDING_NONE && (time_over || !is_nearly_done(&place->job)))
-            pb_place_end(place, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
-        if (time_over && place->kill_at_ms > now + DRAIN_CANCEL_MS)
-            place->kill_at_ms = now + DRAIN_CANCEL_MS;
+        if (slot->ending == PB_ENDING_NONE && (time_over || !is_nearly_done(&slot->job)))
+            pb_worker_slot_end(slot, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
+        if (time_over && slot->kill_at_ms > now + DRAIN_CANCEL_MS)
+            slot->kill_at_ms = now + DRAIN_CANCEL_MS;
     }
     for (int i = 0; now - runner->drain_ms >= DRAIN_GIVE_UP_MS && i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->places[i].proc != NULL)
-            pb_place_give_up(&runner->places[i]);
+        if (runner->slots[i].proc != NULL)
+            pb_worker_slot_give_up(&runner->slots[i]);
     }
     if (pb_runner_busy(runner) > 0 || runner->n_works > 0)
         return;
@@ -107,10 +107,10 @@ static void on_tick(uv_timer_t *timer)
     bool due = pb_hold_tick(&runner->hold, now) || runner->more || pb_express_is_due(runner, now);
     bool wanted = runner->drain_ms > 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_place *place = &runner->places[i];
-        pb_place_tick(place, now);
-        bool killed = place->proc != NULL && pb_worker_proc_killed_ms(place->proc) > 0;
-        wanted = wanted || place->busy || place->kill_at_ms > 0 || killed;
+        struct pb_worker_slot *slot = &runner->slots[i];
+        pb_worker_slot_tick(slot, now);
+        bool killed = slot->proc != NULL && pb_worker_proc_killed_ms(slot->proc) > 0;
+        wanted = wanted || slot->busy || slot->kill_at_ms > 0 || killed;
     }
     pb_pending_tick(runner, now);
     wanted = wanted || runner->pending != NULL;
@@ -136,8 +136,8 @@ void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *u
 const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->places[i].busy && strcmp(runner->places[i].job.id, id) == 0)
-            return &runner->places[i].job;
+        if (runner->slots[i].busy && strcmp(runner->slots[i].job.id, id) == 0)
+            return &runner->slots[i].job;
     }
     const struct pb_pending *pending = pb_pending_find(runner, id);
     return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
@@ -158,15 +158,15 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
 {
     struct pb_err err = {0};
     runner->config = config;
-    struct pb_place *place = pb_runner_free_place(runner);
+    struct pb_worker_slot *slot = pb_runner_free_place(runner);
     pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
     pb_runner_config_is_new(runner);
-    if (place == NULL || pb_runner_taken(runner) > 0)
+    if (slot == NULL || pb_runner_taken(runner) > 0)
         return; /* a worker that runs a job says its device by itself */
-    if (place->proc == NULL && pb_place_start_worker(place, &err) != 0)
+    if (slot->proc == NULL && pb_worker_slot_start_worker(slot, &err) != 0)
         pb_log(PB_LOG_ERROR, "%s", err.msg);
     else
-        pb_place_ask_device(place);
+        pb_worker_slot_ask_device(slot);
     pb_runner_kick(runner);
 }
 
@@ -178,7 +178,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     runner->options = *options;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        runner->places[i].runner = runner;
+        runner->slots[i].runner = runner;
     (void)uv_timer_init(options->loop, &runner->tick);
     runner->tick.data = runner;
     runner->config = options->config;
@@ -196,9 +196,9 @@ void pb_runner_destroy(struct pb_runner *runner)
     if (runner == NULL)
         return;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        pb_worker_proc_destroy(runner->places[i].proc);
-        if (runner->places[i].busy)
-            pb_job_fini(&runner->places[i].job);
+        pb_worker_proc_destroy(runner->slots[i].proc);
+        if (runner->slots[i].busy)
+            pb_job_fini(&runner->slots[i].job);
     }
     /* The last try may wait for a lock. */
     pb_pending_free(runner, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);

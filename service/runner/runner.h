@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUNNER_H
 #define PB_RUNNER_H
-/* Runs jobs: takes the oldest accepted one whenever a place is free, gives it to a worker process,
- * follows it, and puts its input away afterwards. A worker that dies, hangs or must be cancelled
- * costs its job at most; the service goes on. The store holds every job, the runner only the
- * running ones and those whose state is on its way to the disk, which the loop does not wait for.
- * Thread: loop. */
+/* Runs jobs: takes the oldest accepted one whenever a worker slot is free, gives it to a worker
+ * process, follows it, and puts its input away afterwards. A worker that dies, hangs or must be
+ * cancelled costs its job at most; the service goes on. The store holds every job, the runner only
+ * the running ones and those whose state is on its way to the disk, which the loop does not wait
+ * for. Thread: loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"

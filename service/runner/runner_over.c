@@ -12,7 +12,7 @@
 #include "pipeline/publish/publish.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/runner_place.h"
+#include "service/runner/worker_slot.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct end {
 /* products/ is cleared before a job runs again. */
 struct sweep {
     uv_work_t work;
-    struct pb_place *place;
+    struct pb_worker_slot *slot;
     char products[PB_FILES_PATH_BYTES];
 };
 
@@ -48,14 +48,14 @@ static bool is_killed(const char *how)
 }
 
 /* Ended by the machine: the job's error is set. */
-static bool is_machine_s(struct pb_place *place, const struct end *end)
+static bool is_machine_s(struct pb_worker_slot *slot, const struct end *end)
 {
-    struct pb_job *job = &place->job;
+    struct pb_job *job = &slot->job;
     if (!end->spoke)
         pb_job_fail(job, PB_E_SYSTEM,
                     "a worker ended with %s before it said a word; can its program run (%s)?",
-                    end->how, place->runner->options.worker);
-    else if (place->untold)
+                    end->how, slot->runner->options.worker);
+    else if (slot->untold)
         pb_job_fail(job, PB_E_SYSTEM, "the worker could not be told its work");
     else if (!end->by_us && is_killed(end->how))
         pb_job_fail(job, PB_E_MEMORY,
@@ -68,81 +68,81 @@ static bool is_machine_s(struct pb_place *place, const struct end *end)
     return true;
 }
 
-static void crashed(struct pb_place *place, const struct end *end)
+static void crashed(struct pb_worker_slot *slot, const struct end *end)
 {
-    struct pb_job *job = &place->job;
-    int attempts_max = place->runner->config->service.max_attempts;
-    place->runner->options.metrics->worker_deaths++;
+    struct pb_job *job = &slot->job;
+    int attempts_max = slot->runner->config->service.max_attempts;
+    slot->runner->options.metrics->worker_deaths++;
     pb_log(PB_LOG_ERROR, "job %s: its worker ended with %s (attempt %d of %d)", job->id, end->how,
            job->attempts, attempts_max);
-    if (is_machine_s(place, end)) {
-        pb_place_set_back(place);
+    if (is_machine_s(slot, end)) {
+        pb_worker_slot_set_back(slot);
         return;
     }
     if (job->attempts < attempts_max) {
-        pb_place_put_back(place, true);
+        pb_worker_slot_put_back(slot, true);
         return;
     }
     pb_job_fail(job, PB_E_JOB_CRASHED,
                 "the worker ended with %s in stage %s at tile %lld of %lld, attempt %d of %d",
                 end->how, stage_of(job), (long long)job->tiles_done, (long long)job->tiles_total,
                 job->attempts, attempts_max);
-    pb_place_finish(place, PB_JOB_FAILED);
+    pb_worker_slot_finish(slot, PB_JOB_FAILED);
 }
 
-static void stalled(struct pb_place *place)
+static void stalled(struct pb_worker_slot *slot)
 {
-    struct pb_job *job = &place->job;
-    if (place->wait_why != NULL) {
+    struct pb_job *job = &slot->job;
+    if (slot->wait_why != NULL) {
         pb_job_fail(job, PB_E_INPUT_IO,
                     "no progress for %lld s in stage %s at tile %lld of %lld, for %s: the storage "
                     "of its input or products does not answer; the worker was ended",
-                    (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000), stage_of(job),
-                    (long long)job->tiles_done, (long long)job->tiles_total, place->wait_why);
-        pb_place_set_back(place);
+                    (long long)((pb_clock_mono_ms() - slot->moved_ms) / 1000), stage_of(job),
+                    (long long)job->tiles_done, (long long)job->tiles_total, slot->wait_why);
+        pb_worker_slot_set_back(slot);
         return;
     }
     pb_job_fail(job, PB_E_JOB_STALLED,
                 "no progress for %lld s in stage %s at tile %lld of %lld; the worker was ended",
-                (long long)((pb_clock_mono_ms() - place->moved_ms) / 1000), stage_of(job),
+                (long long)((pb_clock_mono_ms() - slot->moved_ms) / 1000), stage_of(job),
                 (long long)job->tiles_done, (long long)job->tiles_total);
-    pb_place_finish(place, PB_JOB_FAILED);
+    pb_worker_slot_finish(slot, PB_JOB_FAILED);
 }
 
-void pb_place_out_of_time(struct pb_place *place)
+void pb_worker_slot_out_of_time(struct pb_worker_slot *slot)
 {
-    struct pb_job *job = &place->job;
+    struct pb_job *job = &slot->job;
     pb_job_fail(job, PB_E_INPUT_LIMIT,
                 "the run took longer than limits.job_time (%lld s) and was ended in stage %s at "
                 "tile %lld of %lld",
-                (long long)(place->runner->config->limits.job_time_ms / 1000), stage_of(job),
+                (long long)(slot->runner->config->limits.job_time_ms / 1000), stage_of(job),
                 (long long)job->tiles_done, (long long)job->tiles_total);
-    pb_place_finish(place, PB_JOB_FAILED);
+    pb_worker_slot_finish(slot, PB_JOB_FAILED);
 }
 
-static void hung(struct pb_place *place, int pid)
+static void hung(struct pb_worker_slot *slot, int pid)
 {
-    struct pb_job *job = &place->job;
+    struct pb_job *job = &slot->job;
     pb_job_fail(job, PB_E_INPUT_IO,
                 "worker %d hangs in stage %s at tile %lld of %lld and cannot be ended: the storage "
                 "of its input or products does not answer",
                 pid, stage_of(job), (long long)job->tiles_done, (long long)job->tiles_total);
-    pb_place_set_back(place);
+    pb_worker_slot_set_back(slot);
 }
 
-static void start_again(struct pb_place *place)
+static void start_again(struct pb_worker_slot *slot)
 {
     struct pb_err err = {0};
-    place->again = false;
-    if (pb_place_start_worker(place, &err) == 0) {
-        pb_log(PB_LOG_NOTICE, "job %s: worker %d has it now", place->job.id,
-               pb_worker_proc_pid(place->proc));
-        pb_place_send_run(place);
-        pb_place_notify(place);
+    slot->again = false;
+    if (pb_worker_slot_start_worker(slot, &err) == 0) {
+        pb_log(PB_LOG_NOTICE, "job %s: worker %d has it now", slot->job.id,
+               pb_worker_proc_pid(slot->proc));
+        pb_worker_slot_send_run(slot);
+        pb_worker_slot_notify(slot);
         return;
     }
-    pb_job_fail(&place->job, err.code, "%s", err.msg);
-    pb_place_set_back(place);
+    pb_job_fail(&slot->job, err.code, "%s", err.msg);
+    pb_worker_slot_set_back(slot);
 }
 
 static void clear_products(uv_work_t *request)
@@ -154,81 +154,82 @@ static void clear_products(uv_work_t *request)
 static void on_swept(uv_work_t *request, int status)
 {
     struct sweep *sweep = request->data;
-    struct pb_place *place = sweep->place;
+    struct pb_worker_slot *slot = sweep->slot;
     (void)status;
-    place->runner->n_works--;
-    place->sweeps = false;
+    slot->runner->n_works--;
+    slot->sweeps = false;
     free(sweep);
-    if (place->busy && place->again && place->proc == NULL) /* else it was ended meanwhile */
-        start_again(place);
+    if (slot->busy && slot->again && slot->proc == NULL) /* else it was ended meanwhile */
+        start_again(slot);
 }
 
 /* The worker whose device failed is gone. What it left in products/ goes first. */
-static void run_again(struct pb_place *place)
+static void run_again(struct pb_worker_slot *slot)
 {
-    struct sweep *sweep_work = place->sweeps ? NULL : calloc(1, sizeof *sweep_work);
-    if (place->sweeps)
+    struct sweep *sweep_work = slot->sweeps ? NULL : calloc(1, sizeof *sweep_work);
+    if (slot->sweeps)
         return;
     if (sweep_work == NULL) {
-        start_again(place);
+        start_again(slot);
         return;
     }
-    sweep_work->place = place;
+    sweep_work->slot = slot;
     sweep_work->work.data = sweep_work;
     (void)snprintf(sweep_work->products, sizeof sweep_work->products, "%s",
-                   place->runner->options.dirs->products);
-    place->sweeps = true;
-    place->runner->n_works++;
-    (void)uv_queue_work(place->runner->options.loop, &sweep_work->work, clear_products, on_swept);
+                   slot->runner->options.dirs->products);
+    slot->sweeps = true;
+    slot->runner->n_works++;
+    (void)uv_queue_work(slot->runner->options.loop, &sweep_work->work, clear_products, on_swept);
 }
 
-static void idle_worker_ended(struct pb_place *place, int pid, const struct end *end, bool expected)
+static void idle_worker_ended(struct pb_worker_slot *slot, int pid, const struct end *end,
+                              bool expected)
 {
-    place->kill_at_ms = 0;
+    slot->kill_at_ms = 0;
     if (!expected)
         pb_log(PB_LOG_WARNING, "worker %d: ended without a job with %s", pid, end->how);
-    pb_runner_kick(place->runner);
+    pb_runner_kick(slot->runner);
 }
 
-void pb_place_worker_ended(struct pb_place *place, const char *how)
+void pb_worker_slot_worker_ended(struct pb_worker_slot *slot, const char *how)
 {
-    bool expected = place->leaving;
-    int pid = pb_worker_proc_pid(place->proc);
-    struct end end = {how, pb_worker_proc_spoke(place->proc),
-                      pb_worker_proc_killed_ms(place->proc) > 0};
-    pb_worker_proc_destroy(place->proc); /* `how` lives on until the loop's next round */
-    place->proc = NULL;
-    place->leaving = false;
-    if (!place->busy) {
-        idle_worker_ended(place, pid, &end, expected);
+    bool expected = slot->leaving;
+    int pid = pb_worker_proc_pid(slot->proc);
+    struct end end = {how, pb_worker_proc_spoke(slot->proc),
+                      pb_worker_proc_killed_ms(slot->proc) > 0};
+    pb_worker_proc_destroy(slot->proc); /* `how` lives on until the loop's next round */
+    slot->proc = NULL;
+    slot->leaving = false;
+    if (!slot->busy) {
+        idle_worker_ended(slot, pid, &end, expected);
         return;
     }
-    switch (place->ending) {
+    switch (slot->ending) {
     case PB_ENDING_NONE:
-        if (place->again)
-            run_again(place);
+        if (slot->again)
+            run_again(slot);
         else
-            crashed(place, &end);
+            crashed(slot, &end);
         break;
     case PB_ENDING_CANCEL:
-        pb_place_dismiss(place);
+        pb_worker_slot_dismiss(slot);
         break;
     case PB_ENDING_STALL:
-        stalled(place);
+        stalled(slot);
         break;
     case PB_ENDING_TIME:
-        pb_place_out_of_time(place);
+        pb_worker_slot_out_of_time(slot);
         break;
     case PB_ENDING_PUT_BACK:
-        pb_place_put_back(place, false);
+        pb_worker_slot_put_back(slot, false);
         break;
     }
 }
 
-void pb_place_give_up(struct pb_place *place)
+void pb_worker_slot_give_up(struct pb_worker_slot *slot)
 {
-    struct pb_runner *runner = place->runner;
-    int pid = pb_worker_proc_pid(place->proc);
+    struct pb_runner *runner = slot->runner;
+    int pid = pb_worker_proc_pid(slot->proc);
     pb_log(PB_LOG_ERROR,
            "worker %d: does not end on SIGKILL (does its storage hang?); the service goes on "
            "without it",
@@ -240,18 +241,18 @@ void pb_place_give_up(struct pb_place *place)
             break;
         }
     }
-    pb_worker_proc_destroy(place->proc);
-    place->proc = NULL;
-    place->leaving = false;
-    place->kill_at_ms = 0;
-    if (!place->busy)
+    pb_worker_proc_destroy(slot->proc);
+    slot->proc = NULL;
+    slot->leaving = false;
+    slot->kill_at_ms = 0;
+    if (!slot->busy)
         pb_runner_kick(runner);
-    else if (place->ending == PB_ENDING_CANCEL)
-        pb_place_dismiss(place);
-    else if (place->ending == PB_ENDING_PUT_BACK)
-        pb_place_put_back(place, false);
-    else if (place->again)
-        run_again(place);
+    else if (slot->ending == PB_ENDING_CANCEL)
+        pb_worker_slot_dismiss(slot);
+    else if (slot->ending == PB_ENDING_PUT_BACK)
+        pb_worker_slot_put_back(slot, false);
+    else if (slot->again)
+        run_again(slot);
     else
-        hung(place, pid);
+        hung(slot, pid);
 }

@@ -7,10 +7,10 @@
  * most as many are kept as run side by side. A restart in between finds the older state and repeats
  * the work. */
 #include "config/base/clock.h"
-#include "service/inbox/dispose.h"
+#include "service/inbox/input_store.h"
 #include "service/base/log.h"
 #include "service/worker/outcome.h"
-#include "service/runner/runner_place.h"
+#include "service/runner/worker_slot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int store(struct pb_pending *pending)
     pending->stored = pending->stored || rc == 0;
     if (rc != 0 || !is_finished(job) || pending->disposed)
         return rc;
-    if (pb_dispose(job, options->dirs, pending->on_success, &pending->dispose_err) != 0)
+    if (pb_input_store_put(job, options->dirs, pending->on_success, &pending->dispose_err) != 0)
         return 0; /* the sweep of work/ tries again */
     pending->disposed = true;
     return pb_job_store_update(options->store, job, &pending->err);
@@ -46,7 +46,7 @@ static int restore(struct pb_pending *pending)
 {
     const struct pb_runner_options *options = &pending->runner->options;
     struct pb_job *job = &pending->job;
-    int rc = pb_dispose_restore(job, options->dirs, &pending->err);
+    int rc = pb_input_store_restore(job, options->dirs, &pending->err);
     if (rc != 0)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());

@@ -7,7 +7,7 @@
  */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/runner_place.h"
+#include "service/runner/worker_slot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job
 bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->places[i].busy && is_in_the_way(&runner->places[i].job, job))
+        if (runner->slots[i].busy && is_in_the_way(&runner->slots[i].job, job))
             return false;
     }
     for (const struct pb_pending *pending = runner->pending; pending != NULL;
@@ -88,22 +88,22 @@ int64_t pb_runner_taken(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->places[i].busy || runner->places[i].reserved;
+        n += runner->slots[i].busy || runner->slots[i].reserved;
     return n;
 }
 
-/* An idle worker if there is one, else a place without a worker. */
-struct pb_place *pb_runner_free_place(struct pb_runner *runner)
+/* An idle worker if there is one, else a worker slot without a worker. */
+struct pb_worker_slot *pb_runner_free_place(struct pb_runner *runner)
 {
-    struct pb_place *empty = NULL;
+    struct pb_worker_slot *empty = NULL;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_place *place = &runner->places[i];
-        if (place->busy || place->reserved || place->leaving)
+        struct pb_worker_slot *slot = &runner->slots[i];
+        if (slot->busy || slot->reserved || slot->leaving)
             continue;
-        if (place->proc != NULL)
-            return place;
+        if (slot->proc != NULL)
+            return slot;
         if (empty == NULL)
-            empty = place;
+            empty = slot;
     }
     return empty;
 }
@@ -141,14 +141,14 @@ void pb_runner_kick(struct pb_runner *runner)
             runner->more = true;
             break;
         }
-        struct pb_place *place = pb_runner_free_place(runner);
+        struct pb_worker_slot *slot = pb_runner_free_place(runner);
         bool express = false;
-        int rc = place ? next_job(runner, now, &err, &express, &job) : 0;
+        int rc = slot ? next_job(runner, now, &err, &express, &job) : 0;
         if (rc == 0)
             break;
-        place->express = express;
+        slot->express = express;
         if (rc > 0)
-            pb_runner_start(runner, place, &job);
+            pb_runner_start(runner, slot, &job);
         else
             pb_runner_cannot_start(runner, &err);
     }

@@ -3,7 +3,7 @@
  *
  * A GPU is lost for real: a kernel stores to an address that is not there. It must be called
  * device.lost, stay lost to this process, and work again, with all of its memory, in the process
- * that cli_again_exec makes of this one.
+ * that cli_reexec makes of this one.
  *
  *   check_lost              0 as it must be; 1 not; 77 no GPU or built without CUDA */
 #include <stdio.h>
@@ -16,7 +16,7 @@ int main(void)
 }
 #else
 #include "pipeline/device/cuda_err.h"
-#include "service/cli/cli_again.h"
+#include "service/cli/cli_reexec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static int lose(void)
     void *held = NULL, *more = NULL;
     size_t before = 0, total = 0;
     struct pb_err err = {0}, later = {0};
-    struct cli_again again = {.device_try = PB_DEVICE_TRY_FRESH};
+    struct cli_reexec again = {.device_try = PB_DEVICE_TRY_FRESH};
     const char *options[] = {NULL};
     char input[] = "scene", *inputs[] = {input, NULL};
     if (cudaFree(NULL) != cudaSuccess || cudaMemGetInfo(&before, &total) != cudaSuccess)
@@ -69,7 +69,7 @@ static int lose(void)
         return fail("what follows in this process", later.code ? later.msg : "works");
     printf("ok   lost: %s\n", err.msg);
     (void)snprintf(again.why, sizeof again.why, "%zu", before);
-    (void)cli_again_exec(options, inputs, &again);
+    (void)cli_reexec(options, inputs, &again);
     return fail("exec", "returned");
 }
 
@@ -78,8 +78,8 @@ static int go_on(void)
     void *memory = NULL;
     size_t now = 0, total = 0;
     struct pb_err err = {0};
-    struct cli_again again;
-    cli_again_take(&again);
+    struct cli_reexec again;
+    cli_reexec_take(&again);
     int rc = pb_cuda_err(&err, cudaFree(NULL), "starting");
     rc = rc ? rc : pb_cuda_err(&err, cudaMemGetInfo(&now, &total), "asking for memory");
     rc = rc ? rc : pb_cuda_err(&err, cudaMalloc(&memory, HELD_BYTES), "allocating");

@@ -96,8 +96,8 @@ static bool run_by_stages(const struct pb_chain *chain, const struct pb_tile_in 
     return good;
 }
 
-/* Any part size and crew that the chain's registers allow; fewer blocks than parts, so that scratch
- * and shared memory are used again. */
+/* Any part size and thread group that the chain's registers allow; fewer blocks than parts, so that
+ * scratch and shared memory are used again. */
 static struct pb_chain_block_shape random_shape(const struct pb_chain *chain,
                                                 struct pb_chain_block_needs *needs)
 {

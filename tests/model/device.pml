@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The device side of the channel: the relay (wic/relay_cuda.c), the link (wic/device/link.h) and the resident kernel below it,
+ * The device side of the channel: the proxy (wic/device/proxy.c), the link (wic/device/link.h) and the resident kernel below it,
  * which comes and goes. How host threads park is channel.pml's matter: here they wait by plain guards.
  *
- *   producer, consumer   at the other ends of the relay's two channels
- *   relay      takes tickets, posts them to the link as tiles, hands results over in their order; sends an idle kernel
+ *   producer, consumer   at the other ends of the proxy's two channels
+ *   proxy      takes tickets, posts them to the link as tiles, hands results over in their order; sends an idle kernel
  *              away, starts another for the next ticket; finds out that one has left by itself, starts another and posts
  *              again what was not handed over. Tiles count from 0 in each run of a kernel: tile n is ticket base + n
- *   monitor    watches the link's words: door -> board, end and abort; a host that is silent (a lapse) is an abort
- *   stream     COPY_ENGINE: does what the relay has queued, in order: copies of slots, and stores to the board behind them
+ *   monitor    watches the link's words: doorbell -> board, end and abort; a host that is silent (a lapse) is an abort
+ *   stream     COPY_ENGINE: does what the proxy has queued, in order: copies of slots, and stores to the board behind them
  *   fetcher    MANAGED: brings results home in the order asked for
  *   block[b]   has piece b of every tile: waits for the tile on the board, reads, writes, counts; the last piece of a
  *              tile makes it done
@@ -18,12 +18,12 @@
  *
  *   N, SLOTS       tickets; slots of both channels            BLOCKS, DEPTH   of the kernel; stages of a block
  *   SHORT          every other tile has a piece for block 0 only; without WARPS
- *   LONG           the last ticket's results are longer than a slot: the relay refuses it, and nothing is written
- *   PULLS          pieces under way at most: the turnstile between the blocks; BLOCKS, the default: there is none
- *   IDLES          so often the relay may send the kernel away with nothing under way
+ *   LONG           the last ticket's results are longer than a slot: the proxy refuses it, and nothing is written
+ *   PULLS          pieces under way at most: the credits between the blocks; BLOCKS, the default: there is none
+ *   IDLES          so often the proxy may send the kernel away with nothing under way
  *   LAPSES         so often the host is silent for too long: at any moment, for it is stopped at any
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
- *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other roads of the bytes
+ *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other transports of the bytes
  *
  * What is proved: everybody ends in every run, the kernel too; no slot or stage is read before it is full of its ticket
  * or written before it is free; every ticket comes out once, in order, with all its pieces, at home; a slot is handed on
@@ -54,7 +54,7 @@
 #ifdef SHORT
 #define MOD       32 /* beyond a ring, newer is told from older */
 #else
-#define MOD       4 /* of the marks on door and board: they wrap; more than there are ring entries */
+#define MOD       4 /* of the marks on doorbell and board: they wrap; more than there are ring entries */
 #endif
 #define RING      SLOTS
 #define SLOT(t)   ((t) % SLOTS)
@@ -86,7 +86,7 @@ bool in_closed, out_closed, aborted;
 byte control_end = OPEN;
 byte done[RING]; /* tile + 1 */
 #ifndef COPY_ENGINE
-byte door[RING];
+byte doorbell[RING];
 #endif
 
 /* --- device memory --- */
@@ -142,7 +142,7 @@ byte device_of[SLOTS];
 byte asked, home; /* tickets before them are asked for, are at home */
 byte is_home[SLOTS];
 #endif
-bool relay_gone; /* slots may be unpinned */
+bool proxy_gone; /* slots may be unpinned */
 #ifdef ENDS
 byte finished_parts;
 #define FINISH finished_parts++
@@ -188,10 +188,10 @@ proctype consumer()
     FINISH
 }
 
-/* --- the relay --- */
+/* --- the proxy --- */
 
 byte posted, finished; /* tickets before them are posted, handed over */
-byte base;             /* the ticket of tile 0, as the relay counts */
+byte base;             /* the ticket of tile 0, as the proxy counts */
 #define TILE(t)    ((t) - base)
 #define IS_DONE(t) (done[ENTRY(TILE(t))] == TILE(t) + 1)
 #define RUNNING    (here != 0)
@@ -209,7 +209,7 @@ inline post(t)
     queue!WRITE, TILE(t);
 #endif
 #else
-    door[ENTRY(TILE(t))] = MARK(TILE(t))
+    doorbell[ENTRY(TILE(t))] = MARK(TILE(t))
 #endif
 }
 
@@ -238,7 +238,7 @@ inline clear_host_words()
         do
         :: i < RING ->
 #if !defined(COPY_ENGINE) && !defined(BROKEN_DOOR_NOT_CLEARED)
-           door[i] = 0;
+           doorbell[i] = 0;
 #endif
 #ifndef BROKEN_DONE_NOT_CLEARED
            done[i] = 0;
@@ -250,7 +250,7 @@ inline clear_host_words()
     }
 }
 
-/* In the stream of the old kernel, so behind it whatever the relay does; shared memory is as it was never used. */
+/* In the stream of the old kernel, so behind it whatever the proxy does; shared memory is as it was never used. */
 inline launch()
 {
     d_step {
@@ -347,7 +347,7 @@ inline restart()
 
 #define CALLS (!ended && posted - finished < SLOTS) /* into the channels for one more ticket */
 
-proctype relay()
+proctype proxy()
 {
     byte t = 0, i = 0, idles = 0;
     bool ended = 0, holds = 0, sent_away = 0;
@@ -448,7 +448,7 @@ leaves:
     home == asked;
 #endif
     d_step {
-        relay_gone = 1;
+        proxy_gone = 1;
         if
         :: !out_closed -> aborted = 1
         :: else -> skip
@@ -468,11 +468,11 @@ end:
     do
     :: queue?<COPY, x> ->
        d_step {
-           assert(!relay_gone && in_of[SLOT(x)] == x + 1);
+           assert(!proxy_gone && in_of[SLOT(x)] == x + 1);
            device_of[SLOT(x)] = 0
        }
        d_step {
-           assert(!relay_gone && in_of[SLOT(x)] == x + 1);
+           assert(!proxy_gone && in_of[SLOT(x)] == x + 1);
            device_of[SLOT(x)] = x + 1;
            queue?COPY, x;
            x = 0
@@ -489,7 +489,7 @@ end:
     do
     :: d_step {
            home < asked ->
-           assert(!relay_gone && pieces[SLOT(home)] == ALL(home));
+           assert(!proxy_gone && pieces[SLOT(home)] == ALL(home));
            is_home[SLOT(home)] = 1;
            home++
        }
@@ -513,7 +513,7 @@ end:
     :: IS_HERE(MONITOR) ->
        do
 #ifndef COPY_ENGINE
-       :: d_step { door[ENTRY(next)] == MARK(next) -> board[ENTRY(next)] = MARK(next); next++ }
+       :: d_step { doorbell[ENTRY(next)] == MARK(next) -> board[ENTRY(next)] = MARK(next); next++ }
 #endif
        :: d_step { control_end != state_end -> state_end = control_end }
        :: atomic { state_end == ABORTED -> break }
@@ -785,7 +785,7 @@ init
     atomic {
         byte b = 0;
         run producer();
-        run relay();
+        run proxy();
         run consumer();
 #ifdef COPY_ENGINE
         run stream();

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TEST_FAKE_LINK_H
 #define TEST_FAKE_LINK_H
-/* wic/device/link.h answered by a thread in the place of a GPU's kernel, for the test of the relay.
- * It does tiles out of order and misbehaves as its script says. What the relay does against the
- * contract of link.h is counted in fake.wrong. The linker takes these functions before those of
- * libwic. Result of a tile: each byte of its input plus the ninth of its user bytes. */
+/* wic/device/link.h answered by a thread in the place of a GPU's kernel, for the test of the device
+ * proxy. It does tiles out of order and misbehaves as its script says. What the device proxy does
+ * against the contract of link.h is counted in fake.wrong. The linker takes these functions before
+ * those of libwic. Result of a tile: each byte of its input plus the ninth of its user bytes. */
 #include "wic/device/link.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct fake_script {
 
 struct fake_entry {
     _Atomic uint64_t posted, done; /* tile + 1 */
-    unsigned looks;                /* of the relay, since it is done */
+    unsigned looks;                /* of the device proxy, since it is done */
     struct wic_link_tile tile;
     unsigned char user[FAKE_USER];
 };
@@ -43,7 +43,7 @@ struct wic_link {
     struct wic_link_options options;
     struct fake_entry ring[FAKE_RING];
     uint64_t in_first, out_first;
-    uint64_t next_post, next_done; /* of the relay, in this stay */
+    uint64_t next_post, next_done; /* of the device proxy, in this stay */
     _Atomic uint64_t end;
     atomic_int running; /* 1, 0, -EIO */
     bool joinable;
@@ -303,7 +303,7 @@ int wic_link_report(struct wic_link *link, struct wic_link_state *out_state)
 {
     fake_expect(!link->joinable);
     memset(out_state, 0, sizeof(*out_state));
-    out_state->starved_ns = 1; /* so that the relay's sum is the number of stays */
+    out_state->starved_ns = 1; /* so that the device proxy's sum is the number of stays */
     return fake.script.report_rc;
 }
 

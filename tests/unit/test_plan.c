@@ -4,7 +4,7 @@
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_cells.h"
+#include "pipeline/plan/plan_cache.h"
 #include "pipeline/run/window.h"
 
 #include "run_suite.h"
@@ -108,9 +108,9 @@ static struct pb_plan *planned(const struct pb_raster_info *info, int halo, uint
     ck_assert_uint_ge(plan->readers, 1);
     ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
     ck_assert(pb_plan_reads_direct(plan, info) == (plan->cell_count == 0));
-    struct pb_cells_options cells = pb_plan_cells_options(plan);
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
     if (plan->cell_count > 0)
-        ck_assert_uint_eq(plan->cells_bytes, pb_cells_bytes(&cells));
+        ck_assert_uint_eq(plan->cells_bytes, pb_block_cache_bytes(&cells));
     ck_assert_uint_ge(plan->total_bytes, plan->cells_bytes + plan->cache_bytes +
                                              plan->reader_bytes + plan->product_bytes +
                                              plan->in_slots * plan->in_slot_bytes +
@@ -432,7 +432,7 @@ END_TEST
 
 struct trip {
     const struct pb_plan *plan;
-    struct pb_cells *cells;
+    struct pb_block_cache *cache;
     struct pb_window *window; /* as in a run: no reader gets further ahead of another */
 };
 
@@ -462,7 +462,7 @@ static void *read_units(void *arg)
             struct pb_slot_layout layout = pb_plan_layout(plan, &read);
             struct pb_pixels to = {slot, layout.row_bytes, layout.plane_bytes, NULL, 0};
             uint64_t parked = 0;
-            ck_assert_int_eq(pb_cells_read(trip->cells, NULL, &read, &to, &parked, NULL), 0);
+            ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &read, &to, &parked, NULL), 0);
             pb_window_done(trip->window, u);
         }
     }
@@ -473,19 +473,19 @@ static void *read_units(void *arg)
 /* Decoded pixels, as often as the image has them. */
 static double travelled(const struct pb_plan *plan)
 {
-    struct pb_cells_options options = pb_plan_cells_options(plan);
+    struct pb_block_cache_options options = pb_plan_cache_options(plan);
     struct trip trip = {.plan = plan};
     pthread_t thread[8];
     options.decode = decode_nothing;
-    ck_assert_int_eq(pb_cells_create(&options, NULL, &trip.cells), 0);
+    ck_assert_int_eq(pb_block_cache_create(&options, NULL, &trip.cache), 0);
     trip.window = pb_window_create(&plan->grid, plan->order, plan->window_units);
     ck_assert_ptr_nonnull(trip.window);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_create(&thread[i], NULL, read_units, &trip);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_join(thread[i], NULL);
-    double px = (double)pb_cells_decoded_px(trip.cells);
-    pb_cells_destroy(trip.cells);
+    double px = (double)pb_block_cache_decoded_px(trip.cache);
+    pb_block_cache_destroy(trip.cache);
     pb_window_destroy(trip.window);
     return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
 }

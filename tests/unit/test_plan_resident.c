@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * By which road tiles come to a GPU, planned for devices that are not here. */
+ * By which transport tiles come to a GPU, planned for devices that are not here. */
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/device/device.h"
 #include "pipeline/run/stream.h"

@@ -191,7 +191,7 @@ START_TEST(equals_the_model_and_never_runs_out_whatever_the_order)
 }
 END_TEST
 
-struct crew {
+struct group {
     struct scene *scene;
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -201,34 +201,34 @@ struct crew {
 };
 
 struct member {
-    struct crew *crew;
+    struct group *group;
     uint32_t worker;
 };
 
 static void *work(void *argument)
 {
     struct member *member = argument;
-    struct crew *crew = member->crew;
-    struct scene *scene = crew->scene;
+    struct group *group = member->group;
+    struct scene *scene = group->scene;
     uint32_t n = pb_grid_count(&scene->grid);
-    pthread_mutex_lock(&crew->lock);
-    while (crew->started < n) {
-        if (crew->started >= crew->first + scene->options.tiles_in_flight) {
-            pthread_cond_wait(&crew->moved, &crew->lock);
+    pthread_mutex_lock(&group->lock);
+    while (group->started < n) {
+        if (group->started >= group->first + scene->options.tiles_in_flight) {
+            pthread_cond_wait(&group->moved, &group->lock);
             continue;
         }
-        uint32_t place = crew->started++;
-        pthread_mutex_unlock(&crew->lock);
+        uint32_t place = group->started++;
+        pthread_mutex_unlock(&group->lock);
         int rc = add(scene, place, member->worker, NULL);
         if (rc != 0)
-            crew->rc = rc;
-        pthread_mutex_lock(&crew->lock);
-        crew->finished[place] = 1;
-        while (crew->first < n && crew->finished[crew->first])
-            crew->first++;
-        pthread_cond_broadcast(&crew->moved);
+            group->rc = rc;
+        pthread_mutex_lock(&group->lock);
+        group->finished[place] = 1;
+        while (group->first < n && group->finished[group->first])
+            group->first++;
+        pthread_cond_broadcast(&group->moved);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&group->lock);
     return NULL;
 }
 
@@ -240,20 +240,20 @@ START_TEST(threads_share_parents_without_tearing_them)
             struct scene scene;
             make(&scene, shapes[s].w, shapes[s].h, shapes[s].tile, shapes[s].block,
                  (enum pb_order)order, 9, WORKERS, false);
-            struct crew crew = {.scene = &scene,
-                                .lock = PTHREAD_MUTEX_INITIALIZER,
-                                .moved = PTHREAD_COND_INITIALIZER};
-            crew.finished = calloc(pb_grid_count(&scene.grid), 1);
+            struct group group = {.scene = &scene,
+                                  .lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .moved = PTHREAD_COND_INITIALIZER};
+            group.finished = calloc(pb_grid_count(&scene.grid), 1);
             pthread_t thread[WORKERS];
             struct member member[WORKERS];
             for (uint32_t i = 0; i < WORKERS; i++) {
-                member[i] = (struct member){&crew, i};
+                member[i] = (struct member){&group, i};
                 pthread_create(&thread[i], NULL, work, &member[i]);
             }
             for (uint32_t i = 0; i < WORKERS; i++)
                 pthread_join(thread[i], NULL);
-            ck_assert_int_eq(crew.rc, 0);
-            free(crew.finished);
+            ck_assert_int_eq(group.rc, 0);
+            free(group.finished);
             done(&scene);
         }
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
 #include "pipeline/device/mem.h"
-#include "pipeline/plan/plan_cells.h"
+#include "pipeline/plan/plan_cache.h"
 #include "pipeline/run/stream.h"
 #include "run_fixture.h"
 #include "run_suite.h"
@@ -26,9 +26,9 @@ static void open_stream(size_t slot_bytes)
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */
     stream.window = pb_window_create(&plan->grid, plan->order, plan->window_units);
-    struct pb_cells_options cells = pb_plan_cells_options(plan);
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
     if (cells.count > 0)
-        ck_assert_int_eq(pb_cells_create(&cells, &err, &stream.cells), 0);
+        ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache), 0);
 }
 
 static void setup(void)
@@ -47,7 +47,7 @@ static void setup(void)
 static void teardown(void)
 {
     pb_window_destroy(stream.window);
-    pb_cells_destroy(stream.cells);
+    pb_block_cache_destroy(stream.cache);
     wic_channel_fini(stream.in);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
@@ -76,7 +76,7 @@ START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
     ck_assert(!atomic_load(&stream.failed));
     wic_channel_fini(stream.in);
     pb_window_destroy(stream.window);
-    pb_cells_destroy(stream.cells);
+    pb_block_cache_destroy(stream.cache);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
     open_stream(plan->in_slot_bytes);

@@ -3,7 +3,7 @@
  *
  * The contract of wic/wic.h, call by call, on one thread: every return code, the order of tickets,
  * what survives a time limit, the end of a channel, statistics. */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 #include "wic/spin.h"
 
 #include <stdint.h>

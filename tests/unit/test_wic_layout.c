@@ -3,7 +3,7 @@
  *
  * Sizes and memory of a channel: what wic_channel_bytes and wic_channel_init take and refuse, and
  * where slots lie. */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Patterns: what is one, what it may yield, the order of a step's chunks, and the built-in one. */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 #include "wic/pattern/schedule.h"
 
 #include <stdio.h>

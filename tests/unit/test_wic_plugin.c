@@ -4,7 +4,7 @@
  * Plugins: a good one is loaded and its schedule moves real data over two channels; what could be
  * somebody else's code, or is no plugin of ours, is refused with a reason. The plugins are those of
  * tests/plugins; tests that play with modes and links do so on copies in a scratch directory. */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 #include "wic/pattern/plugin.h"
 #include "wic/pattern/replay.h"
 

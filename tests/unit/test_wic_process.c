@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A channel between two processes that map its memory at different addresses. */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ struct shared_memory {
     struct wic_channel *channel;
 };
 
-/* The slots are as long as a crew's. */
+/* The slots are as long as a thread group's. */
 static struct shared_memory shared_new(uint32_t slots)
 {
     struct wic_options options = {
@@ -59,17 +59,17 @@ static int exit_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A crew of one process; what it saw is its exit status. */
+/* A thread group of one process; what it saw is its exit status. */
 static void run_child(struct wic_channel *channel, int producers, int consumers, uint64_t count)
 {
-    struct crew crew = {.producers = producers, .consumers = consumers, .timeout_ns = 5000 * MS};
-    crew_start(&crew, channel, 0, count);
-    crew_join(&crew, 0, producers + consumers);
+    struct group group = {.producers = producers, .consumers = consumers, .timeout_ns = 5000 * MS};
+    group_start(&group, channel, 0, count);
+    group_join(&group, 0, producers + consumers);
     int ended = 0;
     for (int i = 0; i < producers + consumers; i++) {
-        ended |= crew.last_rc[i] != (i < producers ? 0 : -EPIPE);
+        ended |= group.last_rc[i] != (i < producers ? 0 : -EPIPE);
     }
-    _exit((crew.wrong != 0 || crew.timeouts != 0) + 2 * ended);
+    _exit((group.wrong != 0 || group.timeouts != 0) + 2 * ended);
 }
 
 START_TEST(child_consumes_what_the_parent_publishes)
@@ -79,14 +79,14 @@ START_TEST(child_consumes_what_the_parent_publishes)
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 0, _i, TICKETS);
     }
-    struct crew crew = {.producers = _i, .consumers = 0, .timeout_ns = WIC_FOREVER};
-    crew_start(&crew, shared.channel, 0, TICKETS);
-    crew_join(&crew, 0, _i);
+    struct group group = {.producers = _i, .consumers = 0, .timeout_ns = WIC_FOREVER};
+    group_start(&group, shared.channel, 0, TICKETS);
+    group_join(&group, 0, _i);
     wic_close(shared.channel);
     ck_assert_int_eq(exit_of(child), 0);
     ck_assert_uint_eq(stats_of(shared.channel).published, TICKETS);
     ck_assert_uint_eq(stats_of(shared.channel).consumed, TICKETS);
-    free(crew.seen);
+    free(group.seen);
     shared_free(&shared);
 }
 END_TEST
@@ -98,10 +98,10 @@ START_TEST(parent_consumes_what_the_child_publishes)
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 2, 0, TICKETS);
     }
-    struct crew crew = {.producers = 0, .consumers = 2, .timeout_ns = WIC_FOREVER};
-    crew_start(&crew, shared.channel, 0, TICKETS);
+    struct group group = {.producers = 0, .consumers = 2, .timeout_ns = WIC_FOREVER};
+    group_start(&group, shared.channel, 0, TICKETS);
     ck_assert_int_eq(exit_of(child), 0);
-    crew_finish(&crew);
+    group_finish(&group);
     shared_free(&shared);
 }
 END_TEST
@@ -113,16 +113,16 @@ START_TEST(two_processes_share_the_consumers_side)
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 0, 2, TICKETS);
     }
-    struct crew crew = {.producers = 1, .consumers = 1, .timeout_ns = WIC_FOREVER};
-    crew_start(&crew, shared.channel, 0, TICKETS);
-    crew_join(&crew, 0, 1);
+    struct group group = {.producers = 1, .consumers = 1, .timeout_ns = WIC_FOREVER};
+    group_start(&group, shared.channel, 0, TICKETS);
+    group_join(&group, 0, 1);
     wic_close(shared.channel);
-    crew_join(&crew, 1, 2);
+    group_join(&group, 1, 2);
     ck_assert_int_eq(exit_of(child), 0);
-    ck_assert_uint_eq(crew.wrong, 0);
-    ck_assert_int_eq(crew.last_rc[1], -EPIPE);
+    ck_assert_uint_eq(group.wrong, 0);
+    ck_assert_int_eq(group.last_rc[1], -EPIPE);
     ck_assert_uint_eq(stats_of(shared.channel).consumed, TICKETS);
-    free(crew.seen);
+    free(group.seen);
     shared_free(&shared);
 }
 END_TEST

@@ -8,7 +8,7 @@ static void stall(void);
 #define WIC_STALL() stall()
 #include "wic/channel.c"
 
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 
 #include <sched.h>
 
@@ -50,14 +50,14 @@ static const struct {
 
 START_TEST(no_ticket_and_no_wake_is_lost)
 {
-    struct crew crew = {.producers = SHAPES[_i].producers,
-                        .consumers = SHAPES[_i].consumers,
-                        .timeout_ns = SHAPES[_i].timeout_ns};
+    struct group group = {.producers = SHAPES[_i].producers,
+                          .consumers = SHAPES[_i].consumers,
+                          .timeout_ns = SHAPES[_i].timeout_ns};
     uint64_t first = (UINT64_C(1) << 32) - 1000;
     struct wic_channel *channel =
         channel_at(SHAPES[_i].slots, SLOT_U64 * sizeof(uint64_t), first, UINT32_MAX - 100);
-    crew_start(&crew, channel, first, 2500);
-    crew_finish(&crew);
+    group_start(&group, channel, first, 2500);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
@@ -127,25 +127,25 @@ START_TEST(close_at_any_moment_loses_no_acquired_ticket)
 {
     unsigned state = (unsigned)_i + 1;
     for (int round = 0; round < 60; round++) {
-        struct crew crew = {.producers = 1 + (int)(random_of(&state) % 4),
-                            .consumers = 1 + (int)(random_of(&state) % 4),
-                            .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER};
+        struct group group = {.producers = 1 + (int)(random_of(&state) % 4),
+                              .consumers = 1 + (int)(random_of(&state) % 4),
+                              .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER};
         struct wic_channel *channel =
             channel_new(1 + random_of(&state) % 4, SLOT_U64 * sizeof(uint64_t));
-        crew_start(&crew, channel, 0, 1000000);
+        group_start(&group, channel, 0, 1000000);
         sleep_ns(random_of(&state) % 1500000);
         wic_close(channel);
-        crew_join(&crew, 0, crew.producers + crew.consumers);
+        group_join(&group, 0, group.producers + group.consumers);
         struct wic_stats stats = stats_of(channel);
-        for (int i = 0; i < crew.producers + crew.consumers; i++) {
-            ck_assert_int_eq(crew.last_rc[i], -EPIPE);
+        for (int i = 0; i < group.producers + group.consumers; i++) {
+            ck_assert_int_eq(group.last_rc[i], -EPIPE);
         }
-        ck_assert_uint_eq(crew.wrong, 0);
+        ck_assert_uint_eq(group.wrong, 0);
         ck_assert_uint_eq(stats.published, stats.consumed);
         for (uint64_t ticket = 0; ticket < 1000; ticket++) {
-            ck_assert_uint_eq(crew.seen[ticket], ticket < stats.published);
+            ck_assert_uint_eq(group.seen[ticket], ticket < stats.published);
         }
-        free(crew.seen);
+        free(group.seen);
         channel_free(channel);
     }
 }
@@ -155,14 +155,14 @@ START_TEST(abort_at_any_moment_ends_everybody)
 {
     unsigned state = (unsigned)_i + 100;
     for (int round = 0; round < 80; round++) {
-        struct crew crew = {.producers = 1 + (int)(random_of(&state) % 4),
-                            .consumers = (int)(random_of(&state) % 5),
-                            .timeout_ns = WIC_FOREVER};
+        struct group group = {.producers = 1 + (int)(random_of(&state) % 4),
+                              .consumers = (int)(random_of(&state) % 5),
+                              .timeout_ns = WIC_FOREVER};
         struct wic_channel *channel =
             channel_new(1 + random_of(&state) % 3, SLOT_U64 * sizeof(uint64_t));
-        crew_start(&crew, channel, 0, 1000000);
+        group_start(&group, channel, 0, 1000000);
         sleep_ns(random_of(&state) % 1000000);
-        crew_abort(&crew);
+        group_abort(&group);
         channel_free(channel);
     }
 }

@@ -4,7 +4,7 @@
  * A channel between threads: every ticket once and whole, back-pressure, parked threads that cost
  * nothing, one wake a ticket, time limits under load, close and abort while both sides are parked.
  */
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -25,12 +25,12 @@ static const struct {
 
 START_TEST(every_ticket_is_consumed_once_and_whole)
 {
-    struct crew crew = {.producers = SHAPES[_i].producers,
-                        .consumers = SHAPES[_i].consumers,
-                        .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = SHAPES[_i].producers,
+                          .consumers = SHAPES[_i].consumers,
+                          .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_new(SHAPES[_i].slots, SLOT_U64 * sizeof(uint64_t));
-    crew_start(&crew, channel, 0, TICKETS);
-    crew_finish(&crew);
+    group_start(&group, channel, 0, TICKETS);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
@@ -39,38 +39,38 @@ END_TEST
 START_TEST(counters_pass_32_bits_while_threads_park)
 {
     uint64_t first = (UINT64_C(1) << (_i == 0 ? 32 : 31)) - 200;
-    struct crew crew = {.producers = 2, .consumers = 2, .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = 2, .consumers = 2, .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_at(3, SLOT_U64 * sizeof(uint64_t), first, UINT32_MAX - 9);
-    crew_start(&crew, channel, first, 400);
-    crew_finish(&crew);
+    group_start(&group, channel, first, 400);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
 
-static void publish_as_crew(struct crew *crew)
+static void publish_as_group(struct group *group)
 {
     struct wic_slot slot;
-    ck_assert_int_eq(wic_acquire(crew->channel, 0, &slot), 0);
-    crew_fill(crew, &slot);
+    ck_assert_int_eq(wic_acquire(group->channel, 0, &slot), 0);
+    group_fill(group, &slot);
     ck_assert_int_eq(
-        wic_publish(crew->channel, &slot, 1 + slot.ticket % (SLOT_U64 * sizeof(uint64_t))), 0);
+        wic_publish(group->channel, &slot, 1 + slot.ticket % (SLOT_U64 * sizeof(uint64_t))), 0);
 }
 
 START_TEST(consumer_parks_across_the_wrap_of_its_signal)
 {
-    struct crew crew = {.producers = 0, .consumers = 1, .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = 0, .consumers = 1, .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_at(1, SLOT_U64 * sizeof(uint64_t), 0, UINT32_MAX - 1);
-    crew_start(&crew, channel, 0, 3);
+    group_start(&group, channel, 0, 3);
     for (uint32_t ticket = 0; ticket < 3; ticket++) {
         until_waiting(channel, WIC_CONSUMER, 1);
         ck_assert_uint_eq(atomic_load(&channel->side[WIC_CONSUMER].signal),
                           UINT32_MAX - 1 + 2 * ticket);
-        publish_as_crew(&crew);
+        publish_as_group(&group);
         while (stats_of(channel).consumed <= ticket) {
             sleep_ns(MS);
         }
     }
-    crew_finish(&crew);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
@@ -79,10 +79,10 @@ END_TEST
 
 START_TEST(full_ring_holds_the_producer_back)
 {
-    struct crew crew = {.producers = 1, .consumers = 0, .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = 1, .consumers = 0, .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_new(3, SLOT_U64 * sizeof(uint64_t));
     struct wic_slot slot;
-    crew_start(&crew, channel, 0, 10);
+    group_start(&group, channel, 0, 10);
     for (uint64_t ticket = 0; ticket < 7; ticket++) {
         until_waiting(channel, WIC_PRODUCER, 1);
         ck_assert_uint_eq(stats_of(channel).published, ticket + 3);
@@ -92,24 +92,24 @@ START_TEST(full_ring_holds_the_producer_back)
             sleep_ns(MS);
         }
     }
-    crew_join(&crew, 0, 1);
+    group_join(&group, 0, 1);
     struct wic_stats stats = stats_of(channel);
     ck_assert_uint_ge(stats.producer_parks, 7);
     ck_assert_uint_ge(stats.producer_parked_ns, 7 * 5 * MS);
     ck_assert_uint_eq(stats.high_water, 3);
-    free(crew.seen);
+    free(group.seen);
     channel_free(channel);
 }
 END_TEST
 
 START_TEST(parked_threads_use_no_cpu)
 {
-    struct crew idle = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
-    struct crew full = {.producers = 4, .consumers = 0, .timeout_ns = WIC_FOREVER};
+    struct group idle = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
+    struct group full = {.producers = 4, .consumers = 0, .timeout_ns = WIC_FOREVER};
     struct wic_channel *empty_ring = channel_new(2, SLOT_U64 * sizeof(uint64_t));
     struct wic_channel *full_ring = channel_new(2, SLOT_U64 * sizeof(uint64_t));
-    crew_start(&idle, empty_ring, 0, 1);
-    crew_start(&full, full_ring, 0, 8);
+    group_start(&idle, empty_ring, 0, 1);
+    group_start(&full, full_ring, 0, 8);
     until_waiting(empty_ring, WIC_CONSUMER, 4);
     until_waiting(full_ring, WIC_PRODUCER, 4);
     int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -117,8 +117,8 @@ START_TEST(parked_threads_use_no_cpu)
     int64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
     ck_assert_msg(used < 20 * MS, "eight parked threads used %lld us of 300 ms",
                   (long long)used / 1000);
-    crew_abort(&idle);
-    crew_abort(&full);
+    group_abort(&idle);
+    group_abort(&full);
     ck_assert_uint_ge(stats_of(empty_ring).consumer_parked_ns, 4 * 300 * MS);
     ck_assert_uint_ge(stats_of(full_ring).producer_parked_ns, 4 * 300 * MS);
     channel_free(empty_ring);
@@ -128,14 +128,14 @@ END_TEST
 
 START_TEST(publication_wakes_one_of_many)
 {
-    struct crew crew = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_new(8, SLOT_U64 * sizeof(uint64_t));
     struct wic_slot slots[3];
-    crew_start(&crew, channel, 0, 3);
+    group_start(&group, channel, 0, 3);
     until_waiting(channel, WIC_CONSUMER, 4);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(wic_acquire(channel, 0, &slots[i]), 0);
-        crew_fill(&crew, &slots[i]);
+        group_fill(&group, &slots[i]);
     }
     /* Not the next ticket: nobody is woken. */
     ck_assert_int_eq(wic_publish(channel, &slots[1], 2), 0);
@@ -149,7 +149,7 @@ START_TEST(publication_wakes_one_of_many)
     until_waiting(channel, WIC_CONSUMER, 4);
     ck_assert_uint_ge(stats_of(channel).consumer_parks, 1);
     ck_assert_uint_le(stats_of(channel).consumer_parks, 2);
-    crew_abort(&crew);
+    group_abort(&group);
     channel_free(channel);
 }
 END_TEST
@@ -158,10 +158,10 @@ END_TEST
 
 START_TEST(time_limits_lose_no_ticket)
 {
-    struct crew crew = {.producers = 3, .consumers = 3, .timeout_ns = 1000 * (1 + 30 * _i)};
+    struct group group = {.producers = 3, .consumers = 3, .timeout_ns = 1000 * (1 + 30 * _i)};
     struct wic_channel *channel = channel_new(2, SLOT_U64 * sizeof(uint64_t));
-    crew_start(&crew, channel, 0, TICKETS / 8);
-    crew_finish(&crew);
+    group_start(&group, channel, 0, TICKETS / 8);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
@@ -170,18 +170,18 @@ END_TEST
 
 START_TEST(close_ends_parked_threads_of_both_sides)
 {
-    struct crew idle = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
-    struct crew full = {.producers = 4, .consumers = 0, .timeout_ns = WIC_FOREVER};
+    struct group idle = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
+    struct group full = {.producers = 4, .consumers = 0, .timeout_ns = WIC_FOREVER};
     struct wic_channel *empty_ring = channel_new(2, SLOT_U64 * sizeof(uint64_t));
     struct wic_channel *full_ring = channel_new(2, SLOT_U64 * sizeof(uint64_t));
-    crew_start(&idle, empty_ring, 0, 1);
-    crew_start(&full, full_ring, 0, 8);
+    group_start(&idle, empty_ring, 0, 1);
+    group_start(&full, full_ring, 0, 8);
     until_waiting(empty_ring, WIC_CONSUMER, 4);
     until_waiting(full_ring, WIC_PRODUCER, 4);
     wic_close(empty_ring);
     wic_close(full_ring);
-    crew_join(&idle, 0, 4);
-    crew_join(&full, 0, 4);
+    group_join(&idle, 0, 4);
+    group_join(&full, 0, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(idle.last_rc[i], -EPIPE);
         ck_assert_int_eq(full.last_rc[i], -EPIPE);
@@ -203,17 +203,17 @@ END_TEST
  * it was the last though nothing is published any more. */
 START_TEST(last_ticket_after_close_ends_all_consumers)
 {
-    struct crew crew = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
+    struct group group = {.producers = 0, .consumers = 4, .timeout_ns = WIC_FOREVER};
     struct wic_channel *channel = channel_new(2, SLOT_U64 * sizeof(uint64_t));
     struct wic_slot slot;
     ck_assert_int_eq(wic_acquire(channel, 0, &slot), 0);
-    crew_start(&crew, channel, 0, 1);
-    crew_fill(&crew, &slot);
+    group_start(&group, channel, 0, 1);
+    group_fill(&group, &slot);
     until_waiting(channel, WIC_CONSUMER, 4);
     wic_close(channel);
     until_waiting(channel, WIC_CONSUMER, 4);
     ck_assert_int_eq(wic_publish(channel, &slot, 1), 0);
-    crew_finish(&crew);
+    group_finish(&group);
     channel_free(channel);
 }
 END_TEST
@@ -228,14 +228,14 @@ START_TEST(abort_at_any_moment_ends_everybody)
 {
     unsigned state = (unsigned)_i + 1;
     for (int round = 0; round < 60; round++) {
-        struct crew crew = {.producers = 1 + (int)(random_of(&state) % 4),
-                            .consumers = (int)(random_of(&state) % 5),
-                            .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER};
+        struct group group = {.producers = 1 + (int)(random_of(&state) % 4),
+                              .consumers = (int)(random_of(&state) % 5),
+                              .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER};
         struct wic_channel *channel =
             channel_new(1 + random_of(&state) % 4, SLOT_U64 * sizeof(uint64_t));
-        crew_start(&crew, channel, 0, 1000000);
+        group_start(&group, channel, 0, 1000000);
         sleep_ns(random_of(&state) % 2000000);
-        crew_abort(&crew);
+        group_abort(&group);
         channel_free(channel);
     }
 }

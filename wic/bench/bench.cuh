@@ -101,8 +101,8 @@ std::unique_ptr<strategy> make_graph(const bench_pool &pool);
 struct neighbours {
     double fma, memory;
 };
-// Through channels, relay and kernel, by one transport (pull, copy, prefetch, place) or, "", by
-// all; true: every element of every tile was right.
+// Through channels, device proxy and kernel, by one transport (pull, copy, prefetch, place) or, "",
+// by all; true: every element of every tile was right.
 bool soak(uint64_t tiles, const std::string &transport);
 // The same schedules walked by this thread and by a resident kernel; true: they agreed on each
 // chunk.

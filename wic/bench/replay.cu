@@ -8,7 +8,7 @@
 // another order within a direction nor another turn between the directions goes unnoticed; that
 // this is so is tried, too. Every wait ends at the abort word or after 2 s.
 #include "wic/bench/bench.cuh"
-#include "wic/device/gate.cuh"
+#include "wic/device/barrier.cuh"
 #include "wic/pattern/replay.cuh"
 #include "wic/pattern/replay.h"
 

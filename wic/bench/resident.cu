@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Strategies whose kernel stays: wic itself, and three that poll. All four get their chunks through
-// the same link, so that only the waiting and the road of the data differ. The polling ones do what
-// is usual: every warp that needs a chunk looks at its flag (the host's, or the mirror that one
-// Monitor warp keeps), then the block loads from and stores to pinned memory, coalesced, 16 bytes a
-// thread.
+// the same link, so that only the waiting and the transport of the data differ. The polling ones do
+// what is usual: every warp that needs a chunk looks at its flag (the host's, or the mirror that
+// one Monitor warp keeps), then the block loads from and stores to pinned memory, coalesced, 16
+// bytes a thread.
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
 
@@ -23,7 +23,7 @@ template <wait_kind kind> __device__ uint64_t poll(const wic_view &view, uint64_
 {
     const uint64_t slot = tile & view.ring_mask;
     for (uint32_t look = 0;; look++) {
-        const uint64_t word = kind == WAIT_POLL_HOST ? wic_load_system(&view.door[slot])
+        const uint64_t word = kind == WAIT_POLL_HOST ? wic_load_system(&view.doorbell[slot])
                                                      : wic_load_device(&view.board[slot]);
         if (static_cast<uint32_t>(word >> 32) == static_cast<uint32_t>(tile + 1)) {
             return static_cast<uint32_t>(word);

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way, for long, by each road that the machine has: a producer thread, a channel, the
-// resident kernel, a channel, a consumer thread. Tiles of random sizes (also empty ones, and ones
-// that are no multiple of anything) from random places of a table. Every element of every result
-// is checked, that the user bytes travel along, and on the device that they are those of the tile:
-// roads that do not pull know the number of pixels from nowhere else. Now and then the producer
-// rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from outside makes the
-// kernel lapse; nothing must be lost or come twice then, either.)
+// The whole way, for long, by each transport that the machine has: a producer thread, a channel,
+// the resident kernel, a channel, a consumer thread. Tiles of random sizes (also empty ones, and
+// ones that are no multiple of anything) from random places of a table. Every element of every
+// result is checked, that the user bytes travel along, and on the device that they are those of the
+// tile: transports that do not pull know the number of pixels from nowhere else. Now and then the
+// producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from outside
+// makes the kernel lapse; nothing must be lost or come twice then, either.)
 #include "wic/bench/channel.cuh"
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
@@ -214,11 +214,11 @@ outcome flow(const table &t, wic_device *device, const wic_device_options &optio
     outcome o = {};
     const size_t piece = options.plan.in_piece > 0 ? options.plan.piece_units : whole_piece;
     const double start = bench_seconds();
-    std::thread relay([&] { o.rc = wic_device_run(device); });
+    std::thread proxy([&] { o.rc = wic_device_run(device); });
     std::thread producer([&] { produce(t, options.in, tiles, piece); });
     o.wrong = consume(t, options.out, &o.tiles, &o.elements);
     producer.join();
-    relay.join();
+    proxy.join();
     o.seconds = bench_seconds() - start;
     wic_device_close(device, &o.stats);
     return o;

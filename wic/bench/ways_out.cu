@@ -118,7 +118,7 @@ wic_chunk_plan make_plan(const wic_gpu &gpu)
     return plan;
 }
 
-// Channels, the relay on a thread, a producer, a consumer.
+// Channels, the device proxy on a thread, a producer, a consumer.
 class stream
 {
   public:
@@ -134,7 +134,7 @@ class stream
         if (wic_device_open(&options, &device) != 0) {
             bench_fail("the device cannot be opened", __LINE__);
         }
-        relay = std::thread([this] { rc = wic_device_run(device); });
+        proxy = std::thread([this] { rc = wic_device_run(device); });
         consumer = std::thread([this] { consume(); });
     }
 
@@ -156,10 +156,10 @@ class stream
         return bench_seconds();
     }
 
-    // Milliseconds until the relay was back.
+    // Milliseconds until the device proxy was back.
     double join(double start)
     {
-        relay.join();
+        proxy.join();
         const double ms = ms_since(start);
         consumer.join();
         return ms;
@@ -194,7 +194,7 @@ class stream
     }
 
     wic_device *device;
-    std::thread relay, consumer;
+    std::thread proxy, consumer;
 };
 
 // --- with channels ---

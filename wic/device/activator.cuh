@@ -3,15 +3,15 @@
 #ifndef WIC_ACTIVATOR_CUH
 #define WIC_ACTIVATOR_CUH
 // The Activator: the warp of a block that finds out whether its next piece is there, pulls it into
-// a stage and opens the gate to the warps that are parked for it.
+// a stage and opens the barrier to the warps that are parked for it.
 #include "wic/device/stage.cuh"
 
-// The turnstile. The link needs some 100 KB under way to be busy; with much more it gets slower,
-// for the reads of many blocks then reach the host's memory out of order. So piece g is pulled only
-// when piece g - pulls has arrived: what is under way is bounded and lies together. Each block
-// counts the pieces it has behind it; the count of the block that pulls g - pulls is looked at
-// along with the board.
-struct wic_turnstile {
+// The credit limiter. The link needs some 100 KB under way to be busy; with much more it gets
+// slower, for the reads of many blocks then reach the host's memory out of order. So piece g is
+// pulled only when piece g - pulls has arrived: what is under way is bounded and lies together.
+// Each block counts the pieces it has behind it; the count of the block that pulls g - pulls is
+// looked at along with the board.
+struct wic_credits {
     uint64_t passed = 0; // pieces of this block
 
     __device__ uint64_t *own(const wic_view &view) const
@@ -47,19 +47,19 @@ __device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
                                 static_cast<uint32_t>(tile + 1));
 }
 
-// Units of the tile once the board has it and the turnstile is open; UINT64_MAX: leave. *starved
-// grows by how long the board did not have it.
+// Units of the tile once the board has it and the credit limiter is open; UINT64_MAX: leave.
+// *starved grows by how long the board did not have it.
 //
 // A tile may be over before this block has looked: it was a short one, with no piece for the block,
 // and the board's word has gone to the tile a ring further on. That one is posted only when this
 // one is done, so none of its units is left for anybody: 0.
 __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
-                                          const wic_turnstile &turnstile, uint64_t *starved)
+                                          const wic_credits &credits, uint64_t *starved)
 {
     const uint32_t lane = wic_lane();
     const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
                            : lane == 1 ? &view.state->end
-                           : lane == 2 ? turnstile.ahead(view)
+                           : lane == 2 ? credits.ahead(view)
                                        : &view.state->beat;
     // Who writes the board: the Monitor, or a copy engine that is no part of the GPU's scope.
     const bool engine = wic_by_engine(view);
@@ -74,7 +74,7 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
         const int32_t ahead = wic_tiles_ahead(value, tile);
         const bool here = ahead >= 0;
         const bool over = tile >= value || value == WIC_LINK_ABORT;
-        const bool open = turnstile.open(view, value);
+        const bool open = credits.open(view, value);
         const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
                                                  : lane == 1 ? over
                                                              : lane == 2 && open);
@@ -134,20 +134,20 @@ __device__ inline void wic_activate(const wic_block &block)
     const uint32_t tile_units = plan.piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
     wic_cursor at = {view.first_tile + blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
-    wic_turnstile turnstile;
+    wic_credits credits;
     wic_turn turn(view);
     bool empty = true; // the stage in turn
-    for (;; at.next(plan.pieces), turnstile.pass(view)) {
+    for (;; at.next(plan.pieces), credits.pass(view)) {
         const unsigned char *in =
             view.in + (view.in_first + at.tile) % view.in_slots * view.in_stride;
         unsigned char *out =
             view.out + (view.out_first + at.tile) % view.out_slots * view.out_stride;
         const uint32_t before = at.piece * plan.piece_units;
         if (!empty) {
-            wic_gate_park(block.empty(turn.stage), turn.round - 1);
+            wic_barrier_park(block.empty(turn.stage), turn.round - 1);
             empty = true;
         }
-        const uint64_t found = wic_board_wait(view, at.tile, turnstile, &starved);
+        const uint64_t found = wic_board_wait(view, at.tile, credits, &starved);
         if (found == UINT64_MAX) {
             break;
         }
@@ -160,21 +160,21 @@ __device__ inline void wic_activate(const wic_block &block)
                                     ? plan.pieces
                                     : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
         wic_fill_stage(block, turn, {at.tile, in, out, at.piece, pieces, mine});
-        const wic_parcel piece = {block.in(turn.stage),
-                                  in + static_cast<uint64_t>(at.piece) * plan.in_piece,
-                                  (mine * plan.in_unit + 15) / 16 * 16};
-        const wic_parcel user = {block.user(turn.stage),
-                                 view.user + (at.tile & view.ring_mask) * plan.user_bytes,
-                                 plan.user_bytes};
+        const wic_copy_request piece = {block.in(turn.stage),
+                                        in + static_cast<uint64_t>(at.piece) * plan.in_piece,
+                                        (mine * plan.in_unit + 15) / 16 * 16};
+        const wic_copy_request user = {block.user(turn.stage),
+                                       view.user + (at.tile & view.ring_mask) * plan.user_bytes,
+                                       plan.user_bytes};
         wic_pull(block.bytes(turn.stage), piece, user);
         wic_pulled(block.bytes(turn.stage), turn.round);
-        wic_gate_arrive(block.full(turn.stage));
+        wic_barrier_arrive(block.full(turn.stage));
         pulled += piece.bytes;
         turn.next(plan.depth);
         empty = !turn.used;
     }
     wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
-    wic_gate_arrive(block.full(turn.stage));
+    wic_barrier_arrive(block.full(turn.stage));
     if (wic_lane() == 0) {
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->pulled_bytes), pulled);

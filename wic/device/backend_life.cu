@@ -100,7 +100,7 @@ void clear_words(wic_link *link)
     wic_link_store(&link->control->end, WIC_LINK_OPEN);
     wic_link_store(link->started, 0);
     for (uint64_t i = 0; i < wic_link_entries(link); i++) {
-        wic_link_store(&link->door[i], none);
+        wic_link_store(&link->doorbell[i], none);
         wic_link_store(&link->done[i], 0);
         if (link->returning) {
             link->returning[i] = 0;
@@ -118,9 +118,9 @@ cudaError_t clear_device(wic_link *link)
                                 cudaMemcpyHostToDevice, link->stream);
     }
     if (!error) {
-        error =
-            cudaMemcpyAsync(link->view.board, link->door, wic_link_entries(link) * sizeof(uint64_t),
-                            cudaMemcpyHostToDevice, link->stream);
+        error = cudaMemcpyAsync(link->view.board, link->doorbell,
+                                wic_link_entries(link) * sizeof(uint64_t), cudaMemcpyHostToDevice,
+                                link->stream);
     }
     return error;
 }
@@ -138,7 +138,7 @@ cudaError_t launch(wic_link *link)
 int drain_roads(wic_link *link)
 {
     const int64_t until = wic_link_now_ns() + drain_limit_ns;
-    int rc = wic_link_drain(link->road, until);
+    int rc = wic_link_drain(link->transport, until);
     rc = rc ? rc : wic_link_drain(link->back, until);
     link->stuck = link->stuck || rc == -ETIMEDOUT;
     return rc;
@@ -205,7 +205,7 @@ int wic_link_destroy(wic_link *link)
         return 0;
     }
     const int64_t until = wic_link_now_ns() + (link->stuck ? 0 : destroy_limit_ns);
-    for (cudaStream_t stream : {link->stream, link->road, link->back}) {
+    for (cudaStream_t stream : {link->stream, link->transport, link->back}) {
         // Copies of an aborted run may still be on their way.
         if (stream && wic_link_drain(stream, until) == -ETIMEDOUT) {
             return -ETIMEDOUT;

@@ -61,7 +61,7 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     link->landing = reinterpret_cast<wic_link_state *>(at + 2 * wic_link_line);
     at += 3 * wic_link_line;
     link->done = reinterpret_cast<uint64_t *>(at);
-    link->door = reinterpret_cast<uint64_t *>(at + ring);
+    link->doorbell = reinterpret_cast<uint64_t *>(at + ring);
     link->user = at + 2 * ring;
     return cudaSuccess;
 }
@@ -87,7 +87,7 @@ cudaError_t make_queues(wic_link *link)
 {
     cudaError_t error = cudaStreamCreateWithFlags(&link->stream, cudaStreamNonBlocking);
     if (!error) {
-        error = cudaStreamCreateWithFlags(&link->road, cudaStreamNonBlocking);
+        error = cudaStreamCreateWithFlags(&link->transport, cudaStreamNonBlocking);
     }
     if (!error) {
         error = cudaStreamCreateWithFlags(&link->back, cudaStreamNonBlocking);
@@ -146,14 +146,14 @@ int try_write_value(wic_link *link)
 {
     const int64_t until = wic_link_now_ns() + static_cast<int64_t>(WIC_LINK_BEAT_NS);
     const CUresult result =
-        link->write_value(link->road, reinterpret_cast<CUdeviceptr>(link->view.board), 0,
+        link->write_value(link->transport, reinterpret_cast<CUdeviceptr>(link->view.board), 0,
                           CU_STREAM_WRITE_VALUE_DEFAULT);
     return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
            : result != CUDA_SUCCESS           ? -EIO
-                                              : wic_link_drain(link->road, until);
+                                              : wic_link_drain(link->transport, until);
 }
 
-// What the roads of a copy engine need.
+// What the transports of a copy engine need.
 int make_road(wic_link *link, const wic_link_options *o)
 {
     int rc = find_write_value(link);
@@ -194,7 +194,7 @@ cudaError_t fill_view(wic_link *link, const wic_link_options *o)
     view.in_slots = o->in_slots;
     view.out_slots = o->out_slots;
     view.plan = o->plan;
-    view.door = reinterpret_cast<uint64_t *>(seen(link->door));
+    view.doorbell = reinterpret_cast<uint64_t *>(seen(link->doorbell));
     view.control = reinterpret_cast<wic_link_control *>(seen(link->control));
     view.user = seen(link->user);
     view.done = reinterpret_cast<uint64_t *>(seen(link->done));
@@ -240,7 +240,7 @@ void wic_link_free(wic_link *link)
             cudaEventDestroy(link->returned[i]);
         }
     }
-    for (cudaStream_t stream : {link->stream, link->road, link->back}) {
+    for (cudaStream_t stream : {link->stream, link->transport, link->back}) {
         if (stream) {
             cudaStreamDestroy(stream);
         }

@@ -128,8 +128,8 @@ static void set_work(struct wic_chunk_plan *plan, const struct row *row,
     plan->user_bytes = work->user_bytes;
 }
 
-/* A name for what the kernel does: that was settled when it was compiled (wic/device/gate.cuh), so
- * code of an older architecture does as that one on a newer GPU, too. */
+/* A name for what the kernel does: that was settled when it was compiled (wic/device/barrier.cuh),
+ * so code of an older architecture does as that one on a newer GPU, too. */
 static enum wic_transport pull_of(const struct wic_gpu *gpu)
 {
     return gpu->compute >= 90   ? WIC_PULL_BULK

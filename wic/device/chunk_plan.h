@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_CHUNK_PLAN_H
 #define WIC_CHUNK_PLAN_H
-/* The chunk plan: in what pieces, how many at a time and by which road tiles reach the warps that
- * work on them. Chosen by a table that was measured once for each GPU model (chunk_plan.c), the
- * nearest one standing in for a model that was not. Pure arithmetic. Thread: any. */
+/* The chunk plan: in what pieces, how many at a time and by which transport tiles reach the warps
+ * that work on them. Chosen by a table that was measured once for each GPU model (chunk_plan.c),
+ * the nearest one standing in for a model that was not. Pure arithmetic. Thread: any. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,12 +12,14 @@
 extern "C" {
 #endif
 
-#define WIC_PLAN_DEPTH_MAX 5u    /* three gates a stage, 15 named barriers a block */
-#define WIC_PLAN_USER_MAX  128u  /* bytes of a tile that travel beside its payload */
-#define WIC_STAGES_OFFSET  1152u /* of a block's shared memory: gates and what the stages hold */
-#define WIC_SERVICE_WARPS  3u /* of a block: Activator, Publisher, Monitor (idle in all but one) */
+#define WIC_PLAN_DEPTH_MAX 5u   /* three barriers a stage, 15 named barriers a block */
+#define WIC_PLAN_USER_MAX  128u /* bytes of a tile that travel beside its payload */
+#define WIC_STAGES_OFFSET                                                                          \
+    1152u                    /* of a block's shared memory: barriers and what the stages hold      \
+                              */
+#define WIC_SERVICE_WARPS 3u /* of a block: Activator, Publisher, Monitor (idle in all but one) */
 
-/* The road of a tile. The first three pull pieces from the host's slot into shared memory, the
+/* The transport of a tile. The first three pull pieces from the host's slot into shared memory, the
  * others leave the tile where the whole device can read it. */
 enum wic_transport {
     WIC_PULL_BULK,  /* bulk asynchronous copies from pinned memory; sm_90 and later */

@@ -6,7 +6,7 @@
  * those to it); used directly where one thread owns all the slots, as the benchmark does.
  *
  *   host                                       device
- *   door[t] = t + 1 | units       ==PCIe==>    Monitor (one warp): board[t], in device memory
+ *   doorbell[t] = t + 1 | units       ==PCIe==>    Monitor (one warp): board[t], in device memory
  *   input slots, pinned           ==PCIe==>    Activator of each block: piece -> shared memory
  *   output slots, pinned          <==PCIe==    working warps, or Publisher of each block
  *   done[t] = t + 1               <==PCIe==    the block that finished the tile's last piece
@@ -22,9 +22,9 @@
  * there is to know of it. Host atomics over PCIe do not exist on most machines: the host's words
  * are written by one side only.
  *
- * plan.transport says by which road a tile comes (wic/device/chunk_plan.h). Where a copy engine
- * brings it (WIC_COPY, WIC_PREFETCH), no door is needed: the same stream posts the ticket to the
- * board behind the bytes, and the Monitor only watches the control.
+ * plan.transport says by which transport a tile comes (wic/device/chunk_plan.h). Where a copy
+ * engine brings it (WIC_COPY, WIC_PREFETCH), no doorbell is needed: the same stream posts the
+ * ticket to the board behind the bytes, and the Monitor only watches the control.
  *
  * Everything is allocated and loaded in create; between start and the end of join nothing here
  * calls a function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
@@ -71,7 +71,7 @@ struct wic_view {
     uint32_t ring_mask, first_round;
     uint64_t first_tile;
     struct wic_chunk_plan plan;
-    const uint64_t *door;
+    const uint64_t *doorbell;
     const struct wic_link_control *control;
     const unsigned char *user; /* plan.user_bytes for each ring entry */
     uint64_t *done, *started;

@@ -3,8 +3,8 @@
 #ifndef WIC_LINK_INSIDE_H
 #define WIC_LINK_INSIDE_H
 /* Inside of a link, for backend_*.cu alone. One block of pinned memory holds control, started,
- * done, door and the tiles' user bytes, each on lines of its own, for they are written by different
- * sides; one of device memory holds state, board and the counters. */
+ * done, doorbell and the tiles' user bytes, each on lines of its own, for they are written by
+ * different sides; one of device memory holds state, board and the counters. */
 #include "wic/device/cuda_errno.h"
 #include "wic/device/link.h"
 
@@ -19,12 +19,12 @@ struct wic_link {
     const void *kernel, *argument;
     unsigned threads;
     size_t shared_bytes;
-    cudaStream_t stream, road, back; // of the kernel; of what brings tiles to it and back
+    cudaStream_t stream, transport, back; // of the kernel; of what brings tiles to it and back
     cudaEvent_t left;
     bool stuck;                // something on the device did not end when it had to
     wic_link_control *control; // pinned, and the five behind it
     wic_link_state *landing;   // where a report arrives
-    uint64_t *started, *done, *door;
+    uint64_t *started, *done, *doorbell;
     unsigned char *user;
     unsigned char *device; // the device's block
     size_t device_bytes;

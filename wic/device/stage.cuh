@@ -3,17 +3,18 @@
 #ifndef WIC_STAGE_CUH
 #define WIC_STAGE_CUH
 // What the warps of a block share: the stages in its shared memory, and how one goes round them.
-#include "wic/device/gate.cuh"
+#include "wic/device/barrier.cuh"
 #include "wic/device/link.h"
 
 #define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
 #define WIC_USER_OFFSET   512 // behind that
 #define WIC_LEAVE         UINT64_MAX
-#define WIC_DOOR_WORDS    30u // lanes of the Monitor that look at the door; two look at the control
-#define WIC_ALERT_LOOKS   512u // without news, some 300 us: after that there is a nap between looks
-#define WIC_DROWSY_LOOKS  8192u // some 10 ms: after that longer naps
-#define WIC_NAP_NS        1000u
-#define WIC_LONG_NAP_NS   8000u
+#define WIC_DOOR_WORDS                                                                             \
+    30u // lanes of the Monitor that look at the doorbell; two look at the control
+#define WIC_ALERT_LOOKS  512u  // without news, some 300 us: after that there is a nap between looks
+#define WIC_DROWSY_LOOKS 8192u // some 10 ms: after that longer naps
+#define WIC_NAP_NS       1000u
+#define WIC_LONG_NAP_NS  8000u
 
 // Between two looks of an Activator or the Monitor: what it costs its neighbours becomes less the
 // longer nothing comes, and what it adds to the delay of the next tile stays under 1 % of the wait.
@@ -33,7 +34,7 @@ __device__ __forceinline__ bool wic_by_engine(const wic_view &view)
 // What a stage holds; in shared memory.
 struct wic_stage {
     uint64_t tile;           // or WIC_LEAVE
-    const unsigned char *in; // whole tile; for roads that do not pull
+    const unsigned char *in; // whole tile; for transports that do not pull
     unsigned char *out;      // where the results of the tile go
     uint32_t piece, pieces;
     uint32_t units;
@@ -63,23 +64,23 @@ struct wic_block {
     const wic_view &view;
     unsigned char *memory; // of the block, shared
 
-    __device__ wic_gate gate(uint32_t kind, uint32_t stage) const
+    __device__ wic_barrier barrier(uint32_t kind, uint32_t stage) const
     {
         const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
         return {1 + 3 * stage + kind, 32 * warps,
                 reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind};
     }
-    __device__ wic_gate full(uint32_t stage) const
+    __device__ wic_barrier full(uint32_t stage) const
     {
-        return gate(0, stage);
+        return barrier(0, stage);
     }
-    __device__ wic_gate done(uint32_t stage) const
+    __device__ wic_barrier done(uint32_t stage) const
     {
-        return gate(1, stage);
+        return barrier(1, stage);
     }
-    __device__ wic_gate empty(uint32_t stage) const
+    __device__ wic_barrier empty(uint32_t stage) const
     {
-        return gate(2, stage);
+        return barrier(2, stage);
     }
     __device__ uint64_t *bytes(uint32_t stage) const
     {

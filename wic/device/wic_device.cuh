@@ -11,19 +11,19 @@
 //   }
 //
 // The warps of a block have parts to play. Each stage (an input and an output buffer in shared
-// memory) goes round among them through three gates:
+// memory) goes round among them through three barriers:
 //
 //   Activator --full--> working warps --done--> Publisher --empty--> Activator
 //
-//   Interrupter  wic_wait: a working warp whose next stage is not full is parked at its gate. It
+//   Interrupter  wic_wait: a working warp whose next stage is not full is parked at its barrier. It
 //                never looks at global or host memory.
-//   Monitor      one warp of the grid: reads the host's door over PCIe, keeps the board.
+//   Monitor      one warp of the grid: reads the host's doorbell over PCIe, keeps the board.
 //   Activator    one warp a block: looks at the board, for the tile of the block's next piece; is
 //                it there, it starts the transfer and waits for its bytes: they wake it, and it
-//                opens the gate to the parked.
+//                opens the barrier to the parked.
 //   Publisher    one warp a block: takes results to pinned memory; the last piece of a tile
 //                publishes it. Apart from the Activator, so that neither waits for the other's
-//                road.
+//                transport.
 //
 // The way out: at the end, on abort and when host or Monitor fall silent, the Activator fills a
 // stage with nothing (WIC_LEAVE) behind the pieces under way; each warp that meets it leaves. So
@@ -38,7 +38,7 @@
 __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn &turn,
                                          wic_piece *out_piece)
 {
-    wic_gate_park(block.full(turn.stage), turn.round);
+    wic_barrier_park(block.full(turn.stage), turn.round);
     const volatile wic_stage *stage = block.stage(turn.stage);
     const wic_chunk_plan &plan = block.view.plan;
     out_piece->in = plan.in_piece > 0 ? block.in(turn.stage) : stage->in;
@@ -58,8 +58,8 @@ __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_turn 
 __device__ __forceinline__ void wic_publish(const wic_block &block, const wic_turn &turn)
 {
     wic_results_written();
-    wic_gate_arrive(block.done(turn.stage));
-    wic_gate_arrive(block.empty(turn.stage));
+    wic_barrier_arrive(block.done(turn.stage));
+    wic_barrier_arrive(block.empty(turn.stage));
 }
 
 // --- Publisher ---
@@ -69,7 +69,7 @@ __device__ inline void wic_publisher(const wic_block &block)
     const wic_view &view = block.view;
     const wic_chunk_plan &plan = view.plan;
     for (wic_turn turn(view);; turn.next(plan.depth)) {
-        wic_gate_park(block.done(turn.stage), turn.round);
+        wic_barrier_park(block.done(turn.stage), turn.round);
         const volatile wic_stage *stage = block.stage(turn.stage);
         const uint64_t tile = stage->tile;
         if (tile == WIC_LEAVE) {
@@ -81,7 +81,7 @@ __device__ inline void wic_publisher(const wic_block &block)
                      block.out(turn.stage), (stage->units * plan.out_unit + 15) / 16 * 16);
             wic_push_read();
         }
-        wic_gate_arrive(block.empty(turn.stage));
+        wic_barrier_arrive(block.empty(turn.stage));
         if (plan.results == WIC_PUSH_BULK) {
             wic_push_done();
         }
@@ -101,15 +101,15 @@ __device__ inline void wic_publisher(const wic_block &block)
 
 // --- all of it ---
 
-// Sets the gates up and tells the host once every block is there.
+// Sets the barriers up and tells the host once every block is there.
 __device__ inline void wic_enter(const wic_block &block)
 {
     const wic_view &view = block.view;
     if (threadIdx.x == 0) {
         for (uint32_t stage = 0; stage < view.plan.depth; stage++) {
-            wic_gate_init(block.full(stage), 1);
-            wic_gate_init(block.done(stage), view.plan.warps);
-            wic_gate_init(block.empty(stage), view.plan.warps + 1);
+            wic_barrier_init(block.full(stage), 1);
+            wic_barrier_init(block.done(stage), view.plan.warps);
+            wic_barrier_init(block.empty(stage), view.plan.warps + 1);
             wic_bytes_init(block.bytes(stage));
         }
         if (wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
@@ -144,7 +144,7 @@ template <class Work> __device__ __forceinline__ void wic_resident(const wic_vie
             work(piece);
             wic_publish(block, turn);
         }
-        wic_gate_arrive(block.done(turn.stage)); // the Publisher meets WIC_LEAVE, too
+        wic_barrier_arrive(block.done(turn.stage)); // the Publisher meets WIC_LEAVE, too
     }
 }
 #endif

@@ -79,7 +79,7 @@ int main()
         return 77;
     }
     int rc = 0;
-    std::thread relay([&] { rc = wic_device_run(device); }); // stands for the GPU at the channels
+    std::thread proxy([&] { rc = wic_device_run(device); }); // stands for the GPU at the channels
     std::thread producer([&] { produce(options.in); });
     uint64_t good = 0;
     for (wic_slot slot; wic_wait(options.out, WIC_FOREVER, &slot) == 0;) {
@@ -90,7 +90,7 @@ int main()
         wic_release(options.out, &slot);
     }
     producer.join();
-    relay.join();
+    proxy.join();
     wic_device_close(device, nullptr);
     free(options.in);
     free(options.out);

@@ -20,7 +20,7 @@
  * One compressed strip for all the image decodes from its top only: one reader, and a stripe is one
  * pass. With a strip for each band apart, going to the next band starts from the top as well; so
  * cells may grow there, up to the image. */
-#include "pipeline/plan/plan_cells.h"
+#include "pipeline/plan/plan_cache.h"
 
 enum { CELL_PX = 256, STRIP_ROWS = 32, STRIP_CELL_BYTES = 4 << 20 };
 enum { LARGE_BLOCK_BYTES = 8 << 20, BLOCK_OVERHEAD = 256 };
@@ -107,7 +107,7 @@ static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb
     return s;
 }
 
-uint32_t pb_plan_cells_grow(const struct pb_plan *plan, const struct pb_raster_info *info)
+uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
     uint32_t n = 0;
     if (info->top_down && !info->pixel_interleaved && plan->n_bands > 1)
@@ -128,7 +128,7 @@ static void count_striped(struct pb_plan *plan, const struct pb_raster_info *inf
     int64_t count = down + parts(g->side_px, plan->cell.h) / 2 + plan->readers;
     plan->cell_count = (uint32_t)least(count, passes * all);
     plan->decodes = (double)passes;
-    if (pb_plan_cells_grow(plan, info) > 0)
+    if (pb_plan_cache_grow(plan, info) > 0)
         plan->decodes *= 1.0 + 0.5 * (double)(all - 1);
 }
 
@@ -159,9 +159,9 @@ static void count_z(struct pb_plan *plan)
     plan->decodes = 1.0;
 }
 
-struct pb_cells_options pb_plan_cells_options(const struct pb_plan *plan)
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan)
 {
-    return (struct pb_cells_options){
+    return (struct pb_block_cache_options){
         .shape = plan->cell,
         .count = plan->cell_count,
         .bands = plan->bands,
@@ -204,7 +204,7 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     return bytes;
 }
 
-void pb_plan_cells(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth)
+void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth)
 {
     const struct pb_grid *g = &plan->grid;
     struct pb_rect window = {0, 0, g->side_px, g->side_px};
@@ -220,8 +220,8 @@ void pb_plan_cells(struct pb_plan *plan, const struct pb_raster_info *info, uint
             count_striped(plan, info);
         else
             count_tiled(plan);
-        struct pb_cells_options options = pb_plan_cells_options(plan);
-        plan->cells_bytes = pb_cells_bytes(&options);
+        struct pb_block_cache_options options = pb_plan_cache_options(plan);
+        plan->cells_bytes = pb_block_cache_bytes(&options);
         window = (struct pb_rect){0, 0, plan->cell.w, plan->cell.h};
     }
     /* A cell goes through its blocks once, whatever part of their width it takes. */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_RUNNER_PLACE_H
-#define PB_RUNNER_PLACE_H
-/* Inside the runner: a place is one worker process and the job it runs. runner.c decides which job
- * runs where; runner_place.c follows a job from the first line to the worker to its final state;
- * runner_pending.c takes it over the disk from one state to the next. Nobody else includes this.
- * Thread: loop. */
+#ifndef PB_WORKER_SLOT_H
+#define PB_WORKER_SLOT_H
+/* Inside the runner: a worker slot is one worker process and the job it runs. runner.c decides
+ * which job runs where; runner_place.c follows a job from the first line to the worker to its final
+ * state; runner_pending.c takes it over the disk from one state to the next. Nobody else includes
+ * this. Thread: loop. */
 #include "service/runner/config_waits.h"
 #include "service/runner/device_retry.h"
 #include "service/runner/hold.h"
@@ -13,11 +13,11 @@
 #include "service/worker/worker_lines.h"
 #include "service/runner/worker_proc.h"
 
-#define PB_EXPRESS_LONG_MAX 256   /* long jobs that are remembered */
-#define PB_EXPRESS_LOOK_MS  1000  /* between two looks whether the express place opens */
-#define PB_PLACE_NOTIFY_MS  200   /* between two progress events of a job */
-#define PB_PLACE_CANCEL_MS  5000  /* from a cancel line to SIGKILL */
-#define PB_PLACE_HUNG_MS    30000 /* from SIGKILL until the worker is given up */
+#define PB_EXPRESS_LONG_MAX      256   /* long jobs that are remembered */
+#define PB_EXPRESS_LOOK_MS       1000  /* between two looks whether the express worker slot opens */
+#define PB_WORKER_SLOT_NOTIFY_MS 200   /* between two progress events of a job */
+#define PB_WORKER_SLOT_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
+#define PB_WORKER_SLOT_HUNG_MS   30000 /* from SIGKILL until the worker is given up */
 
 /* Why a running job is being ended from our side. */
 enum pb_ending {
@@ -28,7 +28,7 @@ enum pb_ending {
     PB_ENDING_PUT_BACK
 };
 
-struct pb_place {
+struct pb_worker_slot {
     struct pb_runner *runner;
     struct pb_worker_proc *proc; /* NULL = no process */
     bool busy;                   /* `job` runs here */
@@ -37,14 +37,14 @@ struct pb_place {
     bool leaving;                /* its stdin is closed */
     bool changed;                /* there is news that on_change has not told */
     /* Its device failed: the worker is being ended, and the job goes on as device_try in the next
-     * one, without leaving this place. */
+     * one, without leaving this worker slot. */
     bool again;
     enum pb_device_try device_try;
     enum pb_ending ending;
     bool express; /* it is one more than parallel_jobs, for short jobs */
     int64_t express_until_ms;
     bool untold;           /* the worker could not be told its work, and was ended for that */
-    int64_t began_ms;      /* monotonic time when the job was given to this place */
+    int64_t began_ms;      /* monotonic time when the job was given to this worker slot */
     int64_t moved_ms;      /* monotonic time of the last progress */
     int64_t io_since_ms;   /* monotonic: a call waits for storage since, as said last; 0 = none */
     const char *wait_why;  /* of a stall: what the machine keeps it waiting with; NULL = nothing */
@@ -81,7 +81,7 @@ struct pb_pending {
     /* Of the loop. */
     void (*then)(struct pb_pending *pending);
     enum pb_job_status status;          /* that it is to end with */
-    struct pb_place *place;             /* reserved for it */
+    struct pb_worker_slot *slot;        /* reserved for it */
     int64_t began_ms;                   /* of the run that a fault of the machine ended */
     bool announced;                     /* everybody knows of the new state */
     bool failed;                        /* the store did not take it */
@@ -98,7 +98,7 @@ struct pb_runner_request {
     char identity[PB_JOB_IDENTITY_BYTES];
 };
 
-/* The place for short jobs; see runner_express.c. Zero bytes: nothing is known. */
+/* The worker slot for short jobs; see runner_express.c. Zero bytes: nothing is known. */
 struct pb_express {
     int64_t known_long[PB_EXPRESS_LONG_MAX]; /* numbers of jobs */
     size_t next_long;
@@ -109,7 +109,7 @@ struct pb_express {
 struct pb_runner {
     struct pb_runner_options options;
     const struct pb_config *config;
-    struct pb_place places[PB_RUNNER_PLACES_MAX];
+    struct pb_worker_slot slots[PB_RUNNER_PLACES_MAX];
     uv_timer_t tick;
     struct pb_hold hold;
     struct pb_config_waits waits;
@@ -130,36 +130,36 @@ struct pb_runner {
 };
 
 /* --- runner_send.c --- */
-/* Tells the worker to run the place's job. */
-void pb_place_send_run(struct pb_place *place);
-void pb_place_ask_device(struct pb_place *place);
+/* Tells the worker to run the worker slot's job. */
+void pb_worker_slot_send_run(struct pb_worker_slot *slot);
+void pb_worker_slot_ask_device(struct pb_worker_slot *slot);
 /* --- runner_place.c --- */
-/* Starts the worker of an empty place. */
-int pb_place_start_worker(struct pb_place *place, struct pb_err *err);
-/* Hands the job (taken, already running and stored) to the place's worker. */
-void pb_place_run(struct pb_place *place, const struct pb_job *job);
-/* Tells of the place's job now. */
-void pb_place_notify(struct pb_place *place);
-/* The place's job is over, or waits again: the place is free. */
-void pb_place_finish(struct pb_place *place, enum pb_job_status status);
-void pb_place_dismiss(struct pb_place *place);
-void pb_place_put_back(struct pb_place *place, bool attempt_counts);
+/* Starts the worker of an empty worker slot. */
+int pb_worker_slot_start_worker(struct pb_worker_slot *slot, struct pb_err *err);
+/* Hands the job (taken, already running and stored) to the worker slot's worker. */
+void pb_worker_slot_run(struct pb_worker_slot *slot, const struct pb_job *job);
+/* Tells of the worker slot's job now. */
+void pb_worker_slot_notify(struct pb_worker_slot *slot);
+/* The worker slot's job is over, or waits again: the worker slot is free. */
+void pb_worker_slot_finish(struct pb_worker_slot *slot, enum pb_job_status status);
+void pb_worker_slot_dismiss(struct pb_worker_slot *slot);
+void pb_worker_slot_put_back(struct pb_worker_slot *slot, bool attempt_counts);
 /* The machine's fault that stands in the job's error ended its run. */
-void pb_place_set_back(struct pb_place *place);
+void pb_worker_slot_set_back(struct pb_worker_slot *slot);
 /* The configuration's that stands in the job's error did. */
-void pb_place_await_config(struct pb_place *place);
+void pb_worker_slot_await_config(struct pb_worker_slot *slot);
 /* Cancels the running job for the given reason; its end comes through the worker. */
-void pb_place_end(struct pb_place *place, enum pb_ending ending, int64_t grace_ms);
+void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms);
 /* Timeouts and withheld notifications; called by the runner's tick. */
-void pb_place_tick(struct pb_place *place, int64_t mono_ms);
+void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms);
 /* --- runner_over.c: how a job ends with its worker --- */
-/* The place's worker is gone; how: "exit status 1", "signal 9 (Killed)". */
-void pb_place_worker_ended(struct pb_place *place, const char *how);
-/* The place's job ran for longer than limits.job_time. */
-void pb_place_out_of_time(struct pb_place *place);
-/* Goes on without the place's worker, which SIGKILL did not end; its job ends as its end was meant,
- * or as stalled. */
-void pb_place_give_up(struct pb_place *place);
+/* The worker slot's worker is gone; how: "exit status 1", "signal 9 (Killed)". */
+void pb_worker_slot_worker_ended(struct pb_worker_slot *slot, const char *how);
+/* The worker slot's job ran for longer than limits.job_time. */
+void pb_worker_slot_out_of_time(struct pb_worker_slot *slot);
+/* Goes on without the worker slot's worker, which SIGKILL did not end; its job ends as its end was
+ * meant, or as stalled. */
+void pb_worker_slot_give_up(struct pb_worker_slot *slot);
 /* --- runner_faults.c: faults of the machine; hold.h has the rule --- */
 /* A run that began then ended by the fault that stands in job->error (taken): the job waits again,
  * or fails. */
@@ -178,35 +178,36 @@ void pb_runner_hold_clear(struct pb_runner *runner);
 /* --- runner_queue.c --- */
 /* Places with a job, or reserved for one. */
 int64_t pb_runner_taken(const struct pb_runner *runner);
-/* An idle worker if there is one, else a place without a worker; NULL = none. */
-struct pb_place *pb_runner_free_place(struct pb_runner *runner);
+/* An idle worker if there is one, else a worker slot without a worker; NULL = none. */
+struct pb_worker_slot *pb_runner_free_place(struct pb_runner *runner);
 /* Whether the job may run beside what runs, and has waited on its own account. */
 bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job);
 /* --- runner_express.c --- */
 bool pb_express_is_long(const struct pb_runner *runner, int64_t seq);
-/* Ordinary places that are taken. */
+/* Ordinary worker slots that are taken. */
 int64_t pb_express_ordinary(const struct pb_runner *runner);
-/* The job that may start in the express place: 1 and the job (the caller's), 0 none, negative. */
+/* The job that may start in the express worker slot: 1 and the job (the caller's), 0 none,
+ * negative. */
 int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err,
                     struct pb_job *out_job);
 /* Whether it is time to ask pb_express_next. */
 bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms);
-/* Whether the place's job is to be computed on the CPU for the sake of the others. */
-bool pb_express_on_cpu(const struct pb_place *place);
-/* Ends the time of the express place's job. */
-void pb_express_tick(struct pb_place *place, int64_t now_ms);
-/* A job was done in the express place in time. */
+/* Whether the worker slot's job is to be computed on the CPU for the sake of the others. */
+bool pb_express_on_cpu(const struct pb_worker_slot *slot);
+/* Ends the time of the express worker slot's job. */
+void pb_express_tick(struct pb_worker_slot *slot, int64_t now_ms);
+/* A job was done in the express worker slot in time. */
 void pb_express_done(struct pb_runner *runner);
 /* Makes the runner's tick run. */
 void pb_runner_wake(struct pb_runner *runner);
 
 /* --- runner_start.c --- */
-/* Starts a waiting job (taken) at the place, which is reserved for it until it runs. */
-void pb_runner_start(struct pb_runner *runner, struct pb_place *place, struct pb_job *job);
+/* Starts a waiting job (taken) at the worker slot, which is reserved for it until it runs. */
+void pb_runner_start(struct pb_runner *runner, struct pb_worker_slot *slot, struct pb_job *job);
 
 /* --- runner_end.c. These take what the job holds. --- */
-/* Moves a running job to its final state (successful when its products are in place: outcome.h),
- * stores it, puts its input away, tells everybody. */
+/* Moves a running job to its final state (successful when its products are in place:
+ * outcome.h), stores it, puts its input away, tells everybody. */
 void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
 /* running -> accepted; or -> successful, when its products are in place. Its error stays. */
 void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The relay between two channels and a device (wic/device/relay.c), with a thread in the place of
- * the device (fake_link.h). All tests run in this process, so that sanitizers and a debugger see
- * every thread. One that hangs is ended by SIGALRM, and with it the program. */
-#include "relay_stream.h"
+ * The device proxy between two channels and a device (wic/device/proxy.c), with a thread in the
+ * place of the device (fake_link.h). All tests run in this process, so that sanitizers and a
+ * debugger see every thread. One that hangs is ended by SIGALRM, and with it the program. */
+#include "proxy_stream.h"
 
 /* --- the good way --- */
 
@@ -89,7 +89,7 @@ START_TEST(ticket_taken_by_somebody_else_ends_the_run)
     } else {
         publish_next(s.out);
     }
-    start_relay(&s);
+    start_proxy(&s);
     atomic_store(&s.to_start, 1);
     (void)producer_main(&s);
     stream_close(&s);
@@ -198,7 +198,7 @@ START_TEST(kernel_leaves_when_idle_and_comes_back)
 {
     struct stream s = {.tiles = 60, .options = {.idle_ns = 2 * MS}};
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, 0);
     join_producers(&s);
     for (uint64_t sent = 6; sent <= s.tiles; sent += 6) {
@@ -222,7 +222,7 @@ START_TEST(kernel_leaves_while_the_results_have_no_slot)
 {
     struct stream s = {.tiles = 40, .out_slots = 2, .hold = true, .options = {.idle_ns = 2 * MS}};
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, s.tiles);
     until_kernel_left(2);
     ck_assert_uint_eq(fake.worked, 2);
@@ -290,7 +290,7 @@ START_TEST(report_that_cannot_be_had_ends_the_run)
     fake.script.report_rc = -EIO;
     struct stream s = {.tiles = 20};
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, s.tiles);
     join_producers(&s);
     wic_close(s.in);
@@ -337,7 +337,7 @@ START_TEST(kernel_that_does_not_leave_is_left_behind)
     fake.script.deaf = true;
     struct stream s = {.tiles = 20, .options = {.idle_ns = 2 * MS}};
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, s.tiles);
     join_producers(&s);
     if (_i == AT_THE_END) {
@@ -345,7 +345,7 @@ START_TEST(kernel_that_does_not_leave_is_left_behind)
     } else if (_i == ON_ABORT) {
         wic_abort(s.out);
     }
-    join_relay(&s);
+    join_proxy(&s);
     ck_assert_aborted(&s);
     stream_close(&s);
     ck_assert_int_eq(s.rc, _i == ON_ABORT && s.rc == -ECANCELED ? -ECANCELED : -ETIMEDOUT);
@@ -359,7 +359,7 @@ START_TEST(abort_while_the_device_is_full_ends_the_run)
     fake.script.busy_ns = 50 * MS;
     struct stream s = {.tiles = 5, .options = {.starts = INT_MAX}}; /* without the abort: years */
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, s.tiles);
     until(&fake.starts, 2);
     wic_abort(s.out);
@@ -374,7 +374,7 @@ START_TEST(heart_beats_while_a_tile_takes_long)
     atomic_store(&fake.script.stuck, true);
     struct stream s = {.tiles = 5};
     stream_open(&s);
-    start_relay(&s);
+    start_proxy(&s);
     start_threads(&s, s.tiles);
     until(&fake.beats, 2);
     atomic_store(&fake.script.stuck, false);
@@ -389,13 +389,13 @@ END_TEST
 
 enum { NOTHING_CAME, KERNEL_STUCK, WINDOW_FULL, RESULTS_HAVE_NO_SLOT, STREAMING, SITUATIONS };
 
-/* Gets the stream there; the relay and the producers run. */
+/* Gets the stream there; the device proxy and the producers run. */
 static void bring_about(struct stream *s, int situation)
 {
     static const uint64_t tiles[SITUATIONS] = {0, 3, 100, 100, 100000};
     atomic_store(&fake.script.stuck, situation == KERNEL_STUCK || situation == WINDOW_FULL);
     s->hold = situation == RESULTS_HAVE_NO_SLOT;
-    start_relay(s);
+    start_proxy(s);
     start_threads(s, tiles[situation]);
     if (situation == RESULTS_HAVE_NO_SLOT) {
         until_kernel_left(s->out_slots);
@@ -410,7 +410,7 @@ START_TEST(abort_of_either_channel_ends_the_run_at_once)
     bring_about(&s, _i / 2);
     int64_t before = clock_ns(CLOCK_MONOTONIC);
     wic_abort(_i % 2 == 0 ? s.in : s.out);
-    join_relay(&s);
+    join_proxy(&s);
     /* By itself none of these would end before the device counts as hanging. */
     ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, WIC_DEVICE_HANG_NS / 2);
     ck_assert_int_eq(s.rc, -ECANCELED);
@@ -436,8 +436,8 @@ static void tear_down(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("relay");
-    TCase *t = tcase_create("relay");
+    Suite *suite = suite_create("proxy");
+    TCase *t = tcase_create("proxy");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_loop_test(t, every_tile_goes_through_once_in_order_with_its_user_bytes, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles on their way to a running kernel and back. Pulled pieces and slots that both sides share
-// need a word at the door. Where a copy engine brings the tile, the same stream posts it to the
+// need a word at the doorbell. Where a copy engine brings the tile, the same stream posts it to the
 // board behind the bytes: the write has a system-wide barrier before it, so whoever sees the ticket
 // sees the tile. Nothing here waits.
 #include "wic/device/link_inside.h"
@@ -14,7 +14,7 @@ namespace
 cudaError_t copy_slot(wic_link *link, size_t at, size_t bytes)
 {
     return cudaMemcpyAsync(link->copies + at, link->in + at, bytes, cudaMemcpyHostToDevice,
-                           link->road);
+                           link->transport);
 }
 
 // Of an empty tile there is nothing to prefetch; that the call takes no bytes is nowhere promised.
@@ -24,7 +24,7 @@ cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes)
         return cudaSuccess;
     }
     const cudaMemLocation device = {cudaMemLocationTypeDevice, link->gpu};
-    return cudaMemPrefetchAsync(link->in + at, bytes, device, 0, link->road);
+    return cudaMemPrefetchAsync(link->in + at, bytes, device, 0, link->transport);
 }
 
 // Back to the host's memory, without what is in it: the next holder of the slot writes it anew.
@@ -57,7 +57,8 @@ bool fits(const wic_view &view, const wic_link_tile &tile)
 int post_to_board(wic_link *link, uint64_t tile, uint64_t word)
 {
     const auto at = reinterpret_cast<CUdeviceptr>(&link->view.board[tile & link->view.ring_mask]);
-    return link->write_value(link->road, at, word, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS
+    return link->write_value(link->transport, at, word, CU_STREAM_WRITE_VALUE_DEFAULT) ==
+                   CUDA_SUCCESS
                ? 0
                : -EIO;
 }
@@ -68,7 +69,7 @@ bool bring_back(wic_link *link, uint64_t tile)
 {
     const uint64_t entry = tile & link->view.ring_mask;
     if (link->returning[entry] != tile + 1) {
-        // Should the road refuse, the pages come back one by one when they are touched.
+        // Should the transport refuse, the pages come back one by one when they are touched.
         if (return_slot(link, slot_of(link, tile)) != cudaSuccess) {
             (void)cudaGetLastError();
         }
@@ -101,7 +102,7 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
         error = prefetch_slot(link, at, tile->bytes);
         break;
     default:
-        wic_link_store(&link->door[entry], word);
+        wic_link_store(&link->doorbell[entry], word);
         return 0;
     }
     return error ? wic_cuda_errno(error) : post_to_board(link, tile->number, word);

@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_PLAN_CELLS_H
-#define PB_PLAN_CELLS_H
+#ifndef PB_PLAN_CACHE_H
+#define PB_PLAN_CACHE_H
 /* How decoded pixels are shared among readers: part of making a plan (see plan_cells.c). Pure. */
-#include "pipeline/raster/cells.h"
+#include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 
 /* Whether tiles are read straight into their slots, because no two of them share a block. */
 bool pb_plan_reads_direct(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* Fills cell, cell_count, decodes, cells_bytes, cache_bytes and reader_bytes for the plan's order,
- * stripes and readers. growth: 2^growth times the usual rows a cell; for pb_plan_cells_grow(). */
-void pb_plan_cells(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth);
+ * stripes and readers. growth: 2^growth times the usual rows a cell; for pb_plan_cache_grow(). */
+void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth);
 /* Whether taller cells mean less decoding, and how often they can be doubled. */
-uint32_t pb_plan_cells_grow(const struct pb_plan *plan, const struct pb_raster_info *info);
+uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* What to make the cache from. */
-struct pb_cells_options pb_plan_cells_options(const struct pb_plan *plan);
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan);
 #endif

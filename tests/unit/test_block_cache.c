@@ -3,7 +3,7 @@
  *
  * The cache of decoded cells under several readers, mostly with a decoder made up here: pixels are
  * a function of their place, decoding can be slow, fail or hang on command. */
-#include "pipeline/raster/cells.h"
+#include "pipeline/raster/block_cache.h"
 
 #include "run_suite.h"
 
@@ -66,19 +66,19 @@ static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const i
     return 0;
 }
 
-static struct pb_cells *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
+static struct pb_block_cache *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
 {
-    struct pb_cells_options o = {.shape = {W, H, w, h, overlap},
-                                 .count = count,
-                                 .bands = bands,
-                                 .n_bands = BANDS,
-                                 .type = PB_U16,
-                                 .has_mask = mask,
-                                 .decode = made_up};
-    struct pb_cells *cells = NULL;
-    ck_assert_int_eq(pb_cells_create(&o, NULL, &cells), 0);
-    ck_assert_uint_ge(pb_cells_bytes(&o), count * pb_cells_cell_bytes(&o));
-    return cells;
+    struct pb_block_cache_options o = {.shape = {W, H, w, h, overlap},
+                                       .count = count,
+                                       .bands = bands,
+                                       .n_bands = BANDS,
+                                       .type = PB_U16,
+                                       .has_mask = mask,
+                                       .decode = made_up};
+    struct pb_block_cache *cache = NULL;
+    ck_assert_int_eq(pb_block_cache_create(&o, NULL, &cache), 0);
+    ck_assert_uint_ge(pb_block_cache_bytes(&o), count * pb_block_cache_cell_bytes(&o));
+    return cache;
 }
 
 static void setup(void)
@@ -92,7 +92,7 @@ static void setup(void)
 }
 
 struct reader {
-    struct pb_cells *cells;
+    struct pb_block_cache *cache;
     struct pb_rect only; /* w > 0: this rect once, else random ones */
     bool mask;
     uint32_t seed;
@@ -148,7 +148,8 @@ static void read_once(struct reader *me, const struct pb_rect *r)
     memset(data, 0xAB, plane_px * BANDS * sizeof *data);
     struct pb_pixels to = {data, row_px * sizeof *data, plane_px * sizeof *data, mask,
                            (size_t)r->w};
-    int rc = pb_cells_read(me->cells, (struct pb_raster *)me, r, &to, &me->parked_ns, &me->err);
+    int rc =
+        pb_block_cache_read(me->cache, (struct pb_raster *)me, r, &to, &me->parked_ns, &me->err);
     if (rc == 0)
         me->wrong += wrong_places(r, data, row_px, plane_px, mask);
     atomic_store(&me->rc, rc);
@@ -174,20 +175,20 @@ static void start(struct reader *me)
     ck_assert_int_eq(pthread_create(&me->thread, NULL, read_all, me), 0);
 }
 
-static void run_crew(struct pb_cells *cells, bool mask, int rounds)
+static void run_group(struct pb_block_cache *cache, bool mask, int rounds)
 {
-    struct reader crew[READERS] = {0};
+    struct reader group[READERS] = {0};
     for (uint32_t i = 0; i < READERS; i++) {
-        crew[i].cells = cells;
-        crew[i].mask = mask;
-        crew[i].rounds = rounds;
-        crew[i].seed = 77 * i + 5;
-        start(&crew[i]);
+        group[i].cache = cache;
+        group[i].mask = mask;
+        group[i].rounds = rounds;
+        group[i].seed = 77 * i + 5;
+        start(&group[i]);
     }
     for (int i = 0; i < READERS; i++) {
-        pthread_join(crew[i].thread, NULL);
-        ck_assert_msg(atomic_load(&crew[i].rc) == 0, "%s", crew[i].err.msg);
-        ck_assert_int_eq(crew[i].wrong, 0);
+        pthread_join(group[i].thread, NULL);
+        ck_assert_msg(atomic_load(&group[i].rc) == 0, "%s", group[i].err.msg);
+        ck_assert_int_eq(group[i].wrong, 0);
     }
     ck_assert(!atomic_load(&decoded_twice));
 }
@@ -199,52 +200,52 @@ START_TEST(random_parts_equal_the_image_from_several_threads)
     atomic_store(&nap_us, 20); /* so that readers meet */
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (uint32_t count = 1; count <= 64; count = count * 3 + 1) { /* 1: all take turns */
-            struct pb_cells *cells =
+            struct pb_block_cache *cache =
                 make(shapes[s][0], shapes[s][1], shapes[s][2], count, count % 2 == 0);
-            run_crew(cells, count % 2 == 0, 25);
-            pb_cells_destroy(cells);
+            run_group(cache, count % 2 == 0, 25);
+            pb_block_cache_destroy(cache);
         }
 }
 END_TEST
 
 START_TEST(a_cell_that_is_there_is_not_decoded_again)
 {
-    struct pb_cells *cells = make(64, 64, 0, 5 * 4, false); /* as many as the image has */
-    run_crew(cells, false, 300);
+    struct pb_block_cache *cache = make(64, 64, 0, 5 * 4, false); /* as many as the image has */
+    run_group(cache, false, 300);
     ck_assert_int_eq(atomic_load(&decodes), 20);
-    ck_assert_uint_eq(pb_cells_decoded_px(cells), (uint64_t)W * H);
-    pb_cells_destroy(cells);
+    ck_assert_uint_eq(pb_block_cache_decoded_px(cache), (uint64_t)W * H);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(the_cell_not_used_for_longest_goes_first)
 {
-    struct pb_cells *cells = make(64, 64, 0, 2, false);
+    struct pb_block_cache *cache = make(64, 64, 0, 2, false);
     static const struct {
         int32_t x;
         int decodes;
     } steps[] = {{0, 1}, {64, 2}, {0, 2}, {128, 3}, {0, 3}, {64, 4}, {0, 4}, {128, 5}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct reader me = {.cells = cells, .only = {steps[i].x, 0, 64, 64}};
+        struct reader me = {.cache = cache, .only = {steps[i].x, 0, 64, 64}};
         read_all(&me);
         ck_assert_int_eq(me.rc, 0);
         ck_assert_int_eq(atomic_load(&decodes), steps[i].decodes);
     }
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(a_tile_between_overlapping_cells_needs_one_of_them)
 {
-    struct pb_cells *cells = make(100, 300, 10, 4, false);
+    struct pb_block_cache *cache = make(100, 300, 10, 4, false);
     static const struct pb_rect rects[] = {{90, 0, 20, 20}, {100, 0, 110, 9}, {190, 0, 100, 9}};
     for (int i = 0; i < 3; i++) {
-        struct reader me = {.cells = cells, .only = rects[i]};
+        struct reader me = {.cache = cache, .only = rects[i]};
         read_all(&me);
         ck_assert_int_eq(me.wrong, 0);
         ck_assert_int_eq(atomic_load(&decodes), i + 1);
     }
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
@@ -257,112 +258,112 @@ static void wait_for(atomic_int *what, int value)
 
 START_TEST(readers_of_one_cell_wait_for_the_one_that_decodes_it)
 {
-    struct pb_cells *cells = make(64, 64, 0, 8, true);
-    struct reader crew[READERS] = {0};
+    struct pb_block_cache *cache = make(64, 64, 0, 8, true);
+    struct reader group[READERS] = {0};
     atomic_store(&held, 1);
     for (int i = 0; i < READERS; i++) {
-        crew[i] = (struct reader){.cells = cells, .mask = true, .only = {i, 10, 20, 30}};
-        start(&crew[i]);
+        group[i] = (struct reader){.cache = cache, .mask = true, .only = {i, 10, 20, 30}};
+        start(&group[i]);
     }
     wait_for(&decodes, 1);
     usleep(30000);
     for (int i = 0; i < READERS; i++)
-        ck_assert(!atomic_load(&crew[i].done));
+        ck_assert(!atomic_load(&group[i].done));
     atomic_store(&held, 0);
     int parked = 0;
     for (int i = 0; i < READERS; i++) {
-        pthread_join(crew[i].thread, NULL);
-        ck_assert_int_eq(crew[i].rc, 0);
-        ck_assert_int_eq(crew[i].wrong, 0);
-        parked += crew[i].parked_ns > 1000000;
+        pthread_join(group[i].thread, NULL);
+        ck_assert_int_eq(group[i].rc, 0);
+        ck_assert_int_eq(group[i].wrong, 0);
+        parked += group[i].parked_ns > 1000000;
     }
     ck_assert_int_eq(atomic_load(&decodes), 1);
     ck_assert_int_ge(parked, 1); /* whoever came before the end says how long it waited */
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(readers_of_the_same_cells_share_out_the_decoding)
 {
-    struct pb_cells *cells = make(W, 16, 0, 13, false);
-    struct reader crew[READERS] = {0};
+    struct pb_block_cache *cache = make(W, 16, 0, 13, false);
+    struct reader group[READERS] = {0};
     atomic_store(&held, 1);
     for (int i = 0; i < READERS; i++) {
-        crew[i] = (struct reader){.cells = cells, .only = {64 * i, 0, 64, H}};
-        start(&crew[i]);
+        group[i] = (struct reader){.cache = cache, .only = {64 * i, 0, 64, H}};
+        start(&group[i]);
     }
     wait_for(&decodes, READERS); /* all at once, though all began at the same cell */
     atomic_store(&held, 0);
     for (int i = 0; i < READERS; i++) {
-        pthread_join(crew[i].thread, NULL);
-        ck_assert_int_eq(crew[i].wrong, 0);
+        pthread_join(group[i].thread, NULL);
+        ck_assert_int_eq(group[i].wrong, 0);
     }
     ck_assert_int_eq(atomic_load(&decodes), 13);
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(a_failed_decode_fails_every_tile_that_waits_for_it)
 {
-    struct pb_cells *cells = make(64, 64, 0, 8, false);
-    struct reader crew[READERS] = {0};
+    struct pb_block_cache *cache = make(64, 64, 0, 8, false);
+    struct reader group[READERS] = {0};
     atomic_store(&broken_row, 20);
     atomic_store(&held, 1);
     for (int i = 0; i < READERS; i++) {
-        crew[i] = (struct reader){.cells = cells, .only = {i, 10, 20, 30}};
-        start(&crew[i]);
+        group[i] = (struct reader){.cache = cache, .only = {i, 10, 20, 30}};
+        start(&group[i]);
     }
     wait_for(&decodes, 1);
     usleep(20000);
     atomic_store(&held, 0);
     for (int i = 0; i < READERS; i++) {
-        pthread_join(crew[i].thread, NULL);
-        ck_assert_int_eq(crew[i].rc, pb_code_errno(PB_E_INPUT_DAMAGED));
-        ck_assert_int_eq(crew[i].err.code, PB_E_INPUT_DAMAGED);
-        ck_assert_str_eq(crew[i].err.msg, "row 20 is broken");
+        pthread_join(group[i].thread, NULL);
+        ck_assert_int_eq(group[i].rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+        ck_assert_int_eq(group[i].err.code, PB_E_INPUT_DAMAGED);
+        ck_assert_str_eq(group[i].err.msg, "row 20 is broken");
     }
     /* The stream is over, other parts of it too. */
-    struct reader late = {.cells = cells, .only = {100, 100, 5, 5}};
+    struct reader late = {.cache = cache, .only = {100, 100, 5, 5}};
     read_all(&late);
     ck_assert_str_eq(late.err.msg, "row 20 is broken");
     ck_assert_int_eq(atomic_load(&decodes), 1);
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(abort_wakes_readers_that_wait)
 {
-    struct pb_cells *cells = make(64, 64, 0, 2, false);
-    struct reader crew[READERS] = {0};
+    struct pb_block_cache *cache = make(64, 64, 0, 2, false);
+    struct reader group[READERS] = {0};
     atomic_store(&held, 1);
     for (int i = 0; i < READERS; i++) {
-        crew[i] = (struct reader){.cells = cells, .only = {0, 10, 20, 30}};
-        start(&crew[i]);
+        group[i] = (struct reader){.cache = cache, .only = {0, 10, 20, 30}};
+        start(&group[i]);
     }
     wait_for(&decodes, 1);
     usleep(20000);
-    pb_cells_abort(cells);
+    pb_block_cache_abort(cache);
     int ended = 0; /* all but the one inside its decode */
     for (int t = 0; t < 60000 && ended < READERS - 1; t++) {
         ended = 0;
         for (int i = 0; i < READERS; i++)
-            ended += atomic_load(&crew[i].done);
+            ended += atomic_load(&group[i].done);
         usleep(1000);
     }
     ck_assert_int_eq(ended, READERS - 1);
     atomic_store(&held, 0);
     for (int i = 0; i < READERS; i++) {
-        pthread_join(crew[i].thread, NULL);
+        pthread_join(group[i].thread, NULL);
         /* The one that was at work may have ended its tile. */
-        ck_assert(crew[i].rc == -ECANCELED || crew[i].rc == 0);
-        ck_assert_int_eq(crew[i].err.code, PB_OK);
+        ck_assert(group[i].rc == -ECANCELED || group[i].rc == 0);
+        ck_assert_int_eq(group[i].err.code, PB_OK);
     }
-    struct reader late = {.cells = cells, .only = {100, 100, 5, 5}};
+    struct reader late = {.cache = cache, .only = {100, 100, 5, 5}};
     read_all(&late);
     ck_assert_int_eq(late.rc, -ECANCELED);
-    pb_cells_abort(NULL);
-    pb_cells_destroy(cells);
-    pb_cells_destroy(NULL);
+    pb_block_cache_abort(NULL);
+    pb_block_cache_destroy(cache);
+    pb_block_cache_destroy(NULL);
 }
 END_TEST
 
@@ -385,14 +386,15 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
     ck_assert_int_eq(pb_raster_open(path, &limits, &err, &mine), 0);
     const struct pb_raster_info *info = pb_raster_info(direct);
     const int32_t two[2] = {info->n_bands, 1};
-    struct pb_cells_options o = {.shape = {info->width, info->height, cell_w, cell_h, overlap},
-                                 .count = 5,
-                                 .bands = two,
-                                 .n_bands = 2,
-                                 .type = info->type,
-                                 .has_mask = true};
-    struct pb_cells *cells = NULL;
-    ck_assert_int_eq(pb_cells_create(&o, &err, &cells), 0);
+    struct pb_block_cache_options o = {
+        .shape = {info->width, info->height, cell_w, cell_h, overlap},
+        .count = 5,
+        .bands = two,
+        .n_bands = 2,
+        .type = info->type,
+        .has_mask = true};
+    struct pb_block_cache *cache = NULL;
+    ck_assert_int_eq(pb_block_cache_create(&o, &err, &cache), 0);
     uint32_t seed = 9;
     uint64_t parked = 0;
     for (int i = 0; i < 30; i++) {
@@ -405,7 +407,7 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         size_t plane = row * (size_t)r.h, all = 2 * plane + px;
         char *a = malloc(all), *b = malloc(all);
         struct pb_pixels to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w};
-        ck_assert_int_eq(pb_cells_read(cells, mine, &r, &to, &parked, &err), 0);
+        ck_assert_int_eq(pb_block_cache_read(cache, mine, &r, &to, &parked, &err), 0);
         ck_assert_int_eq(pb_raster_read(direct, &r, two, 2,
                                         &(struct pb_pixels){b, row, plane, (uint8_t *)b + 2 * plane,
                                                             (size_t)r.w},
@@ -415,7 +417,7 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         free(a);
         free(b);
     }
-    pb_cells_destroy(cells);
+    pb_block_cache_destroy(cache);
     pb_raster_close(direct);
     pb_raster_close(mine);
 }
@@ -437,7 +439,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cells");
+    Suite *suite = suite_create("cache");
     TCase *tc = tcase_create("sharing");
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_set_timeout(tc, 120);

@@ -4,7 +4,7 @@
  * The error record is written before the input moves: an input in quarantine/ always has its
  * record. A crash between the two leaves a record that names the job; the repetition finds it by
  * that and uses the same name again. */
-#include "service/inbox/dispose.h"
+#include "service/inbox/input_store.h"
 
 #include "config/base/json_writer.h"
 #include "pipeline/io/path.h"
@@ -125,8 +125,8 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     return rc ? rc : pb_job_set(&job->input, moved);
 }
 
-int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_success on_success,
-               struct pb_err *err)
+int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
+                       enum pb_on_success on_success, struct pb_err *err)
 {
     char moved[PB_FILES_PATH_BYTES];
     int rc = 0;
@@ -148,8 +148,8 @@ int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_succes
     return rc;
 }
 
-int pb_dispose_claimed(const struct pb_dirs *dirs, const char *id,
-                       char out_path[PB_FILES_PATH_BYTES])
+int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
+                           char out_path[PB_FILES_PATH_BYTES])
 {
     char claim[PB_FILES_PATH_BYTES];
     struct stat st;
@@ -191,7 +191,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return 0;
     if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))
         return 0;
-    bool found = job->owned && pb_dispose_claimed(dirs, job->id, path) > 0;
+    bool found = job->owned && pb_input_store_claimed(dirs, job->id, path) > 0;
     if (job->owned && !found)
         found = choose_name(job, dirs, name, record, &is_there) == 0 && is_there &&
                 pb_files_join(path, dirs->quarantine, name) == 0 && is_plain(path);
@@ -208,7 +208,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
-int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES];
     char moved[PB_FILES_PATH_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/dispose.h"
+#include "service/inbox/input_store.h"
 #include "service/base/files.h"
 
 #include "run_suite.h"
@@ -90,15 +90,15 @@ START_TEST(success_archives_and_never_overwrites)
 {
     struct pb_job job;
     claim(&job, a, PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif"));
     ck_assert(!there("work/20261121-082850-aaaa"));
     /* Once more changes nothing, though the archive lies in work/ too. */
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif") && !there("work/done/x.tif.1"));
     pb_job_fini(&job);
     claim(&job, b, PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif.1"));
     ck_assert_ptr_nonnull(strstr(job.input, "work/done/x.tif.1"));
     pb_job_fini(&job);
@@ -109,7 +109,7 @@ START_TEST(success_deletes_when_told)
 {
     struct pb_job job;
     claim(&job, a, PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_DELETE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_DELETE, NULL), 0);
     ck_assert(!there("work/done/x.tif") && !there("work/20261121-082850-aaaa"));
     pb_job_fini(&job);
 }
@@ -120,8 +120,8 @@ START_TEST(failure_quarantines_with_a_record_each)
     struct pb_job first, second;
     claim(&first, a, PB_JOB_FAILED);
     claim(&second, b, PB_JOB_DISMISSED);
-    ck_assert_int_eq(pb_dispose(&first, &dirs, PB_INPUT_DELETE, NULL), 0);
-    ck_assert_int_eq(pb_dispose(&second, &dirs, PB_INPUT_DELETE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&first, &dirs, PB_INPUT_DELETE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&second, &dirs, PB_INPUT_DELETE, NULL), 0);
     ck_assert(there("quarantine/x.tif") && there("quarantine/x.tif.error.json"));
     ck_assert(there("quarantine/x.tif.1") && there("quarantine/x.tif.1.error.json"));
     pb_job_fini(&first);
@@ -135,7 +135,7 @@ START_TEST(a_repetition_after_a_crash_uses_the_same_name)
     char input[PB_FILES_PATH_BYTES];
     claim(&job, a, PB_JOB_FAILED);
     (void)snprintf(input, sizeof input, "%s", job.input);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     /* As if the record had been written and the move had not happened. */
     ck_assert_int_eq(pb_files_make_directory(dirs.work, "work", NULL), 0);
     char claim_path[PB_FILES_PATH_BYTES];
@@ -143,7 +143,7 @@ START_TEST(a_repetition_after_a_crash_uses_the_same_name)
     ck_assert_int_eq(mkdir(claim_path, 0755), 0);
     ck_assert_int_eq(rename(job.input, input), 0);
     ck_assert_int_eq(pb_job_set(&job.input, input), 0);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("quarantine/x.tif") && there("quarantine/x.tif.error.json"));
     ck_assert(!there("quarantine/x.tif.1.error.json"));
     pb_job_fini(&job);
@@ -155,12 +155,12 @@ START_TEST(restore_brings_the_input_back_and_removes_the_record)
     struct pb_job job;
     struct pb_err err = {0};
     claim(&job, a, PB_JOB_FAILED);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
-    ck_assert_int_eq(pb_dispose_restore(&job, &dirs, &err), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_restore(&job, &dirs, &err), 0);
     ck_assert(there("work/20261121-082850-aaaa/x.tif"));
     ck_assert(!there("quarantine/x.tif") && !there("quarantine/x.tif.error.json"));
     ck_assert_int_eq(unlink(job.input), 0);
-    ck_assert_int_ne(pb_dispose_restore(&job, &dirs, &err), 0);
+    ck_assert_int_ne(pb_input_store_restore(&job, &dirs, &err), 0);
     ck_assert_int_eq(err.code, PB_E_INPUT_MISSING);
     ck_assert_msg(strstr(err.msg, "/work/20261121-082850-aaaa/x.tif, where it was last") != NULL &&
                       strstr(err.msg, dirs.quarantine) != NULL &&
@@ -178,17 +178,17 @@ START_TEST(restore_finds_an_input_whose_move_was_not_stored)
     claim(&job, a, PB_JOB_FAILED);
     put("quarantine/x.tif", "another's");
     (void)snprintf(stale, sizeof stale, "%s", job.input);
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("quarantine/x.tif.1"));
     ck_assert_int_eq(pb_job_set(&job.input, stale), 0); /* it died before that was stored */
-    ck_assert_msg(pb_dispose_restore(&job, &dirs, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_input_store_restore(&job, &dirs, &err) == 0, "%s", err.msg);
     ck_assert_str_eq(job.input, stale);
     ck_assert(there("work/20261121-082850-aaaa/x.tif") && there("quarantine/x.tif"));
     ck_assert(!there("quarantine/x.tif.1") && !there("quarantine/x.tif.1.error.json"));
     /* The other way round: it is in work/ again, and the store still says quarantine/. */
     (void)pb_files_join(stale, dirs.quarantine, "gone.tif");
     ck_assert_int_eq(pb_job_set(&job.input, stale), 0);
-    ck_assert_msg(pb_dispose_restore(&job, &dirs, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_input_store_restore(&job, &dirs, &err) == 0, "%s", err.msg);
     ck_assert_ptr_nonnull(strstr(job.input, "work/20261121-082850-aaaa/x.tif"));
     pb_job_fini(&job);
 }
@@ -259,7 +259,7 @@ START_TEST(a_submitted_input_is_not_touched)
     struct pb_job job;
     claim(&job, a, PB_JOB_FAILED);
     job.owned = false;
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_DELETE, NULL), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_DELETE, NULL), 0);
     ck_assert(there("work/20261121-082850-aaaa/x.tif"));
     ck_assert(there("quarantine/x.tif.error.json") && !there("quarantine/x.tif"));
     pb_job_fini(&job);
@@ -273,12 +273,12 @@ START_TEST(a_record_that_is_not_on_the_disk_is_an_error_that_says_so)
     struct pb_job job;
     claim(&job, a, PB_JOB_FAILED);
     sync_fails = _i;
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, &err), -EIO);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, &err), -EIO);
     ck_assert_int_eq(sync_fails, 0);
     ck_assert_int_eq(err.code, PB_E_SYSTEM);
     ck_assert_ptr_nonnull(strstr(err.msg, "x.tif.error.json: Input/output error"));
     ck_assert(there("work/20261121-082850-aaaa/x.tif") && !there("quarantine/x.tif"));
-    ck_assert_int_eq(pb_dispose(&job, &dirs, PB_INPUT_ARCHIVE, &err), 0);
+    ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, &err), 0);
     ck_assert(there("quarantine/x.tif") && !there("quarantine/x.tif.1"));
     pb_job_fini(&job);
 }

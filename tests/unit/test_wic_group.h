@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TEST_WIC_CREW_H
-#define TEST_WIC_CREW_H
-/* For the tests of wic/: a channel on the heap, and a crew of producer and consumer threads that
- * move tickets through it and check every one. Threads count what is wrong instead of asserting,
- * for Check takes assertions from the main thread only. */
+#ifndef TEST_WIC_GROUP_H
+#define TEST_WIC_GROUP_H
+/* For the tests of wic/: a channel on the heap, and a thread group of producer and consumer threads
+ * that move tickets through it and check every one. Threads count what is wrong instead of
+ * asserting, for Check takes assertions from the main thread only. */
 #include "wic/channel.h"
 
 #include "run_suite.h"
@@ -20,7 +20,7 @@
 
 #define MS       INT64_C(1000000)
 #define CREW_MAX 8
-#define SLOT_U64 16 /* payload of a crew's slots, in numbers */
+#define SLOT_U64 16 /* payload of a thread group's slots, in numbers */
 
 static inline struct wic_channel *channel_at(uint32_t slots, size_t slot_bytes,
                                              uint64_t first_ticket, uint32_t first_signal)
@@ -105,7 +105,7 @@ static inline void until_waiting(struct wic_channel *channel, enum wic_role role
     sleep_ns(20 * MS);
 }
 
-struct crew {
+struct group {
     struct wic_channel *channel;
     int producers, consumers;
     int64_t timeout_ns;     /* of every acquire and wait; on -ETIMEDOUT they try again */
@@ -118,64 +118,64 @@ struct crew {
     pthread_t threads[2 * CREW_MAX];
 };
 
-struct crew_thread {
-    struct crew *crew;
+struct group_thread {
+    struct group *group;
     int index;
 };
 
-static inline uint64_t crew_value(uint64_t ticket, int i)
+static inline uint64_t group_value(uint64_t ticket, int i)
 {
     return (ticket + 1) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)i;
 }
 
-static inline void crew_fill(struct crew *crew, const struct wic_slot *slot)
+static inline void group_fill(struct group *group, const struct wic_slot *slot)
 {
     uint64_t *numbers = slot->data;
     for (int i = 0; i < SLOT_U64; i++) {
-        numbers[i] = crew_value(slot->ticket, i);
+        numbers[i] = group_value(slot->ticket, i);
     }
     memcpy(slot->user, &slot->ticket, sizeof(slot->ticket));
     if (slot->bytes != SLOT_U64 * sizeof(uint64_t) ||
-        slot->index != slot->ticket % crew->channel->slots) {
-        crew->wrong++;
+        slot->index != slot->ticket % group->channel->slots) {
+        group->wrong++;
     }
 }
 
-static inline void crew_check(struct crew *crew, const struct wic_slot *slot)
+static inline void group_check(struct group *group, const struct wic_slot *slot)
 {
     const uint64_t *numbers = slot->data;
-    bool good = slot->ticket >= crew->first && slot->ticket < crew->first + crew->count &&
+    bool good = slot->ticket >= group->first && slot->ticket < group->first + group->count &&
                 slot->bytes == 1 + slot->ticket % (SLOT_U64 * sizeof(uint64_t)) &&
                 memcmp(slot->user, &slot->ticket, sizeof(slot->ticket)) == 0;
     for (int i = 0; i < SLOT_U64; i++) {
-        good = good && numbers[i] == crew_value(slot->ticket, i);
+        good = good && numbers[i] == group_value(slot->ticket, i);
     }
-    if (!good || atomic_fetch_add(&crew->seen[slot->ticket - crew->first], 1) != 0) {
-        crew->wrong++;
+    if (!good || atomic_fetch_add(&group->seen[slot->ticket - group->first], 1) != 0) {
+        group->wrong++;
     }
 }
 
 /* Until the tickets are used up or the channel says no. */
-static inline int crew_produce(struct crew *crew)
+static inline int group_produce(struct group *group)
 {
     struct wic_slot slot;
     for (;;) {
-        unsigned long long left = atomic_load(&crew->to_start);
+        unsigned long long left = atomic_load(&group->to_start);
         if (left == 0) {
             return 0;
         }
-        if (!atomic_compare_exchange_weak(&crew->to_start, &left, left - 1)) {
+        if (!atomic_compare_exchange_weak(&group->to_start, &left, left - 1)) {
             continue;
         }
         int rc;
-        while ((rc = wic_acquire(crew->channel, crew->timeout_ns, &slot)) == -ETIMEDOUT) {
-            crew->timeouts++;
+        while ((rc = wic_acquire(group->channel, group->timeout_ns, &slot)) == -ETIMEDOUT) {
+            group->timeouts++;
         }
         if (rc != 0) {
             return rc;
         }
-        crew_fill(crew, &slot);
-        rc = wic_publish(crew->channel, &slot, 1 + slot.ticket % (SLOT_U64 * sizeof(uint64_t)));
+        group_fill(group, &slot);
+        rc = wic_publish(group->channel, &slot, 1 + slot.ticket % (SLOT_U64 * sizeof(uint64_t)));
         if (rc != 0) {
             return rc;
         }
@@ -183,96 +183,96 @@ static inline int crew_produce(struct crew *crew)
 }
 
 /* Until the channel says no; tickets of one thread must rise. */
-static inline int crew_consume(struct crew *crew)
+static inline int group_consume(struct group *group)
 {
     struct wic_slot slot;
     uint64_t least = 0;
     for (;;) {
-        int rc = wic_wait(crew->channel, crew->timeout_ns, &slot);
+        int rc = wic_wait(group->channel, group->timeout_ns, &slot);
         if (rc == -ETIMEDOUT) {
-            crew->timeouts++;
+            group->timeouts++;
             continue;
         }
         if (rc != 0) {
             return rc;
         }
         if (slot.ticket < least) {
-            crew->wrong++;
+            group->wrong++;
         }
         least = slot.ticket + 1;
-        crew_check(crew, &slot);
-        rc = wic_release(crew->channel, &slot);
+        group_check(group, &slot);
+        rc = wic_release(group->channel, &slot);
         if (rc != 0) {
             return rc;
         }
     }
 }
 
-static inline void *crew_main(void *argument)
+static inline void *group_main(void *argument)
 {
-    struct crew_thread *self = argument;
-    struct crew *crew = self->crew;
-    crew->last_rc[self->index] =
-        self->index < crew->producers ? crew_produce(crew) : crew_consume(crew);
+    struct group_thread *self = argument;
+    struct group *group = self->group;
+    group->last_rc[self->index] =
+        self->index < group->producers ? group_produce(group) : group_consume(group);
     free(self);
     return NULL;
 }
 
-static inline void crew_start(struct crew *crew, struct wic_channel *channel, uint64_t first,
-                              uint64_t count)
+static inline void group_start(struct group *group, struct wic_channel *channel, uint64_t first,
+                               uint64_t count)
 {
-    crew->channel = channel;
-    crew->first = first;
-    crew->count = count;
-    atomic_init(&crew->to_start, count);
-    crew->seen = calloc(count + 1, sizeof(*crew->seen));
-    for (int i = 0; i < crew->producers + crew->consumers; i++) {
-        struct crew_thread *thread = malloc(sizeof(*thread));
-        *thread = (struct crew_thread){crew, i};
-        ck_assert_int_eq(pthread_create(&crew->threads[i], NULL, crew_main, thread), 0);
+    group->channel = channel;
+    group->first = first;
+    group->count = count;
+    atomic_init(&group->to_start, count);
+    group->seen = calloc(count + 1, sizeof(*group->seen));
+    for (int i = 0; i < group->producers + group->consumers; i++) {
+        struct group_thread *thread = malloc(sizeof(*thread));
+        *thread = (struct group_thread){group, i};
+        ck_assert_int_eq(pthread_create(&group->threads[i], NULL, group_main, thread), 0);
     }
 }
 
-static inline void crew_join(struct crew *crew, int from, int to)
+static inline void group_join(struct group *group, int from, int to)
 {
     for (int i = from; i < to; i++) {
-        pthread_join(crew->threads[i], NULL);
+        pthread_join(group->threads[i], NULL);
     }
 }
 
 /* Lets all tickets pass, closes, and checks that each was consumed exactly once and whole. */
-static inline void crew_finish(struct crew *crew)
+static inline void group_finish(struct group *group)
 {
-    crew_join(crew, 0, crew->producers);
-    wic_close(crew->channel);
-    crew_join(crew, crew->producers, crew->producers + crew->consumers);
-    ck_assert_uint_eq(crew->wrong, 0);
-    for (int i = 0; i < crew->producers + crew->consumers; i++) {
-        ck_assert_int_eq(crew->last_rc[i], i < crew->producers ? 0 : -EPIPE);
+    group_join(group, 0, group->producers);
+    wic_close(group->channel);
+    group_join(group, group->producers, group->producers + group->consumers);
+    ck_assert_uint_eq(group->wrong, 0);
+    for (int i = 0; i < group->producers + group->consumers; i++) {
+        ck_assert_int_eq(group->last_rc[i], i < group->producers ? 0 : -EPIPE);
     }
-    for (uint64_t i = 0; i < crew->count; i++) {
-        ck_assert_msg(crew->seen[i] == 1, "ticket %llu consumed %d times",
-                      (unsigned long long)(crew->first + i), crew->seen[i]);
+    for (uint64_t i = 0; i < group->count; i++) {
+        ck_assert_msg(group->seen[i] == 1, "ticket %llu consumed %d times",
+                      (unsigned long long)(group->first + i), group->seen[i]);
     }
-    struct wic_stats stats = stats_of(crew->channel);
-    ck_assert_uint_eq(stats.published, crew->count);
-    ck_assert_uint_eq(stats.consumed, crew->count);
+    struct wic_stats stats = stats_of(group->channel);
+    ck_assert_uint_eq(stats.published, group->count);
+    ck_assert_uint_eq(stats.consumed, group->count);
     ck_assert_uint_le(stats.high_water, stats.slots);
-    ck_assert_uint_eq(atomic_load(&crew->channel->side[WIC_PRODUCER].waiters), 0);
-    ck_assert_uint_eq(atomic_load(&crew->channel->side[WIC_CONSUMER].waiters), 0);
-    free(crew->seen);
+    ck_assert_uint_eq(atomic_load(&group->channel->side[WIC_PRODUCER].waiters), 0);
+    ck_assert_uint_eq(atomic_load(&group->channel->side[WIC_CONSUMER].waiters), 0);
+    free(group->seen);
 }
 
 /* Aborts, and checks that everybody leaves with -ECANCELED (or had finished before). */
-static inline void crew_abort(struct crew *crew)
+static inline void group_abort(struct group *group)
 {
-    wic_abort(crew->channel);
-    crew_join(crew, 0, crew->producers + crew->consumers);
-    ck_assert_uint_eq(crew->wrong, 0);
-    for (int i = 0; i < crew->producers + crew->consumers; i++) {
-        int rc = crew->last_rc[i];
-        ck_assert(rc == -ECANCELED || (rc == 0 && i < crew->producers));
+    wic_abort(group->channel);
+    group_join(group, 0, group->producers + group->consumers);
+    ck_assert_uint_eq(group->wrong, 0);
+    for (int i = 0; i < group->producers + group->consumers; i++) {
+        int rc = group->last_rc[i];
+        ck_assert(rc == -ECANCELED || (rc == 0 && i < group->producers));
     }
-    free(crew->seen);
+    free(group->seen);
 }
 #endif

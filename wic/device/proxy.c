@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
-#define ALERT_NS   200000             /* so long without an event the relay spins, then it naps */
+#define ALERT_NS   200000 /* so long without an event the device proxy spins, then it naps */
 #define NAP_NS     20000
 #define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
 #define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
@@ -25,7 +25,7 @@
 #define STARTS_MAX 20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
 
 /* A tile under way. */
-struct passage {
+struct in_flight_tile {
     struct wic_slot in, out;
     struct wic_device_tile what;
 };
@@ -33,7 +33,7 @@ struct passage {
 struct wic_device {
     struct wic_device_options options;
     struct wic_link *link;
-    struct passage *passages; /* by tile % window */
+    struct in_flight_tile *in_flight; /* by tile % window */
     uint64_t window;
     uint64_t in_first, out_first;    /* tickets of tile 0 */
     uint64_t posted, finished, stay; /* tiles */
@@ -58,15 +58,15 @@ static void beat(struct wic_device *device, int64_t now)
     }
 }
 
-/* An abort of the channel that the relay does not wait for wakes nobody here. */
+/* An abort of the channel that the device proxy does not wait for wakes nobody here. */
 static bool aborted(const struct wic_device *device)
 {
     return atomic_load(&device->options.in->aborted) || atomic_load(&device->options.out->aborted);
 }
 
-static struct passage *passage_of(struct wic_device *device, uint64_t tile)
+static struct in_flight_tile *in_flight_of(struct wic_device *device, uint64_t tile)
 {
-    return &device->passages[tile % device->window];
+    return &device->in_flight[tile % device->window];
 }
 
 /* Hands over what is done. How many tiles, or an error. */
@@ -76,7 +76,7 @@ static int finish_tiles(struct wic_device *device)
     for (; device->finished < device->posted &&
            wic_link_done(device->link, device->finished - device->stay);
          n++) {
-        const struct passage *p = passage_of(device, device->finished);
+        const struct in_flight_tile *p = in_flight_of(device, device->finished);
         int rc = wic_publish(device->options.out, &p->out, p->what.out_bytes);
         if (rc == 0) {
             rc = wic_release(device->options.in, &p->in);
@@ -93,7 +93,7 @@ static int finish_tiles(struct wic_device *device)
 
 static int post(struct wic_device *device, uint64_t tile)
 {
-    const struct passage *p = passage_of(device, tile);
+    const struct in_flight_tile *p = in_flight_of(device, tile);
     struct wic_link_tile posted = {.number = tile - device->stay,
                                    .units = p->what.units,
                                    .bytes = p->in.bytes,
@@ -104,7 +104,7 @@ static int post(struct wic_device *device, uint64_t tile)
     return wic_link_post(device->link, &posted);
 }
 
-static int describe(const struct wic_device *device, struct passage *p)
+static int describe(const struct wic_device *device, struct in_flight_tile *p)
 {
     const struct wic_device_options *o = &device->options;
     memcpy(p->out.user, p->in.user, WIC_USER_BYTES);
@@ -118,7 +118,7 @@ static int describe(const struct wic_device *device, struct passage *p)
 
 /* The kernel believes what it is told: a tile of more units than the plan has pieces for would lose
  * them in silence, and results that do not fit would be in the next slot before anybody asks. */
-static bool is_within_slots(const struct wic_device *device, const struct passage *p)
+static bool is_within_slots(const struct wic_device *device, const struct in_flight_tile *p)
 {
     const struct wic_chunk_plan *plan = &device->options.plan;
     return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
@@ -131,7 +131,7 @@ static bool is_within_slots(const struct wic_device *device, const struct passag
  * may be posted; 0: not yet, or there are no more; or an error. */
 static int take_tile(struct wic_device *device, int64_t patience)
 {
-    struct passage *p = passage_of(device, device->posted);
+    struct in_flight_tile *p = in_flight_of(device, device->posted);
     if (device->posted - device->finished == device->window || device->ended) {
         return 0;
     }
@@ -347,10 +347,10 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     device->window =
         options->in->slots < options->out->slots ? options->in->slots : options->out->slots;
     device->stats.blocks = options->plan.blocks;
-    device->passages = calloc(device->window, sizeof(*device->passages));
-    int rc = device->passages != NULL ? make_link(device) : -ENOMEM;
+    device->in_flight = calloc(device->window, sizeof(*device->in_flight));
+    int rc = device->in_flight != NULL ? make_link(device) : -ENOMEM;
     if (rc != 0) {
-        free(device->passages);
+        free(device->in_flight);
         free(device);
         return rc;
     }
@@ -364,7 +364,7 @@ int wic_device_close(struct wic_device *device, struct wic_device_stats *out_sta
         *out_stats = device->stats;
     }
     int rc = wic_link_destroy(device->link);
-    free(device->passages);
+    free(device->in_flight);
     free(device);
     return rc;
 }

@@ -4,9 +4,10 @@
  * Exec and not a child: a child would leave the broken context's device memory held until its
  * parent ends, and signals and exit codes would have to be handed through.
  *
- * PUSHBROOM_AGAIN is "<try>:<failed>:<why>", for example "cpu:0:on the CPU after device.lost: ...".
+ * PUSHBROOM_REEXEC is "<try>:<failed>:<why>", for example "cpu:0:on the CPU after device.lost:
+ * ...".
  */
-#include "service/cli/cli_again.h"
+#include "service/cli/cli_reexec.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char variable[] = "PUSHBROOM_AGAIN";
+static const char variable[] = "PUSHBROOM_REEXEC";
 
-static bool parse(const char *text, struct cli_again *out)
+static bool parse(const char *text, struct cli_reexec *out)
 {
     for (int i = PB_DEVICE_TRY_FRESH; i <= PB_DEVICE_TRY_CPU; i++) {
         const char *name = pb_device_try_name((enum pb_device_try)i);
@@ -35,9 +36,9 @@ static bool parse(const char *text, struct cli_again *out)
     return false;
 }
 
-void cli_again_take(struct cli_again *out_again)
+void cli_reexec_take(struct cli_reexec *out_again)
 {
-    struct cli_again again = {.device_try = PB_DEVICE_TRY_FIRST};
+    struct cli_reexec again = {.device_try = PB_DEVICE_TRY_FIRST};
     const char *text = getenv(variable);
     if (text != NULL && !parse(text, &again))
         (void)fprintf(stderr, "pushbroom: %s is for its own use and is ignored\n", variable);
@@ -53,7 +54,7 @@ static size_t count(char *const *list)
     return n;
 }
 
-int cli_again_exec(const char *const *options, char *const *inputs, const struct cli_again *again)
+int cli_reexec(const char *const *options, char *const *inputs, const struct cli_reexec *again)
 {
     char text[sizeof again->why + 32];
     size_t n = 0, n_options = 0;

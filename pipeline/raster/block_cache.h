@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_CELLS_H
-#define PB_CELLS_H
+#ifndef PB_BLOCK_CACHE_H
+#define PB_BLOCK_CACHE_H
 /* Decoded parts of the scene, shared by all readers of a run, so that what several tiles need (the
  * halo around a tile, a strip that runs through a row of tiles) is decoded once. Cells are the
  * parts of a regular grid over the image; a fixed number of them is in memory, all of it taken by
- * pb_cells_create. */
+ * pb_block_cache_create. */
 #include "config/base/err.h"
 #include "kernels/view.h"
 #include "pipeline/grid/cell_shape.h"
@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pb_cells;
+struct pb_block_cache;
 
-struct pb_cells_options {
+struct pb_block_cache_options {
     struct pb_cell_shape shape;
     uint32_t count; /* cells in memory, at least 1 */
     const int32_t *bands;
@@ -29,21 +29,23 @@ struct pb_cells_options {
 };
 
 /* Bytes of one cell, and of a whole cache without what GDAL holds. */
-uint64_t pb_cells_cell_bytes(const struct pb_cells_options *options);
-uint64_t pb_cells_bytes(const struct pb_cells_options *options);
+uint64_t pb_block_cache_cell_bytes(const struct pb_block_cache_options *options);
+uint64_t pb_block_cache_bytes(const struct pb_block_cache_options *options);
 
 /* bands is borrowed. Thread: init. */
-int pb_cells_create(const struct pb_cells_options *options, struct pb_err *err,
-                    struct pb_cells **out_cells);
-void pb_cells_destroy(struct pb_cells *cells); /* after the last reader is gone */
+int pb_block_cache_create(const struct pb_block_cache_options *options, struct pb_err *err,
+                          struct pb_block_cache **out_cells);
+void pb_block_cache_destroy(struct pb_block_cache *cache); /* after the last reader is gone */
 
 /* Copies the pixels of rect, decoding what is not there with the caller's own raster. Adds the time
  * spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed, on
- * any thread, from then on; -ECANCELED without an error after pb_cells_abort. Thread: reader. */
-int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
-                  const struct pb_pixels *target, uint64_t *parked_ns, struct pb_err *err);
-void pb_cells_abort(struct pb_cells *cells); /* NULL is fine. Thread: any */
+ * any thread, from then on; -ECANCELED without an error after pb_block_cache_abort. Thread: reader.
+ */
+int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
+                        const struct pb_rect *rect, const struct pb_pixels *target,
+                        uint64_t *parked_ns, struct pb_err *err);
+void pb_block_cache_abort(struct pb_block_cache *cache); /* NULL is fine. Thread: any */
 /* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread: any
  */
-uint64_t pb_cells_decoded_px(struct pb_cells *cells);
+uint64_t pb_block_cache_decoded_px(struct pb_block_cache *cache);
 #endif

@@ -19,7 +19,7 @@
  *
  * The pixels of a cell are written without the lock by the reader that claimed it, and read without
  * it by readers that pinned it; claim, publication and pin happen under the lock. */
-#include "pipeline/raster/cells.h"
+#include "pipeline/raster/block_cache.h"
 #include "config/base/clock.h"
 #include "pipeline/device/mem.h"
 
@@ -39,8 +39,8 @@ struct cell {
     uint64_t used; /* by the clock below */
 };
 
-struct pb_cells {
-    struct pb_cells_options options;
+struct pb_block_cache {
+    struct pb_block_cache_options options;
     pthread_mutex_t lock; /* all below, but not the pixels */
     pthread_cond_t changed;
     uint32_t parked;
@@ -55,11 +55,11 @@ struct pb_cells {
 
 /* A read in progress. */
 struct job {
-    struct pb_cells *cells;
+    struct pb_block_cache *cache;
     struct pb_raster *raster;
     const struct pb_rect *rect;
     const struct pb_pixels *target;
-    struct pb_cell_pieces pieces;
+    struct pb_cell_fragments pieces;
     uint64_t *parked_ns;
 };
 
@@ -70,39 +70,39 @@ static size_t align_up(size_t n)
     return (n + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
 }
 
-uint64_t pb_cells_cell_bytes(const struct pb_cells_options *options)
+uint64_t pb_block_cache_cell_bytes(const struct pb_block_cache_options *options)
 {
     size_t px = (size_t)pb_cell_px_max(&options->shape);
     return align_up(px * pb_type_bytes(options->type)) * options->n_bands +
            (options->has_mask ? align_up(px) : 0);
 }
 
-uint64_t pb_cells_bytes(const struct pb_cells_options *options)
+uint64_t pb_block_cache_bytes(const struct pb_block_cache_options *options)
 {
-    return sizeof(struct pb_cells) +
-           options->count * (pb_cells_cell_bytes(options) + sizeof(struct cell));
+    return sizeof(struct pb_block_cache) +
+           options->count * (pb_block_cache_cell_bytes(options) + sizeof(struct cell));
 }
 
 /* --- pixels ---------------------------------------------------------------------------------- */
 
-static char *pixels_of(const struct pb_cells *cells, const struct cell *cell)
+static char *pixels_of(const struct pb_block_cache *cache, const struct cell *cell)
 {
-    return cells->memory + (size_t)(cell - cells->cell) * cells->cell_bytes;
+    return cache->memory + (size_t)(cell - cache->cell) * cache->cell_bytes;
 }
 
 static void copy_piece(const struct job *job, const struct cell *cell,
-                       const struct pb_cell_piece *piece)
+                       const struct pb_cell_fragment *piece)
 {
-    const struct pb_cells *cells = job->cells;
+    const struct pb_block_cache *cache = job->cache;
     const struct pb_pixels *to = job->target;
-    struct pb_rect from = pb_cell_rect(&cells->options.shape, cell->col, cell->row);
-    size_t px = pb_type_bytes(cells->options.type), n = (size_t)piece->rect.w;
+    struct pb_rect from = pb_cell_rect(&cache->options.shape, cell->col, cell->row);
+    size_t px = pb_type_bytes(cache->options.type), n = (size_t)piece->rect.w;
     size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
     size_t to_x = (size_t)(piece->rect.x - job->rect->x);
     size_t to_y = (size_t)(piece->rect.y - job->rect->y);
-    const char *base = pixels_of(cells, cell);
-    for (size_t b = 0; b < cells->options.n_bands; b++) {
-        const char *plane = base + b * cells->plane_bytes;
+    const char *base = pixels_of(cache, cell);
+    for (size_t b = 0; b < cache->options.n_bands; b++) {
+        const char *plane = base + b * cache->plane_bytes;
         char *out = (char *)to->data + b * to->plane_bytes;
         for (size_t y = 0; y < (size_t)piece->rect.h; y++)
             memcpy(out + (to_y + y) * to->row_bytes + to_x * px,
@@ -110,7 +110,7 @@ static void copy_piece(const struct job *job, const struct cell *cell,
     }
     if (to->mask == NULL)
         return;
-    const char *mask = base + cells->options.n_bands * cells->plane_bytes;
+    const char *mask = base + cache->options.n_bands * cache->plane_bytes;
     for (size_t y = 0; y < (size_t)piece->rect.h; y++)
         memcpy(to->mask + (to_y + y) * to->mask_row_bytes + to_x,
                mask + (from_y + y) * (size_t)from.w + from_x, n);
@@ -119,24 +119,24 @@ static void copy_piece(const struct job *job, const struct cell *cell,
 static int decode(const struct job *job, const struct cell *cell, const struct pb_rect *rect,
                   struct pb_err *err)
 {
-    const struct pb_cells *cells = job->cells;
-    const struct pb_cells_options *o = &cells->options;
-    char *base = pixels_of(cells, cell);
+    const struct pb_block_cache *cache = job->cache;
+    const struct pb_block_cache_options *o = &cache->options;
+    char *base = pixels_of(cache, cell);
     const struct pb_pixels to = {
         .data = base,
         .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
-        .plane_bytes = cells->plane_bytes,
-        .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cells->plane_bytes : NULL,
+        .plane_bytes = cache->plane_bytes,
+        .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cache->plane_bytes : NULL,
         .mask_row_bytes = (size_t)rect->w};
     return o->decode(job->raster, rect, o->bands, o->n_bands, &to, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
 
-static struct cell *find(struct pb_cells *cells, const struct pb_cell_piece *piece)
+static struct cell *find(struct pb_block_cache *cache, const struct pb_cell_fragment *piece)
 {
-    for (uint32_t i = 0; i < cells->options.count; i++) {
-        struct cell *cell = &cells->cell[i];
+    for (uint32_t i = 0; i < cache->options.count; i++) {
+        struct cell *cell = &cache->cell[i];
         if (cell->state != CELL_EMPTY && cell->row == piece->row && cell->col == piece->col)
             return cell;
     }
@@ -144,11 +144,11 @@ static struct cell *find(struct pb_cells *cells, const struct pb_cell_piece *pie
 }
 
 /* A cell to decode into; NULL = all are in somebody's hands. */
-static struct cell *find_free(struct pb_cells *cells)
+static struct cell *find_free(struct pb_block_cache *cache)
 {
     struct cell *oldest = NULL;
-    for (uint32_t i = 0; i < cells->options.count; i++) {
-        struct cell *cell = &cells->cell[i];
+    for (uint32_t i = 0; i < cache->options.count; i++) {
+        struct cell *cell = &cache->cell[i];
         if (cell->state == CELL_EMPTY)
             return cell;
         if (cell->state == CELL_READY && cell->pins == 0 &&
@@ -158,78 +158,78 @@ static struct cell *find_free(struct pb_cells *cells)
     return oldest;
 }
 
-static void wake(struct pb_cells *cells)
+static void wake(struct pb_block_cache *cache)
 {
-    if (cells->parked > 0)
-        pthread_cond_broadcast(&cells->changed);
+    if (cache->parked > 0)
+        pthread_cond_broadcast(&cache->changed);
 }
 
 /* 0, or why this read has to end. */
-static int standing(const struct pb_cells *cells, struct pb_err *err)
+static int standing(const struct pb_block_cache *cache, struct pb_err *err)
 {
-    if (cells->failed) {
+    if (cache->failed) {
         if (err != NULL && err->code == PB_OK)
-            *err = cells->failure;
-        return pb_code_errno(cells->failure.code);
+            *err = cache->failure;
+        return pb_code_errno(cache->failure.code);
     }
-    return cells->aborted ? -ECANCELED : 0;
+    return cache->aborted ? -ECANCELED : 0;
 }
 
 static void park(struct job *job)
 {
     uint64_t start = pb_clock_mono_ns();
-    job->cells->parked++;
-    pthread_cond_wait(&job->cells->changed, &job->cells->lock);
-    job->cells->parked--;
+    job->cache->parked++;
+    pthread_cond_wait(&job->cache->changed, &job->cache->lock);
+    job->cache->parked--;
     *job->parked_ns += pb_clock_mono_ns() - start;
 }
 
-static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
+static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_fragment *piece)
 {
-    struct pb_cells *cells = job->cells;
-    cell->used = ++cells->clock;
+    struct pb_block_cache *cache = job->cache;
+    cell->used = ++cache->clock;
     cell->pins++;
-    pthread_mutex_unlock(&cells->lock);
+    pthread_mutex_unlock(&cache->lock);
     copy_piece(job, cell, piece);
-    pthread_mutex_lock(&cells->lock);
+    pthread_mutex_lock(&cache->lock);
     if (--cell->pins == 0)
-        wake(cells); /* somebody may want its place */
+        wake(cache); /* somebody may want its place */
 }
 
-static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_piece *piece)
+static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_fragment *piece)
 {
-    struct pb_cells *cells = job->cells;
-    struct pb_rect rect = pb_cell_rect(&cells->options.shape, piece->col, piece->row);
+    struct pb_block_cache *cache = job->cache;
+    struct pb_rect rect = pb_cell_rect(&cache->options.shape, piece->col, piece->row);
     struct pb_err err = {0};
-    *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cells->clock};
-    pthread_mutex_unlock(&cells->lock);
+    *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cache->clock};
+    pthread_mutex_unlock(&cache->lock);
     int rc = decode(job, cell, &rect, &err);
-    pthread_mutex_lock(&cells->lock);
+    pthread_mutex_lock(&cache->lock);
     if (rc < 0) {
         cell->state = CELL_EMPTY;
-        if (!cells->failed) {
+        if (!cache->failed) {
             (void)pb_fail(&err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
                           strerror(-rc)); /* keeps the words it has */
-            cells->failure = err;
-            cells->failed = true;
+            cache->failure = err;
+            cache->failed = true;
         }
     } else {
-        cells->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
+        cache->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
         cell->state = CELL_READY;
     }
-    wake(cells);
+    wake(cache);
     return rc;
 }
 
 /* One piece, if that is possible now: 1 = done, 0 = later, or the failure of this read's decode. */
-static int take_piece(struct job *job, const struct pb_cell_piece *piece)
+static int take_piece(struct job *job, const struct pb_cell_fragment *piece)
 {
-    struct pb_cells *cells = job->cells;
-    struct cell *cell = find(cells, piece);
+    struct pb_block_cache *cache = job->cache;
+    struct cell *cell = find(cache, piece);
     if (cell != NULL && cell->state == CELL_DECODING)
         return 0;
     if (cell == NULL) {
-        cell = find_free(cells);
+        cell = find_free(cache);
         int rc = cell != NULL ? decode_into(job, cell, piece) : 0;
         if (cell == NULL || rc < 0)
             return rc;
@@ -246,13 +246,13 @@ static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, st
     for (uint32_t i = 0; i < n; i++) {
         if (done[i / 64] >> i % 64 & 1)
             continue;
-        int rc = standing(job->cells, err);
+        int rc = standing(job->cache, err);
         if (rc < 0)
             return rc;
-        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
+        struct pb_cell_fragment piece = pb_cell_fragment(&job->pieces, first + i);
         rc = take_piece(job, &piece);
         if (rc < 0)
-            return standing(job->cells, err);
+            return standing(job->cache, err);
         taken += rc;
         done[i / 64] |= (uint64_t)rc << i % 64;
     }
@@ -263,10 +263,10 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
 {
     uint64_t done[CHUNK_MAX / 64] = {0};
     for (uint32_t i = 0; i < n; i++) {
-        struct pb_cell_piece piece = pb_cell_piece(&job->pieces, first + i);
-        struct cell *cell = find(job->cells, &piece);
+        struct pb_cell_fragment piece = pb_cell_fragment(&job->pieces, first + i);
+        struct cell *cell = find(job->cache, &piece);
         if (cell != NULL)
-            cell->used = ++job->cells->clock;
+            cell->used = ++job->cache->clock;
     }
     for (uint32_t left = n; left > 0;) {
         int taken = sweep(job, first, n, done, err);
@@ -280,72 +280,74 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
     return 0;
 }
 
-int pb_cells_read(struct pb_cells *cells, struct pb_raster *raster, const struct pb_rect *rect,
-                  const struct pb_pixels *target, uint64_t *parked_ns, struct pb_err *err)
+int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
+                        const struct pb_rect *rect, const struct pb_pixels *target,
+                        uint64_t *parked_ns, struct pb_err *err)
 {
     struct job job = {
-        .cells = cells, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
-    job.pieces = pb_cell_pieces_of(&cells->options.shape, rect);
+        .cache = cache, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
+    job.pieces = pb_cell_fragments_of(&cache->options.shape, rect);
     uint32_t n = (uint32_t)job.pieces.cols * (uint32_t)job.pieces.rows;
     int rc = 0;
-    pthread_mutex_lock(&cells->lock);
+    pthread_mutex_lock(&cache->lock);
     for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)
         rc = read_chunk(&job, first, n - first < CHUNK_MAX ? n - first : CHUNK_MAX, err);
-    pthread_mutex_unlock(&cells->lock);
+    pthread_mutex_unlock(&cache->lock);
     return rc;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-int pb_cells_create(const struct pb_cells_options *options, struct pb_err *err,
-                    struct pb_cells **out_cells)
+int pb_block_cache_create(const struct pb_block_cache_options *options, struct pb_err *err,
+                          struct pb_block_cache **out_cells)
 {
-    struct pb_cells *cells = calloc(1, sizeof *cells + options->count * sizeof cells->cell[0]);
-    if (cells == NULL)
+    struct pb_block_cache *cache =
+        calloc(1, sizeof *cache + options->count * sizeof cache->cell[0]);
+    if (cache == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the readers");
-    cells->options = *options;
+    cache->options = *options;
     if (options->decode == NULL)
-        cells->options.decode = pb_raster_read;
-    cells->plane_bytes =
+        cache->options.decode = pb_raster_read;
+    cache->plane_bytes =
         align_up((size_t)pb_cell_px_max(&options->shape) * pb_type_bytes(options->type));
-    cells->cell_bytes = (size_t)pb_cells_cell_bytes(options);
+    cache->cell_bytes = (size_t)pb_block_cache_cell_bytes(options);
     void *memory = NULL;
-    int rc = pb_mem_alloc(PB_MEM_HOST, cells->cell_bytes * options->count, err, &memory);
+    int rc = pb_mem_alloc(PB_MEM_HOST, cache->cell_bytes * options->count, err, &memory);
     if (rc < 0) {
-        free(cells);
+        free(cache);
         return rc;
     }
-    cells->memory = memory;
-    pthread_mutex_init(&cells->lock, NULL);
-    pthread_cond_init(&cells->changed, NULL);
-    *out_cells = cells;
+    cache->memory = memory;
+    pthread_mutex_init(&cache->lock, NULL);
+    pthread_cond_init(&cache->changed, NULL);
+    *out_cells = cache;
     return 0;
 }
 
-void pb_cells_destroy(struct pb_cells *cells)
+void pb_block_cache_destroy(struct pb_block_cache *cache)
 {
-    if (cells == NULL)
+    if (cache == NULL)
         return;
-    pb_mem_free(PB_MEM_HOST, cells->memory, cells->cell_bytes * cells->options.count);
-    pthread_cond_destroy(&cells->changed);
-    pthread_mutex_destroy(&cells->lock);
-    free(cells);
+    pb_mem_free(PB_MEM_HOST, cache->memory, cache->cell_bytes * cache->options.count);
+    pthread_cond_destroy(&cache->changed);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
 }
 
-void pb_cells_abort(struct pb_cells *cells)
+void pb_block_cache_abort(struct pb_block_cache *cache)
 {
-    if (cells == NULL)
+    if (cache == NULL)
         return;
-    pthread_mutex_lock(&cells->lock);
-    cells->aborted = true;
-    pthread_cond_broadcast(&cells->changed);
-    pthread_mutex_unlock(&cells->lock);
+    pthread_mutex_lock(&cache->lock);
+    cache->aborted = true;
+    pthread_cond_broadcast(&cache->changed);
+    pthread_mutex_unlock(&cache->lock);
 }
 
-uint64_t pb_cells_decoded_px(struct pb_cells *cells)
+uint64_t pb_block_cache_decoded_px(struct pb_block_cache *cache)
 {
-    pthread_mutex_lock(&cells->lock);
-    uint64_t px = cells->decoded_px;
-    pthread_mutex_unlock(&cells->lock);
+    pthread_mutex_lock(&cache->lock);
+    uint64_t px = cache->decoded_px;
+    pthread_mutex_unlock(&cache->lock);
     return px;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_DISPOSE_H
-#define PB_DISPOSE_H
+#ifndef PB_INPUT_STORE_H
+#define PB_INPUT_STORE_H
 /* What happens to the input of a job that is over. Inputs from the inbox: into the archive (or
  * deleted) after success, into quarantine/ with <name>.error.json otherwise; nothing is ever
  * overwritten. Submitted files are not touched; their error record still goes to quarantine/.
@@ -11,13 +11,13 @@
 #include "service/jobs/job.h"
 
 /* Moves the input of a finished job and updates job->input (the caller stores the job). */
-int pb_dispose(struct pb_job *job, const struct pb_dirs *dirs, enum pb_on_success on_success,
-               struct pb_err *err);
+int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
+                       enum pb_on_success on_success, struct pb_err *err);
 /* The plain file in work/<id>/: 1 and its path; 0 when there is none; negative errno. */
-int pb_dispose_claimed(const struct pb_dirs *dirs, const char *id,
-                       char out_path[PB_FILES_PATH_BYTES]);
+int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
+                           char out_path[PB_FILES_PATH_BYTES]);
 /* Before a retry: the input back from quarantine/ into work/<id>/, its error record removed. An
  * input that is not where the job says, for the service died after a move and before that was
  * stored, is looked for in work/<id>/ and, by its record, in quarantine/. */
-int pb_dispose_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
+int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TEST_RELAY_STREAM_H
-#define TEST_RELAY_STREAM_H
-/* For the test of the relay: producers, the relay on a thread of its own, consumers that check
- * every tile. Threads count what is wrong, for Check takes assertions from the main thread only.
- * The channels are compiled in once more, so that they stall, too, when the script says so. */
+#ifndef TEST_PROXY_STREAM_H
+#define TEST_PROXY_STREAM_H
+/* For the test of the device proxy: producers, the device proxy on a thread of its own, consumers
+ * that check every tile. Threads count what is wrong, for Check takes assertions from the main
+ * thread only. The channels are compiled in once more, so that they stall, too, when the script
+ * says so. */
 #include "fake_link.h"
 #define WIC_STALL() fake_stall()
 #include "wic/channel.c"
 
-#include "test_wic_crew.h"
+#include "test_wic_group.h"
 #include "wic/device/wic_device.h"
 
 enum { TILE_BYTES = 512 };
 
-/* A stream through the relay. Tile n is the n-th ticket of `in`: content, user bytes and length
- * follow from n. */
+/* A stream through the device proxy. Tile n is the n-th ticket of `in`: content, user bytes and
+ * length follow from n. */
 struct stream {
     uint32_t in_slots, out_slots;
     int producers, consumers;
@@ -30,8 +31,8 @@ struct stream {
     atomic_uint wrong;
     atomic_int out_rc; /* what a consumer ended with */
     atomic_bool hold;  /* consumers wait */
-    bool relay_joined;
-    pthread_t threads[2 * CREW_MAX], relay;
+    bool proxy_joined;
+    pthread_t threads[2 * CREW_MAX], proxy;
 };
 
 static inline size_t bytes_of(uint64_t tile)
@@ -118,14 +119,14 @@ static inline void *consumer_main(void *argument)
     return NULL;
 }
 
-static inline void *relay_main(void *argument)
+static inline void *proxy_main(void *argument)
 {
     struct stream *s = argument;
     s->rc = wic_device_run(s->device);
     return NULL;
 }
 
-/* Channels and relay; nobody moves yet. Sizes that are not given get the usual values. */
+/* Channels and device proxy; nobody moves yet. Sizes that are not given get the usual values. */
 static inline void stream_open(struct stream *s)
 {
     s->in_slots = s->in_slots ? s->in_slots : 8;
@@ -150,9 +151,9 @@ static inline void stream_open(struct stream *s)
     ck_assert_int_eq(wic_device_open(&s->options, &s->device), 0);
 }
 
-static inline void start_relay(struct stream *s)
+static inline void start_proxy(struct stream *s)
 {
-    ck_assert_int_eq(pthread_create(&s->relay, NULL, relay_main, s), 0);
+    ck_assert_int_eq(pthread_create(&s->proxy, NULL, proxy_main, s), 0);
 }
 
 static inline void start_threads(struct stream *s, uint64_t tiles)
@@ -172,17 +173,17 @@ static inline void join_producers(struct stream *s)
     }
 }
 
-static inline void join_relay(struct stream *s)
+static inline void join_proxy(struct stream *s)
 {
-    pthread_join(s->relay, NULL);
-    s->relay_joined = true;
+    pthread_join(s->proxy, NULL);
+    s->proxy_joined = true;
 }
 
 /* Everybody has left or is about to; gives everything back. */
 static inline void stream_close(struct stream *s)
 {
-    if (!s->relay_joined) {
-        join_relay(s);
+    if (!s->proxy_joined) {
+        join_proxy(s);
     }
     for (int i = s->producers; i < s->producers + s->consumers && s->threads[i] != 0; i++) {
         pthread_join(s->threads[i], NULL);
@@ -206,7 +207,7 @@ static inline void stream_close(struct stream *s)
 static inline void stream_run(struct stream *s)
 {
     stream_open(s);
-    start_relay(s);
+    start_proxy(s);
     start_threads(s, s->tiles);
     join_producers(s);
     wic_close(s->in);
@@ -224,14 +225,14 @@ static inline void ck_assert_aborted(struct stream *s)
     ck_assert_int_eq(wic_wait(s->out, 0, &slot), -ECANCELED);
 }
 
-/* A stream that the relay ends with `rc`, whatever the producers still wanted to send. */
+/* A stream that the device proxy ends with `rc`, whatever the producers still wanted to send. */
 static inline void stream_fails(struct stream *s, int rc)
 {
     stream_open(s);
-    start_relay(s);
+    start_proxy(s);
     start_threads(s, s->tiles);
     join_producers(s);
-    join_relay(s);
+    join_proxy(s);
     ck_assert_aborted(s);
     stream_close(s);
     ck_assert_int_eq(s->rc, rc);

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WIC_GATE_CUH
-#define WIC_GATE_CUH
-// A gate: where warps of a block are parked by the hardware until others of the block let them
+#ifndef WIC_BARRIER_CUH
+#define WIC_BARRIER_CUH
+// A barrier: where warps of a block are parked by the hardware until others of the block let them
 // through. It is a named barrier on every architecture: who opens it calls bar.arrive, who waits is
 // in bar.sync and issues no instruction there. (An mbarrier, where there is one, was the other
 // choice: its try_wait returns every 4 us on an H200 whatever suspend-time hint it is given, which
 // makes 2,000 instructions a millisecond in each parked warp.) With sm_90 the arrival of a piece's
-// bytes is an mbarrier, for only that can be; a block's Activator waits for it and opens the gate.
-// With it what else differs between architectures: how a piece gets into shared memory and out.
-// Below, the loads and stores that cross between warps, blocks and the host.
-// All functions are called by whole warps.
+// bytes is an mbarrier, for only that can be; a block's Activator waits for it and opens the
+// barrier. With it what else differs between architectures: how a piece gets into shared memory and
+// out. Below, the loads and stores that cross between warps, blocks and the host. All functions are
+// called by whole warps.
 #include "wic/watchdog.h"
 
 #include <cstdint>
@@ -29,7 +29,7 @@
 #define WIC_SUSPEND_NS 20000u      // hint of how long a wait for bytes is suspended at a time
 #define WIC_STUCK_NS   5000000000u // bytes that did not come for so long never will
 
-struct wic_gate {
+struct wic_barrier {
     uint32_t id;
     uint32_t threads;  // of all who arrive or wait
     uint64_t *barrier; // in shared memory; for WIC_RACECHECK only
@@ -101,31 +101,34 @@ __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
     return old;
 }
 
-// --- gates ---
+// --- barriers ---
 
 // compute-sanitizer's racecheck does not follow bar.arrive. For a look at who waits for whom with
-// it (-DWIC_RACECHECK, sm_90), the same gates can be made of mbarriers at which every lane arrives.
+// it (-DWIC_RACECHECK, sm_90), the same barriers can be made of mbarriers at which every lane
+// arrives.
 
 // By one thread, before the block begins.
-__device__ __forceinline__ void wic_gate_init(const wic_gate &gate, uint32_t arriving_warps)
+__device__ __forceinline__ void wic_barrier_init(const wic_barrier &barrier,
+                                                 uint32_t arriving_warps)
 {
 #ifdef WIC_RACECHECK
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(wic_shared_address(gate.barrier)),
-                 "r"(32 * arriving_warps)
-                 : "memory");
+    asm volatile(
+        "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(wic_shared_address(barrier.barrier)),
+        "r"(32 * arriving_warps)
+        : "memory");
 #endif
 }
 
-// One arrival, of this warp: what its lanes wrote before is seen by those who pass the gate.
-__device__ __forceinline__ void wic_gate_arrive(const wic_gate &gate)
+// One arrival, of this warp: what its lanes wrote before is seen by those who pass the barrier.
+__device__ __forceinline__ void wic_barrier_arrive(const wic_barrier &barrier)
 {
 #ifdef WIC_RACECHECK
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(
-                     wic_shared_address(gate.barrier))
+                     wic_shared_address(barrier.barrier))
                  : "memory");
 #else
     __threadfence_block();
-    asm volatile("bar.arrive %0, %1;" ::"r"(gate.id), "r"(gate.threads) : "memory");
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier.id), "r"(barrier.threads) : "memory");
 #endif
 }
 
@@ -145,15 +148,15 @@ __device__ __forceinline__ bool wic_barrier_try(uint64_t *barrier, uint32_t roun
 }
 #endif
 
-// Parks until all arrivals of the round-th round (0, 1, ..) are in, this one included; the gate is
-// then closed for the next round. Of the round only the last bit counts.
-__device__ __forceinline__ void wic_gate_park(const wic_gate &gate, uint32_t round)
+// Parks until all arrivals of the round-th round (0, 1, ..) are in, this one included; the barrier
+// is then closed for the next round. Of the round only the last bit counts.
+__device__ __forceinline__ void wic_barrier_park(const wic_barrier &barrier, uint32_t round)
 {
 #ifdef WIC_RACECHECK
-    while (!wic_barrier_try(gate.barrier, round)) {
+    while (!wic_barrier_try(barrier.barrier, round)) {
     }
 #else
-    asm volatile("bar.sync %0, %1;" ::"r"(gate.id), "r"(gate.threads) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier.id), "r"(barrier.threads) : "memory");
 #endif
 }
 
@@ -170,29 +173,29 @@ __device__ __forceinline__ void wic_bytes_init(uint64_t *barrier)
 }
 
 // Something to be pulled. bytes: a multiple of 16, 0 is nothing.
-struct wic_parcel {
+struct wic_copy_request {
     void *shared;
     const void *pinned;
     uint32_t bytes;
 };
 
 #if WIC_MBARRIER
-__device__ __forceinline__ void wic_bulk_copy(uint32_t barrier, const wic_parcel &parcel)
+__device__ __forceinline__ void wic_bulk_copy(uint32_t barrier, const wic_copy_request &request)
 {
-    if (parcel.bytes > 0) {
+    if (request.bytes > 0) {
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1], %2, [%3];" ::"r"(wic_shared_address(parcel.shared)),
-                     "l"(parcel.pinned), "r"(parcel.bytes), "r"(barrier)
+                     "[%0], [%1], %2, [%3];" ::"r"(wic_shared_address(request.shared)),
+                     "l"(request.pinned), "r"(request.bytes), "r"(barrier)
                      : "memory");
     }
 }
 #else
 // (Eight loads asked for before the first is stored were slower than the loop as it stands.)
-__device__ __forceinline__ void wic_warp_copy(const wic_parcel &parcel)
+__device__ __forceinline__ void wic_warp_copy(const wic_copy_request &request)
 {
-    const uint4 *from = static_cast<const uint4 *>(parcel.pinned);
-    uint4 *to = static_cast<uint4 *>(parcel.shared);
-    for (uint32_t i = wic_lane(); i < parcel.bytes / 16; i += 32) {
+    const uint4 *from = static_cast<const uint4 *>(request.pinned);
+    uint4 *to = static_cast<uint4 *>(request.shared);
+    for (uint32_t i = wic_lane(); i < request.bytes / 16; i += 32) {
 #if WIC_CP_ASYNC
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(wic_shared_address(to + i)),
                      "l"(from + i)
@@ -205,8 +208,8 @@ __device__ __forceinline__ void wic_warp_copy(const wic_parcel &parcel)
 #endif
 
 // Starts the transfer of a piece to shared memory, and of what travels beside it.
-__device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_parcel &piece,
-                                         const wic_parcel &beside)
+__device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_copy_request &piece,
+                                         const wic_copy_request &beside)
 {
     __syncwarp(); // one lane acquired the board's word; the reads of all come after that
 #if WIC_MBARRIER

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/io/background.h"
+#include "pipeline/io/thread.h"
+
+void pb_background_init(struct pb_background *background, pb_background_work *work, void *user)
+{
+    *background = (struct pb_background){.work = work, .user = user};
+    pthread_mutex_init(&background->lock, NULL);
+    pthread_cond_init(&background->changed, NULL);
+}
+
+static void *body(void *arg)
+{
+    struct pb_background *background = arg;
+    pthread_mutex_lock(&background->lock);
+    for (;;) {
+        while (!background->busy && !background->stop)
+            pthread_cond_wait(&background->changed, &background->lock);
+        if (!background->busy)
+            break;
+        struct pb_background_part part = background->part;
+        pthread_mutex_unlock(&background->lock);
+        int error = background->work(background->user, &part);
+        pthread_mutex_lock(&background->lock);
+        if (background->error == 0)
+            background->error = error;
+        background->busy = false;
+        pthread_cond_broadcast(&background->changed);
+    }
+    pthread_mutex_unlock(&background->lock);
+    return NULL;
+}
+
+void pb_background_give(struct pb_background *background, const struct pb_background_part *part)
+{
+    if (!background->threaded)
+        background->threaded = pb_thread_start(&background->thread, body, background) == 0;
+    if (!background->threaded) {
+        int error = background->work(background->user, part);
+        if (background->error == 0)
+            background->error = error;
+        return;
+    }
+    pthread_mutex_lock(&background->lock);
+    background->part = *part;
+    background->busy = true;
+    pthread_cond_broadcast(&background->changed);
+    pthread_mutex_unlock(&background->lock);
+}
+
+int pb_background_wait(struct pb_background *background)
+{
+    pthread_mutex_lock(&background->lock);
+    while (background->busy)
+        pthread_cond_wait(&background->changed, &background->lock);
+    int error = background->error;
+    pthread_mutex_unlock(&background->lock);
+    return error;
+}
+
+void pb_background_fini(struct pb_background *background)
+{
+    if (background->threaded) {
+        pthread_mutex_lock(&background->lock);
+        background->stop = true;
+        pthread_cond_broadcast(&background->changed);
+        pthread_mutex_unlock(&background->lock);
+        (void)pthread_join(background->thread, NULL);
+    }
+    pthread_cond_destroy(&background->changed);
+    pthread_mutex_destroy(&background->lock);
+}
