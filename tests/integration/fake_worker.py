@@ -97,6 +97,20 @@ def publish(job):
     os.rename(temporary, os.path.join(scene, job["pipeline"]))
 
 
+def make_locked(path):
+    """As a real worker: what is locked is not swept, and what a sweep took away before that is made again."""
+    while True:
+        os.makedirs(path, exist_ok=True)
+        try:
+            lock = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(lock)):
+            return lock
+        os.close(lock)
+
+
 def run(job):
     with open(job["input"], "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
@@ -111,9 +125,7 @@ def run(job):
         say(event="failed", job=job["job"], error={"code": code, "message": "as the test wants it", "hint": "wait"})
         return
     leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
-    os.makedirs(leftover, exist_ok=True)
-    lock = os.open(leftover, os.O_RDONLY)  # as a real worker: what is locked is not swept
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = make_locked(leftover)
     identity = {"name": job["name"], "bytes": 1, "mtime_ns": 1}
     with open(os.path.join(leftover, ".pushbroom.json"), "w") as file:  # what is ours to sweep
         json.dump({"manifest": 1, "pushbroom": "0", "scene": job["scene"], "input": identity}, file)
