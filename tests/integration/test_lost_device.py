@@ -182,7 +182,7 @@ def test_a_variable_of_its_own_that_somebody_else_set_is_ignored(scratch):
     image, = scenes(scratch, "a.tif")
     for value in ("", "cpu", "cpu:2:x", "later:0:x", "cpu:0"):
         done = run("pushbroom", "run", "--json", "-c", SOURCE / "samples/vegetation.yaml", "-o", scratch / "out", image,
-                   env={"PUSHBROOM_AGAIN": value})
+                   env={"PUSHBROOM_REEXEC": value})
         assert json.loads(done.stdout)["device_why"] is None and "ignored" in done.stderr, (value, done)
 
 
