@@ -3,7 +3,7 @@
 #ifndef PB_WORKER_SLOT_H
 #define PB_WORKER_SLOT_H
 /* Inside the runner: a worker slot is one worker process and the job it runs. runner.c decides
- * which job runs where; runner_place.c follows a job from the first line to the worker to its final
+ * which job runs where; worker_slot.c follows a job from the first line to the worker to its final
  * state; runner_pending.c takes it over the disk from one state to the next. Nobody else includes
  * this. Thread: loop. */
 #include "service/runner/config_waits.h"
@@ -133,7 +133,7 @@ struct pb_runner {
 /* Tells the worker to run the worker slot's job. */
 void pb_worker_slot_send_run(struct pb_worker_slot *slot);
 void pb_worker_slot_ask_device(struct pb_worker_slot *slot);
-/* --- runner_place.c --- */
+/* --- worker_slot.c --- */
 /* Starts the worker of an empty worker slot. */
 int pb_worker_slot_start_worker(struct pb_worker_slot *slot, struct pb_err *err);
 /* Hands the job (taken, already running and stored) to the worker slot's worker. */
