@@ -142,6 +142,8 @@ static void add_mistake(void *to, const struct pb_diag *diag)
     else
         (void)snprintf(text, sizeof text, ", step %zu (%s): %s", diag->step + 1,
                        m->pipeline->steps[diag->step].op->name, diag->msg);
+    if (strstr(m->text, text + 1) != NULL)
+        return; /* a name that an expression has twice */
     if (used == 0)
         m->code = code_of(diag, m->pipeline);
     if (used == 0 || used + strlen(text) + sizeof "; also" < sizeof m->text)

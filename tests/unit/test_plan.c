@@ -325,7 +325,7 @@ static void refuse_bands(const char *steps, const char *product, struct pb_err *
 START_TEST(all_bands_that_a_scene_lacks_are_named_at_once)
 {
     struct pb_err err;
-    refuse_bands("      - math: {bands: {X: B5 - B1, Y: X + B2}}\n"
+    refuse_bands("      - math: {bands: {X: (B5 - B1) / (B5 + B1), Y: X + B2}}\n"
                  "      - scale: {factor: 2, bands: [Y, B6]}\n",
                  "X, B7", &err);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_EXPRESSION);
