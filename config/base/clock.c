@@ -29,6 +29,19 @@ uint64_t pb_clock_mono_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+struct timespec pb_clock_mono_after(int64_t ms)
+{
+    struct timespec until = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    return until;
+}
+
 /* Lists of jobs hold thousands of times: printf would be a fifth of their cost. */
 static char *put_digits(char *to, int value, int digits, char after)
 {

@@ -6,12 +6,15 @@
  * for every wait. Thread: any. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #define PB_CLOCK_TEXT_BYTES 32
 
 int64_t pb_clock_wall_ms(void); /* milliseconds since 1970, UTC */
 int64_t pb_clock_mono_ms(void); /* never goes back */
 uint64_t pb_clock_mono_ns(void);
+/* That many milliseconds from now on the monotonic clock, for pthread_cond_timedwait. */
+struct timespec pb_clock_mono_after(int64_t ms);
 /* Calls again(user) every 20 ms until it returns true or limit_ms have passed; whether it did.
  * Blocks: for the start of the service only. A service that was killed a moment ago may have left a
  * child between fork and exec, which holds its lock and its socket for that long. */

@@ -2,22 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/io_watch.h"
 
+#include "config/base/clock.h"
+
 #include <stdatomic.h>
-#include <time.h>
 
 static _Atomic int64_t under_way;
 static _Atomic int64_t moved_ms; /* when the first began or the last one ended; monotonic clock */
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void pb_io_begin(void)
 {
-    int64_t now = now_ms(); /* before it counts: else its age would be that of the last end */
+    int64_t now =
+        pb_clock_mono_ms(); /* before it counts: else its age would be that of the last end */
     if (atomic_load(&under_way) == 0)
         atomic_store(&moved_ms, now);
     atomic_fetch_add(&under_way, 1);
@@ -25,13 +20,13 @@ void pb_io_begin(void)
 
 void pb_io_end(void)
 {
-    atomic_store(&moved_ms, now_ms());
+    atomic_store(&moved_ms, pb_clock_mono_ms());
     atomic_fetch_sub(&under_way, 1);
 }
 
 int64_t pb_io_stuck_ms(void)
 {
-    int64_t now = now_ms();
+    int64_t now = pb_clock_mono_ms();
     if (atomic_load(&under_way) == 0)
         return 0;
     int64_t stuck_ms = now - atomic_load(&moved_ms);

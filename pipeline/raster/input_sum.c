@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/input_sum.h"
+#include "config/base/clock.h"
 #include "pipeline/io/sha256.h"
 #include "pipeline/io/thread.h"
 
@@ -104,13 +105,7 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
 /* Waits until the thread is about to end, ALIVE_MS at most; whether it is. */
 static bool wait_for_end(struct pb_input_sum *sum)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ALIVE_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
+    struct timespec until = pb_clock_mono_after(ALIVE_MS);
     int rc = 0;
     (void)pthread_mutex_lock(&sum->lock);
     while (!sum->done && rc == 0)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_threads.h"
+#include "config/base/clock.h"
 #include "pipeline/io/thread.h"
 
 #include <errno.h>
@@ -102,15 +103,8 @@ int pb_run_threads_start(struct pb_run_threads *t, struct pb_stream *stream,
 /* 0, or -ETIMEDOUT while threads are running. */
 static int wait_for_end(struct pb_run_threads *t, int64_t timeout_ms)
 {
-    struct timespec until;
+    struct timespec until = pb_clock_mono_after(timeout_ms);
     int rc = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     pthread_mutex_lock(&t->lock);
     while (t->running > 0 && rc == 0)
         rc = pthread_cond_timedwait(&t->ended, &t->lock, &until);

@@ -5,11 +5,12 @@
  * order. */
 #include "pipeline/run/window.h"
 
+#include "config/base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct pb_window {
     pthread_mutex_t lock; /* all below */
@@ -67,22 +68,15 @@ static void advance(struct pb_window *w)
         pthread_cond_broadcast(&w->moved);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int pb_window_take(struct pb_window *w, uint32_t *out_unit, uint64_t *parked_ns)
 {
     int rc = 0;
     pthread_mutex_lock(&w->lock);
     if (!w->aborted && w->next < w->units && w->next - w->low >= w->size) {
-        uint64_t start = now_ns();
+        uint64_t start = pb_clock_mono_ns();
         while (!w->aborted && w->next - w->low >= w->size)
             pthread_cond_wait(&w->moved, &w->lock);
-        *parked_ns += now_ns() - start;
+        *parked_ns += pb_clock_mono_ns() - start;
     }
     if (w->aborted) {
         rc = -ECANCELED;

@@ -5,12 +5,12 @@
  * when a job changes its state. Only as many rows are drawn as the terminal has lines, as the
  * cursor cannot go back above the first. */
 #include "service/cli/cli.h"
+#include "config/base/clock.h"
 #include "service/cli/cli_service.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROWS_MAX = 1024, REDRAW_MS = 200, ERROR_COLUMN = 4, NAME_COLUMNS = 46 };
 
@@ -24,9 +24,7 @@ static void on_signal(int number)
 
 static double now_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)pb_clock_mono_ns() * 1e-9;
 }
 
 struct row {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_watchdog.h"
 
+#include "config/base/clock.h"
 #include "pipeline/io/thread.h"
 #include "service/cli/cli.h"
 
@@ -46,8 +47,7 @@ void cli_watchdog_start(int64_t limit_ms, void (*expired)(void *user), void *use
     dog.stopped = false;
     dog.expired = expired;
     dog.user = user;
-    (void)clock_gettime(CLOCK_MONOTONIC, &dog.until);
-    dog.until.tv_sec += (time_t)(limit_ms / 1000);
+    dog.until = pb_clock_mono_after(limit_ms);
     dog.runs = pb_thread_start(&dog.thread, watch, NULL) == 0;
 }
 
