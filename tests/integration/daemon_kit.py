@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+from patience import PATIENCE_S, finish, wait_for
+
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin"))
 FAKE_WORKER = HERE / "fake_worker.py"
@@ -38,18 +40,6 @@ pipelines:
     products:
       - statistics: {{}}
 """
-
-
-def wait_for(what, seconds=60, step=0.02):
-    """The first true value of what(), or an assertion after the time. Limits are for what hangs: on a machine with other
-    work everything takes several times as long."""
-    end = time.monotonic() + seconds
-    while True:
-        value = what()
-        if value:
-            return value
-        assert time.monotonic() < end, "waited %s s for %s" % (seconds, what)
-        time.sleep(step)
 
 
 def cases(suite):
@@ -92,7 +82,7 @@ class RpcError(Exception):
 
 
 class Client:
-    def __init__(self, path, timeout=60):
+    def __init__(self, path, timeout=PATIENCE_S):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         try:
@@ -199,14 +189,30 @@ class Daemon:
             os.utime(temporary, (1e9, 1e9))
         os.rename(temporary, self.root / "inbox" / name)
 
-    def wait_job(self, name, status, seconds=60):
+    def progress(self):
+        """What changes while jobs come, run and end."""
+        keys = ("id", "status", "attempts", "stage", "progress", "tiles_done")
+        return [[job[key] for key in keys] for job in self.jobs(limit=1000)]
+
+    def wait_for(self, what, **limits):
+        """wait_for() of what jobs lead to; ends early when none of them moves."""
+        return wait_for(what, progress=self.progress, **limits)
+
+    def wait_job(self, name, status):
         def found():
             jobs = [j for j in self.jobs() if j["name"] == name and j["status"] == status]
             return jobs and jobs[0]
         try:
-            return wait_for(found, seconds)
+            return self.wait_for(found)
         except AssertionError:
             raise AssertionError("%s is not %s: %s\n%s" % (name, status, self.jobs(), self.log_text()))
+
+    def wait_idle(self):
+        """Until no job waits or runs; the counts of each status."""
+        def counts():
+            jobs = self.call("service.info")["jobs"]
+            return jobs["accepted"] + jobs["running"] == 0 and jobs
+        return self.wait_for(counts, step=0.2)
 
     def workers(self):
         """Its worker processes; it may have other children (a sanitizer's, one that looks at a path for a client)."""
@@ -228,7 +234,8 @@ class Daemon:
             return 0, 0
         if self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(90)
+        finish(self.process)
+        status = self.process.returncode
         return status, time.monotonic() - start
 
     def remove(self):

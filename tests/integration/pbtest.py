@@ -12,6 +12,8 @@ import sys
 import tempfile
 import traceback
 
+from patience import run_to_end
+
 BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
 SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 DATA = (pathlib.Path(os.environ["PB_SHARED_DATA"]) if "PB_SHARED_DATA" in os.environ else
@@ -25,10 +27,10 @@ class Skip(Exception):
     pass
 
 
-def run(*args, code=0, env=None, timeout=300, cwd=None):
+def run(*args, code=0, env=None, cwd=None):
     """Runs a program of ours; checks its exit code (None = any); returns the CompletedProcess with text."""
     command = [str(BIN / args[0]), *map(str, args[1:])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=cwd, env={**os.environ, **(env or {})})
+    done = run_to_end(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env={**os.environ, **(env or {})})
     if code is not None and done.returncode != code:
         raise AssertionError(f"{' '.join(command)}\nexit {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
     return done

@@ -14,7 +14,7 @@ class Attacks:
         """Lets a worker attack once; what stopped it, in words. It may not have come through."""
         file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
         self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
-        how = self.d.wait_job(file, "failed", 120)["error"]["message"]
+        how = self.d.wait_job(file, "failed")["error"]["message"]
         print("%-12s %-50s %s" % (name, argument[-50:], how), file=sys.stderr)
         self.assertNotIn("REACHED", how)
         return how

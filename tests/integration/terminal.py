@@ -9,7 +9,8 @@ import select
 import struct
 import subprocess
 import termios
-import time
+
+from patience import PATIENCE_S, Patience, cpu_ticks
 
 
 class Terminal:
@@ -24,11 +25,11 @@ class Terminal:
         os.close(side)
         self.bytes = b""
 
-    def read(self, seconds=60, until=None):
+    def read(self, until=None):
         """Reads until the program ends, or until the text is there; returns all text so far."""
-        end = time.monotonic() + seconds
+        patience = Patience(lambda: (len(self.bytes), cpu_ticks(self.process.pid)))
         while until is None or until not in self.text():
-            assert time.monotonic() < end, f"waited {seconds} s for {until or 'the end'}:\n{self.text()}"
+            assert not patience.is_over(), f"hangs; waited for {until or 'the end'}:\n{self.text()}"
             if not select.select([self.main], [], [], 0.2)[0]:
                 continue
             try:
@@ -43,10 +44,10 @@ class Terminal:
     def text(self):
         return self.bytes.decode(errors="replace")
 
-    def end(self, seconds=60):
+    def end(self):
         """The exit code and everything written."""
-        text = self.read(seconds)
-        code = self.process.wait(seconds)
+        text = self.read()
+        code = self.process.wait(PATIENCE_S)
         os.close(self.main)
         return code, text
 

@@ -12,11 +12,11 @@ import subprocess
 
 import pbtest
 from daemon_kit import Daemon, wait_for
+from patience import finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
 COMMANDS = "run submit status cancel retry check-config operators indices devices metrics".split()
-SLOW = 5  # limits, for a machine with other work
 CONFIG = SOURCE / "samples/vegetation.yaml"
 
 
@@ -192,17 +192,17 @@ def test_run_prints_products_and_exits_1_when_one_failed(scratch):
 def test_output_that_cannot_be_written_is_a_failure(scratch):
     with open("/dev/full", "w") as full:
         for words in (["indices"], ["run", "--json", "-c", CONFIG, "-o", scratch / "out", scene(scratch)]):
-            done = subprocess.run([BIN / "pushbroom", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60 * SLOW)
+            done = run_to_end([BIN / "pushbroom", *words], stdout=full, stderr=subprocess.PIPE, text=True)
             assert done.returncode == 1 and "No space left" in done.stderr, (words, done)
 
 
 def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     image = scene(scratch, size=large(4000))
     terminal = Terminal([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image, image])
-    terminal.read(60 * SLOW, until="tiles/s")
+    terminal.read(until="tiles/s")
     os.write(terminal.main, b"\x03")  # as typed: the terminal makes the signal
     terminal.process.send_signal(signal.SIGINT)  # without a controlling terminal it does not
-    code, text = terminal.end(30 * SLOW)
+    code, text = terminal.end()
     assert code == 1 and "interrupted" in text, (code, text)
     assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
 
@@ -215,9 +215,9 @@ def test_ctrl_c_while_publishing_leaves_nothing(scratch):
     words = [BIN / "pushbroom", "run", "-c", config, "-o", scratch / "out", image]
     for tries in range(5):  # the disk may be faster than we are
         terminal = Terminal(words)
-        seen = terminal.read(60 * SLOW, until="publish")
+        seen = terminal.read(until="publish")
         terminal.process.send_signal(signal.SIGINT)
-        code, text = terminal.end(30 * SLOW)
+        code, text = terminal.end()
         assert "publish" in seen + text, (seen, text)
         if code != 0:
             break
@@ -230,7 +230,7 @@ def test_what_a_killed_run_left_goes_with_the_next(scratch):
     image = scene(scratch, size=large(4000))
     words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]
     terminal = Terminal(words)
-    terminal.read(60 * SLOW, until="tiles/s")
+    terminal.read(until="tiles/s")
     terminal.process.kill()
     terminal.end()
     left, = (scratch / "out").iterdir()
@@ -244,7 +244,7 @@ def test_progress_fits_the_terminal(scratch):
     image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", large(2500))
     slow = slow_config(scratch)
     for columns in (80, 50, 30, 12):
-        code, text = Terminal([BIN / "pushbroom", "run", "-c", slow, "-o", scratch / "out", image], columns).end(120 * SLOW)
+        code, text = Terminal([BIN / "pushbroom", "run", "-c", slow, "-o", scratch / "out", image], columns).end()
         assert code == 0, text
         bars = [row for row in rows(text) if "%" in row]
         assert bars and all(len(row) < columns for row in bars), (columns, bars)
@@ -276,7 +276,7 @@ def test_status_lists_jobs_in_80_columns(scratch):
         assert "job.state" in cli(d, "cancel", job["id"], code=1).stderr
         for i in range(21):
             d.drop("s%02d.tif" % i)
-        wait_for(lambda: len(d.jobs(status="successful", limit=100)) == 21, 30 * SLOW)
+        d.wait_for(lambda: len(d.jobs(status="successful", limit=100)) == 21)
         text = cli(d, "status").stdout
         assert text.count(".tif") == 20 and "--all" in text, text
         assert cli(d, "status", "--all").stdout.count(".tif") == 22
@@ -302,17 +302,17 @@ def test_watching_a_job_that_has_ended_ends(scratch):
     with service() as d:
         d.drop("good.tif")
         d.drop("bad.tif", "fail")
-        assert "successful" in cli(d, "status", "--watch", d.wait_job("good.tif", "successful")["id"], timeout=20 * SLOW).stdout
-        cli(d, "status", "--watch", d.wait_job("bad.tif", "failed")["id"], timeout=20 * SLOW, code=1)
-        cli(d, "status", "--watch", "--until-idle", timeout=20 * SLOW)
+        assert "successful" in cli(d, "status", "--watch", d.wait_job("good.tif", "successful")["id"]).stdout
+        cli(d, "status", "--watch", d.wait_job("bad.tif", "failed")["id"], code=1)
+        cli(d, "status", "--watch", "--until-idle")
 
 
 def test_many_jobs_are_watched_on_a_small_terminal(scratch):
     with service(parallel=2) as d:
         for i in range(40):
             d.drop("s%02d.tif" % i, "slow 1" if i < 2 else "ok")
-        wait_for(lambda: len(d.jobs(limit=100)) == 40, 30 * SLOW)
-        code, text = Terminal([BIN / "pushbroom", "status", "--watch", "--until-idle", "--socket", d.root / "s.sock"], 60, 8).end(60 * SLOW)
+        d.wait_for(lambda: len(d.jobs(limit=100)) == 40)
+        code, text = Terminal([BIN / "pushbroom", "status", "--watch", "--until-idle", "--socket", d.root / "s.sock"], 60, 8).end()
         assert code == 0, text
         ups = max(len(part) // len("\x1b[A\x1b[2K") for part in
                   re.findall(r"(?:\x1b\[A\x1b\[2K)+", text))
@@ -330,7 +330,7 @@ def test_a_watch_ends_with_3_when_the_service_does(scratch):
             if "running" in line:
                 break
         d.stop(signal.SIGKILL)
-        out, err = watch.communicate(timeout=20 * SLOW)
+        out, err = finish(watch)
         assert watch.returncode == 3 and "service.unreachable" in err and "running" in line, (watch.returncode, line, out, err)
 
 
@@ -342,10 +342,10 @@ def test_ctrl_c_while_waiting_leaves_the_job_alone(scratch):
         d.wait_job("slow.tif", "running")
         wait_for(lambda: catches(wait.pid, signal.SIGINT))
         wait.send_signal(signal.SIGINT)
-        _, err = wait.communicate(timeout=20 * SLOW)
+        _, err = finish(wait)
         assert wait.returncode == 1 and "the jobs go on" in err, (wait.returncode, err)
         (d.root / "go").touch()
-        d.wait_job("slow.tif", "successful", 30 * SLOW)
+        d.wait_job("slow.tif", "successful")
 
 
 pbtest.main(globals())

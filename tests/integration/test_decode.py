@@ -6,10 +6,8 @@ too little, or were damaged fail with block and codec; nothing of the scene befo
 process. PB_LAYOUTS is the number of random layouts (default 60)."""
 import hashlib
 import os
-import pathlib
 import random
 import struct
-import subprocess
 import sys
 import time
 import zlib
@@ -17,12 +15,12 @@ import zlib
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pbtest  # noqa: E402
 from daemon_kit import Daemon  # noqa: E402
+from pbtest import run  # noqa: E402
 
 import numpy as np  # noqa: E402
 from osgeo import gdal  # noqa: E402
 
 gdal.UseExceptions()
-PROBE = pbtest.BIN / "raster_probe"
 TYPES = {"uint8": gdal.GDT_Byte, "int16": gdal.GDT_Int16, "uint16": gdal.GDT_UInt16, "int32": gdal.GDT_Int32,
          "uint32": gdal.GDT_UInt32, "float32": gdal.GDT_Float32, "float64": gdal.GDT_Float64}
 CANARY = b"\xc5\xa9\x3c\x96"
@@ -30,7 +28,7 @@ CANARY = b"\xc5\xa9\x3c\x96"
 
 def probe(*paths):
     """What raster_probe says of each file, all read by one process: (stage, code, digest, message)."""
-    done = subprocess.run([PROBE, "-s", *map(str, paths)], capture_output=True, text=True, timeout=300, check=True)
+    done = run("raster_probe", "-s", *paths)
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     return [(f[1], f[2], f[7], f[8]) for f in lines]
 
@@ -304,7 +302,7 @@ def test_a_worker_publishes_nothing_of_the_job_before(scratch):
                 else:
                     path.write_bytes(source)
                 os.rename(path, d.root / "inbox" / name)
-                job = d.wait_job(name, "failed" if source is None else "successful", 120)
+                job = d.wait_job(name, "failed" if source is None else "successful")
             assert job["error"]["code"] == "input.damaged", job
             assert "deflate: it holds more than the block" in job["error"]["message"], job
         found = [p for p in (d.root / "products").rglob("*") if p.is_file() and CANARY in p.read_bytes()]

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
 import control  # noqa: E402
 from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from patience import PATIENCE_S  # noqa: E402
 
 
 @unittest.skipIf(os.environ.get("PB_SANITIZE"), "the shim of failing calls does not go together with a sanitizer")
@@ -60,7 +61,7 @@ class DiskWaits(DaemonCase):
         with self.assertRaises(socket.timeout):
             client.socket.recv(1, socket.MSG_PEEK)
         self.assertEqual([j["name"] for j in d.jobs()], ["runs.tif"])
-        client.socket.settimeout(60)
+        client.socket.settimeout(PATIENCE_S)
         end()
         job = client.line()["result"]
         self.assertEqual((job["name"], job["status"]), ("given.tif", "accepted"))

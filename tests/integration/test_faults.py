@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run
 hold the queue; nothing goes to quarantine for them, and the service goes on by itself. --long: as many scenes as a day brings."""
-import json
 import os
-import pathlib
 import resource
 import shutil
 import subprocess
@@ -44,7 +42,7 @@ class Faults(DaemonCase):
 
     def all_done(self, d, n):
         try:
-            wait_for(lambda: self.count(d, "successful") == n, 120 + n)
+            d.wait_for(lambda: self.count(d, "successful") == n)
         except AssertionError:
             raise AssertionError("%s\n%s" % (d.call("service.info"), d.log_text()))
         self.assertEqual(self.count(d, "failed"), 0)
@@ -229,7 +227,7 @@ class Disk(Faults):
         self.held(d, "output.full")
         wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
         fill.unlink()
-        wait_for(lambda: self.count(d, "successful") > 0, 120)
+        d.wait_for(lambda: self.count(d, "successful") > 0)
         subprocess.run(["mount", "-o", "remount,size=100m", str(d.root / "products")], check=True)
         self.all_done(d, SCENES)
 

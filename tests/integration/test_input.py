@@ -111,7 +111,7 @@ def test_without_proj_db_nothing_starts(scratch):
     service.write_text("service:\n" + "".join(f"  {d}: {scratch}/{d}\n" for d in ("inbox", "work", "products", "quarantine", "state")) +
                        f"  socket: {scratch}/s.sock\n" + (scratch / "c.yaml").read_text())
     for more in (["--check"], []):
-        done = run("pushbroomd", "--config", service, *more, code=1, env=env, timeout=60)
+        done = run("pushbroomd", "--config", service, *more, code=1, env=env)
         assert "proj-data" in done.stderr + done.stdout, done
     run("pushbroomd", "--config", service, "--check", code=0)
 

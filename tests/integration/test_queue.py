@@ -36,13 +36,13 @@ class Queue(unittest.TestCase):
             d.drop("s%d.tif" % i)
             wait_for(lambda: [j for j in d.jobs() if j["name"] == "s%d.tif" % i])
         (d.root / "go").touch()
-        wait_for(lambda: len(d.jobs(status="successful")) == 7)
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 7)
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
 
     def waits_for_config(self, d, *names):
         for name in names:
-            job = wait_for(lambda: [j for j in d.jobs(status="accepted") if j["name"] == name and j["error"]], 60)[0]
+            job = wait_for(lambda: [j for j in d.jobs(status="accepted") if j["name"] == name and j["error"]])[0]
             self.assertEqual(job["attempts"], 0)
         self.assertEqual(d.files("quarantine"), [])
 
@@ -95,9 +95,9 @@ class Queue(unittest.TestCase):
         for i in range(3):
             d.drop("s%d.tif" % i)
         for i in range(3):
-            d.wait_job("s%d.tif" % i, "successful", 60)
+            d.wait_job("s%d.tif" % i, "successful")
         (d.root / "go").touch()
-        job = d.wait_job("long.tif", "successful", 90)
+        job = d.wait_job("long.tif", "successful")
         self.assertEqual((job["attempts"], self.started(d, "long.tif")), (1, 1), "it was never interrupted")
 
     def test_long_jobs_behind_a_long_one_go_back_and_have_their_turn(self):
@@ -108,7 +108,7 @@ class Queue(unittest.TestCase):
         d.wait_job("b.tif", "running")
         d.drop("c.tif")  # a short one behind both
         wait_for(lambda: "takes longer than service.express" in d.log_text())
-        d.wait_job("c.tif", "successful", 60)
+        d.wait_job("c.tif", "successful")
         self.assertEqual(self.job(d, "b.tif")["status"], "accepted")
         (d.root / "go-a").touch()
         d.wait_job("a.tif", "successful")

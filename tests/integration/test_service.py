@@ -14,8 +14,9 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
+from patience import PATIENCE_S, run_to_end  # noqa: E402
 
-STOPS = 20  # seconds; it promises 10, and this machine may have other work
+STOPS = 40  # seconds; it promises 10, and this machine may have other work; what does not stop takes 50 and more
 
 
 class Service(DaemonCase):
@@ -122,7 +123,7 @@ class Intake(Service):
         d = self.daemon(parallel=4)
         for i in range(80):
             d.drop("s%02d.tif" % i)
-        wait_for(lambda: len(d.jobs(status="successful", limit=200)) == 80, 120)
+        d.wait_for(lambda: len(d.jobs(status="successful", limit=200)) == 80)
         self.assertLessEqual(len(d.workers()), 4)
 
     def test_submitted_files_stay_where_they_are(self):
@@ -227,7 +228,7 @@ class Failure(Service):
         self.hold(worker)
         d.drop("next.tif")
         d.wait_job("next.tif", "accepted")
-        job = d.wait_job("hung.tif", "failed", 90)
+        job = d.wait_job("hung.tif", "failed")
         # Storage that does not answer is not the input's fault; the second worker can be ended, and then it is.
         self.assertEqual(job["error"]["code"], "job.stalled")
         self.assertEqual(job["attempts"], 1)
@@ -253,7 +254,7 @@ class Failure(Service):
         waiting = d.wait_job("waits.tif", "accepted")
         self.assertEqual(d.call("job.cancel", id=waiting["id"])["status"], "dismissed")
         d.call("job.cancel", id=running["id"][-4:])
-        job = d.wait_job("runs.tif", "dismissed", 20)
+        job = d.wait_job("runs.tif", "dismissed")
         self.assertEqual(job["error"]["code"], "job.dismissed")
         self.assertEqual(len(d.files("quarantine")), 4)
         with self.assertRaises(RpcError) as caught:
@@ -262,7 +263,7 @@ class Failure(Service):
         d.drop("deaf.tif", "deaf")
         deaf = d.wait_job("deaf.tif", "running")
         d.call("job.cancel", id=deaf["id"])
-        d.wait_job("deaf.tif", "dismissed", 30)
+        d.wait_job("deaf.tif", "dismissed")
 
     def test_retry_brings_the_input_back(self):
         d = self.daemon()
@@ -401,7 +402,7 @@ class LostDevice(Service):
         self.assertLess(job["tiles_done"], 7)
         self.assertEqual(job["status"], "running")
         d.call("job.cancel", id=job["id"])
-        job = d.wait_job("x.tif", "dismissed", 3)
+        job = d.wait_job("x.tif", "dismissed")
         self.assertEqual(job["error"]["code"], "job.dismissed")
         self.assertEqual(len(self.tries(d, "x")[0]), 2)
         job = d.call("job.retry", id=job["id"])
@@ -420,15 +421,16 @@ class LostDevice(Service):
         job = self.lost_and_held(d)
         self.assertEqual((job["status"], job["progress"], job["tiles_done"], job["stage"]), ("running", 0, 0, None))
         d.call("job.cancel", id=job["id"])
-        self.assertEqual(d.wait_job("x.tif", "dismissed", 2)["attempts"], 1)
+        self.assertEqual(d.wait_job("x.tif", "dismissed")["attempts"], 1)
         d.drop("y.tif")
-        d.wait_job("y.tif", "successful", 5)
+        d.wait_job("y.tif", "successful")
+        self.assertNotIn("does not end on SIGKILL", d.log_text(), "it was waited for")
         self.assertEqual(len(self.tries(d, "x")[0]), 1)
 
     def test_a_lost_worker_that_outlives_sigkill_is_given_up_and_the_job_goes_on(self):
         d = self.daemon(stall="1s")
         self.lost_and_held(d)
-        job = d.wait_job("x.tif", "successful", 45)
+        job = d.wait_job("x.tif", "successful")
         self.assertEqual(len(self.tries(d, "x")[0]), 2)
         self.assertEqual(job["attempts"], 1)
 
@@ -437,7 +439,7 @@ class LostDevice(Service):
         job = self.lost_and_held(d)
         status, seconds = d.stop()
         self.assertEqual(status, 0)
-        self.assertLess(seconds, 10)
+        self.assertLess(seconds, STOPS)
         d.start()
         self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
 
@@ -456,7 +458,7 @@ class LostDevice(Service):
         job = d.wait_job("x.tif", "running")
         worker, = d.workers()
         d.call("job.cancel", id=job["id"])
-        d.wait_job("x.tif", "dismissed", 4)
+        d.wait_job("x.tif", "dismissed")
         d.drop("y.tif")
         d.wait_job("y.tif", "successful")
         self.assertNotIn(worker, d.workers())
@@ -580,15 +582,17 @@ class Restart(Service):
         self.assertFalse(any(os.path.exists("/proc/%d" % pid) for pid in workers))
 
     def test_an_idle_service_stops_at_once(self):
+        begun = time.monotonic()
         d = self.daemon()
+        started = time.monotonic() - begun  # says how fast this machine is
         status, seconds = d.stop()
         self.assertEqual(status, 0)
-        self.assertLess(seconds, 5)
+        self.assertLess(seconds, 4 + 4 * started)
         self.assertIn("stopped", d.log_text())
 
     def test_a_second_service_on_the_same_state_is_refused(self):
         d = self.daemon()
-        second = subprocess.run([str(BIN / "pushbroomd"), "-c", str(d.config)], stderr=subprocess.PIPE, text=True, timeout=60)
+        second = run_to_end([BIN / "pushbroomd", "-c", d.config], stderr=subprocess.PIPE, text=True)
         self.assertEqual(second.returncode, 1)
         self.assertIn("another pushbroomd (pid %d)" % d.process.pid, second.stderr)
         self.assertTrue(d.is_up())
@@ -640,7 +644,7 @@ class Start(Service):
 
     def test_check_and_usage(self):
         d = self.daemon(start=False)
-        run = lambda *a: subprocess.run([str(BIN / "pushbroomd"), *a], capture_output=True, text=True, timeout=60)
+        run = lambda *a: run_to_end([BIN / "pushbroomd", *a], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(run("--check", "-c", str(d.config)).returncode, 0)
         self.assertEqual(run("--check", "-c", "/no/such/file").returncode, 2)
         self.assertEqual(run("--nonsense").returncode, 2)
@@ -657,7 +661,7 @@ class Start(Service):
             d.config.write_text(good.replace(old, "%s: %s/%s" % (key, d.root, path)))
             d.start(wait=False)
             self.assertEqual(d.process.wait(60), 2)
-            check = subprocess.run([str(BIN / "pushbroom"), "check-config", str(d.config)], capture_output=True, timeout=60)
+            check = run_to_end([BIN / "pushbroom", "check-config", d.config], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual(check.returncode, 2)
         self.assertIn("service.products lies inside service.inbox", d.log_text())
         self.assertIn("service.inbox lies inside service.state", d.log_text())
@@ -711,7 +715,7 @@ class Systemd(Service):
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(listener.close)
         listener.bind(path)
-        listener.settimeout(60)
+        listener.settimeout(PATIENCE_S)
         said = []
 
         def until(word):

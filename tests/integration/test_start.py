@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
+from patience import run_to_end  # noqa: E402
 
 
 class Start(DaemonCase):
@@ -43,7 +44,7 @@ class Start(DaemonCase):
         return {t["key"]: t for t in d.call("service.info")["troubles"]}
 
     def run_daemon(self, *words):
-        return subprocess.run([str(BIN / "pushbroomd"), *words], capture_output=True, text=True, timeout=60)
+        return run_to_end([BIN / "pushbroomd", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 class Foreign(Start):
@@ -111,8 +112,8 @@ class State(Start):
         with self.assertRaises(RpcError) as caught:
             d.jobs()
         self.assertEqual(caught.exception.code, "service.state")
-        status = subprocess.run([str(BIN / "pushbroom"), "status", "--socket", str(d.root / "s.sock")],
-                                capture_output=True, text=True, timeout=60)
+        status = run_to_end([BIN / "pushbroom", "status", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
         self.assertIn("service.state", status.stdout + status.stderr)
         d.drop("second.tif")
         mend()

@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Client, Daemon, RpcError, wait_for  # noqa: E402
+from daemon_kit import Client, Daemon, RpcError, wait_for  # noqa: E402
 
 IS_ROOT = os.geteuid() == 0
 USER_CLIENTS, USER_WATCHERS = 64, 32

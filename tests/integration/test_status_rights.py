@@ -4,7 +4,6 @@
 """Who may do what on the status socket. Other users are taken on by seteuid around connect: the kernel keeps the
 credentials of that moment."""
 import array
-import contextlib
 import ctypes
 import json
 import os

@@ -2,7 +2,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """The status socket of a real pushbroomd: every method, events, and clients that misbehave."""
-import json
 import os
 import socket
 import sys

@@ -8,13 +8,13 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
+from pbtest import run  # noqa: E402
 from taken_over_kit import Attacks  # noqa: E402
 
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
@@ -126,7 +126,7 @@ class TakenOver(Attacks, unittest.TestCase):
     def test_the_service_is_well_afterwards(self):
         self.attack("exec")
         shutil.copy(os.environ.get("PB_GOOD_TIFF") or self.good(), self.d.root / "inbox" / "good.tif")
-        self.assertEqual(self.d.wait_job("good.tif", "successful", 120)["attempts"], 1)
+        self.assertEqual(self.d.wait_job("good.tif", "successful")["attempts"], 1)
         self.assertEqual(self.d.process.pid, self.daemon_pid)
         self.assertIsNone(self.d.process.poll())
 
@@ -153,8 +153,7 @@ class TakenOverRun(unittest.TestCase):
 
     def attack(self, name, argument=""):
         (self.root / "a.tif").write_text("ATTACK %s %s\n" % (name, argument))
-        done = subprocess.run([BIN / "taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", "a.tif"],
-                              cwd=self.root, capture_output=True, text=True, timeout=120)
+        done = run("taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", "a.tif", code=None, cwd=self.root)
         result = json.loads(done.stdout)
         print("run %-12s %-50s %s" % (name, argument[-50:], result["error"]["message"]), file=sys.stderr)
         self.assertEqual((done.returncode, result["status"]), (1, "failed"), result)

@@ -4,14 +4,11 @@
 """Every file in TRUTH.tsv decodes to the pixels written there (sha256 over the bands one after the
 other, in the file's own type), or is refused as unsupported where the type or codec is none of ours.
 A file of the list that is not here is named and left out. Exits 77 when the sample files or the probe are not there."""
-import os
-import pathlib
-import subprocess
 import sys
 
 import pbtest
 
-PROBE = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "raster_probe"
+PROBE = pbtest.BIN / "raster_probe"
 DATA = pbtest.DATA
 TYPES = {"Byte": "uint8", "Int16": "int16", "UInt16": "uint16", "Int32": "int32", "UInt32": "uint32",
          "Float32": "float32", "Float64": "float64"}
@@ -55,8 +52,7 @@ def main():
     if len(wanted) < LEAST:
         print(f"only {len(wanted)} of {len(listed)} files are there")
         return 1
-    run = subprocess.run([PROBE, "-s", *(path for path, _ in wanted)], capture_output=True, text=True,
-                         timeout=500, check=False)
+    run = pbtest.run("raster_probe", "-s", *(path for path, _ in wanted), code=None)
     lines = run.stdout.splitlines()
     if run.returncode != 0 or len(lines) != len(wanted):
         print(f"raster_probe ended with {run.returncode} after {len(lines)} of {len(wanted)} files")

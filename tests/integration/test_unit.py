@@ -12,12 +12,14 @@ import sys
 import tempfile
 import unittest
 
+from patience import run_to_end
+
 BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).parents[2] / "build/bin"))
 EXPOSURE_MAX = 1.0  # of 10; systemd calls up to 4 OK
 
 
 def run(*command, **options):
-    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, **options)
+    return run_to_end(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
 
 def needs(tool):

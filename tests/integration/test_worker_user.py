@@ -10,7 +10,6 @@ import pwd
 import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -83,7 +82,7 @@ class OwnUser(Attacks, unittest.TestCase):
 
     def test_products_belong_to_the_service(self):
         deliver(self.d, "good.tif")
-        job = self.d.wait_job("good.tif", "successful", 120)
+        job = self.d.wait_job("good.tif", "successful")
         directory = pathlib.Path(job["directory"])
         self.assertEqual(len(job["products"]), 4)
         for path in [directory, *directory.iterdir()]:
@@ -122,7 +121,7 @@ class ServicesUser(unittest.TestCase):
     @unittest.skipIf(SANITIZED, "sanitizers attach to their process")
     def test_nobody_of_its_user_reads_its_memory(self):
         deliver(self.d, "good.tif", pwd.getpwnam(USER).pw_uid)
-        self.d.wait_job("good.tif", "successful", 120)
+        self.d.wait_job("good.tif", "successful")
         service = self.d.process.pid
         workers = subprocess.run(["pgrep", "-P", str(service)], capture_output=True, text=True).stdout.split()
         self.assertTrue(workers)

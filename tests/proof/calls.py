@@ -9,7 +9,6 @@ makes the right products; the service goes on by itself, and its files end where
   --most N: calls that a run makes more than N times are failed at the first N / 2 and at random ones (60)
   --sticky: all calls from the n-th on fail for the target `run`"""
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -21,6 +20,7 @@ import tempfile
 
 import control
 from service_kit import BIN, CONFIG, SHIM, Scenes, Service, account, checksum, closing_line, product_directories
+from patience import run_to_end  # noqa: E402
 
 import errno
 
@@ -29,7 +29,6 @@ ERRORS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "prea
           "mmap": errno.ENOMEM, "accept": errno.EMFILE, "unlink": errno.EIO}
 NEVER = 10**12  # a rule that only counts
 PATHS = {"read": "/", "write": "/"}  # of files; a pipe or an eventfd of a process never fails so
-SECONDS = 120
 NO_POOL = -signal.SIGABRT  # libuv ends a process whose pool gets no thread; systemd starts it again
 
 
@@ -47,11 +46,11 @@ class Run:
         out = self.scratch / "out"
         shutil.rmtree(out, ignore_errors=True)
         try:
-            done = subprocess.run([BIN / "pushbroom", "run", "--json", "-c", self.config, "-p", "ndvi", "-o", out, "--device", "cpu",
-                                   self.scene], capture_output=True, text=True, timeout=SECONDS,
-                                  env={**os.environ, **self.faults.environment()})
-        except subprocess.TimeoutExpired:
-            return f"hangs for {SECONDS} s"
+            done = run_to_end([BIN / "pushbroom", "run", "--json", "-c", self.config, "-p", "ndvi", "-o", out, "--device", "cpu",
+                               self.scene], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, **self.faults.environment()})
+        except AssertionError as error:
+            return str(error)[-1500:]
         places = list(product_directories(out))
         if done.returncode == 0:
             if len(places) != 1 or checksum(places[0][1] / f"{self.scene.name}") != self.reference:
@@ -96,7 +95,7 @@ class Daemon:
                 return "the service ended without a word"
             service.start()
             service.wait_up()
-        service.drain(SECONDS)
+        service.drain()
         service.wait_idle()
         wrong = account(service, delivered, self.scenes.bad, self.scenes.reference)
         if may_leave:

@@ -70,7 +70,7 @@ def main():
     faults.clear()
     service.wait_up()
     try:
-        service.drain(600)
+        service.drain()
         wrong = []
     except AssertionError as error:
         wrong = [str(error)]

@@ -27,6 +27,7 @@ import threading
 import time
 
 from service_kit import BIN, MANIFEST, Scenes, Service, checksum, closing_line, product_directories
+from patience import PATIENCE_S, Patience  # noqa: E402
 
 GROUP, CROWD, OWN, STRANGER = 4000, (4001, 4002, 4003, 4004), 4100, 4200
 BAD_SHARE, DUPLICATE_SHARE, CROWDS_SHARE = 0.2, 0.15, 0.1
@@ -88,7 +89,7 @@ class Beside:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, f"{self.process.args[0]} ended with {self.process.returncode}: {err}"
         return json.loads(out), err
 
@@ -217,14 +218,11 @@ class Load:
         self.machine_figures = self.machine.end()[0]
 
     def drain(self):
-        left, end = self.waiting(), time.monotonic() + STUCK_S
-        while left > 0:
+        patience = Patience(self.waiting, STUCK_S)
+        while (left := self.waiting()) > 0:
             assert self.service.alive(), "the service ended:\n" + self.service.tail()
-            assert time.monotonic() < end, f"{left} still wait:\n" + self.service.tail()
+            assert not patience.is_over(), f"{left} still wait:\n" + self.service.tail()
             time.sleep(0.2 if left < 100 else 5)
-            before, left = left, self.waiting()
-            if left < before:
-                end = time.monotonic() + STUCK_S
 
     # --- what must hold ---
 

@@ -17,6 +17,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 from daemon_kit import Client  # noqa: E402
+from patience import PATIENCE_S, Patience, cpu_ticks  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parents[1] / "build/bin"))
 SHIM = pathlib.Path(os.environ.get("PB_FAULT_SHIM", BIN / "pbfault.so"))
@@ -129,40 +130,34 @@ class Service:
             return None
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(60)
+            return self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.kill()
             return "SIGKILL, for it did not leave"
 
-    def call(self, method, timeout=60, **params):
+    def call(self, method, timeout=PATIENCE_S, **params):
         client = Client(self.root / "s.sock", timeout=timeout)
         try:
             return client.call(method, **params)
         finally:
             client.close()
 
-    def wait_up(self, seconds=120):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                return self.call("service.info")
-            except OSError:
-                assert self.alive(), "the service ended:\n" + self.tail()
-                time.sleep(0.05)
-        raise AssertionError("the service does not answer:\n" + self.tail())
+    def wait_up(self):
+        ended = self.settle_start()
+        assert ended is None, "the service ended:\n" + self.tail()
+        return self.call("service.info")
 
-    def settle_start(self, seconds=120):
+    def settle_start(self):
         """None once it answers, or its exit status when it ends before that."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if not self.alive():
-                return self.process.returncode
+        patience = Patience(lambda: cpu_ticks(self.process.pid))
+        while self.alive():
             try:
                 self.call("service.info", timeout=5)
                 return None
             except (OSError, AssertionError):
+                assert not patience.is_over(), "the service neither answers nor ends:\n" + self.tail()
                 time.sleep(0.05)
-        raise AssertionError("the service neither answers nor ends:\n" + self.tail())
+        return self.process.returncode
 
     def tail(self, lines=30):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -188,18 +183,21 @@ class Service:
     def waiting_at_most(self, count):
         return not (self.root / "work").is_dir() or self.waiting() <= count
 
-    def wait_idle(self, seconds=120):
+    def unfinished(self):
+        return [(job["id"], job["status"], job["progress"]) for job in self.jobs() if job["status"] in ("accepted", "running")]
+
+    def wait_idle(self):
         """Until no job waits or runs."""
-        end = time.monotonic() + seconds
-        while any(job["status"] in ("accepted", "running") for job in self.jobs()):
-            assert time.monotonic() < end, "jobs still wait:\n" + self.tail()
+        patience = Patience(self.unfinished)
+        while self.unfinished():
+            assert not patience.is_over(), "jobs still wait:\n" + self.tail()
             time.sleep(0.1)
 
-    def drain(self, seconds):
-        end = time.monotonic() + seconds
+    def drain(self):
+        patience = Patience(self.waiting)
         while self.waiting() > 0:
             assert self.alive(), "the service ended:\n" + self.tail()
-            assert time.monotonic() < end, f"{self.waiting()} files still wait after {seconds} s:\n" + self.tail()
+            assert not patience.is_over(), f"{self.waiting()} files still wait:\n" + self.tail()
             time.sleep(0.2)
 
     def remove(self):

@@ -120,7 +120,7 @@ class Soak:
                 self.samples.append((now - begun, sample(self.service.process.pid)))
                 next_sample = now + SAMPLE_S
             time.sleep(0.02)
-        self.service.drain(300)
+        self.service.drain()
         self.service.wait_idle()
         time.sleep(0.5)
         self.collect()

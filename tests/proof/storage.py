@@ -20,6 +20,7 @@ import time
 
 import control
 from service_kit import BIN, SHIM, Scenes, Service, account, closing_line
+from patience import Patience, run_to_end, wait_for  # noqa: E402
 
 SCENES = 6
 
@@ -44,9 +45,9 @@ class Trial:
         """Scenes come while calls fail; the rules must have been met, and no good scene may be in quarantine."""
         numbers = [self.faults.rule(**rule) for rule in rules]
         self.drop()
-        end = time.monotonic() + 60
+        patience = Patience()
         while not any(self.faults.counts(n)[1] for n in numbers):
-            assert time.monotonic() < end, "the fault was never met"
+            assert not patience.is_over(), "the fault was never met"
             assert self.service.alive(), "the service ended:\n" + self.service.tail()
             time.sleep(0.05)
         time.sleep(seconds)
@@ -56,10 +57,10 @@ class Trial:
         self.faults.clear()
         return [f"{n} is in quarantine for a fault of the machine" for n in lost]
 
-    def end(self, seconds=240):
+    def end(self):
         self.faults.clear()
         self.service.wait_up()
-        self.service.drain(seconds)
+        self.service.drain()
         self.service.wait_idle()
         wrong = account(self.service, self.delivered, self.scenes.bad, self.scenes.reference)
         status = self.service.stop()
@@ -108,10 +109,7 @@ def hung(t):
     t.service.wait_up()
     rule = t.faults.rule("pread", control.HANG, role="worker", path="/work/")
     t.drop(3)
-    end = time.monotonic() + 60
-    while t.faults.counts(rule)[1] == 0:
-        assert time.monotonic() < end, "the fault was never met"
-        time.sleep(0.05)
+    wait_for(lambda: t.faults.counts(rule)[1])
     slowest = 0
     for _ in range(20):
         begun = time.monotonic()
@@ -166,7 +164,7 @@ def two_services(t):
     t.service.start()
     t.service.wait_up()
     t.drop()
-    second = subprocess.run([BIN / "pushbroomd", "--config", t.service.config], capture_output=True, text=True, timeout=60)
+    second = run_to_end([BIN / "pushbroomd", "--config", t.service.config], stderr=subprocess.PIPE, text=True)
     wrong = [] if second.returncode != 0 and second.stderr.strip() else [f"the second service: exit {second.returncode}"]
     other = t.service.root / "other.yaml"
     text = t.service.config.read_text().replace("/state\n", "/state2\n").replace("/s.sock", "/s2.sock")
