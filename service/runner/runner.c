@@ -8,7 +8,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int64_t pb_runner_busy(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->slots[i].busy;
+        n += pb_place_job(&runner->places[i]) != NULL;
     return n;
 }
 
@@ -44,7 +44,7 @@ int64_t pb_runner_workers(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->slots[i].proc != NULL;
+        n += pb_worker_slot_has_process(runner->places[i].slot);
     return n;
 }
 
@@ -53,15 +53,11 @@ static void trim(struct pb_runner *runner, int64_t most)
 {
     int64_t n = pb_runner_workers(runner);
     for (int i = PB_RUNNER_PLACES_MAX - 1; i >= 0 && n > most; i--) {
-        struct pb_worker_slot *slot = &runner->slots[i];
-        if (slot->proc == NULL || slot->busy || slot->reserved)
+        const struct pb_place *place = &runner->places[i];
+        if (!pb_worker_slot_has_process(place->slot) || pb_place_is_taken(place))
             continue;
         n--;
-        if (!slot->leaving) {
-            slot->leaving = true;
-            slot->kill_at_ms = pb_clock_mono_ms() + DRAIN_LEAVE_MS;
-            pb_worker_proc_close_stdin(slot->proc);
-        }
+        pb_worker_slot_leave(place->slot, DRAIN_LEAVE_MS);
     }
 }
 
@@ -74,22 +70,22 @@ static bool is_nearly_done(const struct pb_job *job)
            strcmp(job->stage, "publish") == 0;
 }
 
+static void drain_place(struct pb_runner *runner, const struct pb_place *place, int64_t now)
+{
+    struct pb_worker_slot *slot = place->slot;
+    const struct pb_job *job = pb_place_job(place);
+    bool time_over = now - runner->drain_ms >= DRAIN_FINISH_MS;
+    bool ends = job != NULL && pb_worker_slot_ending(slot) != PB_ENDING_NONE;
+    if (job != NULL && (time_over || (!ends && !is_nearly_done(job))))
+        pb_worker_slot_end(slot, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
+    if (now - runner->drain_ms >= DRAIN_GIVE_UP_MS && pb_worker_slot_has_process(slot))
+        pb_worker_slot_give_up(slot);
+}
+
 static void drain_tick(struct pb_runner *runner, int64_t now)
 {
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_worker_slot *slot = &runner->slots[i];
-        bool time_over = now - runner->drain_ms >= DRAIN_FINISH_MS;
-        if (!slot->busy)
-            continue;
-        if (slot->ending == PB_ENDING_NONE && (time_over || !is_nearly_done(&slot->job)))
-            pb_worker_slot_end(slot, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
-        if (time_over && slot->kill_at_ms > now + DRAIN_CANCEL_MS)
-            slot->kill_at_ms = now + DRAIN_CANCEL_MS;
-    }
-    for (int i = 0; now - runner->drain_ms >= DRAIN_GIVE_UP_MS && i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->slots[i].proc != NULL)
-            pb_worker_slot_give_up(&runner->slots[i]);
-    }
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        drain_place(runner, &runner->places[i], now);
     if (pb_runner_busy(runner) > 0 || runner->n_works > 0)
         return;
     trim(runner, 0);
@@ -107,10 +103,12 @@ static void on_tick(uv_timer_t *timer)
     bool due = pb_hold_tick(&runner->hold, now) || runner->more || pb_express_is_due(runner, now);
     bool wanted = runner->drain_ms > 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_worker_slot *slot = &runner->slots[i];
-        pb_worker_slot_tick(slot, now);
-        bool killed = slot->proc != NULL && pb_worker_proc_killed_ms(slot->proc) > 0;
-        wanted = wanted || slot->busy || slot->kill_at_ms > 0 || killed;
+        struct pb_place *place = &runner->places[i];
+        if (place->changed && now - place->notified_ms >= PB_RUNNER_NOTIFY_MS)
+            pb_place_notify(runner, place);
+        pb_express_tick(runner, place, now);
+        pb_worker_slot_tick(place->slot, now);
+        wanted = wanted || pb_worker_slot_wants_tick(place->slot);
     }
     pb_pending_tick(runner, now);
     wanted = wanted || runner->pending != NULL;
@@ -136,8 +134,9 @@ void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *u
 const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->slots[i].busy && strcmp(runner->slots[i].job.id, id) == 0)
-            return &runner->slots[i].job;
+        const struct pb_job *job = pb_place_job(&runner->places[i]);
+        if (job != NULL && strcmp(job->id, id) == 0)
+            return job;
     }
     const struct pb_pending *pending = pb_pending_find(runner, id);
     return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
@@ -157,17 +156,23 @@ const char *pb_runner_device(const struct pb_runner *runner, const char **out_wh
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config)
 {
     struct pb_err err = {0};
-    runner->config = config;
-    struct pb_worker_slot *slot = pb_runner_free_place(runner);
+    runner->config = runner->owner.config = config;
+    struct pb_place *place = pb_runner_free_place(runner);
     pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
     pb_runner_config_is_new(runner);
-    if (slot == NULL || pb_runner_taken(runner) > 0)
+    if (place == NULL || pb_runner_taken(runner) > 0)
         return; /* a worker that runs a job says its device by itself */
-    if (slot->proc == NULL && pb_worker_slot_start_worker(slot, &err) != 0)
+    if (pb_worker_slot_is_empty(place->slot) && pb_place_start_worker(place, &err) != 0)
         pb_log(PB_LOG_ERROR, "%s", err.msg);
     else
-        pb_worker_slot_ask_device(slot);
+        pb_worker_slot_probe(place->slot);
     pb_runner_kick(runner);
+}
+
+static void destroy_slots(struct pb_runner *runner)
+{
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
+        pb_worker_slot_destroy(runner->places[i].slot);
 }
 
 int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
@@ -177,11 +182,20 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     if (runner == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     runner->options = *options;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        runner->slots[i].runner = runner;
+    runner->config = options->config;
+    pb_runner_own_slots(runner);
+    bool complete = true;
+    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
+        runner->places[i].slot = pb_worker_slot_create(&runner->owner, i);
+        complete = complete && runner->places[i].slot != NULL;
+    }
+    if (!complete) {
+        destroy_slots(runner);
+        free(runner);
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    }
     (void)uv_timer_init(options->loop, &runner->tick);
     runner->tick.data = runner;
-    runner->config = options->config;
     *out_runner = runner;
     return 0;
 }
@@ -195,11 +209,7 @@ void pb_runner_destroy(struct pb_runner *runner)
 {
     if (runner == NULL)
         return;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        pb_worker_proc_destroy(runner->slots[i].proc);
-        if (runner->slots[i].busy)
-            pb_job_fini(&runner->slots[i].job);
-    }
+    destroy_slots(runner);
     /* The last try may wait for a lock. */
     pb_pending_free(runner, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
     pb_config_waits_clear(&runner->waits);

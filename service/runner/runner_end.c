@@ -5,7 +5,7 @@
  * unless the store does not take it: then of the state as it is (runner_pending.c). */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 static void log_end(const struct pb_job *job)
 {

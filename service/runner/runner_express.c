@@ -2,20 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Short jobs overtake long ones. Jobs start in the order in which they came, service.parallel_jobs
- * side by side. When each of these has run for service.express already and others wait, one worker
- * slot more takes jobs, the smallest input first. A job may use it for service.express; if it needs
- * longer and others wait for the worker slot, it goes back to where it was in the queue (no attempt
- * counts), is known as long, and waits for an ordinary worker slot. So a short job waits for long
+ * side by side. When each of these has run for service.express already and others wait, one place
+ * more takes jobs, the smallest input first. A job may use it for service.express; if it needs
+ * longer and others wait for the place, it goes back to where it was in the queue (no attempt
+ * counts), is known as long, and waits for an ordinary place. So a short job waits for long
  * ones for a bounded time, and a long one loses at most one such try: nothing is overtaken twice by
- * the same job and nothing starves, as the ordinary worker slots go on in order. Each try that was
+ * the same job and nothing starves, as the ordinary places go on in order. Each try that was
  * in vain doubles the pause until the next, so that a queue of nothing but long jobs costs little.
  *
- * The express worker slot computes on the CPU when the others use a GPU: a device is for one job at
+ * The express place computes on the CPU when the others use a GPU: a device is for one job at
  * a time unless parallel_jobs says otherwise. Where the configuration demands a GPU there is none.
  * What is known of long jobs is forgotten by a restart; that costs each one try more. */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -37,11 +37,11 @@ int64_t pb_express_ordinary(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += (runner->slots[i].busy || runner->slots[i].reserved) && !runner->slots[i].express;
+        n += pb_place_is_taken(&runner->places[i]) && !runner->places[i].express;
     return n;
 }
 
-/* Whether all ordinary worker slots have been taken for long, and the express one is free. */
+/* Whether all ordinary places have been taken for long, and the express one is free. */
 static bool may_open(const struct pb_runner *runner, int64_t now_ms)
 {
     int64_t express_ms = runner->config->service.express_ms;
@@ -49,10 +49,11 @@ static bool may_open(const struct pb_runner *runner, int64_t now_ms)
         runner->config->compute.device == PB_DEVICE_CUDA)
         return false;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        const struct pb_worker_slot *slot = &runner->slots[i];
-        if (slot->reserved)
+        const struct pb_place *place = &runner->places[i];
+        if (place->reserved)
             return false;
-        if (slot->busy && (slot->express || now_ms - slot->began_ms < express_ms))
+        if (pb_place_job(place) != NULL &&
+            (place->express || now_ms - pb_worker_slot_began_ms(place->slot) < express_ms))
             return false;
     }
     return pb_express_ordinary(runner) >= runner->config->service.parallel_jobs;
@@ -113,9 +114,9 @@ bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms)
     return true;
 }
 
-bool pb_express_on_cpu(const struct pb_worker_slot *slot)
+bool pb_express_on_cpu(const struct pb_runner *runner, const struct pb_place *place)
 {
-    return slot->express && strcmp(slot->runner->device, "cpu") != 0;
+    return place->express && strcmp(runner->device, "cpu") != 0;
 }
 
 static bool is_short(void *user, const struct pb_job *job)
@@ -124,7 +125,7 @@ static bool is_short(void *user, const struct pb_job *job)
     return !pb_express_is_long(runner, job->seq) && pb_runner_may_start(runner, job);
 }
 
-/* Whether a job waits that the express worker slot is for. */
+/* Whether a job waits that the express place is for. */
 static bool does_one_wait(struct pb_runner *runner)
 {
     struct pb_job job;
@@ -135,27 +136,28 @@ static bool does_one_wait(struct pb_runner *runner)
     return true;
 }
 
-void pb_express_tick(struct pb_worker_slot *slot, int64_t now_ms)
+void pb_express_tick(struct pb_runner *runner, struct pb_place *place, int64_t now_ms)
 {
-    struct pb_runner *runner = slot->runner;
     struct pb_express *express = &runner->express;
     int64_t express_ms = runner->config->service.express_ms;
-    if (!slot->express || slot->ending != PB_ENDING_NONE || now_ms < slot->express_until_ms)
+    const struct pb_job *job = pb_place_job(place);
+    if (job == NULL || !place->express || pb_worker_slot_ending(place->slot) != PB_ENDING_NONE ||
+        now_ms < place->express_until_ms)
         return;
     if (pb_express_ordinary(runner) < runner->config->service.parallel_jobs) {
-        slot->express = false; /* there is room for it now as it is */
+        place->express = false; /* there is room for it now as it is */
         return;
     }
     if (!does_one_wait(runner)) {
-        slot->express_until_ms = now_ms + PB_EXPRESS_LOOK_MS;
+        place->express_until_ms = now_ms + PB_EXPRESS_LOOK_MS;
         return;
     }
-    express->known_long[express->next_long++ % PB_EXPRESS_LONG_MAX] = slot->job.seq;
+    express->known_long[express->next_long++ % PB_EXPRESS_LONG_MAX] = job->seq;
     express->pause_until_ms = now_ms + (express_ms << express->in_vain);
     express->in_vain += express->in_vain < PAUSE_DOUBLINGS;
     pb_log(PB_LOG_NOTICE, "job %s: takes longer than service.express; it waits for its turn",
-           slot->job.id);
-    pb_worker_slot_end(slot, PB_ENDING_PUT_BACK, PUT_BACK_MS);
+           job->id);
+    pb_worker_slot_end(place->slot, PB_ENDING_PUT_BACK, PUT_BACK_MS);
 }
 
 void pb_express_done(struct pb_runner *runner)

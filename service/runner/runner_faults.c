@@ -6,7 +6,7 @@
  * configuration ended wait for another one, as config_waits.h says: the trouble "config". */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "service/inbox/input_store.h"
 #include "service/base/log.h"
 #include "service/worker/outcome.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

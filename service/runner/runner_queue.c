@@ -7,7 +7,7 @@
  */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static bool is_in_the_way(const struct pb_job *running, const struct pb_job *job
 bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->slots[i].busy && is_in_the_way(&runner->slots[i].job, job))
+        const struct pb_job *running = pb_place_job(&runner->places[i]);
+        if (running != NULL && is_in_the_way(running, job))
             return false;
     }
     for (const struct pb_pending *pending = runner->pending; pending != NULL;
@@ -88,22 +89,21 @@ int64_t pb_runner_taken(const struct pb_runner *runner)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += runner->slots[i].busy || runner->slots[i].reserved;
+        n += pb_place_is_taken(&runner->places[i]);
     return n;
 }
 
-/* An idle worker if there is one, else a worker slot without a worker. */
-struct pb_worker_slot *pb_runner_free_place(struct pb_runner *runner)
+struct pb_place *pb_runner_free_place(struct pb_runner *runner)
 {
-    struct pb_worker_slot *empty = NULL;
+    struct pb_place *empty = NULL;
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_worker_slot *slot = &runner->slots[i];
-        if (slot->busy || slot->reserved || slot->leaving)
+        struct pb_place *place = &runner->places[i];
+        if (place->reserved)
             continue;
-        if (slot->proc != NULL)
-            return slot;
-        if (empty == NULL)
-            empty = slot;
+        if (pb_worker_slot_is_idle(place->slot))
+            return place;
+        if (empty == NULL && pb_worker_slot_is_empty(place->slot))
+            empty = place;
     }
     return empty;
 }
@@ -127,12 +127,9 @@ static void clear_if_empty(struct pb_runner *runner)
         pb_runner_hold_clear(runner);
 }
 
-void pb_runner_kick(struct pb_runner *runner)
+static void start_jobs(struct pb_runner *runner)
 {
     int64_t now = pb_clock_mono_ms();
-    reap(runner);
-    pb_runner_wake(runner);
-    runner->more = false;
     for (int i = 0; runner->drain_ms == 0 && pb_hold_may_start(&runner->hold, now); i++) {
         struct pb_job job;
         struct pb_err err = {0};
@@ -141,16 +138,30 @@ void pb_runner_kick(struct pb_runner *runner)
             runner->more = true;
             break;
         }
-        struct pb_worker_slot *slot = pb_runner_free_place(runner);
+        struct pb_place *place = pb_runner_free_place(runner);
         bool express = false;
-        int rc = slot ? next_job(runner, now, &err, &express, &job) : 0;
+        int rc = place ? next_job(runner, now, &err, &express, &job) : 0;
         if (rc == 0)
             break;
-        slot->express = express;
+        place->express = express;
         if (rc > 0)
-            pb_runner_start(runner, slot, &job);
+            pb_runner_start(runner, place, &job);
         else
             pb_runner_cannot_start(runner, &err);
     }
+}
+
+void pb_runner_kick(struct pb_runner *runner)
+{
+    pb_runner_wake(runner);
+    if (runner->kicks) { /* what a start brought about: the next tick goes on */
+        runner->more = true;
+        return;
+    }
+    runner->kicks = true;
+    runner->more = false;
+    reap(runner);
+    start_jobs(runner);
     clear_if_empty(runner);
+    runner->kicks = false;
 }

@@ -5,7 +5,7 @@
  * is on its way to the disk waits for that, and is looked at anew then. */
 #include "config/base/clock.h"
 #include "service/base/log.h"
-#include "service/runner/worker_slot.h"
+#include "service/runner/runner_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,20 +27,21 @@ static void refuse(struct pb_runner *runner, struct pb_runner_request *request,
     pb_request_answer(runner, request, rc, &err);
 }
 
-static struct pb_worker_slot *slot_of(struct pb_runner *runner, const char *id)
+static struct pb_place *place_of(struct pb_runner *runner, const char *id)
 {
     for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        if (runner->slots[i].busy && strcmp(runner->slots[i].job.id, id) == 0)
-            return &runner->slots[i];
+        const struct pb_job *job = pb_place_job(&runner->places[i]);
+        if (job != NULL && strcmp(job->id, id) == 0)
+            return &runner->places[i];
     }
     return NULL;
 }
 
 /* A running job. One that no worker has just now ends at once: then its end is the answer. */
-static void cancel_running(struct pb_runner *runner, struct pb_worker_slot *slot,
+static void cancel_running(struct pb_runner *runner, struct pb_place *place,
                            struct pb_runner_request *request)
 {
-    pb_worker_slot_end(slot, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
+    pb_worker_slot_end(place->slot, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
     struct pb_pending *pending = pb_pending_find(runner, request->id);
     if (pending == NULL) {
         pb_request_answer(runner, request, 0, NULL);
@@ -106,13 +107,13 @@ void pb_request_step(struct pb_runner *runner, struct pb_runner_request *request
     struct pb_err err = {0};
     struct pb_job job;
     struct pb_pending *pending = pb_pending_find(runner, request->id);
-    struct pb_worker_slot *slot = slot_of(runner, request->id);
+    struct pb_place *place = place_of(runner, request->id);
     if (pending != NULL) {
         pb_pending_wait(pending, request);
-    } else if (slot != NULL && !request->retries) {
-        cancel_running(runner, slot, request);
-    } else if (slot != NULL) {
-        refuse(runner, request, &slot->job);
+    } else if (place != NULL && !request->retries) {
+        cancel_running(runner, place, request);
+    } else if (place != NULL) {
+        refuse(runner, request, pb_place_job(place));
     } else {
         int rc = pb_job_store_find(runner->options.reader, request->id, &err, &job);
         if (rc != 0)

@@ -7,13 +7,15 @@
 #include "service/runner/worker_proc.h"
 
 #include "config/base/clock.h"
-#include "service/base/log.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define GRACE_MS     500
 #define LOG_LINE_MAX 1000
@@ -21,7 +23,8 @@
 #define HANDLES      5
 
 struct pb_worker_proc {
-    uv_process_t process;
+    pid_t pid;
+    uv_signal_t child; /* SIGCHLD: of any child of this process */
     uv_pipe_t in, out, log;
     uv_timer_t grace;
     int open_handles;
@@ -58,17 +61,34 @@ static void on_grace(uv_timer_t *timer)
     end_if_over(timer->data, true);
 }
 
-static void on_exit_status(uv_process_t *process, int64_t status, int signal)
+static void on_child(uv_signal_t *handle, int number)
 {
-    struct pb_worker_proc *proc = process->data;
+    struct pb_worker_proc *proc = handle->data;
+    int status = 0;
+    (void)number;
+    if (proc->exited || waitpid(proc->pid, &status, WNOHANG) != proc->pid)
+        return;
     proc->exited = true;
-    if (signal != 0)
-        (void)snprintf(proc->how, sizeof proc->how, "signal %d (%s)", signal, strsignal(signal));
+    if (WIFSIGNALED(status))
+        (void)snprintf(proc->how, sizeof proc->how, "signal %d (%s)", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
     else
-        (void)snprintf(proc->how, sizeof proc->how, "exit status %lld", (long long)status);
-    if (!proc->destroyed)
-        (void)uv_timer_start(&proc->grace, on_grace, GRACE_MS, 0);
+        (void)snprintf(proc->how, sizeof proc->how, "exit status %d", WEXITSTATUS(status));
+    (void)uv_timer_start(&proc->grace, on_grace, GRACE_MS, 0);
     end_if_over(proc, false);
+}
+
+static void say(struct pb_worker_proc *proc, enum pb_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(struct pb_worker_proc *proc, enum pb_log_level level, const char *format, ...)
+{
+    char text[LOG_LINE_MAX + 1];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    proc->handlers.on_say(proc->handlers.user, level, text);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *buffer)
@@ -103,8 +123,8 @@ static void take_lines(struct pb_worker_proc *proc, const char *data, size_t byt
         const char *end = memchr(data, '\n', bytes);
         size_t part = end ? (size_t)(end - data) : bytes;
         if (!append(proc, data, part)) {
-            pb_log(PB_LOG_ERROR, "worker %d: a line over %d bytes; it is ended",
-                   pb_worker_proc_pid(proc), PB_WORKER_LINE_MAX);
+            say(proc, PB_LOG_ERROR, "it wrote a line over %d bytes and is ended",
+                PB_WORKER_LINE_MAX);
             pb_worker_proc_kill(proc);
             proc->n_line = 0;
             return;
@@ -137,67 +157,85 @@ static void flush_log(struct pb_worker_proc *proc)
 {
     proc->log_line[proc->n_log] = '\0';
     if (proc->n_log > 0)
-        pb_log(PB_LOG_INFO, "worker %d: %s", pb_worker_proc_pid(proc), proc->log_line);
+        say(proc, PB_LOG_INFO, "%s", proc->log_line);
     proc->n_log = 0;
 }
 
 static void on_log(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
 {
     struct pb_worker_proc *proc = stream->data;
-    for (ssize_t i = 0; i < n; i++) {
+    for (ssize_t i = 0; i < n && !proc->destroyed; i++) {
         if (buffer->base[i] == '\n' || proc->n_log == LOG_LINE_MAX)
             flush_log(proc);
         if (buffer->base[i] != '\n')
             proc->log_line[proc->n_log++] = buffer->base[i];
     }
-    if (n < 0) {
+    if (n < 0 && !proc->destroyed) {
         flush_log(proc);
         (void)uv_read_stop(stream);
     }
 }
 
-static enum pb_code spawn_code(int rc)
+static enum pb_code launch_code(int rc)
 {
-    if (rc == UV_EMFILE || rc == UV_ENFILE)
+    if (rc == -EMFILE || rc == -ENFILE)
         return PB_E_SYSTEM_FILES;
-    return rc == UV_ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM;
+    return rc == -ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM;
 }
 
-int pb_worker_proc_start(uv_loop_t *loop, const char *program,
-                         const struct pb_worker_proc_handlers *handlers, struct pb_err *err,
-                         struct pb_worker_proc **out_proc)
+static struct pb_worker_proc *create(uv_loop_t *loop,
+                                     const struct pb_worker_proc_handlers *handlers)
 {
     struct pb_worker_proc *proc = calloc(1, sizeof *proc);
     if (proc == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
+        return NULL;
     proc->handlers = *handlers;
+    (void)uv_signal_init(loop, &proc->child);
     (void)uv_pipe_init(loop, &proc->in, 0);
     (void)uv_pipe_init(loop, &proc->out, 0);
     (void)uv_pipe_init(loop, &proc->log, 0);
     (void)uv_timer_init(loop, &proc->grace);
-    proc->process.data = proc->in.data = proc->out.data = proc->log.data = proc->grace.data = proc;
+    proc->child.data = proc->in.data = proc->out.data = proc->log.data = proc->grace.data = proc;
     proc->open_handles = HANDLES;
-    char name[] = "pushbroomd", flag[] = "--worker";
-    char *arguments[] = {name, flag, NULL};
-    uv_stdio_container_t stdio[3] = {
-        {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&proc->in},
-        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&proc->out},
-        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&proc->log},
-    };
-    uv_process_options_t options = {.file = program,
-                                    .args = arguments,
-                                    .stdio_count = 3,
-                                    .stdio = stdio,
-                                    .exit_cb = on_exit_status};
-    int rc = uv_spawn(loop, &proc->process, &options);
+    return proc;
+}
+
+/* The descriptors are libuv's from then on; what it does not take is closed. */
+static int take_pipes(struct pb_worker_proc *proc, const struct pb_worker_pipes *pipes)
+{
+    uv_pipe_t *const handles[] = {&proc->in, &proc->out, &proc->log};
+    const int fds[] = {pipes->in, pipes->out, pipes->log};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        int opened = uv_pipe_open(handles[i], fds[i]);
+        if (opened != 0)
+            (void)close(fds[i]);
+        rc = rc ? rc : opened;
+    }
+    rc = rc ? rc : uv_read_start((uv_stream_t *)&proc->out, on_alloc, on_out);
+    return rc ? rc : uv_read_start((uv_stream_t *)&proc->log, on_alloc, on_log);
+}
+
+int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *program,
+                         const struct pb_worker_proc_handlers *handlers, struct pb_err *err,
+                         struct pb_worker_proc **out_proc)
+{
+    struct pb_worker_pipes pipes;
+    struct pb_worker_proc *proc = create(loop, handlers);
+    if (proc == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    /* Before the process is there, which may be gone at once. */
+    int rc = uv_signal_start(&proc->child, on_child, SIGCHLD);
+    rc = rc ? rc : pb_worker_launch(program, &proc->pid, &pipes);
+    if (rc == 0) {
+        proc->started = true;
+        rc = take_pipes(proc, &pipes);
+    }
     if (rc != 0) {
         pb_worker_proc_destroy(proc);
-        return pb_fail(err, spawn_code(rc), "cannot start a worker (%s): %s", program,
-                       uv_strerror(rc));
+        return pb_fail(err, launch_code(rc), "cannot start a worker (%s): %s",
+                       program->path ? program->path : "a fork", strerror(-rc));
     }
-    proc->started = true;
-    (void)uv_read_start((uv_stream_t *)&proc->out, on_alloc, on_out);
-    (void)uv_read_start((uv_stream_t *)&proc->log, on_alloc, on_log);
     *out_proc = proc;
     return 0;
 }
@@ -240,7 +278,7 @@ void pb_worker_proc_kill(struct pb_worker_proc *proc)
         return;
     if (proc->killed_ms == 0)
         proc->killed_ms = pb_clock_mono_ms();
-    (void)uv_process_kill(&proc->process, SIGKILL);
+    (void)kill(proc->pid, SIGKILL);
 }
 
 int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc)
@@ -255,7 +293,7 @@ bool pb_worker_proc_spoke(const struct pb_worker_proc *proc)
 
 int pb_worker_proc_pid(const struct pb_worker_proc *proc)
 {
-    return proc->process.pid;
+    return proc->pid;
 }
 
 void pb_worker_proc_destroy(struct pb_worker_proc *proc)
@@ -265,7 +303,7 @@ void pb_worker_proc_destroy(struct pb_worker_proc *proc)
     proc->destroyed = true;
     pb_worker_proc_kill(proc);
     pb_worker_proc_close_stdin(proc);
-    uv_close((uv_handle_t *)&proc->process, on_close);
+    uv_close((uv_handle_t *)&proc->child, on_close);
     uv_close((uv_handle_t *)&proc->out, on_close);
     uv_close((uv_handle_t *)&proc->log, on_close);
     uv_close((uv_handle_t *)&proc->grace, on_close);

@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_PROC_H
 #define PB_WORKER_PROC_H
-/* One worker process seen from the service: started, spoken to by lines over its stdin and stdout,
- * killed. Its stderr goes line by line into the log. Knows nothing of jobs. Thread: loop. */
+/* One worker process seen from its owner, the service or `pushbroom run`: started, spoken to by
+ * lines over its stdin and stdout, killed. Knows nothing of jobs. Thread: loop. */
 #include "config/base/err.h"
+#include "service/base/log.h"
+#include "service/runner/worker_launch.h"
 #include "service/worker/worker_lines.h"
 
 #include <stdbool.h>
@@ -20,14 +22,17 @@ struct pb_worker_proc_handlers {
     /* Once: the process is gone and everything it wrote was delivered. `how` says it in words
      * ("exit status 3", "signal 11 (Segmentation fault)"). The handler may destroy. */
     void (*on_end)(void *user, const char *how);
+    /* A line that it wrote on its stderr (PB_LOG_INFO), or what is to be said of it. */
+    void (*on_say)(void *user, enum pb_log_level level, const char *text);
     void *user;
 };
 
-/* program with the argument --worker. Handlers are called from the loop only. */
-int pb_worker_proc_start(uv_loop_t *loop, const char *program,
+/* Handlers are called from the loop only. */
+int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *program,
                          const struct pb_worker_proc_handlers *handlers, struct pb_err *err,
                          struct pb_worker_proc **out_proc);
-/* Sends a line; text is without newline and copied. A dead worker is told by on_end alone. */
+/* Sends a line; text is without newline and copied. A dead worker is told by on_end alone. The
+ * process ignores SIGPIPE. */
 int pb_worker_proc_send(struct pb_worker_proc *proc, const char *text, size_t bytes);
 void pb_worker_proc_close_stdin(struct pb_worker_proc *proc); /* asks it to leave */
 void pb_worker_proc_kill(struct pb_worker_proc *proc);        /* SIGKILL */

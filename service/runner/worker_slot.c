@@ -1,355 +1,364 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/worker_slot.h"
-
-#include "pipeline/publish/publish.h"
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What happens is an event; the table says what is done about it in each state and which state
+ * follows. An action changes the slot alone. Handlers of the owner, which may use the slot again,
+ * are called when it is in its new state. */
 #include "config/base/clock.h"
-#include "service/base/log.h"
-#include "service/runner/worker_wait.h"
+#include "config/config.h"
+#include "service/runner/worker_slot_table.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void pb_worker_slot_notify(struct pb_worker_slot *slot)
+/* clang-format off */
+#define CELL(event, action, next) [PB_SLOT_ON_##event] = {PB_SLOT_##action, PB_SLOT_##next}
+
+/* What is not listed cannot happen, or changes nothing. */
+static const struct pb_slot_cell table[PB_SLOT_STATES][PB_SLOT_EVENTS] = {
+    [PB_SLOT_EMPTY] = {CELL(START, DO_START, IDLE)},
+    [PB_SLOT_IDLE] = {CELL(RUN, DO_TELL, RUNNING),
+                      CELL(BREACH, DO_KILL, LEAVING),
+                      CELL(KILL, DO_KILL, LEAVING),
+                      CELL(LEAVE, DO_LET_GO, LEAVING),
+                      CELL(GONE, DO_REPORT, EMPTY),
+                      CELL(HUNG, DO_REPORT_HUNG, EMPTY)},
+    [PB_SLOT_RUNNING] = {CELL(DONE, DO_SUCCEED, IDLE),
+                         CELL(FAILED, DO_FAIL, IDLE),
+                         CELL(DEVICE, DO_RENEW, RENEWING),
+                         CELL(LOST, DO_FAIL_KILL, LEAVING),
+                         CELL(BREACH, DO_KILL, KILLED),
+                         CELL(STOP, DO_CANCEL, STOPPING),
+                         CELL(KILL, DO_KILL, KILLED),
+                         CELL(GONE, DO_END, EMPTY),
+                         CELL(HUNG, DO_FORSAKE, EMPTY)},
+    [PB_SLOT_STOPPING] = {CELL(DONE, DO_SUCCEED, IDLE), /* too late: it is done */
+                          CELL(FAILED, DO_END, IDLE),
+                          CELL(DEVICE, DO_END_KILL, LEAVING),
+                          CELL(LOST, DO_END_KILL, LEAVING),
+                          CELL(BREACH, DO_KILL, KILLED),
+                          CELL(STOP, DO_HURRY, STOPPING),
+                          CELL(KILL, DO_KILL, KILLED),
+                          CELL(GONE, DO_END, EMPTY),
+                          CELL(HUNG, DO_FORSAKE, EMPTY)},
+    [PB_SLOT_KILLED] = {CELL(DONE, DO_SUCCEED, LEAVING), /* its last words were on their way */
+                        CELL(FAILED, DO_END, LEAVING),
+                        CELL(DEVICE, DO_END, LEAVING),
+                        CELL(LOST, DO_END, LEAVING),
+                        CELL(STOP, DO_HURRY, KILLED),
+                        CELL(KILL, DO_HURRY, KILLED),
+                        CELL(GONE, DO_END, EMPTY),
+                        CELL(HUNG, DO_FORSAKE, EMPTY)},
+    [PB_SLOT_RENEWING] = {CELL(STOP, DO_END, LEAVING),
+                          CELL(KILL, DO_END, LEAVING),
+                          CELL(GONE, DO_CLEAR, CLEARING),
+                          CELL(HUNG, DO_CLEAR_HUNG, CLEARING)},
+    [PB_SLOT_CLEARING] = {CELL(STOP, DO_END, EMPTY),
+                          CELL(KILL, DO_END, EMPTY),
+                          CELL(CLEARED, DO_RESTART, RUNNING)},
+    [PB_SLOT_LEAVING] = {CELL(KILL, DO_KILL, LEAVING),
+                         CELL(GONE, DO_REPORT, EMPTY),
+                         CELL(HUNG, DO_REPORT_HUNG, EMPTY)},
+};
+/* clang-format on */
+
+struct pb_slot_cell pb_slot_cell(enum pb_slot_state state, enum pb_slot_event event)
 {
-    slot->changed = false;
-    slot->notified_ms = pb_clock_mono_ms();
-    slot->runner->options.on_change(slot->runner->options.user, &slot->job);
+    struct pb_slot_cell cell = table[state][event];
+    return cell.action == PB_SLOT_IGNORE ? (struct pb_slot_cell){PB_SLOT_IGNORE, state} : cell;
 }
 
-/* The worker slot is free before the job is finished: what finishing wakes may use it. */
-static struct pb_job release(struct pb_worker_slot *slot)
+void pb_slot_say(const struct pb_worker_slot *slot, int pid, enum pb_log_level level,
+                 const char *format, ...)
 {
-    struct pb_job job = slot->job;
-    memset(&slot->job, 0, sizeof slot->job);
-    slot->busy = slot->changed = slot->again = slot->untold = slot->express = false;
-    slot->device_try = PB_DEVICE_TRY_FIRST;
-    slot->ending = PB_ENDING_NONE;
-    slot->kill_at_ms = 0;
-    pb_worker_lines_end(&slot->lines);
-    return job;
+    char text[1200];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    slot->owner->on_say(slot->owner->user, pid, level, text);
 }
 
-void pb_worker_slot_finish(struct pb_worker_slot *slot, enum pb_job_status status)
-{
-    if (slot->express)
-        pb_express_done(slot->runner);
-    struct pb_job job = release(slot);
-    pb_runner_finish(slot->runner, &job, status);
-    pb_job_fini(&job);
-    pb_runner_kick(slot->runner);
-}
-
-void pb_worker_slot_dismiss(struct pb_worker_slot *slot)
-{
-    pb_job_fail(&slot->job, PB_E_JOB_DISMISSED, "cancelled on request");
-    pb_worker_slot_finish(slot, PB_JOB_DISMISSED);
-}
-
-void pb_worker_slot_put_back(struct pb_worker_slot *slot, bool attempt_counts)
-{
-    struct pb_job job = release(slot);
-    if (!attempt_counts)
-        job.attempts--;
-    pb_runner_put_back(slot->runner, &job);
-    pb_job_fini(&job);
-    pb_runner_kick(slot->runner);
-}
-
-/* Releases the worker slot and hands its job over; the start of its run tells later files apart. */
-static void hand_over(struct pb_worker_slot *slot,
-                      void (*take)(struct pb_runner *runner, struct pb_job *job, int64_t began_ms))
-{
-    int64_t began_ms = slot->began_ms;
-    struct pb_job job = release(slot);
-    take(slot->runner, &job, began_ms);
-    pb_job_fini(&job);
-    pb_runner_kick(slot->runner);
-}
-
-void pb_worker_slot_set_back(struct pb_worker_slot *slot)
-{
-    hand_over(slot, pb_runner_set_back);
-}
-
-void pb_worker_slot_await_config(struct pb_worker_slot *slot)
-{
-    hand_over(slot, pb_runner_await_config);
-}
-
-static int percent(const struct pb_job *job)
-{
-    if (job->tiles_total <= 0)
-        return 0;
-    int64_t done = job->tiles_done < job->tiles_total ? job->tiles_done : job->tiles_total;
-    return (int)(done * 99 / job->tiles_total); /* 100 is said when the products are there */
-}
-
-static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_line *line)
-{
-    struct pb_job *job = &slot->job;
-    const struct pb_worker_numbers *now = &line->numbers;
-    bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
-                 job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written ||
-                 slot->bytes_checked != now->bytes_checked;
-    (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
-    if (line->device[0] != '\0')
-        (void)snprintf(job->device, sizeof job->device, "%s", line->device);
-    job->tiles_total = now->tiles_total;
-    job->tiles_done = now->tiles_done;
-    job->bytes_read = now->bytes_read;
-    job->bytes_written = now->bytes_written;
-    slot->bytes_checked = now->bytes_checked;
-    slot->io_since_ms = now->io_ms > 0 ? pb_clock_mono_ms() - now->io_ms : 0;
-    job->elapsed_ms = now->elapsed_ms;
-    job->progress = percent(job);
-    if (moved) {
-        slot->moved_ms = pb_clock_mono_ms();
-        job->updated_ms = pb_clock_wall_ms();
-    }
-    if (pb_clock_mono_ms() - slot->notified_ms >= PB_WORKER_SLOT_NOTIFY_MS)
-        pb_worker_slot_notify(slot);
-    else
-        slot->changed = true;
-}
-
-static void take_done(struct pb_worker_slot *slot, const struct pb_worker_line *line)
-{
-    struct pb_job *job = &slot->job;
-    /* Without memory for them the job is still done; its details are missing. */
-    (void)pb_job_set(&job->products, line->products);
-    (void)pb_job_set(&job->report, line->report);
-    (void)pb_job_set(&job->directory, line->directory);
-    if (line->device[0] != '\0')
-        (void)snprintf(job->device, sizeof job->device, "%s", line->device);
-    job->elapsed_ms = line->numbers.elapsed_ms;
-    if (job->tiles_total > 0)
-        job->tiles_done = job->tiles_total;
-    slot->runner->planned_bytes = (uint64_t)line->memory_bytes;
-    pb_worker_slot_finish(slot, PB_JOB_SUCCESSFUL);
-}
-
-/* The worker is ended before the next job can come to it. */
-static void abandon_worker(struct pb_worker_slot *slot)
-{
-    slot->leaving = true;
-    pb_worker_proc_kill(slot->proc);
-}
-
-/* The job stays as it is in the store, running: a restart of the service in between runs it from
- * the beginning. What a device did is no attempt of the job's. */
-static void try_again(struct pb_worker_slot *slot, enum pb_device_try next, const char *code,
-                      const char *message)
-{
-    struct pb_runner *runner = slot->runner;
-    struct pb_job *job = &slot->job;
-    bool demanded = runner->config->compute.device == PB_DEVICE_CUDA;
-    slot->again = true;
-    slot->device_try = next;
-    slot->ending = PB_ENDING_NONE;
-    slot->kill_at_ms = 0;
-    pb_device_try_why(next, demanded, code, message, job->device_why, sizeof job->device_why);
-    pb_job_restart(job, pb_clock_wall_ms());
-    pb_metrics_device_retry(runner->options.metrics, next);
-    pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
-    abandon_worker(slot);
-    pb_worker_slot_notify(slot);
-}
-
-/* A code that nobody knows is taken for the input's. */
-static enum pb_code_class class_of(const char *code)
-{
-    enum pb_code known = pb_code_find(code);
-    return known == PB_E_COUNT ? PB_CLASS_INPUT : pb_code_class(known);
-}
-
-static void take_failed(struct pb_worker_slot *slot, const struct pb_worker_line *line)
-{
-    const struct pb_job_error *error = &line->error;
-    enum pb_device_try next = pb_device_try_next(slot->device_try, error->code);
-    if (pb_device_is_lost(error->code))
-        abandon_worker(slot);
-    if (slot->ending == PB_ENDING_CANCEL) {
-        pb_worker_slot_dismiss(slot);
-    } else if (slot->ending == PB_ENDING_PUT_BACK) {
-        pb_worker_slot_put_back(slot, false);
-    } else if (slot->ending == PB_ENDING_TIME) {
-        pb_worker_slot_out_of_time(slot);
-    } else if (next != PB_DEVICE_TRY_OVER) {
-        try_again(slot, next, error->code, error->message);
-    } else {
-        slot->job.error = *error;
-        enum pb_code_class class = class_of(error->code);
-        if (class == PB_CLASS_INPUT)
-            pb_worker_slot_finish(slot, PB_JOB_FAILED);
-        else if (class == PB_CLASS_CONFIG)
-            pb_worker_slot_await_config(slot);
-        else
-            pb_worker_slot_set_back(slot);
-    }
-}
-
-static void take_device(struct pb_worker_slot *slot, const struct pb_worker_line *line)
-{
-    struct pb_runner *runner = slot->runner;
-    (void)snprintf(runner->device, sizeof runner->device, "%s", line->device);
-    (void)snprintf(runner->device_why, sizeof runner->device_why, "%s", line->why);
-    bool has_why = line->why[0] != '\0';
-    if (runner->device[0] == '\0')
-        pb_log(PB_LOG_ERROR, "device: %s", has_why ? runner->device_why : "none");
-    else
-        pb_log(PB_LOG_NOTICE, "device: %s%s%s", runner->device, has_why ? ": " : "",
-               runner->device_why);
-    const struct pb_config *config = runner->config;
-    if (strncmp(runner->device, "cuda", 4) == 0 && config->compute.sync == PB_SYNC_WIC &&
-        config->service.parallel_jobs > 1)
-        pb_log(PB_LOG_NOTICE,
-               "device: service.parallel_jobs is %d, so jobs use streams (compute.sync: stream) "
-               "unless MPS shares the GPU; one job at a time would use wic",
-               config->service.parallel_jobs);
-}
-
-/* A worker that breaks the rules is ended, and its job ends with it. */
-static void refuse(struct pb_worker_slot *slot, const char *why)
-{
-    pb_log(PB_LOG_ERROR, "worker %d: says what no worker says (%s); it is ended",
-           pb_worker_proc_pid(slot->proc), why);
-    slot->lines.refused = true;
-    pb_worker_proc_kill(slot->proc);
-}
-
-static void on_line(void *user, const char *text, size_t bytes)
-{
-    struct pb_worker_slot *slot = user;
-    struct pb_worker_line line;
-    char why[PB_WORKER_WHY_BYTES];
-    if (slot->again || slot->proc == NULL || slot->lines.refused)
-        return; /* the job is not this worker's any more, or its word does not count */
-    if (!pb_worker_lines_admit(&slot->lines, bytes, pb_clock_mono_ms())) {
-        refuse(slot, "too many lines at once");
-        return;
-    }
-    int rc = pb_worker_lines_take(&slot->lines, text, bytes, why, &line);
-    if (rc < 0)
-        refuse(slot, rc == -EPROTO ? why : "out of memory");
-    if (rc != 0)
-        return;
-    if (line.event == PB_WORKER_SAYS_DEVICE)
-        take_device(slot, &line);
-    else if (line.event == PB_WORKER_SAYS_PROGRESS)
-        take_progress(slot, &line);
-    else if (line.event == PB_WORKER_SAYS_DONE)
-        take_done(slot, &line);
-    else
-        take_failed(slot, &line);
-    pb_worker_line_fini(&line);
-}
+/* --- actions --------------------------------------------------------------------------------*/
 
 static void on_end(void *user, const char *how)
 {
-    pb_worker_slot_worker_ended(user, how);
+    struct pb_worker_slot *slot = user;
+    slot->gone.how = how;
+    slot->gone.spoke = pb_worker_proc_spoke(slot->proc);
+    slot->gone.by_us = pb_worker_proc_killed_ms(slot->proc) > 0;
+    slot->gone.pid = pb_worker_proc_pid(slot->proc);
+    pb_worker_proc_destroy(slot->proc); /* `how` lives on until the loop's next round */
+    slot->proc = NULL;
+    (void)pb_slot_event(slot, PB_SLOT_ON_GONE);
 }
 
-int pb_worker_slot_start_worker(struct pb_worker_slot *slot, struct pb_err *err)
+static void on_say(void *user, enum pb_log_level level, const char *text)
 {
-    struct pb_worker_proc_handlers handlers = {on_line, on_end, slot};
-    int rc = pb_worker_proc_start(slot->runner->options.loop, slot->runner->options.worker,
-                                  &handlers, err, &slot->proc);
+    struct pb_worker_slot *slot = user;
+    pb_slot_say(slot, pb_worker_slot_pid(slot), level, "%s", text);
+}
+
+static int start(struct pb_worker_slot *slot)
+{
+    const struct pb_worker_slot_owner *owner = slot->owner;
+    struct pb_worker_proc_handlers handlers = {pb_slot_on_line, on_end, on_say, slot};
+    int rc = pb_worker_proc_start(owner->loop, &owner->program, &handlers, slot->err, &slot->proc);
     pb_worker_lines_reset(&slot->lines);
+    slot->next[0] = '\0';
     if (rc == 0)
-        slot->runner->options.metrics->worker_starts++;
+        owner->on_start(owner->user, slot->number);
     return rc;
 }
 
-void pb_worker_slot_run(struct pb_worker_slot *slot, const struct pb_job *job)
+static void take_ending(struct pb_worker_slot *slot)
 {
-    slot->job = *job;
-    slot->busy = true;
-    slot->again = false;
+    enum pb_ending now = slot->ending;
+    if (slot->asked == PB_ENDING_NONE)
+        return;
+    /* What a person asked for counts more than a shutdown, and a stall is known already. */
+    if (now == PB_ENDING_NONE || now == PB_ENDING_BREACH ||
+        (slot->asked == PB_ENDING_CANCEL && (now == PB_ENDING_PUT_BACK || now == PB_ENDING_TIME)))
+        slot->ending = slot->asked;
+}
+
+static int hurry(struct pb_worker_slot *slot)
+{
+    int64_t kill_at_ms = pb_clock_mono_ms() + slot->grace_ms;
+    take_ending(slot);
+    if (slot->state != PB_SLOT_KILLED && (slot->kill_at_ms == 0 || kill_at_ms < slot->kill_at_ms))
+        slot->kill_at_ms = kill_at_ms;
+    return 0;
+}
+
+static int cancel(struct pb_worker_slot *slot)
+{
+    static const char line[] = "{\"cmd\":\"cancel\"}";
+    slot->next[0] = '\0';
+    (void)pb_worker_proc_send(slot->proc, line, sizeof line - 1);
+    return hurry(slot);
+}
+
+static int kill_worker(struct pb_worker_slot *slot)
+{
+    take_ending(slot);
+    slot->kill_at_ms = 0;
+    slot->next[0] = '\0';
+    pb_worker_proc_kill(slot->proc);
+    return 0;
+}
+
+static int let_go(struct pb_worker_slot *slot)
+{
+    slot->kill_at_ms = pb_clock_mono_ms() + slot->grace_ms;
+    pb_worker_proc_close_stdin(slot->proc);
+    return 0;
+}
+
+/* It is not waited for any more. */
+static void leave_behind(struct pb_worker_slot *slot)
+{
+    slot->gone.pid = pb_worker_proc_pid(slot->proc);
+    pb_slot_say(slot, slot->gone.pid, PB_LOG_ERROR,
+                "does not end on SIGKILL (does its storage hang?) and is left behind");
+    slot->over.hung_pid = slot->gone.pid;
+    pb_worker_proc_destroy(slot->proc);
+    slot->proc = NULL;
+}
+
+static int tell_run(struct pb_worker_slot *slot)
+{
+    pb_slot_send_run(slot);
+    slot->tell = PB_SLOT_TELL_RUNS;
+    return 0;
+}
+
+/* What a device did is no attempt of the job's. */
+static int renew(struct pb_worker_slot *slot)
+{
+    const struct pb_job_error *error = &slot->line->error;
+    struct pb_job *job = &slot->job;
+    enum pb_device_kind kind = slot->owner->config->compute.device;
+    bool demanded = slot->how.device[0] != '\0' ? strncmp(slot->how.device, "cuda", 4) == 0
+                                                : kind == PB_DEVICE_CUDA;
+    slot->device_try = pb_device_try_next(slot->device_try, error->code);
+    slot->ending = PB_ENDING_NONE;
+    pb_device_try_why(slot->device_try, demanded, error->code, error->message, job->device_why,
+                      sizeof job->device_why);
+    pb_job_restart(job, pb_clock_wall_ms());
+    pb_worker_lines_end(&slot->lines);
+    slot->tell = PB_SLOT_TELL_RETRY;
+    return kill_worker(slot);
+}
+
+static int restart(struct pb_worker_slot *slot)
+{
+    struct pb_err err = {0};
+    slot->err = &err;
+    int rc = start(slot);
+    slot->err = NULL;
+    if (rc == 0) {
+        pb_slot_say(slot, 0, PB_LOG_NOTICE, "job %s: worker %d has it now", slot->job.id,
+                    pb_worker_proc_pid(slot->proc));
+        return tell_run(slot);
+    }
+    pb_job_fail(&slot->job, err.code, "%s", err.msg);
+    slot->over.end = PB_RUN_FAILED;
+    slot->tell = PB_SLOT_TELL_OVER;
+    return rc;
+}
+
+static int report(struct pb_worker_slot *slot, void (*end)(struct pb_worker_slot *slot))
+{
+    take_ending(slot); /* of an end that is reported at once */
+    end(slot);
+    slot->tell = PB_SLOT_TELL_OVER;
+    return 0;
+}
+
+static int succeed(struct pb_worker_slot *slot)
+{
+    return report(slot, pb_slot_end_well);
+}
+
+static int fail(struct pb_worker_slot *slot)
+{
+    return report(slot, pb_slot_end_failed);
+}
+
+static int fail_kill(struct pb_worker_slot *slot)
+{
+    (void)kill_worker(slot);
+    return fail(slot);
+}
+
+static int end(struct pb_worker_slot *slot)
+{
+    return report(slot, pb_slot_end_ended);
+}
+
+static int end_kill(struct pb_worker_slot *slot)
+{
+    (void)kill_worker(slot);
+    return end(slot);
+}
+
+static int forsake(struct pb_worker_slot *slot)
+{
+    leave_behind(slot);
+    return report(slot, pb_slot_end_hung);
+}
+
+static int clear(struct pb_worker_slot *slot)
+{
+    slot->tell = PB_SLOT_TELL_CLEAR;
+    return 0;
+}
+
+static int clear_hung(struct pb_worker_slot *slot)
+{
+    leave_behind(slot);
+    return clear(slot);
+}
+
+static int say_gone(struct pb_worker_slot *slot)
+{
+    if (slot->state == PB_SLOT_IDLE)
+        pb_slot_say(slot, slot->gone.pid, PB_LOG_WARNING, "ended without a job with %s",
+                    slot->gone.how);
+    slot->tell = PB_SLOT_TELL_GONE;
+    return 0;
+}
+
+static int say_hung(struct pb_worker_slot *slot)
+{
+    leave_behind(slot);
+    slot->tell = PB_SLOT_TELL_GONE;
+    return 0;
+}
+
+static int (*const actions[PB_SLOT_ACTIONS])(struct pb_worker_slot *slot) = {
+    [PB_SLOT_IGNORE] = NULL,
+    [PB_SLOT_DO_START] = start,
+    [PB_SLOT_DO_TELL] = tell_run,
+    [PB_SLOT_DO_CANCEL] = cancel,
+    [PB_SLOT_DO_HURRY] = hurry,
+    [PB_SLOT_DO_KILL] = kill_worker,
+    [PB_SLOT_DO_LET_GO] = let_go,
+    [PB_SLOT_DO_SUCCEED] = succeed,
+    [PB_SLOT_DO_FAIL] = fail,
+    [PB_SLOT_DO_FAIL_KILL] = fail_kill,
+    [PB_SLOT_DO_END] = end,
+    [PB_SLOT_DO_END_KILL] = end_kill,
+    [PB_SLOT_DO_FORSAKE] = forsake,
+    [PB_SLOT_DO_RENEW] = renew,
+    [PB_SLOT_DO_CLEAR] = clear,
+    [PB_SLOT_DO_CLEAR_HUNG] = clear_hung,
+    [PB_SLOT_DO_RESTART] = restart,
+    [PB_SLOT_DO_REPORT] = say_gone,
+    [PB_SLOT_DO_REPORT_HUNG] = say_hung,
+};
+
+/* --- events ---------------------------------------------------------------------------------*/
+
+/* The job is the handler's; the slot is ready for the next. */
+static void tell_over(struct pb_worker_slot *slot)
+{
+    struct pb_run_over over = slot->over;
+    over.began_ms = slot->began_ms;
+    over.job = slot->job;
+    memset(&slot->job, 0, sizeof slot->job);
+    memset(&slot->over, 0, sizeof slot->over);
+    pb_worker_lines_end(&slot->lines);
+    slot->ending = PB_ENDING_NONE;
     slot->device_try = PB_DEVICE_TRY_FIRST;
+    slot->untold = false;
+    slot->kill_at_ms = 0;
+    slot->owner->on_over(slot->owner->user, slot->number, &over);
+}
+
+static void tell_gone(struct pb_worker_slot *slot)
+{
+    bool hung = slot->over.hung_pid != 0;
+    memset(&slot->over, 0, sizeof slot->over);
     slot->ending = PB_ENDING_NONE;
     slot->kill_at_ms = 0;
-    slot->began_ms = pb_clock_mono_ms();
-    slot->bytes_checked = slot->io_since_ms = 0;
-    slot->wait_why = NULL;
-    slot->express_until_ms = slot->began_ms + slot->runner->config->service.express_ms;
-    if (pb_express_on_cpu(slot))
-        (void)snprintf(slot->job.device_why, sizeof slot->job.device_why,
-                       "on the CPU, to overtake jobs that take long");
-    pb_worker_slot_send_run(slot);
-    pb_worker_slot_notify(slot);
+    slot->owner->on_gone(slot->owner->user, slot->number, slot->gone.pid, hung);
 }
 
-void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms)
+static void tell_owner(struct pb_worker_slot *slot)
 {
-    static const char cancel[] = "{\"cmd\":\"cancel\"}";
-    if (slot->again && ending == PB_ENDING_CANCEL) { /* no worker has the job */
-        pb_worker_slot_dismiss(slot);
-        return;
-    }
-    if (slot->again && ending == PB_ENDING_TIME) {
-        pb_worker_slot_out_of_time(slot);
-        return;
-    }
-    if (slot->again) {
-        pb_worker_slot_put_back(slot, false);
-        return;
-    }
-    if (slot->ending == PB_ENDING_NONE) {
-        if (grace_ms > 0)
-            (void)pb_worker_proc_send(slot->proc, cancel, sizeof cancel - 1);
-        else
-            pb_worker_proc_kill(slot->proc);
-    }
-    int64_t kill_at_ms = pb_clock_mono_ms() + grace_ms;
-    if (slot->kill_at_ms == 0 || kill_at_ms < slot->kill_at_ms)
-        slot->kill_at_ms = kill_at_ms;
-    /* What a person asked for counts more than a shutdown, and a stall is known already. */
-    if (slot->ending == PB_ENDING_NONE ||
-        (ending == PB_ENDING_CANCEL &&
-         (slot->ending == PB_ENDING_PUT_BACK || slot->ending == PB_ENDING_TIME)))
-        slot->ending = ending;
-}
-
-/* Found out while the worker still is there. */
-static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, int64_t stall_ms)
-{
-    if (slot->io_since_ms != 0 && mono_ms - slot->io_since_ms >= stall_ms / 2)
-        return "a read of its input or a write of its products does not return";
-    return slot->proc != NULL ? pb_worker_wait_why(pb_worker_proc_pid(slot->proc)) : NULL;
-}
-
-static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
-{
-    int64_t stall_ms = slot->runner->config->service.stall_ms;
-    int64_t time_ms = slot->runner->config->limits.job_time_ms;
-    if (slot->ending != PB_ENDING_NONE)
-        return;
-    if (time_ms > 0 && mono_ms - slot->began_ms >= time_ms) {
-        pb_log(PB_LOG_ERROR, "job %s: runs for %lld s, over limits.job_time; it is ended",
-               slot->job.id, (long long)(time_ms / 1000));
-        pb_worker_slot_end(slot, PB_ENDING_TIME, PB_WORKER_SLOT_CANCEL_MS);
-    } else if (!slot->again && stall_ms > 0 && mono_ms - slot->moved_ms >= stall_ms) {
-        slot->wait_why = wait_why(slot, mono_ms, stall_ms);
-        pb_log(PB_LOG_ERROR, "job %s: no progress for %lld s%s%s; its worker is ended",
-               slot->job.id, (long long)(stall_ms / 1000), slot->wait_why ? ": " : "",
-               slot->wait_why ? slot->wait_why : "");
-        pb_worker_slot_end(slot, PB_ENDING_STALL, 0);
+    const struct pb_worker_slot_owner *owner = slot->owner;
+    switch (slot->tell) {
+    case PB_SLOT_TELL_NOTHING:
+        break;
+    case PB_SLOT_TELL_RUNS:
+        owner->on_news(owner->user, slot->number, &slot->job, true);
+        break;
+    case PB_SLOT_TELL_RETRY:
+        owner->on_retry(owner->user, slot->number, &slot->job, slot->device_try);
+        break;
+    case PB_SLOT_TELL_CLEAR:
+        owner->on_clear(owner->user, slot->number, slot->how.products);
+        break;
+    case PB_SLOT_TELL_OVER:
+        tell_over(slot);
+        break;
+    case PB_SLOT_TELL_GONE:
+        tell_gone(slot);
+        break;
     }
 }
 
-void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms)
+int pb_slot_event(struct pb_worker_slot *slot, enum pb_slot_event event)
 {
-    if (slot->proc != NULL && slot->kill_at_ms > 0 && mono_ms >= slot->kill_at_ms)
-        pb_worker_proc_kill(slot->proc);
-    int64_t killed_ms = slot->proc ? pb_worker_proc_killed_ms(slot->proc) : 0;
-    if (killed_ms > 0 && mono_ms - killed_ms >= PB_WORKER_SLOT_HUNG_MS)
-        pb_worker_slot_give_up(slot);
-    if (!slot->busy)
-        return;
-    if (slot->changed && mono_ms - slot->notified_ms >= PB_WORKER_SLOT_NOTIFY_MS)
-        pb_worker_slot_notify(slot);
-    pb_express_tick(slot, mono_ms);
-    end_in_time(slot, mono_ms);
+    struct pb_slot_cell cell = pb_slot_cell(slot->state, event);
+    slot->tell = PB_SLOT_TELL_NOTHING;
+    int rc = cell.action == PB_SLOT_IGNORE ? 0 : actions[cell.action](slot);
+    slot->state = rc == 0 ? cell.next : PB_SLOT_EMPTY;
+    slot->asked = PB_ENDING_NONE;
+    tell_owner(slot);
+    return rc;
 }

@@ -2,248 +2,120 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_SLOT_H
 #define PB_WORKER_SLOT_H
-/* Inside the runner: a worker slot is one worker process and the job it runs. runner.c decides
- * which job runs where; worker_slot.c follows a job from the first line to the worker to its final
- * state; runner_pending.c takes it over the disk from one state to the next. Nobody else includes
- * this. Thread: loop. */
-#include "service/runner/config_waits.h"
+/* A worker slot: a worker process and the job that it runs, from the command to the end of the run.
+ * It starts the process, listens to it, ends what takes too long, and runs a job whose device
+ * failed again, in a fresh process and then on the CPU. It knows no queue and no store: what
+ * becomes of a job whose run is over is its owner's to decide (the service's runner, or `pushbroom
+ * run`).
+ *
+ * worker_slot.c has its states and what happens in them as one table (worker_slot_table.h).
+ *
+ * Handlers are called last, when the slot is in its new state: they may use it (start, run, end,
+ * cleared), but not destroy it. Thread: loop. */
+#include "service/jobs/job.h"
 #include "service/runner/device_retry.h"
-#include "service/runner/hold.h"
-#include "service/runner/runner.h"
-#include "service/worker/worker_lines.h"
 #include "service/runner/worker_proc.h"
 
-#define PB_EXPRESS_LONG_MAX      256   /* long jobs that are remembered */
-#define PB_EXPRESS_LOOK_MS       1000  /* between two looks whether the express worker slot opens */
-#define PB_WORKER_SLOT_NOTIFY_MS 200   /* between two progress events of a job */
 #define PB_WORKER_SLOT_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
 #define PB_WORKER_SLOT_HUNG_MS   30000 /* from SIGKILL until the worker is given up */
+
+struct pb_config;
+struct pb_worker_slot;
 
 /* Why a running job is being ended from our side. */
 enum pb_ending {
     PB_ENDING_NONE,
     PB_ENDING_CANCEL,
-    PB_ENDING_STALL,
-    PB_ENDING_TIME, /* limits.job_time */
-    PB_ENDING_PUT_BACK
+    PB_ENDING_PUT_BACK,
+    PB_ENDING_STALL, /* service.stall */
+    PB_ENDING_TIME,  /* limits.job_time */
+    PB_ENDING_BREACH /* the worker said what no worker says */
 };
 
-struct pb_worker_slot {
-    struct pb_runner *runner;
-    struct pb_worker_proc *proc; /* NULL = no process */
-    bool busy;                   /* `job` runs here */
-    bool reserved;               /* for a job that is just being started (PB_PENDING_STORE) */
-    bool sweeps;                 /* products/ is being cleared before the job runs again */
-    bool leaving;                /* its stdin is closed */
-    bool changed;                /* there is news that on_change has not told */
-    /* Its device failed: the worker is being ended, and the job goes on as device_try in the next
-     * one, without leaving this worker slot. */
-    bool again;
-    enum pb_device_try device_try;
-    enum pb_ending ending;
-    bool express; /* it is one more than parallel_jobs, for short jobs */
-    int64_t express_until_ms;
-    bool untold;           /* the worker could not be told its work, and was ended for that */
-    int64_t began_ms;      /* monotonic time when the job was given to this worker slot */
-    int64_t moved_ms;      /* monotonic time of the last progress */
-    int64_t io_since_ms;   /* monotonic: a call waits for storage since, as said last; 0 = none */
-    const char *wait_why;  /* of a stall: what the machine keeps it waiting with; NULL = nothing */
-    int64_t bytes_checked; /* of the input, for its checksum, as said last */
-    int64_t notified_ms;   /* of the last on_change */
-    int64_t kill_at_ms;    /* 0 = no end is near */
-    struct pb_worker_lines lines; /* what the worker may say now */
-    struct pb_job job;
+enum pb_run_end {
+    PB_RUN_SUCCESSFUL, /* the job has its products, directory and report */
+    PB_RUN_FAILED,     /* the job's error; its class says whose fault it is */
+    PB_RUN_CRASHED,    /* the same, but another attempt may help */
+    PB_RUN_ENDED       /* as was asked for: over.ending */
 };
 
-/* What waits for the disk, on libuv's pool. */
-enum pb_pending_step {
-    PB_PENDING_LOOK,   /* whether the job's products are in place (outcome.h) */
-    PB_PENDING_STORE,  /* its state; then, when it is over, its input is put away */
-    PB_PENDING_RESTORE /* its input for a retry, then its state */
+/* The end of a job's run. */
+struct pb_run_over {
+    enum pb_run_end end;
+    enum pb_ending ending; /* of PB_RUN_ENDED: CANCEL or PUT_BACK */
+    bool died;             /* the worker with it, and nobody had ended it */
+    int hung_pid;          /* SIGKILL did not end its worker, which is left behind; 0 = no */
+    int64_t began_ms;      /* monotonic: when the run began */
+    int64_t memory_bytes;  /* of its tile buffers; 0 = not told */
+    struct pb_job job;     /* the handler's: it takes what the job holds */
 };
 
-/* A job between two states: nobody else does anything with it before the new one is on the disk.
- * While the store does not take it (a full disk) it stays here and is tried again. */
-struct pb_pending {
-    struct pb_pending *next;
-    struct pb_runner *runner;
-    uv_work_t work;
-    bool works; /* job and what follows are the pool's, but for id and scene */
-    enum pb_pending_step step;
-    struct pb_job job;
-    char products[PB_FILES_PATH_BYTES]; /* of the service */
-    enum pb_on_success on_success;
-    bool published; /* found by PB_PENDING_LOOK */
-    bool stored;    /* once, at least */
-    bool disposed;  /* its input is put away */
-    int rc;         /* of STORE and RESTORE */
-    struct pb_err err, dispose_err;
-    /* Of the loop. */
-    void (*then)(struct pb_pending *pending);
-    enum pb_job_status status;          /* that it is to end with */
-    struct pb_worker_slot *slot;        /* reserved for it */
-    int64_t began_ms;                   /* of the run that a fault of the machine ended */
-    bool announced;                     /* everybody knows of the new state */
-    bool failed;                        /* the store did not take it */
-    struct pb_runner_request *requests; /* that wait for it, oldest first */
+/* Borrowed by its slots; config may be changed between calls. `number` is the slot's. */
+struct pb_worker_slot_owner {
+    uv_loop_t *loop;
+    struct pb_worker_program program;
+    const struct pb_config *config; /* of jobs to come, and the limits of time of those that run */
+    /* The job goes on; at_once: its run began or begins anew. */
+    void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
+    /* What it is to be computed on: a worker's answer. "" = nothing, and why. */
+    void (*on_device)(void *user, const char *device, const char *why);
+    void (*on_start)(void *user, int number); /* of a process */
+    /* The device failed: the job runs again as its device_why says. */
+    void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
+    /* What a killed worker left below products is to be removed; then pb_worker_slot_cleared, from
+     * here or later. */
+    void (*on_clear)(void *user, int number, const char *products);
+    void (*on_over)(void *user, int number, struct pb_run_over *over);
+    /* The process ended without a job. hung: SIGKILL did not end it, and it is left behind. */
+    void (*on_gone)(void *user, int number, int pid, bool hung);
+    /* For the log; pid of the worker that it is about or from, 0 = of none. */
+    void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
+    void *user;
 };
 
-/* What somebody asks of a job. */
-struct pb_runner_request {
-    struct pb_runner_request *next;
-    bool retries; /* else it cancels */
-    bool served;  /* by the change that is pending: answered when that is on the disk */
-    uint64_t ticket;
-    char id[PB_JOB_ID_BYTES];
-    char identity[PB_JOB_IDENTITY_BYTES];
+/* How a job is to be run. Copied. */
+struct pb_run_how {
+    const char *products; /* its products go below this directory */
+    const char *device;   /* instead of compute.device, in its words; NULL = as configured */
+    bool foreground;      /* for `pushbroom run`, see worker.h */
+    bool refuse;          /* a place that is another input's, instead of a version */
 };
 
-/* The worker slot for short jobs; see runner_express.c. Zero bytes: nothing is known. */
-struct pb_express {
-    int64_t known_long[PB_EXPRESS_LONG_MAX]; /* numbers of jobs */
-    size_t next_long;
-    int64_t pause_until_ms, look_at_ms;
-    int in_vain; /* tries since the last short job */
-};
+/* NULL = out of memory. */
+struct pb_worker_slot *pb_worker_slot_create(const struct pb_worker_slot_owner *owner, int number);
+/* Kills a worker that is still there; no handler is called. NULL is fine. */
+void pb_worker_slot_destroy(struct pb_worker_slot *slot);
 
-struct pb_runner {
-    struct pb_runner_options options;
-    const struct pb_config *config;
-    struct pb_worker_slot slots[PB_RUNNER_PLACES_MAX];
-    uv_timer_t tick;
-    struct pb_hold hold;
-    struct pb_config_waits waits;
-    struct pb_express express;
-    bool more; /* the next tick starts further jobs */
-    int64_t
-        next_after;   /* waiting jobs up to this number cannot start just now; 0 = from the first */
-    int64_t drain_ms; /* when drain was called; 0 = not */
-    void (*drained)(void *user);
-    void *drained_user;
-    int hung[PB_RUNNER_PLACES_MAX]; /* pids of workers given up, to be reaped if they end; 0 = none
-                                     */
-    struct pb_pending *pending;
-    int n_pending, n_works; /* n_works: on the pool */
-    int64_t save_at_ms;     /* of those that the store did not take */
-    char device[64], device_why[256];
-    uint64_t planned_bytes;
-};
-
-/* --- runner_send.c --- */
-/* Tells the worker to run the worker slot's job. */
-void pb_worker_slot_send_run(struct pb_worker_slot *slot);
-void pb_worker_slot_ask_device(struct pb_worker_slot *slot);
-/* --- worker_slot.c --- */
-/* Starts the worker of an empty worker slot. */
-int pb_worker_slot_start_worker(struct pb_worker_slot *slot, struct pb_err *err);
-/* Hands the job (taken, already running and stored) to the worker slot's worker. */
-void pb_worker_slot_run(struct pb_worker_slot *slot, const struct pb_job *job);
-/* Tells of the worker slot's job now. */
-void pb_worker_slot_notify(struct pb_worker_slot *slot);
-/* The worker slot's job is over, or waits again: the worker slot is free. */
-void pb_worker_slot_finish(struct pb_worker_slot *slot, enum pb_job_status status);
-void pb_worker_slot_dismiss(struct pb_worker_slot *slot);
-void pb_worker_slot_put_back(struct pb_worker_slot *slot, bool attempt_counts);
-/* The machine's fault that stands in the job's error ended its run. */
-void pb_worker_slot_set_back(struct pb_worker_slot *slot);
-/* The configuration's that stands in the job's error did. */
-void pb_worker_slot_await_config(struct pb_worker_slot *slot);
-/* Cancels the running job for the given reason; its end comes through the worker. */
+/* Starts a process in an empty slot. */
+int pb_worker_slot_start(struct pb_worker_slot *slot, struct pb_err *err);
+/* Asks an idle worker which device would be used. */
+void pb_worker_slot_probe(struct pb_worker_slot *slot);
+/* Has an idle worker run the job (taken), whose status and attempts the owner has set. */
+void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
+                        const struct pb_run_how *how);
+/* Tells a worker the job that comes after the one that it runs: it begins with that at once, and
+ * the owner's next run must be of this job. Worth something only as long as the process lives. */
+void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
+                              const struct pb_run_how *how);
+/* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL. Also of a run that
+ * is being ended already, which may make it end sooner. */
 void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms);
-/* Timeouts and withheld notifications; called by the runner's tick. */
-void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms);
-/* --- runner_over.c: how a job ends with its worker --- */
-/* The worker slot's worker is gone; how: "exit status 1", "signal 9 (Killed)". */
-void pb_worker_slot_worker_ended(struct pb_worker_slot *slot, const char *how);
-/* The worker slot's job ran for longer than limits.job_time. */
-void pb_worker_slot_out_of_time(struct pb_worker_slot *slot);
-/* Goes on without the worker slot's worker, which SIGKILL did not end; its job ends as its end was
- * meant, or as stalled. */
+/* An idle worker is to leave, and is killed after grace_ms. */
+void pb_worker_slot_leave(struct pb_worker_slot *slot, int64_t grace_ms);
+/* The answer to on_clear. */
+void pb_worker_slot_cleared(struct pb_worker_slot *slot);
+/* Goes on without its worker, whatever that does: on_over or on_gone tells. */
 void pb_worker_slot_give_up(struct pb_worker_slot *slot);
-/* --- runner_faults.c: faults of the machine; hold.h has the rule --- */
-/* A run that began then ended by the fault that stands in job->error (taken): the job waits again,
- * or fails. */
-void pb_runner_set_back(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
-/* The configuration ended a run of it: the job waits for another one, or fails (config_waits.h). */
-void pb_runner_await_config(struct pb_runner *runner, struct pb_job *job, int64_t began_ms);
-/* The configuration is another one. */
-void pb_runner_config_is_new(struct pb_runner *runner);
-/* No job could be started at all. */
-void pb_runner_cannot_start(struct pb_runner *runner, const struct pb_err *err);
-/* The job ended otherwise; over: it does not run again. */
-void pb_runner_hold_end(struct pb_runner *runner, const struct pb_job *job, bool over);
-/* Nothing waits any more: there is nothing to hold. */
-void pb_runner_hold_clear(struct pb_runner *runner);
+/* Limits of time; to be called every 100 ms or so while wants_tick. */
+void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms);
+bool pb_worker_slot_wants_tick(const struct pb_worker_slot *slot);
 
-/* --- runner_queue.c --- */
-/* Places with a job, or reserved for one. */
-int64_t pb_runner_taken(const struct pb_runner *runner);
-/* An idle worker if there is one, else a worker slot without a worker; NULL = none. */
-struct pb_worker_slot *pb_runner_free_place(struct pb_runner *runner);
-/* Whether the job may run beside what runs, and has waited on its own account. */
-bool pb_runner_may_start(const struct pb_runner *runner, const struct pb_job *job);
-/* --- runner_express.c --- */
-bool pb_express_is_long(const struct pb_runner *runner, int64_t seq);
-/* Ordinary worker slots that are taken. */
-int64_t pb_express_ordinary(const struct pb_runner *runner);
-/* The job that may start in the express worker slot: 1 and the job (the caller's), 0 none,
- * negative. */
-int pb_express_next(struct pb_runner *runner, int64_t now_ms, struct pb_err *err,
-                    struct pb_job *out_job);
-/* Whether it is time to ask pb_express_next. */
-bool pb_express_is_due(struct pb_runner *runner, int64_t now_ms);
-/* Whether the worker slot's job is to be computed on the CPU for the sake of the others. */
-bool pb_express_on_cpu(const struct pb_worker_slot *slot);
-/* Ends the time of the express worker slot's job. */
-void pb_express_tick(struct pb_worker_slot *slot, int64_t now_ms);
-/* A job was done in the express worker slot in time. */
-void pb_express_done(struct pb_runner *runner);
-/* Makes the runner's tick run. */
-void pb_runner_wake(struct pb_runner *runner);
-
-/* --- runner_start.c --- */
-/* Starts a waiting job (taken) at the worker slot, which is reserved for it until it runs. */
-void pb_runner_start(struct pb_runner *runner, struct pb_worker_slot *slot, struct pb_job *job);
-
-/* --- runner_end.c. These take what the job holds. --- */
-/* Moves a running job to its final state (successful when its products are in place:
- * outcome.h), stores it, puts its input away, tells everybody. */
-void pb_runner_finish(struct pb_runner *runner, struct pb_job *job, enum pb_job_status status);
-/* running -> accepted; or -> successful, when its products are in place. Its error stays. */
-void pb_runner_put_back(struct pb_runner *runner, struct pb_job *job);
-/* The same for jobs that are pending already and were looked for. */
-void pb_pending_finish(struct pb_pending *pending, enum pb_job_status status);
-void pb_pending_put_back(struct pb_pending *pending);
-/* A waiting job whose products are in place after all is successful. */
-void pb_pending_is_done(struct pb_pending *pending);
-/* A waiting job is over. When that cannot be stored nothing has happened. */
-void pb_pending_dismiss(struct pb_pending *pending);
-
-/* --- runner_pending.c --- */
-/* Takes what the job holds. NULL = out of memory: the job is lost to this run of the service. */
-struct pb_pending *pb_pending_add(struct pb_runner *runner, struct pb_job *job);
-/* Has the step done; then is called from the loop. */
-void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
-                     void (*then)(struct pb_pending *pending));
-/* It is over, as its requests hear: rc 0 or *err. Freed. */
-void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err);
-/* The end of a PB_PENDING_STORE that everybody was told of: over, or tried again. */
-void pb_pending_settle(struct pb_pending *pending);
-/* Answers the requests that it serves before it is over, for what they asked for is stored. */
-void pb_pending_answer(struct pb_pending *pending);
-/* The request (taken) waits until this is over. */
-void pb_pending_wait(struct pb_pending *pending, struct pb_runner_request *request);
-struct pb_pending *pb_pending_find(const struct pb_runner *runner, const char *id);
-/* Tries what the store did not take again, from time to time. */
-void pb_pending_tick(struct pb_runner *runner, int64_t mono_ms);
-/* Whether there is something that the store did not take. */
-bool pb_pending_is_left(const struct pb_runner *runner);
-/* At the end: tries once more, here and now, if asked to, and frees all. */
-void pb_pending_free(struct pb_runner *runner, bool try_again);
-
-/* --- runner_requests.c --- */
-/* The next thing to do for it (taken). */
-void pb_request_step(struct pb_runner *runner, struct pb_runner_request *request);
-void pb_request_answer(struct pb_runner *runner, struct pb_runner_request *request, int rc,
-                       const struct pb_err *err);
+/* What is there. Borrowed until the next call into the loop. */
+const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot); /* NULL = none */
+bool pb_worker_slot_has_process(const struct pb_worker_slot *slot);
+bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process, no job */
+bool pb_worker_slot_is_idle(const struct pb_worker_slot *slot);  /* a process that can have a job */
+int pb_worker_slot_pid(const struct pb_worker_slot *slot);       /* 0 = no process */
+enum pb_ending pb_worker_slot_ending(const struct pb_worker_slot *slot);
+int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* of the run */
 #endif

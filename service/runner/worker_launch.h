@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_LAUNCH_H
+#define PB_WORKER_LAUNCH_H
+/* Starts the process of a worker, with pipes at its stdin, stdout and stderr: by fork and exec from
+ * a process with threads, by fork alone from one without, which saves loading the libraries again.
+ * Thread: any in the first case, the only one in the second. */
+#include <sys/types.h>
+
+struct pb_worker_program {
+    const char *path;  /* run as `path --worker`; NULL: the process is a fork of this one */
+    int (*main)(void); /* what the fork does; its exit status */
+};
+
+/* The other ends of the pipes, the caller's, close-on-exec. */
+struct pb_worker_pipes {
+    int in, out, log; /* written by the caller, read by it, read by it */
+};
+
+/* 0, or a negative errno (that of exec included) and nothing is left. */
+int pb_worker_launch(const struct pb_worker_program *program, pid_t *out_pid,
+                     struct pb_worker_pipes *out_pipes);
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a worker slot says to its worker, and what it hears; worker.h has the words. */
+#include "config/base/clock.h"
+#include "config/base/json_writer.h"
+#include "config/config.h"
+#include "service/runner/worker_slot_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- commands -------------------------------------------------------------------------------*/
+
+static bool send_line(struct pb_worker_slot *slot, struct pb_json *json)
+{
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    bool sent = text != NULL && pb_worker_proc_send(slot->proc, text, bytes) == 0;
+    pb_json_destroy(json);
+    return sent;
+}
+
+static struct pb_json *command(const struct pb_worker_slot *slot, const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", name);
+    pb_json_string(json, "config", slot->owner->config->text);
+    pb_json_string(json, "config_name", slot->owner->config->path);
+    return json;
+}
+
+void pb_worker_slot_probe(struct pb_worker_slot *slot)
+{
+    if (slot->state != PB_SLOT_IDLE)
+        return;
+    struct pb_json *json = command(slot, "probe");
+    pb_json_end(json);
+    if (!send_line(slot, json))
+        (void)pb_slot_event(slot, PB_SLOT_ON_KILL);
+}
+
+static struct pb_json *run_command(const struct pb_worker_slot *slot, const struct pb_job *job,
+                                   const struct pb_run_how *how)
+{
+    struct pb_json *json = command(slot, "run");
+    pb_json_string(json, "job", job->id);
+    pb_json_string(json, "pipeline", job->pipeline);
+    pb_json_string(json, "input", job->input);
+    pb_json_string(json, "products", how->products);
+    pb_json_string(json, "scene", job->scene);
+    pb_json_string(json, "name", job->name);
+    if (job->identity[0] != '\0')
+        pb_json_string(json, "identity", job->identity);
+    if (how->device != NULL)
+        pb_json_string(json, "device", how->device);
+    if (how->foreground)
+        pb_json_string(json, "foreground", "yes");
+    if (how->refuse)
+        pb_json_string(json, "existing", "refuse");
+    return json;
+}
+
+void pb_slot_send_run(struct pb_worker_slot *slot)
+{
+    const struct pb_job *job = &slot->job;
+    bool told = slot->next[0] != '\0' && strcmp(slot->next, job->id) == 0;
+    bool on_cpu = slot->device_try == PB_DEVICE_TRY_CPU;
+    struct pb_run_how how = {.products = slot->how.products,
+                             .device = on_cpu                        ? "cpu"
+                                       : slot->how.device[0] != '\0' ? slot->how.device
+                                                                     : NULL,
+                             .foreground = slot->how.foreground,
+                             .refuse = slot->how.refuse};
+    slot->next[0] = '\0';
+    slot->moved_ms = pb_clock_mono_ms();
+    pb_worker_lines_begin(&slot->lines, job, slot->how.products);
+    if (told)
+        return;
+    struct pb_json *json = run_command(slot, job, &how);
+    if (slot->device_try == PB_DEVICE_TRY_STREAM)
+        pb_json_string(json, "stream_why", job->device_why);
+    pb_json_end(json);
+    /* A worker that was not told its work is ended, and its end says the rest. */
+    if (!send_line(slot, json)) {
+        slot->untold = true;
+        pb_worker_proc_kill(slot->proc);
+    }
+}
+
+void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
+                              const struct pb_run_how *how)
+{
+    if (slot->state != PB_SLOT_RUNNING || slot->next[0] != '\0')
+        return;
+    struct pb_json *json = run_command(slot, job, how);
+    pb_json_end(json);
+    if (send_line(slot, json))
+        (void)snprintf(slot->next, sizeof slot->next, "%s", job->id);
+}
+
+/* --- events ---------------------------------------------------------------------------------*/
+
+static int percent(const struct pb_job *job)
+{
+    if (job->tiles_total <= 0)
+        return 0;
+    int64_t done = job->tiles_done < job->tiles_total ? job->tiles_done : job->tiles_total;
+    return (int)(done * 99 / job->tiles_total); /* 100 is said when the products are there */
+}
+
+static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_line *line)
+{
+    struct pb_job *job = &slot->job;
+    const struct pb_worker_numbers *now = &line->numbers;
+    bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
+                 job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written ||
+                 slot->bytes_checked != now->bytes_checked;
+    (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
+    if (line->device[0] != '\0')
+        (void)snprintf(job->device, sizeof job->device, "%s", line->device);
+    job->tiles_total = now->tiles_total;
+    job->tiles_done = now->tiles_done;
+    job->bytes_read = now->bytes_read;
+    job->bytes_written = now->bytes_written;
+    slot->bytes_checked = now->bytes_checked;
+    slot->io_since_ms = now->io_ms > 0 ? pb_clock_mono_ms() - now->io_ms : 0;
+    job->elapsed_ms = now->elapsed_ms;
+    job->progress = percent(job);
+    if (moved) {
+        slot->moved_ms = pb_clock_mono_ms();
+        job->updated_ms = pb_clock_wall_ms();
+    }
+    slot->owner->on_news(slot->owner->user, slot->number, job, false);
+}
+
+static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char *code)
+{
+    if (pb_device_try_next(slot->device_try, code) != PB_DEVICE_TRY_OVER)
+        return PB_SLOT_ON_DEVICE;
+    return pb_device_is_lost(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;
+}
+
+/* A worker that breaks the rules is ended, and its job ends with it. */
+static void refuse(struct pb_worker_slot *slot, const char *why)
+{
+    pb_slot_say(slot, pb_worker_proc_pid(slot->proc), PB_LOG_ERROR,
+                "says what no worker says (%s); it is ended", why);
+    slot->lines.refused = true;
+    slot->asked = PB_ENDING_BREACH;
+    (void)pb_slot_event(slot, PB_SLOT_ON_BREACH);
+}
+
+static void take_line(struct pb_worker_slot *slot, const struct pb_worker_line *line)
+{
+    const struct pb_worker_slot_owner *owner = slot->owner;
+    slot->line = line;
+    switch (line->event) {
+    case PB_WORKER_SAYS_DEVICE:
+        owner->on_device(owner->user, line->device, line->why);
+        break;
+    case PB_WORKER_SAYS_PROGRESS:
+        take_progress(slot, line);
+        break;
+    case PB_WORKER_SAYS_DONE:
+        (void)pb_slot_event(slot, PB_SLOT_ON_DONE);
+        break;
+    case PB_WORKER_SAYS_FAILED:
+        (void)pb_slot_event(slot, failure(slot, line->error.code));
+        break;
+    }
+    slot->line = NULL;
+}
+
+void pb_slot_on_line(void *user, const char *text, size_t bytes)
+{
+    struct pb_worker_slot *slot = user;
+    struct pb_worker_line line;
+    char why[PB_WORKER_WHY_BYTES];
+    if (slot->state == PB_SLOT_RENEWING || slot->state == PB_SLOT_LEAVING || slot->lines.refused)
+        return; /* the job is not this worker's any more, or its word does not count */
+    if (!pb_worker_lines_admit(&slot->lines, bytes, pb_clock_mono_ms())) {
+        refuse(slot, "too many lines at once");
+        return;
+    }
+    int rc = pb_worker_lines_take(&slot->lines, text, bytes, why, &line);
+    if (rc < 0)
+        refuse(slot, rc == -EPROTO ? why : "out of memory");
+    if (rc != 0)
+        return;
+    take_line(slot, &line);
+    pb_worker_line_fini(&line);
+}

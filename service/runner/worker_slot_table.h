@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_SLOT_TABLE_H
+#define PB_WORKER_SLOT_TABLE_H
+/* The states of a worker slot and its transitions, and what worker_slot.c shares with the files
+ * that do their parts. Nobody else includes this but its test. */
+#include "service/runner/worker_slot.h"
+
+enum pb_slot_state {
+    PB_SLOT_EMPTY,    /* no process, no job */
+    PB_SLOT_IDLE,     /* a process without a job */
+    PB_SLOT_RUNNING,  /* a process runs the job */
+    PB_SLOT_STOPPING, /* the same, and was asked to cancel it; it is killed when that takes long */
+    PB_SLOT_KILLED,   /* the same, and was sent SIGKILL */
+    PB_SLOT_RENEWING, /* the job's device failed: the process is being ended, a fresh one follows */
+    PB_SLOT_CLEARING, /* a job without a process: what the last one left is being removed */
+    PB_SLOT_LEAVING,  /* a process without a job that is being ended */
+    PB_SLOT_STATES
+};
+
+enum pb_slot_event {
+    PB_SLOT_ON_START,  /* owner: a process is wanted */
+    PB_SLOT_ON_RUN,    /* owner: here is a job */
+    PB_SLOT_ON_DONE,   /* worker: products are in place */
+    PB_SLOT_ON_FAILED, /* worker: an error that stands */
+    PB_SLOT_ON_DEVICE, /* worker: its device failed, and another try follows */
+    PB_SLOT_ON_LOST,   /* worker: the same, and it was the last try */
+    PB_SLOT_ON_BREACH, /* worker: what no worker says */
+    PB_SLOT_ON_STOP,   /* owner or clock: end the job, with time to do so */
+    PB_SLOT_ON_KILL,   /* owner or clock: at once */
+    PB_SLOT_ON_LEAVE,  /* owner: an idle process is not wanted any more */
+    PB_SLOT_ON_GONE,   /* the process ended */
+    PB_SLOT_ON_HUNG,   /* it outlives SIGKILL */
+    PB_SLOT_ON_CLEARED,
+    PB_SLOT_EVENTS
+};
+
+enum pb_slot_action {
+    PB_SLOT_IGNORE,
+    PB_SLOT_DO_START,       /* starts a process; when that fails the slot is empty */
+    PB_SLOT_DO_TELL,        /* tells the process the job */
+    PB_SLOT_DO_CANCEL,      /* tells it to end the job, and when it will be killed */
+    PB_SLOT_DO_HURRY,       /* the end may come sooner, or be meant otherwise */
+    PB_SLOT_DO_KILL,        /* SIGKILL */
+    PB_SLOT_DO_LET_GO,      /* closes its stdin */
+    PB_SLOT_DO_SUCCEED,     /* reports the job */
+    PB_SLOT_DO_FAIL,        /* reports the job with the worker's error */
+    PB_SLOT_DO_FAIL_KILL,   /* the same, and SIGKILL */
+    PB_SLOT_DO_END,         /* reports the job by what ended it: we, or its process itself */
+    PB_SLOT_DO_END_KILL,    /* the same, and SIGKILL */
+    PB_SLOT_DO_FORSAKE,     /* leaves the process behind; reports the job */
+    PB_SLOT_DO_RENEW,       /* SIGKILL; the job starts over */
+    PB_SLOT_DO_CLEAR,       /* has products/ cleared */
+    PB_SLOT_DO_CLEAR_HUNG,  /* the same, and leaves the process behind */
+    PB_SLOT_DO_RESTART,     /* starts a process and tells it the job; else reports the job */
+    PB_SLOT_DO_REPORT,      /* reports that the process ended */
+    PB_SLOT_DO_REPORT_HUNG, /* leaves it behind; reports that */
+    PB_SLOT_ACTIONS
+};
+
+struct pb_slot_cell {
+    enum pb_slot_action action;
+    enum pb_slot_state next;
+};
+
+/* What happens in a state on an event. Pure. */
+struct pb_slot_cell pb_slot_cell(enum pb_slot_state state, enum pb_slot_event event);
+
+/* Handlers that are called when the transition is over. */
+enum pb_slot_tell {
+    PB_SLOT_TELL_NOTHING,
+    PB_SLOT_TELL_RUNS,
+    PB_SLOT_TELL_OVER,
+    PB_SLOT_TELL_RETRY,
+    PB_SLOT_TELL_CLEAR,
+    PB_SLOT_TELL_GONE
+};
+
+struct pb_worker_slot {
+    const struct pb_worker_slot_owner *owner;
+    int number;
+    enum pb_slot_state state;
+    struct pb_worker_proc *proc; /* NULL = no process */
+    struct pb_worker_lines lines;
+    struct pb_job job;
+    struct {
+        char products[PB_WORKER_PATH_BYTES], device[16];
+        bool foreground, refuse;
+    } how;
+    char next[PB_JOB_ID_BYTES]; /* job that the worker was told already; "" = none */
+    enum pb_device_try device_try;
+    enum pb_ending ending;
+    bool untold;           /* the worker could not be told its work, and was ended for that */
+    int64_t began_ms;      /* of the run */
+    int64_t moved_ms;      /* of its last progress */
+    int64_t io_since_ms;   /* a call waits for storage since, as said last; 0 = none */
+    int64_t bytes_checked; /* of the input, for its checksum, as said last */
+    int64_t kill_at_ms;    /* 0 = no end is near */
+    const char *wait_why;  /* of a stall: what the machine keeps it waiting with; NULL = nothing */
+    /* Of the event that is being worked on. */
+    const struct pb_worker_line *line; /* what the worker said */
+    enum pb_ending asked;
+    int64_t grace_ms;
+    struct {
+        const char *how; /* "signal 9 (Killed)" */
+        bool spoke, by_us;
+        int pid;
+    } gone;
+    struct pb_err *err; /* of a start that fails */
+    enum pb_slot_tell tell;
+    struct pb_run_over over;
+};
+
+/* Finds the cell, does what it says, and calls the handlers. 0, or the error of a start. */
+int pb_slot_event(struct pb_worker_slot *slot, enum pb_slot_event event);
+void pb_slot_say(const struct pb_worker_slot *slot, int pid, enum pb_log_level level,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* --- worker_slot_lines.c: what the worker says and is told; worker.h has the words --- */
+void pb_slot_on_line(void *slot, const char *text, size_t bytes);
+void pb_slot_send_run(struct pb_worker_slot *slot);
+/* --- worker_slot_end.c: how a run ends; these set over.end and the job's error --- */
+void pb_slot_end_well(struct pb_worker_slot *slot);
+void pb_slot_end_failed(struct pb_worker_slot *slot);
+void pb_slot_end_ended(struct pb_worker_slot *slot);
+void pb_slot_end_hung(struct pb_worker_slot *slot);
+#endif
