@@ -99,7 +99,7 @@ struct pb_input_config {
 
 struct pb_step_config {
     const struct pb_op *op;
-    struct pb_op_args args;
+    void *params; /* the operator's struct */
     int line, col;
 };
 

@@ -24,7 +24,7 @@ struct check {
     const struct pb_pipeline_notes *notes;
     struct pb_chain_input inputs[PB_BANDS_MAX];
     char names[PB_BANDS_MAX][24];
-    struct pb_op_args *lost;     /* of the input, then of each entry of the list of steps */
+    struct pb_items *lost;       /* of the input, then of each entry of the list of steps */
     struct pb_chain_step *steps; /* names lost in the input; for each entry names lost, the step */
     struct pb_chain_spec spec;
 };
@@ -46,13 +46,25 @@ static enum pb_code code_of(const struct pb_diag *diag)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
+/* The value of the key that a mistake speaks of; NULL: of none, or it is not in the file. */
+static const struct pb_yaml *value_of(const struct pb_step_note *note,
+                                      const struct pb_step_config *step, const struct pb_diag *diag)
+{
+    const struct pb_section section = pb_op_section(step->op);
+    const struct pb_key *key = pb_key_of(&section, step->params, diag->member);
+    const struct pb_yaml *entry = note->entry;
+    if (key == NULL || entry->kind != PB_YAML_MAP || entry->n == 0)
+        return NULL;
+    return pb_yaml_find(entry->items[0], key->name, NULL);
+}
+
 /* From a column inside an item's text to a place in the file. Exact for texts on one line and for
  * literal blocks; the first line of texts that YAML folds. */
 static void report_step(struct check *t, const struct pb_step_config *step,
-                        const struct pb_diag *diag)
+                        const struct pb_yaml *value, const struct pb_diag *diag)
 {
-    int line = step->line, col = step->col;
-    const struct pb_arg_item *item = diag->item;
+    int line = value ? value->line : step->line, col = value ? value->col : step->col;
+    const struct pb_item *item = diag->item;
     if (item && item->line > 0) {
         line = item->line;
         col = item->col;
@@ -69,15 +81,13 @@ static void report_step(struct check *t, const struct pb_step_config *step,
     pb_report(&t->load->report, code_of(diag), line, col, "%s: %s", step->op->name, diag->msg);
 }
 
-/* Whether a mistake may come from those that reading the step has brought: all but what is wrong
- * with the bands to make. */
-static bool is_consequence(const struct pb_step_config *step, const struct pb_diag *diag)
+/* Whether a mistake may come from one that reading the step has brought: it speaks of a key that
+ * has its default in place of what was wrong, or of the step as a whole. Entries were read well,
+ * and of what is missing operators say nothing (pb_items.is_partial). */
+static bool is_consequence(const struct check *t, const struct pb_yaml *value,
+                           const struct pb_diag *diag)
 {
-    const struct pb_arg *bands = pb_op_outputs(step->op, &step->args);
-    for (size_t i = 0; i < bands->n; i++)
-        if (diag->item == &bands->items[i])
-            return diag->kind == PB_DIAG_CONSTANT;
-    return true;
+    return diag->item == NULL && (value == NULL || pb_has_mistake(t->load, value));
 }
 
 /* The entry of the list that a product came from: entries with mistakes became none. */
@@ -125,8 +135,9 @@ static void report(void *to, const struct pb_diag *diag)
     } else if (diag->step > 0 && diag->step % 2 == 0) { /* a step of the file */
         const struct pb_step_note *note = &t->notes->steps[diag->step / 2 - 1];
         const struct pb_step_config *step = &t->pipeline->steps[note->step];
-        if (note->is_sound || !is_consequence(step, diag))
-            report_step(t, step, diag);
+        const struct pb_yaml *value = value_of(note, step, diag);
+        if (note->is_sound || !is_consequence(t, value, diag))
+            report_step(t, step, value, diag);
     }
 }
 
@@ -153,23 +164,22 @@ static void set_inputs(struct check *t)
 
 static bool set_steps(struct check *t, struct pb_arena *arena)
 {
-    static const struct pb_op_args none;
+    static const struct pb_items none;
     const struct pb_pipeline_notes *notes = t->notes;
     t->lost = pb_arena_alloc(arena, 1 + notes->n_steps, sizeof *t->lost);
     t->steps = pb_arena_alloc(arena, 1 + 2 * notes->n_steps, sizeof *t->steps);
-    if (t->lost == NULL || t->steps == NULL ||
-        !pb_lost_of_body(arena, t->body, notes, &t->lost[0].arg[0]))
+    if (t->lost == NULL || t->steps == NULL || !pb_lost_of_body(arena, t->body, notes, &t->lost[0]))
         return false;
     t->steps[0] = (struct pb_chain_step){&pb_lost_names, &t->lost[0]};
     for (size_t i = 0; i < notes->n_steps; i++) {
         const struct pb_step_note *note = &notes->steps[i];
         const struct pb_step_config *step =
             note->step == PB_STEP_NONE ? NULL : &t->pipeline->steps[note->step];
-        if (!note->is_sound && !pb_lost_of_entry(arena, t->load, note->entry,
-                                                 step ? step->op : NULL, &t->lost[i + 1].arg[0]))
+        if (!note->is_sound &&
+            !pb_lost_of_entry(arena, t->load, note->entry, step ? step->op : NULL, &t->lost[i + 1]))
             return false;
         t->steps[2 * i + 1] = (struct pb_chain_step){&pb_lost_names, &t->lost[i + 1]};
-        t->steps[2 * i + 2] = step ? (struct pb_chain_step){step->op, &step->args}
+        t->steps[2 * i + 2] = step ? (struct pb_chain_step){step->op, step->params}
                                    : (struct pb_chain_step){&pb_lost_names, &none};
     }
     t->spec.steps = t->steps;

@@ -39,9 +39,6 @@ struct pb_pipeline_notes {
 /* config_steps.c */
 void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
                    struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes);
-/* config_params.c: one parameter of an operator from YAML. */
-void pb_read_param(struct pb_load *load, const struct pb_param *param, const char *what,
-                   const struct pb_yaml *node, struct pb_arg *out_arg);
 
 /* config_products.c */
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,

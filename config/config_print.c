@@ -41,58 +41,13 @@ const char *pb_product_kind_name(enum pb_product_kind kind)
     return (unsigned)kind < 4 ? pb_section_products[kind].name : "unknown";
 }
 
-static void add_item(struct pb_text *out, const struct pb_param *param,
-                     const struct pb_arg_item *item)
+/* A step or product: its name, and its keys below or {}. */
+static void add_entry(struct pb_text *out, const struct pb_section *section, const void *values)
 {
-    char number[PB_UNITS_TEXT];
-    if (item->key)
-        pb_text_add(out, "%s: ", item->key);
-    switch (param->type) {
-    case PB_PARAM_NUMBER:
-    case PB_PARAM_INT:
-    case PB_PARAM_NUMBERS:
-    case PB_PARAM_WEIGHTS:
-        pb_text_add(out, "%s", pb_units_number_text(item->num, number));
-        break;
-    default:
-        pb_text_yaml(out, item->text);
-    }
-}
-
-static bool is_list(const struct pb_param *param)
-{
-    return param->type == PB_PARAM_NAMES || param->type == PB_PARAM_WEIGHTS;
-}
-
-static void add_arg(struct pb_text *out, const struct pb_param *param, const struct pb_arg *arg)
-{
-    bool map = arg->items[0].key != NULL;
-    pb_text_add(out, "          %s: %s", param->name, map ? "{" : is_list(param) ? "[" : "");
-    for (size_t i = 0; i < arg->n; i++) {
-        pb_text_add(out, i ? ", " : "");
-        add_item(out, param, &arg->items[i]);
-    }
-    pb_text_add(out, "%s\n", map ? "}" : is_list(param) ? "]" : "");
-}
-
-static void add_step(struct pb_text *out, const struct pb_step_config *step)
-{
-    bool any = false;
-    for (size_t i = 0; i < step->op->n_params; i++)
-        any = any || step->args.arg[i].n > 0;
-    pb_text_add(out, "      - %s:%s\n", step->op->name, any ? "" : " {}");
-    for (size_t i = 0; i < step->op->n_params; i++)
-        if (step->args.arg[i].n > 0)
-            add_arg(out, &step->op->params[i], &step->args.arg[i]);
-}
-
-static void add_product(struct pb_text *out, const struct pb_product_config *product)
-{
-    const struct pb_section *section = &pb_section_products[product->kind];
     pb_text_add(out, "      - %s:", section->name);
     size_t before = out->length;
     pb_text_add(out, "\n");
-    pb_schema_print(out, section, product, 10);
+    pb_schema_print(out, section, values, 10);
     if (!out->failed && out->length == before + 1) { /* no key is set */
         out->length = before;
         pb_text_add(out, " {}\n");
@@ -107,11 +62,13 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
     pb_schema_print(out, &pb_section_input, &pipeline->input, 6);
     if (pipeline->n_steps)
         pb_text_add(out, "    steps:\n");
-    for (size_t i = 0; i < pipeline->n_steps; i++)
-        add_step(out, &pipeline->steps[i]);
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_section section = pb_op_section(pipeline->steps[i].op);
+        add_entry(out, &section, pipeline->steps[i].params);
+    }
     pb_text_add(out, "    products:\n");
     for (size_t i = 0; i < pipeline->n_products; i++)
-        add_product(out, &pipeline->products[i]);
+        add_entry(out, &pb_section_products[pipeline->products[i].kind], &pipeline->products[i]);
 }
 
 char *pb_config_print(const struct pb_config *config)

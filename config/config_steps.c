@@ -32,36 +32,12 @@ static const struct pb_op *find_op(struct pb_load *load, const struct pb_yaml *n
 static void read_params(struct pb_load *load, const struct pb_yaml *name,
                         const struct pb_yaml *body, struct pb_step_config *step)
 {
-    const struct pb_op *op = step->op;
-    const char *names[PB_OP_PARAMS_MAX];
-    char found[80];
-    for (size_t i = 0; i < op->n_params; i++)
-        names[i] = op->params[i].name;
-    if (body && body->kind != PB_YAML_MAP) {
-        WRONG(load, body, "'%s' must be a map of parameters, not %s", op->name,
-              pb_yaml_what(body, found, sizeof found));
+    const struct pb_section section = pb_op_section(step->op);
+    step->params = pb_arena_alloc(load->arena, 1, step->op->params_bytes);
+    if (step->params == NULL)
         return;
-    }
-    if (body)
-        pb_report_unknown(load, body, op->name, names, op->n_params);
-    for (size_t i = 0; i < op->n_params; i++) {
-        const struct pb_param *param = &op->params[i];
-        char what[100];
-        (void)snprintf(what, sizeof what, "%s.%s", op->name, param->name);
-        const struct pb_yaml *node = body ? pb_yaml_find(body, param->name, NULL) : NULL;
-        if (node)
-            pb_read_param(load, param, what, node, &step->args.arg[i]);
-        else if (param->required && !pb_is_misspelt(body, param->name, names, op->n_params))
-            WRONG(load, name, "'%s' needs '%s': %s", op->name, param->name, param->doc);
-        else if (!param->required && param->def &&
-                 (node = pb_default_node(load, param->def)) != NULL) {
-            pb_read_param(load, param, what, node, &step->args.arg[i]);
-            for (size_t k = 0; k < step->args.arg[i].n; k++) { /* not in the user's file */
-                struct pb_arg_item *item = (struct pb_arg_item *)&step->args.arg[i].items[k];
-                item->line = item->col = 0;
-            }
-        }
-    }
+    pb_schema_read(load, &section, body, step->params);
+    pb_schema_need(load, &section, name, body);
 }
 
 /* False when the list is none that can be taken apart. */
@@ -102,6 +78,8 @@ void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
             continue;
         size_t before = pb_report_count(&load->report);
         read_params(load, name, body, &step);
+        if (step.params == NULL)
+            return;
         note->is_sound = pb_report_count(&load->report) == before;
         note->step = pipeline->n_steps;
         pipeline->steps[pipeline->n_steps++] = step;

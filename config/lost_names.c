@@ -8,20 +8,22 @@
 
 #include <string.h>
 
-static int define_lost(const struct pb_op_args *args, struct pb_builder *b)
+static int define_lost(const void *params, struct pb_builder *b)
 {
+    const struct pb_items *names = params;
     int rc = 0;
-    for (size_t i = 0; i < args->arg[0].n && rc == 0; i++)
-        if (pb_builder_find(b, args->arg[0].items[i].text) < 0)
-            rc = pb_builder_define(b, args->arg[0].items[i].text, PB_VALUE_POISON);
+    for (size_t i = 0; i < names->n && rc == 0; i++)
+        if (pb_builder_find(b, names->items[i].text) < 0)
+            rc = pb_builder_define(b, names->items[i].text, PB_VALUE_POISON);
     return rc;
 }
 
-const struct pb_op pb_lost_names = {.name = "lost names", .build = define_lost};
+const struct pb_op pb_lost_names = {
+    .name = "lost names", .params_bytes = sizeof(struct pb_items), .build = define_lost};
 
 /* Names found so far; there is room for every node that is searched. */
 struct search {
-    struct pb_arg_item *items;
+    struct pb_item *items;
     size_t n;
 };
 
@@ -45,10 +47,11 @@ static void collect(struct search *s, const struct pb_yaml *node, bool own_keys)
 
 /* The value of a parameter. Of a map the keys are names of bands made and of constants; parameters
  * of other types name nothing. */
-static void collect_param(struct search *s, const struct pb_load *load,
-                          const struct pb_param *param, const struct pb_yaml *value)
+static void collect_value(struct search *s, const struct pb_load *load, const struct pb_key *key,
+                          const struct pb_yaml *value)
 {
-    if ((!param->makes_bands && param->type != PB_PARAM_NUMBERS) || !pb_has_mistake(load, value))
+    bool names_constants = key->type == PB_KEY_NUMBERS || key->type == PB_KEY_CONSTANTS;
+    if ((!key->makes_bands && !names_constants) || !pb_has_mistake(load, value))
         return;
     if (value->kind != PB_YAML_MAP)
         collect(s, value, false);
@@ -56,11 +59,11 @@ static void collect_param(struct search *s, const struct pb_load *load,
         add(s, value->keys[i]);
 }
 
-static const struct pb_param *find_param(const struct pb_op *op, const char *name)
+static const struct pb_key *find_key(const struct pb_op *op, const char *name)
 {
-    for (size_t i = 0; i < op->n_params; i++)
-        if (strcmp(op->params[i].name, name) == 0)
-            return &op->params[i];
+    for (size_t i = 0; i < op->n_keys; i++)
+        if (strcmp(op->keys[i].name, name) == 0)
+            return &op->keys[i];
     return NULL;
 }
 
@@ -72,7 +75,8 @@ static bool open_search(struct search *s, struct pb_arena *arena, const struct p
 }
 
 bool pb_lost_of_entry(struct pb_arena *arena, const struct pb_load *load,
-                      const struct pb_yaml *entry, const struct pb_op *op, struct pb_arg *out_names)
+                      const struct pb_yaml *entry, const struct pb_op *op,
+                      struct pb_items *out_names)
 {
     bool one = entry->kind == PB_YAML_MAP && entry->n == 1;
     const struct pb_yaml *body = one ? entry->items[0] : NULL;
@@ -81,9 +85,9 @@ bool pb_lost_of_entry(struct pb_arena *arena, const struct pb_load *load,
         return false;
     if (op && body && body->kind == PB_YAML_MAP) {
         for (size_t i = 0; i < body->n; i++) {
-            const struct pb_param *param = find_param(op, body->keys[i]->text);
-            if (param)
-                collect_param(&s, load, param, body->items[i]);
+            const struct pb_key *key = find_key(op, body->keys[i]->text);
+            if (key)
+                collect_value(&s, load, key, body->items[i]);
             else
                 collect(&s, body->items[i], false);
         }
@@ -91,12 +95,12 @@ bool pb_lost_of_entry(struct pb_arena *arena, const struct pb_load *load,
         for (size_t i = 0; entry->kind != PB_YAML_SCALAR && i < entry->n; i++)
             collect(&s, entry->items[i], one);
     }
-    *out_names = (struct pb_arg){s.items, s.n};
+    *out_names = (struct pb_items){.items = s.items, .n = s.n};
     return true;
 }
 
 bool pb_lost_of_body(struct pb_arena *arena, const struct pb_yaml *body,
-                     const struct pb_pipeline_notes *notes, struct pb_arg *out_names)
+                     const struct pb_pipeline_notes *notes, struct pb_items *out_names)
 {
     struct search s;
     if (!open_search(&s, arena, body))
@@ -108,6 +112,6 @@ bool pb_lost_of_body(struct pb_arena *arena, const struct pb_yaml *body,
             !(input && notes->input_is_sound))
             collect(&s, body->items[i], input);
     }
-    *out_names = (struct pb_arg){s.items, s.n};
+    *out_names = (struct pb_items){.items = s.items, .n = s.n};
     return true;
 }

@@ -11,16 +11,16 @@
 
 struct pb_arena;
 
-/* Its one argument is the list of names. Not in the registry. */
+/* Its struct is a struct pb_items, the names. Not in the registry. */
 extern const struct pb_op pb_lost_names;
 
 /* Of an input with mistakes, and of unknown keys. body: the pipeline's node, a map. False: out of
  * memory; so below. The strings are the nodes' own. */
 bool pb_lost_of_body(struct pb_arena *arena, const struct pb_yaml *body,
-                     const struct pb_pipeline_notes *notes, struct pb_arg *out_names);
+                     const struct pb_pipeline_notes *notes, struct pb_items *out_names);
 /* Of an entry of the list of steps with mistakes. op: its operator, NULL = not known. What is good
  * in the operator's own parameters is left out: the step itself makes that. */
 bool pb_lost_of_entry(struct pb_arena *arena, const struct pb_load *load,
                       const struct pb_yaml *entry, const struct pb_op *op,
-                      struct pb_arg *out_names);
+                      struct pb_items *out_names);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "config/schema_lists.h"
+#include "config/schema_values.h"
 
 #include "config/base/arena.h"
 #include "config/units.h"

@@ -27,9 +27,9 @@ static void print_bands(struct pb_text *out, const struct pb_band_config *bands,
 
 static void print_choice(struct pb_text *out, const char *choices, int index)
 {
-    for (; index > 0; index--)
-        choices = strchr(choices, '|') + 1;
-    pb_text_add(out, "%.*s", (int)strcspn(choices, "|"), choices);
+    size_t length;
+    const char *word = pb_key_choice(choices, index, &length);
+    pb_text_add(out, "%.*s", (int)length, word);
 }
 
 static void print_device(struct pb_text *out, int kind, int32_t number)
@@ -40,23 +40,20 @@ static void print_device(struct pb_text *out, int kind, int32_t number)
         pb_text_add(out, ":%d", number);
 }
 
-static bool is_set(const struct pb_key *key, const char *at, const char *more)
+static void print_items(struct pb_text *out, const struct pb_key *key, const struct pb_items *items)
 {
-    switch (key->type) {
-    case PB_KEY_TEXT:
-    case PB_KEY_PATH:
-    case PB_KEY_NAME:
-    case PB_KEY_TIME:
-        return *(char *const *)(const void *)at != NULL;
-    case PB_KEY_NODATA:
-        return *(const bool *)more;
-    case PB_KEY_PATTERNS:
-    case PB_KEY_BANDS:
-    case PB_KEY_BAND_MAP:
-        return *(const size_t *)(const void *)more > 0;
-    default:
-        return true;
+    bool map = items->items[0].key != NULL, list = !map && key->type != PB_KEY_NUMBERS;
+    pb_text_add(out, "%s", map ? "{" : list ? "[" : "");
+    for (size_t i = 0; i < items->n; i++) {
+        const struct pb_item *item = &items->items[i];
+        char number[PB_UNITS_TEXT];
+        pb_text_add(out, "%s%s%s", i ? ", " : "", map ? item->key : "", map ? ": " : "");
+        if (pb_key_is_number(key->type))
+            pb_text_add(out, "%s", pb_units_number_text(item->num, number));
+        else
+            pb_text_yaml(out, item->text);
     }
+    pb_text_add(out, "%s", map ? "}" : list ? "]" : "");
 }
 
 static void print_value(struct pb_text *out, const struct pb_key *key, const void *at,
@@ -72,6 +69,7 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
         pb_text_yaml(out, *(char *const *)at);
         break;
     case PB_KEY_INT:
+    case PB_KEY_ODD:
     case PB_KEY_POWER:
         pb_text_add(out, "%d", *(const int32_t *)at);
         break;
@@ -107,6 +105,13 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
     case PB_KEY_BAND_MAP:
         print_bands(out, *(struct pb_band_config *const *)at, *(const size_t *)more);
         break;
+    case PB_KEY_NAMES:
+    case PB_KEY_EXPRESSIONS:
+    case PB_KEY_NUMBERS:
+    case PB_KEY_CONSTANTS:
+    case PB_KEY_WEIGHTS:
+        print_items(out, key, at);
+        break;
     }
 }
 
@@ -116,44 +121,10 @@ void pb_schema_print(struct pb_text *out, const struct pb_section *section, cons
     for (size_t i = 0; i < section->n; i++) {
         const struct pb_key *key = &section->keys[i];
         const char *at = (const char *)base + key->offset, *more = (const char *)base + key->more;
-        if (!is_set(key, at, more))
+        if (!pb_key_is_given(key, base))
             continue;
         pb_text_add(out, "%*s%s: ", indent, "", key->name);
         print_value(out, key, at, more);
         pb_text_add(out, "\n");
-    }
-}
-
-/* The sentence of the key, with what the table knows of its values. */
-static void print_doc(struct pb_text *out, const struct pb_key *key, int indent)
-{
-    char text[700], range[120];
-    int length = snprintf(text, sizeof text, "%s", key->doc);
-    char *end = text + length;
-    size_t left = sizeof text - (size_t)length;
-    if (key->choices) {
-        (void)snprintf(end, left, " One of: ");
-        for (const char *c = key->choices; *c; c++)
-            (void)snprintf(text + strlen(text), sizeof text - strlen(text),
-                           *c == '|' ? " | " : "%c", *c);
-    } else if (key->min < key->max && key->type != PB_KEY_NUMBER) {
-        (void)snprintf(end, left, " (%s)", pb_range_text(key, range, sizeof range));
-    }
-    pb_text_comment(out, indent, text);
-}
-
-void pb_schema_default(struct pb_text *out, const struct pb_section *section,
-                       const struct pb_schema_sample *samples, size_t n_samples, int indent)
-{
-    for (size_t i = 0; i < section->n; i++) {
-        const struct pb_key *key = &section->keys[i];
-        const char *value = key->def;
-        for (size_t k = 0; k < n_samples; k++)
-            if (strcmp(samples[k].section, section->name) == 0 &&
-                strcmp(samples[k].key, key->name) == 0)
-                value = samples[k].value;
-        print_doc(out, key, indent);
-        pb_text_add(out, "%*s%s%s: %s\n", indent, "", value ? "" : "# ", key->name,
-                    value ? value : key->example);
     }
 }

@@ -37,32 +37,24 @@ const struct pb_op *pb_op_find(const char *name)
     return NULL;
 }
 
-const struct pb_arg *pb_op_outputs(const struct pb_op *op, const struct pb_op_args *args)
+struct pb_section pb_op_section(const struct pb_op *op)
 {
-    static const struct pb_arg none = {.n = 0};
+    return (struct pb_section){op->name, op->summary, op->keys, op->n_keys};
+}
 
-    for (size_t p = 0; p < op->n_params; p++)
-        if (op->params[p].makes_bands)
-            return &args->arg[p];
+const struct pb_items *pb_op_outputs(const struct pb_op *op, const void *params)
+{
+    static const struct pb_items none = {.n = 0};
+
+    for (size_t i = 0; i < op->n_keys; i++)
+        if (op->keys[i].makes_bands)
+            return (const struct pb_items *)(const void *)((const char *)params +
+                                                           op->keys[i].offset);
     return &none;
 }
 
-const char *pb_item_band(const struct pb_arg_item *item)
-{
-    return item->key ? item->key : item->text;
-}
-
-const struct pb_arg *pb_op_argument(const struct pb_op *op, const struct pb_op_args *args,
-                                    const char *name)
-{
-    for (size_t p = 0; p < op->n_params; p++)
-        if (strcmp(op->params[p].name, name) == 0)
-            return &args->arg[p];
-    return NULL;
-}
-
-int pb_diag_set(struct pb_diag *diag, enum pb_diag_kind kind, const struct pb_arg_item *item,
-                int col, const char *format, ...)
+int pb_diag_set(struct pb_diag *diag, enum pb_diag_kind kind, const struct pb_item *item, int col,
+                const char *format, ...)
 {
     va_list list;
 

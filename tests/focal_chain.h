@@ -6,6 +6,7 @@
  * one another or over expressions of what came before. Bands a and b without nodata, for a wide
  * neighbourhood with a single invalid pixel is invalid and equal results would say little. */
 #include "kernels/chain/chain.h"
+#include "tests/op_params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #define FOCAL_CHAIN_LEVELS 4
 
 struct focal_chain_level {
-    struct pb_op_args convolve, math;
-    struct pb_arg_item kernel, size, edge, weight[15 * 15], band, expr;
+    struct op_params convolve, math;
+    struct pb_item kernel, size, edge, weight[15 * 15], band, expr;
     char smooth[24], mixed[24], text[64];
 };
 
@@ -24,14 +25,10 @@ static inline uint32_t focal_chain_random(uint32_t *state, uint32_t n)
     return (*state >> 8) % n;
 }
 
-static inline void focal_chain_give(struct pb_op_args *args, const char *op, const char *param,
-                                    const struct pb_arg_item *items, size_t n)
+static inline void focal_chain_give(struct op_params *params, const char *op, const char *param,
+                                    const struct pb_item *items, size_t n)
 {
-    const struct pb_op *const which = pb_op_find(op);
-
-    for (size_t p = 0; p < which->n_params; p++)
-        if (strcmp(which->params[p].name, param) == 0)
-            args->arg[p] = (struct pb_arg){items, n};
+    (void)op_give(pb_op_find(op), params, param, items, n);
 }
 
 /* smooth = a focal operation over `from`; reach: at most so large a radius. */
@@ -43,19 +40,19 @@ static inline void focal_chain_convolve(struct focal_chain_level *level, uint32_
     const uint32_t side = 3 + 2 * focal_chain_random(random, (uint32_t)reach);
     const uint32_t kind = focal_chain_random(random, 4);
 
-    level->edge = (struct pb_arg_item){.text = edges[focal_chain_random(random, 3)]};
-    level->band = (struct pb_arg_item){.key = level->smooth, .text = from};
+    level->edge = (struct pb_item){.text = edges[focal_chain_random(random, 3)]};
+    level->band = (struct pb_item){.key = level->smooth, .text = from};
     focal_chain_give(&level->convolve, "convolve", "edge", &level->edge, 1);
     focal_chain_give(&level->convolve, "convolve", "bands", &level->band, 1);
     if (kind < 3) {
-        level->kernel = (struct pb_arg_item){.text = kernels[kind]};
-        level->size = (struct pb_arg_item){.num = side};
+        level->kernel = (struct pb_item){.text = kernels[kind]};
+        level->size = (struct pb_item){.num = side};
         focal_chain_give(&level->convolve, "convolve", "kernel", &level->kernel, 1);
         focal_chain_give(&level->convolve, "convolve", "size", &level->size, 1);
         return;
     }
     for (uint32_t i = 0; i < side * side; i++)
-        level->weight[i] = (struct pb_arg_item){
+        level->weight[i] = (struct pb_item){
             .text = "", .num = (double)focal_chain_random(random, 2001) / 1000.0 - 1.0};
     focal_chain_give(&level->convolve, "convolve", "weights", level->weight, side * side);
 }
@@ -82,7 +79,7 @@ static inline int focal_chain_make(uint32_t *random, enum pb_type type, int reac
         (void)snprintf(level->text, sizeof level->text, "(%s - %s) * 0.5 + sqrt(abs(b))",
                        level->smooth, older);
         focal_chain_convolve(level, random, before, reach);
-        level->expr = (struct pb_arg_item){.key = level->mixed, .text = level->text};
+        level->expr = (struct pb_item){.key = level->mixed, .text = level->text};
         focal_chain_give(&level->math, "math", "bands", &level->expr, 1);
         steps[2 * i] = (struct pb_chain_step){pb_op_find("convolve"), &level->convolve};
         steps[2 * i + 1] = (struct pb_chain_step){pb_op_find("math"), &level->math};

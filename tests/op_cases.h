@@ -5,6 +5,7 @@
 /* The cases of every operator of the registry as chains, for whoever walks it: parity tests and
  * benchmarks. */
 #include "kernels/chain/chain.h"
+#include "tests/op_params.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,31 +14,19 @@
 static const char *const op_case_bands[] = {"B", "G", "R", "N", "S1", "S2"};
 #define OP_CASE_BANDS (sizeof op_case_bands / sizeof op_case_bands[0])
 
-/* Arguments of a case with the descriptor's defaults filled in (scalars; as config/ does it). items
- * must live as long as out_args. false: the operator lacks one of the parameters. */
-static inline bool op_case_args(const struct pb_op_case *c, const struct pb_op *op,
-                                struct pb_arg_item defaults[PB_OP_PARAMS_MAX],
-                                struct pb_op_args *out_args)
+/* Parameters of a case, and the defaults of those it does not give. The items are the case's own.
+ * false: the operator lacks one of the parameters. */
+static inline bool op_case_params(const struct pb_op_case *c, const struct pb_op *op,
+                                  struct op_params *out_params)
 {
-    memset(out_args, 0, sizeof *out_args);
-    memset(defaults, 0, PB_OP_PARAMS_MAX * sizeof *defaults);
-    for (size_t p = 0; p < op->n_params; p++) {
-        if (!op->params[p].def)
-            continue;
-        defaults[p].text = op->params[p].def;
-        (void)sscanf(op->params[p].def, "%lf", &defaults[p].num);
-        out_args->arg[p] = (struct pb_arg){&defaults[p], 1};
-    }
+    op_defaults(op, out_params);
     for (size_t a = 0; a < sizeof c->args / sizeof c->args[0] && c->args[a].param; a++) {
-        size_t p = 0, n = 0;
+        size_t n = 0;
 
-        while (p < op->n_params && strcmp(op->params[p].name, c->args[a].param) != 0)
-            p++;
-        if (p == op->n_params)
-            return false;
         while (n < PB_OP_CASE_ITEMS && c->args[a].items[n].text)
             n++;
-        out_args->arg[p] = (struct pb_arg){c->args[a].items, n};
+        if (!op_give(op, out_params, c->args[a].param, c->args[a].items, n))
+            return false;
     }
     return true;
 }
@@ -65,17 +54,16 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
                                 enum pb_type type, bool has_nodata, double nodata, double scale,
                                 double offset, struct pb_diag *diag, struct pb_chain **out_chain)
 {
-    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
     struct pb_chain_input inputs[OP_CASE_BANDS];
-    struct pb_op_args args;
-    struct pb_chain_step step = {op, &args};
+    struct op_params params;
+    struct pb_chain_step step = {op, &params};
     size_t at;
 
     memset(diag, 0, sizeof *diag);
     for (size_t i = 0; i < OP_CASE_BANDS; i++)
         inputs[i] =
             (struct pb_chain_input){op_case_bands[i], type, has_nodata, nodata, scale, offset};
-    if (!op_case_args(c, step.op, defaults, &args))
+    if (!op_case_params(c, op, &params))
         return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "operator or parameter is not there");
     const struct pb_chain_spec spec = {.inputs = inputs,
                                        .n_inputs = OP_CASE_BANDS,

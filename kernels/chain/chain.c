@@ -41,7 +41,7 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 /* What the step makes, for the steps after it. */
 static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step)
 {
-    const struct pb_arg *const outputs = pb_op_outputs(step->op, step->args);
+    const struct pb_items *const outputs = pb_op_outputs(step->op, step->params);
     const size_t n = outputs->n ? outputs->n : pb_builder_band_count(b);
     int rc = 0;
 
@@ -56,7 +56,7 @@ static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step
 static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
 {
     const size_t before = b->n_mistakes;
-    const int rc = step->op->build(step->args, b);
+    const int rc = step->op->build(step->params, b);
 
     if (b->error || rc == -ENOMEM)
         return b->error ? b->error : rc;

@@ -26,7 +26,7 @@ struct pb_chain_input {
 
 struct pb_chain_step {
     const struct pb_op *op;
-    const struct pb_op_args *args;
+    const void *params; /* the operator's struct */
 };
 
 struct pb_chain_spec {

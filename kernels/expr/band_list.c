@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b)
+size_t pb_band_list_count(const struct pb_items *names, const struct pb_builder *b)
 {
     return names->n ? names->n : pb_builder_band_count(b);
 }
 
-static pb_value find(struct pb_builder *b, const char *name, const struct pb_arg_item *item)
+static pb_value find(struct pb_builder *b, const char *name, const struct pb_item *item)
 {
     const pb_value value = pb_builder_find(b, name);
     char list[200];
@@ -24,15 +24,15 @@ static pb_value find(struct pb_builder *b, const char *name, const struct pb_arg
     return PB_VALUE_POISON;
 }
 
-struct pb_band_pick pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i)
+struct pb_band_pick pb_band_list_at(const struct pb_items *names, struct pb_builder *b, size_t i)
 {
-    const struct pb_arg_item *const item = names->n ? &names->items[i] : NULL;
+    const struct pb_item *const item = names->n ? &names->items[i] : NULL;
     const char *const in = item ? item->text : pb_builder_band_name(b, i);
 
     return (struct pb_band_pick){item ? pb_item_band(item) : in, find(b, in, item), item};
 }
 
-double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback)
+double pb_band_list_number(const struct pb_items *numbers, const char *out, double fallback)
 {
     for (size_t i = 0; i < numbers->n; i++)
         if (!numbers->items[i].key || strcmp(numbers->items[i].key, out) == 0)
@@ -40,17 +40,17 @@ double pb_band_list_number(const struct pb_arg *numbers, const char *out, double
     return fallback;
 }
 
-void pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+void pb_band_list_check_numbers(const struct pb_items *numbers, const struct pb_items *names,
                                 struct pb_builder *b, const char *what)
 {
     const size_t n_names = pb_band_list_count(names, b);
 
-    for (size_t i = 0; i < numbers->n; i++) {
-        const struct pb_arg_item *const number = &numbers->items[i];
+    for (size_t i = 0; i < numbers->n && !names->is_partial; i++) {
+        const struct pb_item *const number = &numbers->items[i];
         bool found = !number->key;
 
         for (size_t k = 0; k < n_names && !found; k++) {
-            const struct pb_arg_item *const item = names->n ? &names->items[k] : NULL;
+            const struct pb_item *const item = names->n ? &names->items[k] : NULL;
             const char *const out = item ? pb_item_band(item) : pb_builder_band_name(b, k);
 
             found = strcmp(out, number->key) == 0;

@@ -9,22 +9,22 @@
 #include "kernels/graph/builder.h"
 
 struct pb_band_pick {
-    const char *out;                /* name to define; valid until the builder ends */
-    pb_value value;                 /* of the band to work on */
-    const struct pb_arg_item *item; /* NULL: from "every band" */
+    const char *out;            /* name to define; valid until the builder ends */
+    pb_value value;             /* of the band to work on */
+    const struct pb_item *item; /* NULL: from "every band" */
 };
 
 /* Number of entries. Ask once, before defining anything. */
-size_t pb_band_list_count(const struct pb_arg *names, const struct pb_builder *b);
+size_t pb_band_list_count(const struct pb_items *names, const struct pb_builder *b);
 /* Entry i. When there is no such band that is reported (with the nearest one for a typo) and the
  * value is poison. */
-struct pb_band_pick pb_band_list_at(const struct pb_arg *names, struct pb_builder *b, size_t i);
+struct pb_band_pick pb_band_list_at(const struct pb_items *names, struct pb_builder *b, size_t i);
 
 /* What a NUMBERS parameter says for the band `out`: the one number for all, its own entry, or
  * `fallback`. */
-double pb_band_list_number(const struct pb_arg *numbers, const char *out, double fallback);
+double pb_band_list_number(const struct pb_items *numbers, const char *out, double fallback);
 /* Reports entries of a NUMBERS map that belong to no entry of `names`. what: the parameter's name.
  */
-void pb_band_list_check_numbers(const struct pb_arg *numbers, const struct pb_arg *names,
+void pb_band_list_check_numbers(const struct pb_items *numbers, const struct pb_items *names,
                                 struct pb_builder *b, const char *what);
 #endif

@@ -297,9 +297,8 @@ static pb_value parse_all(struct pb_expr_parser *p)
     return p->failed ? -1 : v;
 }
 
-pb_value pb_builder_expression(struct pb_builder *b, const struct pb_arg_item *item,
-                               const char *text, const struct pb_expr_constant *constants,
-                               size_t n_constants)
+pb_value pb_builder_expression(struct pb_builder *b, const struct pb_item *item, const char *text,
+                               const struct pb_expr_constant *constants, size_t n_constants)
 {
     struct pb_expr_parser p = {.b = b, .item = item, .start = text ? text : item->text};
 

@@ -12,7 +12,7 @@
 
 struct pb_expr_parser {
     struct pb_builder *b; /* NULL: grammar only */
-    const struct pb_arg_item *item;
+    const struct pb_item *item;
     const struct pb_expr_constant *constants;
     size_t n_constants;
     const char *start;

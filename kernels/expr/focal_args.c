@@ -4,29 +4,14 @@
 
 #include "kernels/expr/band_list.h"
 
-#include <string.h>
-
-enum pb_edge pb_focal_args_edge(const struct pb_arg *edge)
+enum pb_edge pb_focal_args_edge(int32_t edge)
 {
-    const char *const name = edge->n > 0 ? edge->items[0].text : "reflect";
+    static const enum pb_edge edges[] = {PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA};
 
-    return strcmp(name, "clamp") == 0    ? PB_EDGE_CLAMP
-           : strcmp(name, "nodata") == 0 ? PB_EDGE_NODATA
-                                         : PB_EDGE_REFLECT;
+    return edges[edge];
 }
 
-int pb_focal_args_radius(const struct pb_arg *size, const char *step, struct pb_builder *b)
-{
-    const int side = size->n > 0 ? (int)size->items[0].num : 3;
-
-    if (side < 3 || side > PB_FOCAL_SIDE_MAX || side % 2 == 0)
-        return pb_builder_mistake(b, PB_DIAG_VALUE, size->items, 0,
-                                  "%s: size is %d; it must be odd, 3 to %d", step, side,
-                                  PB_FOCAL_SIDE_MAX);
-    return side / 2;
-}
-
-int pb_focal_args_define(const struct pb_arg *bands, const struct pb_focal *focal,
+int pb_focal_args_define(const struct pb_items *bands, const struct pb_focal *focal,
                          struct pb_builder *b)
 {
     const size_t n = pb_band_list_count(bands, b);

@@ -6,23 +6,21 @@
  * only. */
 #include "kernels/graph/builder.h"
 
-#define PB_PARAM_FOCAL_EDGE(def_)                                                                  \
+/* Rows for members int32_t edge and struct pb_items bands of the operator's struct. */
+#define PB_KEY_FOCAL_EDGE(params, def_)                                                            \
     {                                                                                              \
-        .name = "edge", .type = PB_PARAM_ENUM, .def = def_, .choices = "reflect|clamp|nodata",     \
-        .doc = "what stands for pixels outside the image"                                          \
+        .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, edge), .def = def_,      \
+        .choices = "reflect|clamp|nodata", .doc = "What stands for pixels outside the image."      \
     }
-#define PB_PARAM_FOCAL_BANDS                                                                       \
+#define PB_KEY_FOCAL_BANDS(params)                                                                 \
     {                                                                                              \
-        .name = "bands", .type = PB_PARAM_NAMES, .makes_bands = true,                              \
-        .doc = "bands to replace, or {NEW: BAND}; all bands unless given"                          \
+        .name = "bands", .type = PB_KEY_NAMES, .offset = offsetof(params, bands),                  \
+        .makes_bands = true, .doc = "Bands to replace, or {NEW: BAND}; all bands unless given."    \
     }
 
-/* The rule that `edge` names; without one the first of the choices. */
-enum pb_edge pb_focal_args_edge(const struct pb_arg *edge);
-/* Half of `size`, rounded down; -EINVAL after a report unless it is odd and 3 to PB_FOCAL_SIDE_MAX.
- * step: the operator's name, for the message. */
-int pb_focal_args_radius(const struct pb_arg *size, const char *step, struct pb_builder *b);
+/* The rule that a choice of `edge` names. */
+enum pb_edge pb_focal_args_edge(int32_t edge);
 /* Defines what the operation makes of each entry of `bands`; poison when it is NULL. */
-int pb_focal_args_define(const struct pb_arg *bands, const struct pb_focal *focal,
+int pb_focal_args_define(const struct pb_items *bands, const struct pb_focal *focal,
                          struct pb_builder *b);
 #endif

@@ -34,22 +34,41 @@ void pb_builder_fini(struct pb_builder *b)
     memset(b, 0, sizeof *b);
 }
 
-int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_arg_item *item,
-                       int col, const char *format, ...)
+static int report(struct pb_builder *b, struct pb_diag *diag, const char *format, va_list list)
 {
-    struct pb_diag diag = {kind, item, col, b->step, b->output, ""};
-    va_list list;
-
     if (b->error)
         return -EINVAL;
-    va_start(list, format);
-    (void)vsnprintf(diag.msg, sizeof diag.msg, format, list);
-    va_end(list);
+    diag->step = b->step;
+    diag->output = b->output;
+    (void)vsnprintf(diag->msg, sizeof diag->msg, format, list);
     if (b->report)
-        b->report(b->report_to, &diag);
+        b->report(b->report_to, diag);
     if (++b->n_mistakes == MISTAKES_MAX)
         b->error = -EINVAL;
     return -EINVAL;
+}
+
+int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_item *item,
+                       int col, const char *format, ...)
+{
+    struct pb_diag diag = {.kind = kind, .item = item, .col = col};
+    va_list list;
+
+    va_start(list, format);
+    const int rc = report(b, &diag, format, list);
+    va_end(list);
+    return rc;
+}
+
+int pb_builder_wrong(struct pb_builder *b, const void *member, const char *format, ...)
+{
+    struct pb_diag diag = {.kind = PB_DIAG_VALUE, .member = member};
+    va_list list;
+
+    va_start(list, format);
+    const int rc = report(b, &diag, format, list);
+    va_end(list);
+    return rc;
 }
 
 static pb_value out_of_memory(struct pb_builder *b)

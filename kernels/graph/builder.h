@@ -21,8 +21,12 @@ typedef int32_t pb_value; /* < 0: invalid */
 #define PB_VALUE_POISON INT32_MAX
 
 /* Reports a mistake; the chain will not be made. Returns -EINVAL. */
-int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_arg_item *item,
+int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struct pb_item *item,
                        int col, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The same (kind VALUE) about the parameter at `member` of the struct that build() got. */
+int pb_builder_wrong(struct pb_builder *b, const void *member, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The value a band name stands for now; -1 when there is none (nothing is reported). */
 pb_value pb_builder_find(struct pb_builder *b, const char *name);
@@ -50,9 +54,8 @@ struct pb_expr_constant {
  * that is not NULL (mistakes have no column then). Reports every unknown name and function and the
  * first mistake in the grammar (kind EXPRESSION, with what was found and what was expected); then
  * the value is poison. */
-pb_value pb_builder_expression(struct pb_builder *b, const struct pb_arg_item *item,
-                               const char *text, const struct pb_expr_constant *constants,
-                               size_t n_constants);
+pb_value pb_builder_expression(struct pb_builder *b, const struct pb_item *item, const char *text,
+                               const struct pb_expr_constant *constants, size_t n_constants);
 
 /* Without a chain: checks the grammar only and lists the names used, each once, in order of
  * appearance. names[i] points into text with length[i]. Returns how many (at most max are written),

@@ -6,57 +6,47 @@
  * a product of that type saturates to the very limit, with or without a cast before it. */
 #include "kernels/expr/band_list.h"
 
-#include <string.h>
-
-enum { TYPE, BANDS };
-
-static const struct pb_param params[] = {
-    [TYPE] = {.name = "type",
-              .type = PB_PARAM_ENUM,
-              .choices = "uint8|int16|uint16|int32|uint32|float32",
-              .required = true,
-              .doc = "type whose values the bands shall have"},
-    [BANDS] = {.name = "bands",
-               .type = PB_PARAM_NAMES,
-               .makes_bands = true,
-               .doc = "bands to cast in place, or {NEW: OLD}; all bands when not given"},
+struct cast {
+    int32_t type;
+    struct pb_items bands;
 };
 
-struct range {
-    const char *type;
+static const struct pb_key keys[] = {
+    {.name = "type",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct cast, type),
+     .choices = "uint8|int16|uint16|int32|uint32|float32",
+     .required = true,
+     .doc = "Type whose values the bands shall have."},
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct cast, bands),
+     .makes_bands = true,
+     .doc = "Bands to cast in place, or {NEW: OLD}; all bands when not given."},
+};
+
+/* By choice of type; the last one changes nothing. */
+static const struct range {
     float low, high;
+} ranges[] = {
+    {0.0f, 255.0f},        {-32768.0f, 32767.0f}, {0.0f, 65535.0f}, {-2147483648.0f, 2147483648.0f},
+    {0.0f, 4294967296.0f},
 };
+enum { FLOAT32 = sizeof ranges / sizeof ranges[0] };
 
-static const struct range ranges[] = {
-    {"uint8", 0.0f, 255.0f},         {"int16", -32768.0f, 32767.0f},
-    {"uint16", 0.0f, 65535.0f},      {"int32", -2147483648.0f, 2147483648.0f},
-    {"uint32", 0.0f, 4294967296.0f},
-};
-
-static const struct range *find_range(const char *type)
+static int build(const void *params, struct pb_builder *b)
 {
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (strcmp(ranges[i].type, type) == 0)
-            return &ranges[i];
-    return NULL;
-}
-
-static int build(const struct pb_op_args *args, struct pb_builder *b)
-{
-    const struct pb_arg *const type = &args->arg[TYPE];
-    const struct pb_arg *const names = &args->arg[BANDS];
-    const size_t n = pb_band_list_count(names, b);
-    const struct range *const range = type->n ? find_range(type->items[0].text) : NULL;
+    const struct cast *const cast = params;
+    const size_t n = pb_band_list_count(&cast->bands, b);
     int rc = 0;
 
-    if (!range && (type->n == 0 || strcmp(type->items[0].text, "float32") != 0))
-        (void)pb_builder_mistake(b, PB_DIAG_VALUE, type->n ? type->items : NULL, 0,
-                                 "'type' must be one of %s", params[TYPE].choices);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
+        const struct pb_band_pick pick = pb_band_list_at(&cast->bands, b, i);
         pb_value v = pick.value;
 
-        if (range) {
+        if (cast->type != FLOAT32) {
+            const struct range *const range = &ranges[cast->type];
+
             v = pb_builder_emit(b, PB_VM_ROUND, v, -1, -1);
             v = pb_builder_emit(b, PB_VM_CLAMP, v, pb_builder_constant(b, range->low),
                                 pb_builder_constant(b, range->high));
@@ -83,8 +73,9 @@ const struct pb_op pb_op_cast = {
            "int32 and uint32 are carried as 2147483648 and 4294967296); float32 changes nothing.\n"
            "\n"
            "  - cast: {type: uint8, bands: [CLASS]}\n",
-    .params = params,
-    .n_params = sizeof params / sizeof params[0],
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct cast),
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -4,39 +4,53 @@
  * convolve: turns its parameters into a focal operation descriptor; the focal operation does the
  * rest. Gaussian and box are separable, which costs 2 n instead of n * n multiplications a pixel;
  * weights of the user's own are taken as they are. "kernel" and "size" have no default in the
- * table, so that "not given" can be told from "given": own weights go with neither, and bring their
- * size along. */
+ * table: own weights go with neither, and bring their size along. */
 #include "kernels/expr/focal_args.h"
 #include "kernels/graph/builder.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
-enum { P_KERNEL, P_SIZE, P_SIGMA, P_WEIGHTS, P_EDGE, P_BANDS, P_COUNT };
+enum kernel { GAUSSIAN, BOX, SOBEL };
 
-static const struct pb_param params[P_COUNT] = {
-    [P_KERNEL] = {.name = "kernel",
-                  .type = PB_PARAM_ENUM,
-                  .choices = "gaussian|box|sobel",
-                  .doc = "which weights; gaussian unless weights are given"},
-    [P_SIZE] = {.name = "size",
-                .type = PB_PARAM_INT,
-                .min = 3,
-                .max = PB_FOCAL_SIDE_MAX,
-                .doc = "side of the neighbourhood in pixels, odd; 3 unless weights say otherwise"},
-    [P_SIGMA] = {.name = "sigma",
-                 .type = PB_PARAM_NUMBER,
-                 .min = 0,
-                 .max = 100,
-                 .def = "0",
-                 .doc = "of the gaussian, in pixels; 0 = 0.3 * ((size - 1) / 2 - 1) + 0.8"},
-    [P_WEIGHTS] = {.name = "weights",
-                   .type = PB_PARAM_WEIGHTS,
-                   .min = -1e9,
-                   .max = 1e9,
-                   .doc = "size * size weights of your own, row by row from the upper left"},
-    [P_EDGE] = PB_PARAM_FOCAL_EDGE("reflect"),
-    [P_BANDS] = PB_PARAM_FOCAL_BANDS,
+struct convolve {
+    int32_t kernel; /* enum kernel */
+    int32_t size, edge;
+    bool has_kernel, has_size;
+    double sigma; /* 0 = from the size */
+    struct pb_items weights, bands;
+};
+
+static const struct pb_key keys[] = {
+    {.name = "kernel",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct convolve, kernel),
+     .more = offsetof(struct convolve, has_kernel),
+     .choices = "gaussian|box|sobel",
+     .doc = "Which weights; gaussian unless weights are given."},
+    {.name = "size",
+     .type = PB_KEY_ODD,
+     .offset = offsetof(struct convolve, size),
+     .more = offsetof(struct convolve, has_size),
+     .min = 3,
+     .max = PB_FOCAL_SIDE_MAX,
+     .doc = "Side of the neighbourhood in pixels, odd; 3 unless weights say otherwise."},
+    {.name = "sigma",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct convolve, sigma),
+     .min = 0,
+     .max = 100,
+     .def = "0",
+     .doc = "Of the gaussian, in pixels; 0: 0.3 * ((size - 1) / 2 - 1) + 0.8."},
+    {.name = "weights",
+     .type = PB_KEY_WEIGHTS,
+     .offset = offsetof(struct convolve, weights),
+     .min = -1e9,
+     .max = 1e9,
+     .doc = "size * size weights of your own, row by row from the upper left."},
+    PB_KEY_FOCAL_EDGE(struct convolve, "reflect"),
+    PB_KEY_FOCAL_BANDS(struct convolve),
 };
 
 /* -- weights ----------------------------------------------------------------------------------- */
@@ -86,80 +100,68 @@ static void set_sobel(struct pb_focal *s)
     s->kind = PB_FOCAL_GRADIENT;
 }
 
-static int set_own(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
+static int set_own(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)
 {
-    const struct pb_arg *weights = &args->arg[P_WEIGHTS], *size = &args->arg[P_SIZE];
-    if (args->arg[P_KERNEL].n > 0) {
-        return pb_builder_mistake(b, PB_DIAG_VALUE, args->arg[P_KERNEL].items, 0,
-                                  "convolve: 'kernel' and 'weights' exclude each other; give one");
+    if (c->has_kernel) {
+        return pb_builder_wrong(b, &c->kernel,
+                                "'kernel' and 'weights' exclude each other; give one");
     }
     int side = 3;
-    while (side < PB_FOCAL_SIDE_MAX && (size_t)side * (size_t)side < weights->n) {
+    while (side < PB_FOCAL_SIDE_MAX && (size_t)side * (size_t)side < c->weights.n) {
         side += 2;
     }
-    if ((size_t)side * (size_t)side != weights->n || (size->n > 0 && size->items[0].num != side)) {
-        return pb_builder_mistake(
-            b, PB_DIAG_VALUE, weights->items, 0,
-            "convolve: %zu weights do not fit %s; give size * size of them: 9, 25, "
-            "49, 81, 121, 169 or 225",
-            weights->n, size->n > 0 ? "'size'" : "any size");
+    if ((size_t)side * (size_t)side != c->weights.n || (c->has_size && c->size != side)) {
+        return pb_builder_mistake(b, PB_DIAG_VALUE, c->weights.items, 0,
+                                  "%zu weights do not fit %s; give size * size of them: 9, 25, "
+                                  "49, 81, 121, 169 or 225",
+                                  c->weights.n, c->has_size ? "'size'" : "any size");
     }
-    for (size_t i = 0; i < weights->n; i++) {
-        s->weight[i] = (float)weights->items[i].num;
+    for (size_t i = 0; i < c->weights.n; i++) {
+        s->weight[i] = (float)c->weights.items[i].num;
     }
     s->kind = PB_FOCAL_FULL;
     s->radius = side / 2;
     return 0;
 }
 
-static int set_named(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
+static void set_named(struct pb_focal *s, const struct convolve *c)
 {
-    const struct pb_arg *kernel = &args->arg[P_KERNEL];
-    const char *name = kernel->n > 0 ? kernel->items[0].text : "gaussian";
-    int radius = pb_focal_args_radius(&args->arg[P_SIZE], "convolve", b);
-    if (radius < 0) {
-        return radius;
-    }
-    s->radius = radius;
-    if (strcmp(name, "box") == 0) {
+    s->radius = (c->has_size ? c->size : 3) / 2;
+    if (c->kernel == BOX) {
         set_box(s);
-    } else if (strcmp(name, "sobel") == 0) {
+    } else if (c->kernel == SOBEL) {
         set_sobel(s);
     } else {
-        const struct pb_arg *sigma = &args->arg[P_SIGMA];
-        set_gaussian(s, sigma->n > 0 ? sigma->items[0].num : 0);
+        set_gaussian(s, c->sigma);
     }
-    return 0;
 }
 
-static int check_sigma(const struct pb_op_args *args, struct pb_builder *b)
+static int make_focal(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)
 {
-    const struct pb_arg *kernel = &args->arg[P_KERNEL], *sigma = &args->arg[P_SIGMA];
-    bool gaussian = args->arg[P_WEIGHTS].n == 0 &&
-                    (kernel->n == 0 || strcmp(kernel->items[0].text, "gaussian") == 0);
-    if (!gaussian && sigma->n > 0 && sigma->items[0].num != 0) {
-        return pb_builder_mistake(b, PB_DIAG_VALUE, sigma->items, 0,
-                                  "convolve: 'sigma' belongs to the gaussian kernel; leave it out");
+    int rc = 0;
+    s->edge = pb_focal_args_edge(c->edge);
+    if (c->sigma != 0 && (c->kernel != GAUSSIAN || c->weights.n > 0)) {
+        rc = pb_builder_wrong(b, &c->sigma, "'sigma' belongs to the gaussian kernel; leave it out");
     }
-    return 0;
-}
-
-static int make_focal(struct pb_focal *s, const struct pb_op_args *args, struct pb_builder *b)
-{
-    s->edge = pb_focal_args_edge(&args->arg[P_EDGE]);
-    int sigma = check_sigma(args, b);
-    int weights = args->arg[P_WEIGHTS].n > 0 ? set_own(s, args, b) : set_named(s, args, b);
-    return sigma < 0 ? sigma : weights;
+    if (c->weights.is_partial) {
+        return -EINVAL; /* told by who read them */
+    }
+    if (c->weights.n > 0) {
+        return set_own(s, c, b) < 0 ? -EINVAL : rc;
+    }
+    set_named(s, c);
+    return rc;
 }
 
 /* -- building ---------------------------------------------------------------------------------- */
 
-static int build(const struct pb_op_args *args, struct pb_builder *b)
+static int build(const void *params, struct pb_builder *b)
 {
+    const struct convolve *c = params;
     struct pb_focal focal;
     memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
-    int rc = make_focal(&focal, args, b);
-    return pb_focal_args_define(&args->arg[P_BANDS], rc < 0 ? NULL : &focal, b);
+    int rc = make_focal(&focal, c, b);
+    return pb_focal_args_define(&c->bands, rc < 0 ? NULL : &focal, b);
 }
 
 static const struct pb_op_case cases[] = {
@@ -189,8 +191,9 @@ const struct pb_op pb_op_convolve = {
         "  - convolve: {kernel: gaussian, size: 5, bands: [R, N]}\n"
         "  - convolve: {kernel: sobel, bands: {EDGES: N}}\n"
         "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {LAP: R}}\n",
-    .params = params,
-    .n_params = P_COUNT,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct convolve),
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -14,24 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { P_NAMES, P_CONSTANTS, P_KERNEL, P_COUNT };
+struct index {
+    struct pb_items names, constants;
+    int32_t kernel;
+};
 
-static const struct pb_param params[P_COUNT] = {
-    [P_NAMES] = {.name = "names",
-                 .type = PB_PARAM_NAMES,
-                 .required = true,
-                 .makes_bands = true,
-                 .doc = "indices to make, or {BAND: INDEX}; 'pushbroom indices' lists them"},
-    [P_CONSTANTS] = {.name = "constants",
-                     .type = PB_PARAM_NUMBERS,
-                     .min = -1e9,
-                     .max = 1e9,
-                     .doc = "constants other than the catalogue's: {L: 0.5, lambdaN: 842}"},
-    [P_KERNEL] = {.name = "kernel",
-                  .type = PB_PARAM_ENUM,
-                  .def = "rbf",
-                  .choices = "rbf|linear|poly",
-                  .doc = "of the kernel indices (kNDVI, ...)"},
+static const struct pb_key keys[] = {
+    {.name = "names",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct index, names),
+     .required = true,
+     .makes_bands = true,
+     .doc = "Indices to make, or {BAND: INDEX}; 'pushbroom indices' lists them."},
+    {.name = "constants",
+     .type = PB_KEY_CONSTANTS,
+     .offset = offsetof(struct index, constants),
+     .min = -1e9,
+     .max = 1e9,
+     .doc = "Constants other than the catalogue's: {L: 0.5, lambdaN: 842}."},
+    {.name = "kernel",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct index, kernel),
+     .def = "rbf",
+     .choices = "rbf|linear|poly",
+     .doc = "Of the kernel indices (kNDVI, ...)."},
 };
 
 #define CONSTANTS_MAX 48
@@ -42,17 +48,17 @@ static const struct pb_param params[P_COUNT] = {
 struct request {
     struct pb_builder *b;
     enum pb_index_kernel kernel;
-    const struct pb_arg *given;
+    const struct pb_items *given;
     struct pb_expr_constant value[CONSTANTS_MAX]; /* all that have one */
     char name[CONSTANTS_MAX][48];
     const char *given_name[CONSTANTS_MAX];
     size_t n_values, n_given;
-    bool is_slip; /* a name given is no constant: one that is missing may be what it meant */
+    bool is_slip; /* a constant was lost to a mistake: one that is missing may be what it meant */
 };
 
 /* -- constants --------------------------------------------------------------------------------- */
 
-static void unknown_constant(struct request *r, const struct pb_arg_item *item)
+static void unknown_constant(struct request *r, const struct pb_item *item)
 {
     const char *words[CONSTANTS_MAX];
     size_t n = 0;
@@ -60,24 +66,19 @@ static void unknown_constant(struct request *r, const struct pb_arg_item *item)
         words[n] = pb_index_constant_at(n)->name;
         n++;
     }
-    const char *nearest = item->key != NULL ? pb_nearest(item->key, words, n) : NULL;
+    const char *nearest = pb_nearest(item->key, words, n);
     r->is_slip = true;
-    if (item->key == NULL) {
-        (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
-                                 "index: 'constants' wants names with values, such as {L: 0.5}");
-        return;
-    }
     (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
-                             "index: no index has a constant '%.60s'; %s%s%s'pushbroom indices "
+                             "no index has a constant '%.60s'; %s%s%s'pushbroom indices "
                              "NAME' shows those of an index",
                              item->key, nearest != NULL ? "did you mean '" : "",
                              nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
 }
 
-static const struct pb_arg_item *given_constant(const struct pb_arg *given, const char *name)
+static const struct pb_item *given_constant(const struct pb_items *given, const char *name)
 {
     for (size_t i = 0; i < given->n; i++) {
-        if (given->items[i].key != NULL && strcmp(given->items[i].key, name) == 0) {
+        if (strcmp(given->items[i].key, name) == 0) {
             return &given->items[i];
         }
     }
@@ -87,12 +88,12 @@ static const struct pb_arg_item *given_constant(const struct pb_arg *given, cons
 static void check_given(struct request *r)
 {
     for (size_t i = 0; i < r->given->n; i++) {
-        const struct pb_arg_item *item = &r->given->items[i];
-        if (item->key == NULL || pb_index_constant_find(item->key) == NULL) {
+        const struct pb_item *item = &r->given->items[i];
+        if (pb_index_constant_find(item->key) == NULL) {
             unknown_constant(r, item);
         } else if (strcmp(item->key, "sigma") == 0 && !(item->num > 0)) {
             (void)pb_builder_mistake(r->b, PB_DIAG_VALUE, item, 0,
-                                     "index: sigma is %g; it must be greater than 0", item->num);
+                                     "sigma is %g; it must be greater than 0", item->num);
         }
     }
 }
@@ -102,7 +103,7 @@ static void gather_constants(struct request *r)
 {
     for (size_t i = 0; i < pb_index_constant_count() && i < CONSTANTS_MAX; i++) {
         const struct pb_index_constant *row = pb_index_constant_at(i);
-        const struct pb_arg_item *item = given_constant(r->given, row->name);
+        const struct pb_item *item = given_constant(r->given, row->name);
         if (item != NULL) {
             r->given_name[r->n_given++] = row->name;
         } else if (!row->has_default) {
@@ -174,7 +175,7 @@ static void list_bands(const struct pb_builder *b, char *text, size_t bytes)
 }
 
 static int report_missing(const struct request *r, const struct pb_index *index,
-                          const struct pb_arg_item *item, const char *missing)
+                          const struct pb_item *item, const char *missing)
 {
     char bands[96], constants[96], list[128] = "none";
     sort_missing(missing, bands, constants, sizeof bands);
@@ -195,7 +196,7 @@ static int report_missing(const struct request *r, const struct pb_index *index,
 }
 
 static int check_available(const struct request *r, const struct pb_index *index,
-                           const struct pb_arg_item *item)
+                           const struct pb_item *item)
 {
     size_t n = pb_builder_band_count(r->b);
     char missing[128];
@@ -216,12 +217,12 @@ static int check_available(const struct request *r, const struct pb_index *index
 /* A constant that the user did not give and a band of the same name: which one is meant is not ours
  * to guess. */
 static int check_constants(const struct request *r, const struct pb_index *index,
-                           const struct pb_arg_item *item, const char *text)
+                           const struct pb_item *item, const char *text)
 {
     const char *names[NAMES_MAX];
     size_t lengths[NAMES_MAX];
     struct pb_diag diag;
-    int n = pb_expression_names(text, names, lengths, NAMES_MAX, &diag);
+    int n = r->given->is_partial ? 0 : pb_expression_names(text, names, lengths, NAMES_MAX, &diag);
     for (int i = 0; i < n && i < NAMES_MAX; i++) {
         size_t prefix = strlen(PB_INDEX_CONSTANT_PREFIX);
         char word[64];
@@ -244,7 +245,7 @@ static int check_constants(const struct request *r, const struct pb_index *index
 
 /* -- building ---------------------------------------------------------------------------------- */
 
-static int unknown_index(struct request *r, const struct pb_arg_item *item)
+static int unknown_index(struct request *r, const struct pb_item *item)
 {
     const char *nearest = pb_index_nearest(item->text);
     return pb_builder_mistake(r->b, PB_DIAG_INDEX, item, 0,
@@ -255,7 +256,7 @@ static int unknown_index(struct request *r, const struct pb_arg_item *item)
 }
 
 /* *out_value stays what it is after a mistake. */
-static int compile(struct request *r, const struct pb_arg_item *item, pb_value *out_value)
+static int compile(struct request *r, const struct pb_item *item, pb_value *out_value)
 {
     const struct pb_index *index = pb_index_find(item->text);
     if (index == NULL) {
@@ -278,12 +279,11 @@ static int compile(struct request *r, const struct pb_arg_item *item, pb_value *
     return 0;
 }
 
-static int check_names(const struct pb_arg *names, struct pb_builder *b)
+static int check_names(const struct pb_items *names, struct pb_builder *b)
 {
     if (names->n > OUTPUTS_MAX) {
         return pb_builder_mistake(b, PB_DIAG_VALUE, &names->items[OUTPUTS_MAX], 0,
-                                  "index: %zu names; at most %d fit into one step", names->n,
-                                  OUTPUTS_MAX);
+                                  "%zu names; at most %d fit into one step", names->n, OUTPUTS_MAX);
     }
     for (size_t i = 1; i < names->n; i++) {
         const char *band = pb_item_band(&names->items[i]);
@@ -293,26 +293,22 @@ static int check_names(const struct pb_arg *names, struct pb_builder *b)
         }
         if (j < i) {
             (void)pb_builder_mistake(b, PB_DIAG_INDEX, &names->items[i], 0,
-                                     "index: '%.60s' is there twice; name it once", band);
+                                     "'%.60s' is there twice; name it once", band);
         }
     }
     return 0;
 }
 
-static enum pb_index_kernel kernel_of(const struct pb_arg *kernel)
-{
-    const char *name = kernel->n > 0 ? kernel->items[0].text : "rbf";
-    return strcmp(name, "linear") == 0 ? PB_INDEX_LINEAR
-           : strcmp(name, "poly") == 0 ? PB_INDEX_POLY
-                                       : PB_INDEX_RBF;
-}
-
 /* All values first, then their names: what one index is called changes no band of the next. */
-static int build(const struct pb_op_args *args, struct pb_builder *b)
+static int build(const void *params, struct pb_builder *b)
 {
-    const struct pb_arg *names = &args->arg[P_NAMES];
-    struct request r = {
-        .b = b, .kernel = kernel_of(&args->arg[P_KERNEL]), .given = &args->arg[P_CONSTANTS]};
+    static const enum pb_index_kernel kernels[] = {PB_INDEX_RBF, PB_INDEX_LINEAR, PB_INDEX_POLY};
+    const struct index *index = params;
+    const struct pb_items *names = &index->names;
+    struct request r = {.b = b,
+                        .kernel = kernels[index->kernel],
+                        .given = &index->constants,
+                        .is_slip = index->constants.is_partial};
     check_given(&r);
     gather_constants(&r);
     int rc = check_names(names, b);
@@ -329,6 +325,35 @@ static int build(const struct pb_op_args *args, struct pb_builder *b)
     }
     free(value);
     return rc;
+}
+
+/* -- in words ---------------------------------------------------------------------------------- */
+
+/* The catalogue's formula with the constants that the step uses: g * (N - R) / (N + L), g = 2.5. */
+static bool formula(const void *params, const struct pb_item *item, struct pb_formula *out)
+{
+    const struct index *step = params;
+    const struct pb_index *index = pb_index_find(item->text);
+    if (index == NULL) {
+        return false;
+    }
+    const char *list = index->bands, *name;
+    size_t length;
+    out->text = index->formula;
+    out->n_constants = 0;
+    while (pb_index_next_name(&list, &name, &length) &&
+           out->n_constants < PB_FORMULA_CONSTANTS_MAX) {
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)length, name);
+        const struct pb_index_constant *constant = pb_index_constant_find(word);
+        const struct pb_item *given =
+            constant != NULL ? given_constant(&step->constants, word) : NULL;
+        if (given != NULL || (constant != NULL && constant->has_default)) {
+            out->constant[out->n_constants].name = constant->name;
+            out->constant[out->n_constants++].value = given != NULL ? given->num : constant->value;
+        }
+    }
+    return true;
 }
 
 static const struct pb_op_case cases[] = {
@@ -352,9 +377,11 @@ const struct pb_op pb_op_index = {
         "\n"
         "  - index: {names: [NDVI, EVI]}\n"
         "  - index: {names: {SAVI_HALF: SAVI}, constants: {L: 0.5}}\n",
-    .params = params,
-    .n_params = P_COUNT,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct index),
     .build = build,
+    .formula = formula,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

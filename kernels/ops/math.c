@@ -8,51 +8,50 @@
 #include <float.h>
 #include <stdlib.h>
 
-enum { BANDS, CONSTANTS };
-
-static const struct pb_param params[] = {
-    [BANDS] = {.name = "bands",
-               .type = PB_PARAM_EXPRS,
-               .required = true,
-               .makes_bands = true,
-               .doc = "{NAME: \"expression\", ...}; a later one may use an earlier one"},
-    [CONSTANTS] = {.name = "constants",
-                   .type = PB_PARAM_NUMBERS,
-                   .min = -(double)FLT_MAX,
-                   .max = (double)FLT_MAX,
-                   .doc = "{NAME: number, ...} for use in the expressions; a band of the same name "
-                          "wins"},
+struct math {
+    struct pb_items bands, constants;
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b)
+static const struct pb_key keys[] = {
+    {.name = "bands",
+     .type = PB_KEY_EXPRESSIONS,
+     .offset = offsetof(struct math, bands),
+     .required = true,
+     .makes_bands = true,
+     .doc = "{NAME: \"expression\", ...}; a later one may use an earlier one."},
+    {.name = "constants",
+     .type = PB_KEY_CONSTANTS,
+     .offset = offsetof(struct math, constants),
+     .min = -(double)FLT_MAX,
+     .max = (double)FLT_MAX,
+     .doc = "{NAME: number, ...} for use in the expressions; a band of the same name wins."},
+};
+
+static int build(const void *params, struct pb_builder *b)
 {
-    const struct pb_arg *const exprs = &args->arg[BANDS];
-    const struct pb_arg *const given = &args->arg[CONSTANTS];
-    struct pb_expr_constant *const constants = calloc(given->n + 1, sizeof *constants);
+    const struct math *const math = params;
+    const size_t n = math->constants.n;
+    struct pb_expr_constant *const constants = calloc(n + 1, sizeof *constants);
     int rc = constants ? 0 : -ENOMEM;
-    size_t n = 0;
 
-    for (size_t i = 0; i < given->n && rc == 0; i++) {
-        if (!given->items[i].key)
-            (void)pb_builder_mistake(b, PB_DIAG_VALUE, &given->items[i], 0,
-                                     "constants need names: {NAME: number}");
-        else
-            constants[n++] = (struct pb_expr_constant){given->items[i].key, given->items[i].num};
-    }
-    if (rc == 0 && exprs->n == 0)
-        rc = pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "no expression given in 'bands'");
-    for (size_t i = 0; i < exprs->n && rc == 0; i++) {
-        const struct pb_arg_item *const item = &exprs->items[i];
+    for (size_t i = 0; i < n && rc == 0; i++)
+        constants[i] =
+            (struct pb_expr_constant){math->constants.items[i].key, math->constants.items[i].num};
+    for (size_t i = 0; i < math->bands.n && rc == 0; i++) {
+        const struct pb_item *const item = &math->bands.items[i];
 
-        if (item->key)
-            rc =
-                pb_builder_define(b, item->key, pb_builder_expression(b, item, NULL, constants, n));
-        else
-            (void)pb_builder_mistake(b, PB_DIAG_VALUE, item, 0,
-                                     "an expression without a band name");
+        rc = pb_builder_define(b, item->key, pb_builder_expression(b, item, NULL, constants, n));
     }
     free(constants);
     return rc;
+}
+
+static bool formula(const void *params, const struct pb_item *item, struct pb_formula *out)
+{
+    (void)params;
+    out->text = item->text;
+    out->n_constants = 0;
+    return true;
 }
 
 #define EXPR(label_, expression, exact_)                                                           \
@@ -92,9 +91,11 @@ const struct pb_op pb_op_math = {
         "        WATER: \"(G - N) / (G + N)\"\n"
         "        WET: \"where(WATER > limit, 1, 0)\"\n"
         "      constants: {limit: 0.2}\n",
-    .params = params,
-    .n_params = sizeof params / sizeof params[0],
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct math),
     .build = build,
+    .formula = formula,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

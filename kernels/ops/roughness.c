@@ -9,28 +9,34 @@
 
 #include <string.h>
 
-enum { P_SIZE, P_EDGE, P_BANDS, P_COUNT };
-
-static const struct pb_param params[P_COUNT] = {
-    [P_SIZE] = {.name = "size",
-                .type = PB_PARAM_INT,
-                .min = 3,
-                .max = PB_FOCAL_SIDE_MAX,
-                .def = "3",
-                .doc = "side of the neighbourhood in pixels, odd"},
-    [P_EDGE] = PB_PARAM_FOCAL_EDGE("nodata"),
-    [P_BANDS] = PB_PARAM_FOCAL_BANDS,
+struct roughness {
+    int32_t size, edge;
+    struct pb_items bands;
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b)
+static const struct pb_key keys[] = {
+    {.name = "size",
+     .type = PB_KEY_ODD,
+     .offset = offsetof(struct roughness, size),
+     .min = 3,
+     .max = PB_FOCAL_SIDE_MAX,
+     .def = "3",
+     .doc = "Side of the neighbourhood in pixels, odd."},
+    PB_KEY_FOCAL_EDGE(struct roughness, "nodata"),
+    PB_KEY_FOCAL_BANDS(struct roughness),
+};
+
+static int build(const void *params, struct pb_builder *b)
 {
+    const struct roughness *const roughness = params;
     struct pb_focal focal;
+
     memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
     focal.kind = PB_FOCAL_EXTREME;
     focal.choice = PB_EXTREME_RANGE;
-    focal.edge = pb_focal_args_edge(&args->arg[P_EDGE]);
-    focal.radius = pb_focal_args_radius(&args->arg[P_SIZE], "roughness", b);
-    return pb_focal_args_define(&args->arg[P_BANDS], focal.radius < 0 ? NULL : &focal, b);
+    focal.edge = pb_focal_args_edge(roughness->edge);
+    focal.radius = roughness->size / 2;
+    return pb_focal_args_define(&roughness->bands, &focal, b);
 }
 
 static const struct pb_op_case cases[] = {
@@ -52,8 +58,9 @@ const struct pb_op pb_op_roughness = {
            "\n"
            "  - roughness: {bands: {ROUGHNESS: DEM}}\n"
            "  - roughness: {size: 5, edge: reflect, bands: {RELIEF: DEM}}\n",
-    .params = params,
-    .n_params = P_COUNT,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct roughness),
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -6,41 +6,46 @@
 
 #include <float.h>
 
-enum { FACTOR, OFFSET, BANDS };
-
-static const struct pb_param params[] = {
-    [FACTOR] = {.name = "factor",
-                .type = PB_PARAM_NUMBERS,
-                .min = -(double)FLT_MAX,
-                .max = (double)FLT_MAX,
-                .def = "1",
-                .doc = "one number for all bands, or {BAND: number}; bands not named keep 1"},
-    [OFFSET] = {.name = "offset",
-                .type = PB_PARAM_NUMBERS,
-                .min = -(double)FLT_MAX,
-                .max = (double)FLT_MAX,
-                .def = "0",
-                .doc = "added after the factor: one number, or {BAND: number}; bands not named "
-                       "keep 0"},
-    [BANDS] = {.name = "bands",
-               .type = PB_PARAM_NAMES,
-               .makes_bands = true,
-               .doc = "bands to scale in place, or {NEW: OLD}; all bands when not given"},
+struct scale {
+    struct pb_items factor, offset, bands;
 };
 
-static int build(const struct pb_op_args *args, struct pb_builder *b)
+static const struct pb_key keys[] = {
+    {.name = "factor",
+     .type = PB_KEY_NUMBERS,
+     .offset = offsetof(struct scale, factor),
+     .min = -(double)FLT_MAX,
+     .max = (double)FLT_MAX,
+     .def = "1",
+     .doc = "One number for all bands, or {BAND: number}; bands not named keep 1."},
+    {.name = "offset",
+     .type = PB_KEY_NUMBERS,
+     .offset = offsetof(struct scale, offset),
+     .min = -(double)FLT_MAX,
+     .max = (double)FLT_MAX,
+     .def = "0",
+     .doc = "Added after the factor: one number, or {BAND: number}; bands not named keep 0."},
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct scale, bands),
+     .makes_bands = true,
+     .doc = "Bands to scale in place, or {NEW: OLD}; all bands when not given."},
+};
+
+static int build(const void *params, struct pb_builder *b)
 {
-    const struct pb_arg *const names = &args->arg[BANDS];
-    const size_t n = pb_band_list_count(names, b);
+    const struct scale *const scale = params;
+    const size_t n = pb_band_list_count(&scale->bands, b);
     int rc = 0;
 
-    pb_band_list_check_numbers(&args->arg[FACTOR], names, b, "factor");
-    pb_band_list_check_numbers(&args->arg[OFFSET], names, b, "offset");
+    pb_band_list_check_numbers(&scale->factor, &scale->bands, b, "factor");
+    pb_band_list_check_numbers(&scale->offset, &scale->bands, b, "offset");
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
-        const float factor = (float)pb_band_list_number(&args->arg[FACTOR], pick.out, 1.0);
-        const float offset = (float)pb_band_list_number(&args->arg[OFFSET], pick.out, 0.0);
+        const struct pb_band_pick pick = pb_band_list_at(&scale->bands, b, i);
+        const float factor = (float)pb_band_list_number(&scale->factor, pick.out, 1.0);
+        const float offset = (float)pb_band_list_number(&scale->offset, pick.out, 0.0);
         pb_value v = pb_builder_emit(b, PB_VM_MUL, pick.value, pb_builder_constant(b, factor), -1);
+
         if (offset != 0.0f)
             v = pb_builder_emit(b, PB_VM_ADD, v, pb_builder_constant(b, offset), -1);
         rc = pb_builder_define(b, pick.out, v);
@@ -70,8 +75,9 @@ const struct pb_op pb_op_scale = {
         "\n"
         "  - scale: {factor: {R: 0.98, N: 1.02}, offset: -0.001}\n"
         "  - scale: {bands: {N_percent: N}, factor: 100}\n",
-    .params = params,
-    .n_params = sizeof params / sizeof params[0],
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct scale),
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

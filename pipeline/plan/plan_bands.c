@@ -35,7 +35,7 @@ static int names_of_steps(const struct pb_pipeline_config *pipeline, struct name
     int rc = 0;
     for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
         const struct pb_step_config *step = &pipeline->steps[s];
-        const struct pb_arg *outputs = pb_op_outputs(step->op, &step->args);
+        const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
         for (size_t i = 0; i < outputs->n && rc == 0; i++)
             rc = names_add(made, pb_item_band(&outputs->items[i]), err);
     }
@@ -168,7 +168,7 @@ static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeli
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     for (size_t i = 0; i < pipeline->n_steps; i++)
-        steps[i] = (struct pb_chain_step){pipeline->steps[i].op, &pipeline->steps[i].args};
+        steps[i] = (struct pb_chain_step){pipeline->steps[i].op, pipeline->steps[i].params};
     struct pb_chain_spec spec = {in->input,         in->n,        steps,
                                  pipeline->n_steps, wanted->name, wanted->n};
     struct mistakes mistakes = {.pipeline = pipeline};

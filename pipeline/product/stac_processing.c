@@ -3,7 +3,6 @@
 #include "pipeline/product/stac_processing.h"
 
 #include "config/base/number.h"
-#include "kernels/index/index_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,81 +93,38 @@ static void say_input(FILE *text, const struct pb_product_env *env)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-static bool is_index(const struct pb_step_config *step)
-{
-    return strcmp(step->op->name, "index") == 0;
-}
-
-/* The value an index step uses for a constant; false when the name is not one or has no value. */
-static bool constant_of(const struct pb_step_config *step, const char *name, double *out_value)
-{
-    const struct pb_index_constant *constant = pb_index_constant_find(name);
-    if (constant == NULL)
-        return false;
-    const struct pb_arg *given = pb_op_argument(step->op, &step->args, "constants");
-    for (size_t i = 0; given && i < given->n; i++) {
-        const struct pb_arg_item *item = &given->items[i];
-        if (item->key != NULL && strcmp(item->key, name) == 0) {
-            *out_value = item->num;
-            return true;
-        }
-    }
-    *out_value = constant->value;
-    return constant->has_default;
-}
-
 /* "g * (N - R) / (N + L) with g = 2.5, L = 1" */
-static void index_formula(const struct pb_step_config *step, const struct pb_index *index,
-                          char out[FORMULA_TEXT])
+static void formula_text(const struct pb_formula *formula, char out[FORMULA_TEXT])
 {
-    size_t used = (size_t)snprintf(out, FORMULA_TEXT, "%s", index->formula);
-    const char *separator = " with ";
-    for (const char *at = index->bands; *at != '\0' && used < FORMULA_TEXT;) {
-        char name[64], number[PB_NUMBER_TEXT];
-        double value;
-        size_t length = strcspn(at, " ");
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
-        at += length;
-        at += strspn(at, " ");
-        if (!constant_of(step, name, &value))
-            continue;
-        number_text(value, number);
-        used +=
-            (size_t)snprintf(out + used, FORMULA_TEXT - used, "%s%s = %s", separator, name, number);
-        separator = ", ";
+    size_t used = (size_t)snprintf(out, FORMULA_TEXT, "%s", formula->text);
+    for (size_t i = 0; i < formula->n_constants && used < FORMULA_TEXT; i++) {
+        char number[PB_NUMBER_TEXT];
+        number_text(formula->constant[i].value, number);
+        used += (size_t)snprintf(out + used, FORMULA_TEXT - used, "%s%s = %s", i ? ", " : " with ",
+                                 formula->constant[i].name, number);
     }
 }
 
-/* The formula an item of a parameter gives to a band; false = none. */
-static bool formula_of(const struct pb_step_config *step, const struct pb_param *param,
-                       const struct pb_arg_item *item, char out[FORMULA_TEXT])
+/* The formula of the band that an entry of a key makes; false = none. */
+static bool formula_of(const struct pb_step_config *step, const struct pb_key *key,
+                       const struct pb_item *item, char out[FORMULA_TEXT])
 {
-    if (!param->makes_bands)
+    struct pb_formula formula;
+    if (!key->makes_bands || step->op->formula == NULL ||
+        !step->op->formula(step->params, item, &formula))
         return false;
-    if (param->type == PB_PARAM_EXPRS) {
-        (void)snprintf(out, FORMULA_TEXT, "%s", item->text);
-        return true;
-    }
-    const struct pb_index *index = is_index(step) ? pb_index_find(item->text) : NULL;
-    if (index != NULL)
-        index_formula(step, index, out);
-    return index != NULL;
+    formula_text(&formula, out);
+    return true;
 }
 
-/* How one value of a parameter is written. */
-static void value_text(const struct pb_param *param, const struct pb_arg_item *item,
+/* How one value of a key is written. */
+static void value_text(const struct pb_key *key, const struct pb_item *item,
                        char out[PB_NUMBER_TEXT], const char **out_text)
 {
-    switch (param->type) {
-    case PB_PARAM_NUMBER:
-    case PB_PARAM_INT:
-    case PB_PARAM_NUMBERS:
-    case PB_PARAM_WEIGHTS:
+    *out_text = item->text ? item->text : "";
+    if (pb_key_is_number(key->type)) {
         number_text(item->num, out);
         *out_text = out;
-        break;
-    default:
-        *out_text = item->text ? item->text : "";
     }
 }
 
@@ -176,21 +132,23 @@ static void say_step(FILE *text, const struct pb_step_config *step)
 {
     bool first = true;
     (void)fprintf(text, " Step %s:", step->op->name);
-    for (size_t p = 0; p < step->op->n_params; p++) {
-        const struct pb_param *param = &step->op->params[p];
-        for (size_t i = 0; i < step->args.arg[p].n; i++) {
-            const struct pb_arg_item *item = &step->args.arg[p].items[i];
+    for (size_t k = 0; k < step->op->n_keys; k++) {
+        const struct pb_key *key = &step->op->keys[k];
+        struct pb_key_value room;
+        const struct pb_items items = pb_key_items(key, step->params, &room);
+        for (size_t i = 0; i < items.n; i++) {
+            const struct pb_item *item = &items.items[i];
             char formula[FORMULA_TEXT], number[PB_NUMBER_TEXT];
             const char *value;
-            value_text(param, item, number, &value);
+            value_text(key, item, number, &value);
             (void)fprintf(text, "%s ", first ? "" : ",");
             first = false;
-            if (formula_of(step, param, item, formula))
+            if (formula_of(step, key, item, formula))
                 (void)fprintf(text, "%s = %s", pb_item_band(item), formula);
             else if (item->key != NULL)
-                (void)fprintf(text, "%s.%s = %s", param->name, item->key, value);
+                (void)fprintf(text, "%s.%s = %s", key->name, item->key, value);
             else
-                (void)fprintf(text, "%s = %s", param->name, value);
+                (void)fprintf(text, "%s = %s", key->name, value);
         }
     }
     (void)fprintf(text, ".");
@@ -220,39 +178,51 @@ char *pb_stac_lineage(const struct pb_product_env *env)
 
 /* --- the same as data ------------------------------------------------------------------------- */
 
-static void write_value(struct pb_json *json, const struct pb_param *param,
-                        const struct pb_arg_item *item, const char *key)
+static void write_value(struct pb_json *json, const struct pb_key *key, const struct pb_item *item,
+                        const char *name)
 {
-    switch (param->type) {
-    case PB_PARAM_NUMBER:
-    case PB_PARAM_NUMBERS:
-    case PB_PARAM_WEIGHTS:
-        pb_json_number(json, key, item->num);
-        break;
-    case PB_PARAM_INT:
-        pb_json_int(json, key, (int64_t)item->num);
-        break;
-    default:
-        pb_json_string(json, key, item->text);
+    if (key->type == PB_KEY_INT || key->type == PB_KEY_ODD || key->type == PB_KEY_POWER)
+        pb_json_int(json, name, (int64_t)item->num);
+    else if (pb_key_is_number(key->type))
+        pb_json_number(json, name, item->num);
+    else
+        pb_json_string(json, name, item->text);
+}
+
+static void write_items(struct pb_json *json, const struct pb_key *key,
+                        const struct pb_items *items)
+{
+    bool list = key->type == PB_KEY_NAMES || key->type == PB_KEY_WEIGHTS || items->n > 1;
+    if (items->items[0].key != NULL) {
+        pb_json_object(json, key->name);
+        for (size_t i = 0; i < items->n; i++)
+            write_value(json, key, &items->items[i], items->items[i].key);
+        pb_json_end(json);
+    } else if (list) {
+        pb_json_array(json, key->name);
+        for (size_t i = 0; i < items->n; i++)
+            write_value(json, key, &items->items[i], NULL);
+        pb_json_end(json);
+    } else {
+        write_value(json, key, &items->items[0], key->name);
     }
 }
 
-static void write_param(struct pb_json *json, const struct pb_param *param,
-                        const struct pb_arg *arg)
+/* Formulas that the parameters do not show. */
+static void write_formulas(struct pb_json *json, const struct pb_step_config *step)
 {
-    bool list = param->type == PB_PARAM_NAMES || param->type == PB_PARAM_WEIGHTS || arg->n > 1;
-    if (arg->items[0].key != NULL) {
-        pb_json_object(json, param->name);
-        for (size_t i = 0; i < arg->n; i++)
-            write_value(json, param, &arg->items[i], pb_item_band(&arg->items[i]));
+    for (size_t k = 0; k < step->op->n_keys; k++) {
+        const struct pb_key *key = &step->op->keys[k];
+        if (!key->makes_bands || key->type == PB_KEY_EXPRESSIONS || step->op->formula == NULL)
+            continue;
+        const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
+        pb_json_object(json, "formulas");
+        for (size_t i = 0; i < outputs->n; i++) {
+            char formula[FORMULA_TEXT];
+            if (formula_of(step, key, &outputs->items[i], formula))
+                pb_json_string(json, pb_item_band(&outputs->items[i]), formula);
+        }
         pb_json_end(json);
-    } else if (list) {
-        pb_json_array(json, param->name);
-        for (size_t i = 0; i < arg->n; i++)
-            write_value(json, param, &arg->items[i], NULL);
-        pb_json_end(json);
-    } else {
-        write_value(json, param, &arg->items[0], param->name);
     }
 }
 
@@ -260,21 +230,14 @@ static void write_step(struct pb_json *json, const struct pb_step_config *step)
 {
     pb_json_object(json, NULL);
     pb_json_string(json, "operator", step->op->name);
-    if (is_index(step)) {
-        pb_json_object(json, "formulas");
-        for (size_t p = 0; p < step->op->n_params; p++)
-            for (size_t i = 0; i < step->args.arg[p].n; i++) {
-                const struct pb_arg_item *item = &step->args.arg[p].items[i];
-                char formula[FORMULA_TEXT];
-                if (formula_of(step, &step->op->params[p], item, formula))
-                    pb_json_string(json, pb_item_band(item), formula);
-            }
-        pb_json_end(json);
-    }
+    write_formulas(json, step);
     pb_json_object(json, "parameters");
-    for (size_t p = 0; p < step->op->n_params; p++)
-        if (step->args.arg[p].n > 0)
-            write_param(json, &step->op->params[p], &step->args.arg[p]);
+    for (size_t k = 0; k < step->op->n_keys; k++) {
+        struct pb_key_value room;
+        const struct pb_items items = pb_key_items(&step->op->keys[k], step->params, &room);
+        if (items.n > 0)
+            write_items(json, &step->op->keys[k], &items);
+    }
     pb_json_end(json);
     pb_json_end(json);
 }
@@ -312,12 +275,13 @@ void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env)
 static bool step_formula(const struct pb_step_config *step, const char *band,
                          char out[FORMULA_TEXT])
 {
-    for (size_t p = 0; p < step->op->n_params; p++)
-        for (size_t i = 0; i < step->args.arg[p].n; i++) {
-            const struct pb_arg_item *item = &step->args.arg[p].items[i];
-            if (formula_of(step, &step->op->params[p], item, out) &&
-                strcmp(pb_item_band(item), band) == 0)
-                return true;
+    const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
+    struct pb_formula formula;
+    for (size_t i = 0; i < outputs->n && step->op->formula; i++)
+        if (strcmp(pb_item_band(&outputs->items[i]), band) == 0 &&
+            step->op->formula(step->params, &outputs->items[i], &formula)) {
+            formula_text(&formula, out);
+            return true;
         }
     return false;
 }
@@ -325,7 +289,7 @@ static bool step_formula(const struct pb_step_config *step, const char *band,
 /* Whether the step may have changed the band: it works on all, or names it among those it makes. */
 static bool may_change(const struct pb_step_config *step, const char *band)
 {
-    const struct pb_arg *outputs = pb_op_outputs(step->op, &step->args);
+    const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
     bool found = outputs->n == 0;
     for (size_t i = 0; i < outputs->n && !found; i++)
         found = strcmp(pb_item_band(&outputs->items[i]), band) == 0;

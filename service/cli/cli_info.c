@@ -5,6 +5,7 @@
 #include "service/confine/confine.h"
 
 #include "config/base/json_writer.h"
+#include "config/schema_doc.h"
 #include "kernels/nearest.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/device_plan.h"
@@ -97,27 +98,18 @@ int cli_check_config(int argc, char **argv)
 /* --- operators
  * ---------------------------------------------------------------------------------------- */
 
-static const char *const param_words[] = {
-    [PB_PARAM_NUMBER] = "number",
-    [PB_PARAM_INT] = "whole number",
-    [PB_PARAM_ENUM] = "word",
-    [PB_PARAM_STRING] = "text",
-    [PB_PARAM_NAMES] = "[A, B] or {OUT: IN}",
-    [PB_PARAM_EXPRS] = "{NAME: expression}",
-    [PB_PARAM_NUMBERS] = "number or {NAME: number}",
-    [PB_PARAM_WEIGHTS] = "[numbers]",
-};
-
-static void print_param(const struct pb_param *p)
+static void print_key(const struct pb_key *key)
 {
-    printf("  %-10s %s%s", p->name, p->type == PB_PARAM_ENUM ? p->choices : param_words[p->type],
-           p->required ? ", required" : "");
-    if (p->type == PB_PARAM_NUMBER || p->type == PB_PARAM_INT)
-        printf(", %g to %g", p->min, p->max);
-    if (p->def != NULL)
-        printf(", default %s", p->def);
+    char room[120];
+    const char *range = pb_key_range(key, room, sizeof room);
+    printf("  %-10s %s%s", key->name, key->choices ? key->choices : pb_key_form(key->type),
+           key->required ? ", required" : "");
+    if (range != NULL)
+        printf(", %s", range);
+    if (key->def != NULL)
+        printf(", default %s", key->def);
     printf("\n             ");
-    cli_wrap(stdout, 13, 80, p->doc);
+    cli_wrap(stdout, 13, 80, key->doc);
 }
 
 /* Paragraphs are set anew, indented lines (examples) stay as they are; ends with an empty line. */
@@ -149,15 +141,15 @@ static void json_operator(struct pb_json *json, const struct pb_op *op)
     pb_json_string(json, "summary", op->summary);
     pb_json_string(json, "doc", op->doc);
     pb_json_array(json, "parameters");
-    for (size_t i = 0; i < op->n_params; i++) {
-        const struct pb_param *p = &op->params[i];
+    for (size_t i = 0; i < op->n_keys; i++) {
+        const struct pb_key *key = &op->keys[i];
         pb_json_object(json, NULL);
-        pb_json_string(json, "name", p->name);
-        pb_json_string(json, "type", param_words[p->type]);
-        pb_json_bool(json, "required", p->required);
-        pb_json_string(json, "default", p->def);
-        pb_json_string(json, "choices", p->choices);
-        pb_json_string(json, "doc", p->doc);
+        pb_json_string(json, "name", key->name);
+        pb_json_string(json, "type", pb_key_form(key->type));
+        pb_json_bool(json, "required", key->required);
+        pb_json_string(json, "default", key->def);
+        pb_json_string(json, "choices", key->choices);
+        pb_json_string(json, "doc", key->doc);
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -210,8 +202,8 @@ int cli_operators(int argc, char **argv)
            one->summary);
     print_doc(one->doc);
     puts("parameters:");
-    for (size_t i = 0; i < one->n_params; i++)
-        print_param(&one->params[i]);
+    for (size_t i = 0; i < one->n_keys; i++)
+        print_key(&one->keys[i]);
     return CLI_DONE;
 }
 

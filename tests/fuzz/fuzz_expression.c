@@ -6,6 +6,7 @@
  * words and a column inside the text. */
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain.h"
+#include "tests/op_params.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,9 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                             {"b", PB_F32, false, 0.0, 1.0, 0.0},
                                             {"N", PB_F32, false, 0.0, 1.0, 0.0},
                                             {"min", PB_F32, false, 0.0, 1.0, 0.0}};
-    const struct pb_arg_item item = {.key = "X", .text = text};
-    const struct pb_op_args args = {.arg = {{&item, 1}}};
-    const struct pb_chain_step step = {pb_op_find("math"), &args};
+    const struct pb_item item = {.key = "X", .text = text};
+    struct op_params params;
+    const struct pb_chain_step step = {pb_op_find("math"), &params};
     const char *const output = "X";
     const struct pb_chain_spec spec = {inputs, 4, &step, 1, &output, 1};
     struct pb_chain *chain = NULL;
@@ -72,6 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     memcpy(text, data, bytes);
     text[bytes] = '\0';
+    op_defaults(step.op, &params);
+    require(op_give(step.op, &params, "bands", &item, 1), "math has no bands");
     if (pb_chain_build(&spec, check_mistake, &n_mistakes, &chain) == 0) {
         require(pb_expression_names(text, names, lengths, 8, &grammar) >= 0, "grammar differs");
         run(chain);

@@ -105,31 +105,33 @@ static bool check_expression(const char *text)
 static bool check_registers(int n)
 {
     static char texts[256][64], names[256][8], sums[2][4096];
-    struct pb_arg_item items[259];
+    struct pb_item items[259];
 
     for (int i = 0; i < n; i++) {
         sprintf(names[i], "v%d", i);
         sprintf(texts[i], "((N + %d) * (R - %d) + N * 0.5) / (R * R + N + 1)", i, i);
-        items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = names[i], .text = texts[i]};
     }
     for (int k = 0; k < 2; k++) {
         char *at = sums[k] + sprintf(sums[k], "v0");
 
         for (int i = 1; i < n; i++)
             at += sprintf(at, "%cv%d", "+-"[k], i);
-        items[n + k] = (struct pb_arg_item){.key = k ? "D" : "S", .text = sums[k]};
+        items[n + k] = (struct pb_item){.key = k ? "D" : "S", .text = sums[k]};
     }
-    items[n + 2] = (struct pb_arg_item){.key = "X", .text = "S / (1 + abs(D))"};
-    struct pb_op_args args = {.arg = {{items, (size_t)n + 3}}};
-    const struct pb_chain_step step = {pb_op_find("math"), &args};
+    items[n + 2] = (struct pb_item){.key = "X", .text = "S / (1 + abs(D))"};
+    struct op_params params;
+    const struct pb_chain_step step = {pb_op_find("math"), &params};
     const struct pb_chain_input inputs[] = {{"R", PB_U16, false, 0.0, 1.0, 0.0},
                                             {"N", PB_U16, false, 0.0, 1.0, 0.0}};
     const char *const output = "X";
     const struct pb_chain_spec spec = {inputs, 2, &step, 1, &output, 1};
     struct pb_chain *chain = NULL;
-    struct pb_diag diag;
+    struct pb_diag diag = {.kind = PB_DIAG_NONE};
     size_t failed;
-    bool good = pb_chain_create(&spec, &diag, &failed, &chain) == 0;
+    op_defaults(step.op, &params);
+    bool good = op_give(step.op, &params, "bands", items, (size_t)n + 3) &&
+                pb_chain_create(&spec, &diag, &failed, &chain) == 0;
     if (!good)
         (void)fprintf(stderr, "%d values: %s\n", n, diag.msg);
     for (int i = 0; i < 3 && good; i++)

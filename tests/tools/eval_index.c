@@ -16,6 +16,7 @@
  * index that does not compile ends the program with its message and exit code 1. */
 #include "kernels/chain/chain.h"
 #include "kernels/index/index_table.h"
+#include "tests/op_params.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,9 +103,9 @@ static void read_input(struct input *input)
 static struct pb_chain *make_chain(const struct input *input, const char *const *name, size_t n)
 {
     const struct pb_op *op = pb_op_find("index");
-    struct pb_arg_item *names = calloc(n, sizeof *names), constants[ITEMS_MAX] = {{0}};
-    struct pb_arg_item kernel = {.text = input->kernel};
-    struct pb_op_args args = {0};
+    struct pb_item *names = calloc(n, sizeof *names), constants[ITEMS_MAX] = {{0}};
+    struct pb_item kernel = {.text = input->kernel};
+    struct op_params params;
     for (size_t i = 0; i < n; i++) {
         names[i].text = name[i];
     }
@@ -112,18 +113,17 @@ static struct pb_chain *make_chain(const struct input *input, const char *const 
         constants[i].key = input->name[i];
         constants[i].num = input->value[i];
     }
-    for (size_t i = 0; i < op->n_params; i++) {
-        const char *param = op->params[i].name;
-        args.arg[i] = strcmp(param, "names") == 0 ? (struct pb_arg){names, n}
-                      : strcmp(param, "constants") == 0
-                          ? (struct pb_arg){constants, input->n_constants}
-                          : (struct pb_arg){&kernel, 1};
+    op_defaults(op, &params);
+    if (!op_give(op, &params, "names", names, n) ||
+        !op_give(op, &params, "constants", constants, input->n_constants) ||
+        !op_give(op, &params, "kernel", &kernel, 1)) {
+        fail("index lacks a key", "");
     }
     struct pb_chain_input bands[ITEMS_MAX] = {{0}};
     for (size_t i = 0; i < input->n_bands; i++) {
         bands[i] = (struct pb_chain_input){.name = input->band[i], .type = PB_F32, .scale = 1};
     }
-    struct pb_chain_step step = {op, &args};
+    struct pb_chain_step step = {op, &params};
     struct pb_chain_spec spec = {bands, input->n_bands, &step, 1, name, n};
     struct pb_diag diag = {0};
     struct pb_chain *chain = NULL;

@@ -5,6 +5,7 @@
 /* What the tests of chains share: steps from short descriptions, and runs over small float32 scenes
  * with guard bytes around everything. Failures are Check assertions. */
 #include "kernels/chain/chain.h"
+#include "tests/op_params.h"
 
 #include <check.h>
 #include <math.h>
@@ -29,28 +30,24 @@ static inline bool fx_same(float a, float b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)) || (a == 0.0f && b == 0.0f);
 }
 
-/* A step of up to three parameters. */
+/* A step with its parameters. */
 struct fx_step {
-    struct pb_op_args args;
+    struct op_params params;
     struct pb_chain_step step;
 };
 
-static inline void fx_arg(struct fx_step *s, const char *param, const struct pb_arg_item *items,
+static inline void fx_arg(struct fx_step *s, const char *param, const struct pb_item *items,
                           size_t n)
 {
-    for (size_t p = 0; p < s->step.op->n_params; p++)
-        if (strcmp(s->step.op->params[p].name, param) == 0) {
-            s->args.arg[p] = (struct pb_arg){items, n};
-            return;
-        }
-    ck_abort_msg("operator %s has no parameter %s", s->step.op->name, param);
+    ck_assert_msg(op_give(s->step.op, &s->params, param, items, n), "operator %s has no key %s",
+                  s->step.op->name, param);
 }
 
 static inline void fx_op(struct fx_step *s, const char *op)
 {
-    memset(s, 0, sizeof *s);
-    s->step = (struct pb_chain_step){pb_op_find(op), &s->args};
+    s->step = (struct pb_chain_step){pb_op_find(op), &s->params};
     ck_assert_ptr_nonnull(s->step.op);
+    op_defaults(s->step.op, &s->params);
 }
 
 /* Chain over float32 bands a, b, c, ... (one letter each) without nodata and scale. */
@@ -78,7 +75,7 @@ static inline int fx_expression(const char *letters, const char *text, struct pb
                                 struct pb_chain **out_chain)
 {
     const char *const output = "X";
-    const struct pb_arg_item item = {.key = "X", .text = text};
+    const struct pb_item item = {.key = "X", .text = text};
     struct fx_step step;
     size_t at;
 

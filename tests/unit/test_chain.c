@@ -148,9 +148,8 @@ END_TEST
 
 START_TEST(later_steps_see_what_earlier_ones_made)
 {
-    const struct pb_arg_item first[] = {{.key = "a", .text = "a + 1"},
-                                        {.key = "t", .text = "a * 2"}};
-    const struct pb_arg_item second[] = {{.key = "X", .text = "t + a + b"}};
+    const struct pb_item first[] = {{.key = "a", .text = "a + 1"}, {.key = "t", .text = "a * 2"}};
+    const struct pb_item second[] = {{.key = "X", .text = "t + a + b"}};
     const char *const outputs[] = {"X", "a", "b", "X"};
     const float a = 10.0f, b = 5.0f;
     const float *const planes[] = {&a, &b};
@@ -173,8 +172,8 @@ END_TEST
 
 START_TEST(errors_say_which_step_and_why)
 {
-    const struct pb_arg_item good = {.key = "NDVI", .text = "a - b"};
-    const struct pb_arg_item bad = {.key = "Y", .text = "NDWI + 1"};
+    const struct pb_item good = {.key = "NDVI", .text = "a - b"};
+    const struct pb_item bad = {.key = "Y", .text = "NDWI + 1"};
     const char *const known = "NDVI", *const typo = "NVDI";
     struct fx_step steps[2];
     struct pb_chain *chain = NULL;
@@ -210,7 +209,7 @@ START_TEST(doubling_steps_do_not_explode)
     /* v is used twice by each next band: a tree of 2^200 values, a graph of 400. */
     enum { STEPS = 200 };
     static char keys[STEPS][8], texts[STEPS][64];
-    struct pb_arg_item items[STEPS];
+    struct pb_item items[STEPS];
     const char *const output = "v199";
     const float a = 1.5f;
     const float *const planes[] = {&a};
@@ -223,7 +222,7 @@ START_TEST(doubling_steps_do_not_explode)
     for (int i = 0; i < STEPS; i++) {
         sprintf(keys[i], "v%d", i);
         sprintf(texts[i], i ? "sqrt(v%d) + v%d * 0.5" : "sqrt(a) + a * 0.5", i - 1, i - 1);
-        items[i] = (struct pb_arg_item){.key = keys[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = keys[i], .text = texts[i]};
         expected = sqrtf(expected) + expected * 0.5f;
     }
     fx_op(&step, "math");
@@ -240,7 +239,7 @@ START_TEST(too_many_values_are_refused)
 {
     enum { STEPS = 4000 };
     static char keys[STEPS][8], texts[STEPS][256];
-    static struct pb_arg_item items[STEPS];
+    static struct pb_item items[STEPS];
     const char *const output = "v1";
     struct fx_step step;
     struct pb_chain *chain = NULL;
@@ -253,7 +252,7 @@ START_TEST(too_many_values_are_refused)
         sprintf(keys[i], "v%d", i);
         for (int k = 0; k < 20; k++)
             to += sprintf(to, "+%d", i * 20 + k + 1);
-        items[i] = (struct pb_arg_item){.key = keys[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = keys[i], .text = texts[i]};
     }
     fx_op(&step, "math");
     fx_arg(&step, "bands", items, STEPS);
@@ -266,14 +265,13 @@ END_TEST
  * -------------------------------------------------------------------------------- */
 
 struct focal_steps {
-    struct pb_arg_item defaults[5][PB_OP_PARAMS_MAX];
     struct fx_step step[5];
 };
 
 static void convolve_step(struct focal_steps *s, size_t i, const struct pb_op_case *c)
 {
     fx_op(&s->step[i], "convolve");
-    ck_assert(op_case_args(c, s->step[i].step.op, s->defaults[i], &s->step[i].args));
+    ck_assert(op_case_params(c, s->step[i].step.op, &s->step[i].params));
 }
 
 /* Differences of smoothed bands, smoothed again: four levels of focal operations of different reach
@@ -292,14 +290,14 @@ static struct pb_chain *deep_chain(struct focal_steps *s, enum pb_type type, con
                                    {{"kernel", {{.text = "box"}}},
                                     {"size", {{.text = "3", .num = 3}}},
                                     {"edge", {{.text = edge}}}}};
-    static const struct pb_arg_item weights[] = {
+    static const struct pb_item weights[] = {
         {.text = "", .num = 0.5},  {.text = "", .num = -1.0},  {.text = "", .num = 2.0},
         {.text = "", .num = 0.25}, {.text = "", .num = 3.0},   {.text = "", .num = 1.0},
         {.text = "", .num = -2.0}, {.text = "", .num = 0.125}, {.text = "", .num = 1.5}};
     const struct pb_op_case edges = {
         "", "", true, {{"kernel", {{.text = "sobel"}}}, {"edge", {{.text = edge}}}}};
-    static const struct pb_arg_item exprs[] = {{.key = "c", .text = "a - b"},
-                                               {.key = "d", .text = "c * a + 0.25"}};
+    static const struct pb_item exprs[] = {{.key = "c", .text = "a - b"},
+                                           {.key = "d", .text = "c * a + 0.25"}};
     const struct pb_chain_input inputs[] = {{"a", type, true, TILE_NODATA, 0.01, 0.0},
                                             {"b", type, true, TILE_NODATA, 0.01, 0.0},
                                             {"z", type, true, TILE_NODATA, 0.01, 0.0}};
@@ -408,9 +406,9 @@ START_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
             "",
             true,
             {{"kernel", {{.text = "gaussian"}}}, {"size", {{.text = "5", .num = 5}}}}};
-        const struct pb_arg_item exprs[] = {{.key = "c", .text = "(a - b) / (a + b) * k"},
-                                            {.key = "d", .text = "c * a + 0.25"}};
-        const struct pb_arg_item constant = {.key = "k", .text = "2", .num = 2.0};
+        const struct pb_item exprs[] = {{.key = "c", .text = "(a - b) / (a + b) * k"},
+                                        {.key = "d", .text = "c * a + 0.25"}};
+        const struct pb_item constant = {.key = "k", .text = "2", .num = 2.0};
         const char *const outputs[] = {"a", "c", "d"};
         struct pb_chain *chain = NULL;
         struct pb_diag diag;
@@ -452,7 +450,7 @@ START_TEST(outputs_that_are_classes_are_told_from_measurements)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         static const char *const outputs[] = {"X", "b"};
         struct fx_step step;
-        const struct pb_arg_item item = {.key = "X", .text = cases[i].expression};
+        const struct pb_item item = {.key = "X", .text = cases[i].expression};
         struct pb_diag diag;
         struct pb_chain *chain = NULL;
         size_t at;

@@ -123,7 +123,7 @@ START_TEST(stores_leave_what_is_between_the_rows_of_an_output)
                                   .image_h = H};
 
     for (int t = 0; t < 2; t++) {
-        const struct pb_arg_item item = {.key = "X", .text = texts[t]};
+        const struct pb_item item = {.key = "X", .text = texts[t]};
         const struct pb_chain_input input = {"a", PB_U8, false, 0.0, 1.0, 0.0};
         const char *const output = "X";
         struct pb_chain *chain = NULL;

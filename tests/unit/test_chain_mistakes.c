@@ -24,12 +24,11 @@ START_TEST(every_mistake_is_reported_and_none_of_its_consequences)
 {
     static const struct pb_chain_input inputs[] = {{"a", PB_F32, false, 0, 1, 0},
                                                    {"b", PB_F32, false, 0, 1, 0}};
-    static const struct pb_arg_item first[] = {{.key = "X", .text = "q1 + a * q2"},
-                                               {.key = "Y", .text = "X * foo(q3) - a(b)"},
-                                               {.key = "a", .text = "(b + q4"}};
-    static const struct pb_arg_item blurred[] = {{.key = "S", .text = "Y"},
-                                                 {.key = "T", .text = "q5"}};
-    static const struct pb_arg_item last = {.key = "Z", .text = "X + Y + S / T - a + q6"};
+    static const struct pb_item first[] = {{.key = "X", .text = "q1 + a * q2"},
+                                           {.key = "Y", .text = "X * foo(q3) - a(b)"},
+                                           {.key = "a", .text = "(b + q4"}};
+    static const struct pb_item blurred[] = {{.key = "S", .text = "Y"}, {.key = "T", .text = "q5"}};
+    static const struct pb_item last = {.key = "Z", .text = "X + Y + S / T - a + q6"};
     static const char *const outputs[] = {"Z", "q7", "a"};
     struct fx_step steps[3];
     struct pb_chain_step plain[3];
@@ -58,23 +57,22 @@ static void count_mistake(void *to, const struct pb_diag *diag)
     ++*(size_t *)to;
 }
 
-static int build_nothing(const struct pb_op_args *args, struct pb_builder *b)
+static int build_nothing(const void *params, struct pb_builder *b)
 {
-    (void)args;
+    (void)params;
     (void)b;
     return -EINVAL;
 }
 
 START_TEST(what_a_failed_step_would_have_made_is_not_missed)
 {
-    static const struct pb_param param = {
-        .name = "bands", .type = PB_PARAM_NAMES, .makes_bands = true};
+    static const struct pb_key key = {.name = "bands", .type = PB_KEY_NAMES, .makes_bands = true};
     static const struct pb_op fails = {
-        .name = "fails", .params = &param, .n_params = 1, .build = build_nothing};
+        .name = "fails", .keys = &key, .n_keys = 1, .build = build_nothing};
     static const struct pb_chain_input input = {"a", PB_F32, false, 0, 1, 0};
-    static const struct pb_arg_item made[] = {{.text = "P"}, {.key = "Q", .text = "a"}};
-    static const struct pb_arg_item use = {.key = "X", .text = "P + Q * r"};
-    static const struct pb_op_args names = {.arg = {{made, 2}}}, none = {.arg = {{NULL, 0}}};
+    static const struct pb_item made[] = {{.text = "P"}, {.key = "Q", .text = "a"}};
+    static const struct pb_item use = {.key = "X", .text = "P + Q * r"};
+    static const struct pb_items names = {.items = made, .n = 2}, none = {.n = 0};
     static const char *const outputs[] = {"X", "Q", "a"};
     struct fx_step last;
     struct pb_chain *chain = NULL;
@@ -96,7 +94,7 @@ START_TEST(mistakes_without_number_end_the_building)
     static const struct pb_chain_input input = {"a", PB_F32, false, 0, 1, 0};
     static const char *const output = "X";
     char text[1000] = "q";
-    const struct pb_arg_item item = {.key = "X", .text = text};
+    const struct pb_item item = {.key = "X", .text = text};
     struct fx_step step;
     struct pb_chain *chain = NULL;
     size_t n = 0;

@@ -99,12 +99,14 @@ START_TEST(the_design_file_loads_as_printed)
     ck_assert(!p->input.has_nodata);
     ck_assert_uint_eq(p->n_steps, 2);
     ck_assert_str_eq(p->steps[0].op->name, "index");
-    ck_assert_uint_eq(p->steps[0].args.arg[0].n, 2);
-    ck_assert_str_eq(p->steps[0].args.arg[0].items[1].text, "EVI");
-    ck_assert_str_eq(p->steps[1].args.arg[0].items[0].key, "WATER");
-    ck_assert_str_eq(p->steps[1].args.arg[0].items[0].text, "(G - N) / (G + N)");
-    ck_assert_int_eq(p->steps[1].args.arg[0].items[0].line, 24);
-    ck_assert_int_eq(p->steps[1].args.arg[0].items[0].col, 32);
+    const struct pb_items *bands = pb_op_outputs(p->steps[0].op, p->steps[0].params);
+    ck_assert_uint_eq(bands->n, 2);
+    ck_assert_str_eq(bands->items[1].text, "EVI");
+    bands = pb_op_outputs(p->steps[1].op, p->steps[1].params);
+    ck_assert_str_eq(bands->items[0].key, "WATER");
+    ck_assert_str_eq(bands->items[0].text, "(G - N) / (G + N)");
+    ck_assert_int_eq(bands->items[0].line, 24);
+    ck_assert_int_eq(bands->items[0].col, 32);
     ck_assert_uint_eq(p->n_products, 4);
     ck_assert_int_eq(p->products[0].u.cog.type, PB_F32);
     ck_assert_int_eq(p->products[0].u.cog.compress, PB_COMPRESS_DEFLATE);
@@ -198,7 +200,7 @@ static const struct {
     {"cast: {type: uint8, bands: {A: Q, C: A}}", "cog: {bands: [A, C]}", {"no band 'Q'"}},
     {"convolve: {size: 4, bands: {A: Q, C: R}}",
      "cog: {bands: [A, C, V]}",
-     {"size is 4", "no band 'Q'", "'V'"}},
+     {"'4' is not an odd whole number; allowed: 3 to 15", "no band 'Q'", "'V'"}},
     {"convolve: {weights: [1, 2], bands: {A: Q}}",
      "cog: {bands: [A]}",
      {"2 weights do not fit", "no band 'Q'"}},
@@ -225,10 +227,35 @@ static const struct {
      {"'PP'", "'Q'", "expected ')'", "'QQ'"}},
     {"roughness: {size: 4, bands: {A: Q}}\n      - math: {bands: {X: A + QQ}}",
      "cog: {bands: [A, X]}",
-     {"size is 4", "no band 'Q'", "'QQ'"}},
+     {"'4' is not an odd whole number", "no band 'Q'", "'QQ'"}},
     {"convolve: {kernel: box, size: 6, sigma: 2, bands: [R, Q]}",
      "cog: {bands: [R]}",
-     {"size is 6", "'sigma' belongs", "no band 'Q'"}},
+     {"'6' is not an odd", "'sigma' belongs", "no band 'Q'"}},
+    {"roughness: {size: 4, edge: clmp, bands: {A: Q}, sze: 3}",
+     "cog: {bands: [A]}",
+     {"'4' is not an odd", "'clmp' is not known", "no band 'Q'", "unknown key 'sze'"}},
+    {"convolve: {kernel: box, sigma: 2, edge: clmp}",
+     "cog: {bands: [R]}",
+     {"'sigma' belongs", "'clmp' is not known"}},
+    {"convolve: {edge: clmp, kernel: box, weights: [1, 0, 1, 0, 1, 0, 0, 0, 1]}",
+     "cog: {bands: [R]}",
+     {"'clmp' is not known", "exclude each other"}},
+    {"convolve: {kernel: bx, sigma: 2, size: 5, weights: [1, 2]}",
+     "cog: {bands: [R]}",
+     {"'bx' is not known", "'sigma' belongs", "2 weights do not fit"}},
+    {"scale: {factor: {ZZ: 2}, offset: x, bands: {A: R}}",
+     "cog: {bands: [A]}",
+     {"'ZZ', which is not among", "'x' is not a number"}},
+    {"scale: {factor: {A: 2, C: 3}, bands: {A: R, C: []}}",
+     "cog: {bands: [A, C]}",
+     {"must be a name"}},
+    {"scale: {factor: {A: 2}, band: {A: R}}", "cog: {bands: [A]}", {"unknown key 'band'"}},
+    {"index: {names: [NDVI, NIRvP], constants: {LL: 1, PAR: x}, kernel: rbff}",
+     "cog: {bands: [NDVI]}",
+     {"no index has a constant 'LL'", "'x' is not a number", "'rbff' is not known"}},
+    {"index: {names: [NIRvP], constants: 5}",
+     "cog: {bands: [NIRvP]}",
+     {"index.constants must be a map of names and numbers"}},
     {"index: {names: [NDVI, NDVI, EVI, NDVY], constants: {sigma: 0}}",
      "cog: {bands: [NDVI, EVI]}\n      - cog: {name: b, bands: [V]}\n      - cog: {name: c, bands: "
      "[V]}",
@@ -362,14 +389,16 @@ static void round_trip(struct pb_config *config)
         ck_assert_uint_eq(a->n_steps, b->n_steps);
         ck_assert_uint_eq(a->n_products, b->n_products);
         for (size_t k = 0; k < a->n_steps; k++)
-            for (size_t m = 0; m < a->steps[k].op->n_params; m++) {
-                const struct pb_arg *x = &a->steps[k].args.arg[m], *y = &b->steps[k].args.arg[m];
-                ck_assert_uint_eq(x->n, y->n);
-                for (size_t v = 0; v < x->n; v++) {
-                    ck_assert(x->items[v].num == y->items[v].num);
-                    ck_assert(!x->items[v].key == !y->items[v].key);
-                    if (x->items[v].key)
-                        ck_assert_str_eq(x->items[v].key, y->items[v].key);
+            for (size_t m = 0; m < a->steps[k].op->n_keys; m++) {
+                struct pb_key_value first_value, second_value;
+                const struct pb_key *key = &a->steps[k].op->keys[m];
+                struct pb_items x = pb_key_items(key, a->steps[k].params, &first_value);
+                struct pb_items y = pb_key_items(key, b->steps[k].params, &second_value);
+                ck_assert_uint_eq(x.n, y.n);
+                for (size_t v = 0; v < x.n; v++) {
+                    ck_assert(x.items[v].num == y.items[v].num);
+                    ck_assert_pstr_eq(x.items[v].text, y.items[v].text);
+                    ck_assert_pstr_eq(x.items[v].key, y.items[v].key);
                 }
             }
     }

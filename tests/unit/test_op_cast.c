@@ -3,11 +3,9 @@
 #include "pipeline/codec/quantize.h"
 #include "tests/unit/chain_fixture.h"
 
-#include <errno.h>
-
 static int cast_to(const char *type, const float *in, int32_t n, float *out, struct pb_diag *diag)
 {
-    const struct pb_arg_item item = {.text = type};
+    const struct pb_item item = {.text = type};
     const char *const output = "a";
     struct fx_step step;
     struct pb_chain *chain = NULL;
@@ -88,18 +86,6 @@ START_TEST(a_product_of_the_type_is_the_same_with_and_without_it)
 }
 END_TEST
 
-START_TEST(unknown_types_are_refused)
-{
-    const float a = 1.0f;
-    struct pb_diag diag;
-    float out;
-
-    ck_assert_int_eq(cast_to("int64", &a, 1, &out, &diag), -EINVAL);
-    ck_assert_int_eq(diag.kind, PB_DIAG_VALUE);
-    ck_assert_ptr_nonnull(strstr(diag.msg, "uint8|int16|uint16|int32|uint32|float32"));
-}
-END_TEST
-
 int main(void)
 {
     Suite *const suite = suite_create("op_cast");
@@ -107,7 +93,6 @@ int main(void)
 
     tcase_add_test(tests, values_are_rounded_to_even_and_saturate);
     tcase_add_test(tests, a_product_of_the_type_is_the_same_with_and_without_it);
-    tcase_add_test(tests, unknown_types_are_refused);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }

@@ -8,6 +8,7 @@
 #include "kernels/index/index_table.h"
 
 #include "run_suite.h"
+#include "tests/op_params.h"
 
 #include <check.h>
 #include <errno.h>
@@ -19,31 +20,39 @@
 /* -- one step and one pixel -------------------------------------------------------------------- */
 
 struct step {
-    struct pb_op_args args;
-    struct pb_arg_item names[4], constants[4], kernel;
+    struct op_params params;
+    struct pb_item names[4], constants[4], kernel;
+    size_t n_names, n_constants;
 };
 
-enum { P_NAMES, P_CONSTANTS, P_KERNEL };
+static void give_all(struct step *s, const char *key, const struct pb_item *items, size_t n)
+{
+    ck_assert_msg(op_give(pb_op_find("index"), &s->params, key, items, n), "no key %s", key);
+}
 
 static void give(struct step *s, const char *key, const char *name)
 {
-    struct pb_arg *names = &s->args.arg[P_NAMES];
-    s->names[names->n] = (struct pb_arg_item){.key = key, .text = name};
-    *names = (struct pb_arg){s->names, names->n + 1};
+    s->names[s->n_names++] = (struct pb_item){.key = key, .text = name};
+    give_all(s, "names", s->names, s->n_names);
 }
 
 static void set(struct step *s, const char *key, double value)
 {
-    struct pb_arg *constants = &s->args.arg[P_CONSTANTS];
-    s->constants[constants->n] = (struct pb_arg_item){.key = key, .num = value};
-    *constants = (struct pb_arg){s->constants, constants->n + 1};
+    s->constants[s->n_constants++] = (struct pb_item){.key = key, .num = value};
+    give_all(s, "constants", s->constants, s->n_constants);
+}
+
+static void choose_kernel(struct step *s, const char *word)
+{
+    s->kernel.text = word;
+    give_all(s, "kernel", &s->kernel, 1);
 }
 
 static int create(const struct step *s, const char *const *bands, size_t n_bands,
                   const char *output, struct pb_diag *diag, struct pb_chain **out_chain)
 {
     struct pb_chain_input inputs[16];
-    const struct pb_chain_step step = {pb_op_find("index"), &s->args};
+    const struct pb_chain_step step = {pb_op_find("index"), &s->params};
     const struct pb_chain_spec spec = {inputs, n_bands, &step, 1, &output, 1};
     size_t where;
     for (size_t i = 0; i < n_bands; i++) {
@@ -129,13 +138,12 @@ START_TEST(evaluates_kernel_indices_with_the_kernel_chosen)
     give(&s, NULL, "kNDVI");
     double rbf = exp(-(0.375 * 0.375) / (2 * 0.25));
     check_near(value_of(&s, "kNDVI"), (1 - rbf) / (1 + rbf));
-    s.args.arg[P_KERNEL] = (struct pb_arg){&s.kernel, 1};
-    s.kernel.text = "linear";
+    choose_kernel(&s, "linear");
     check_near(value_of(&s, "kNDVI"), (0.25 - 0.0625) / (0.25 + 0.0625));
-    s.kernel.text = "poly";
+    choose_kernel(&s, "poly");
     double nn = 1.25 * 1.25, nr = 1.0625 * 1.0625;
     check_near(value_of(&s, "kNDVI"), (nn - nr) / (nn + nr));
-    s.kernel.text = "rbf";
+    choose_kernel(&s, "rbf");
     set(&s, "sigma", 0.25);
     rbf = exp(-(0.375 * 0.375) / (2 * 0.0625));
     check_near(value_of(&s, "kNDVI"), (1 - rbf) / (1 + rbf));
@@ -167,7 +175,7 @@ END_TEST
 /* -- words ------------------------------------------------------------------------------------- */
 
 static void check_refused(const struct step *s, const char *const *bands, size_t n_bands, int kind,
-                          const struct pb_arg_item *item, const char *message)
+                          const struct pb_item *item, const char *message)
 {
     struct pb_diag diag;
     struct pb_chain *chain = NULL;
@@ -223,7 +231,7 @@ START_TEST(pb_index_can_and_the_chain_agree)
     ck_assert_uint_gt(n, 0);
     for (size_t left_out = 0; left_out <= n; left_out++) {
         struct step s = {0};
-        struct pb_arg_item given[16];
+        struct pb_item given[16];
         const char *bands[16] = {"unused"}, *constants[16];
         size_t n_bands = 1, n_given = 0;
         for (size_t i = 0; i < n; i++) {
@@ -232,12 +240,12 @@ START_TEST(pb_index_can_and_the_chain_agree)
             if (is_band[i]) {
                 bands[n_bands++] = names[i];
             } else {
-                given[n_given] = (struct pb_arg_item){.key = names[i], .num = 800};
+                given[n_given] = (struct pb_item){.key = names[i], .num = 800};
                 constants[n_given++] = names[i];
             }
         }
         give(&s, NULL, index->name);
-        s.args.arg[P_CONSTANTS] = (struct pb_arg){given, n_given};
+        give_all(&s, "constants", given, n_given);
         struct pb_diag diag;
         struct pb_chain *chain = NULL;
         char missing[64];
@@ -316,20 +324,15 @@ END_TEST
 
 START_TEST(refuses_constants_that_do_not_exist_or_make_no_sense)
 {
-    struct step s = {0}, t = {0}, u = {0};
+    struct step s = {0}, u = {0};
     give(&s, NULL, "NDVI");
     set(&s, "lambdan", 842);
     check_refused(&s, NRB, 3, PB_DIAG_VALUE, s.constants,
-                  "index: no index has a constant 'lambdan'; did you mean 'lambdaN'? 'pushbroom "
+                  "no index has a constant 'lambdan'; did you mean 'lambdaN'? 'pushbroom "
                   "indices NAME' shows those of an index");
-    give(&t, NULL, "NDVI");
-    set(&t, NULL, 1);
-    check_refused(&t, NRB, 3, PB_DIAG_VALUE, t.constants,
-                  "index: 'constants' wants names with values, such as {L: 0.5}");
     give(&u, NULL, "kNDVI");
     set(&u, "sigma", 0);
-    check_refused(&u, NRB, 3, PB_DIAG_VALUE, u.constants,
-                  "index: sigma is 0; it must be greater than 0");
+    check_refused(&u, NRB, 3, PB_DIAG_VALUE, u.constants, "sigma is 0; it must be greater than 0");
 }
 END_TEST
 
@@ -338,22 +341,21 @@ START_TEST(refuses_the_same_name_twice)
     struct step s = {0};
     give(&s, NULL, "NDVI");
     give(&s, "NDVI", "SAVI");
-    check_refused(&s, NRB, 3, PB_DIAG_INDEX, &s.names[1],
-                  "index: 'NDVI' is there twice; name it once");
+    check_refused(&s, NRB, 3, PB_DIAG_INDEX, &s.names[1], "'NDVI' is there twice; name it once");
 }
 END_TEST
 
 START_TEST(refuses_more_names_than_a_step_may_have)
 {
-    static struct pb_arg_item many[1025];
+    static struct pb_item many[1025];
     struct step s = {0};
     for (size_t i = 0; i < 1025; i++) {
         many[i].text = "NDVI";
     }
     s.names[0].text = "NDVI";
-    s.args.arg[P_NAMES] = (struct pb_arg){many, 1025};
+    give_all(&s, "names", many, 1025);
     check_refused(&s, NRB, 3, PB_DIAG_VALUE, &many[1024],
-                  "index: 1025 names; at most 1024 fit into one step");
+                  "1025 names; at most 1024 fit into one step");
 }
 END_TEST
 

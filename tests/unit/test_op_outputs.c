@@ -9,7 +9,7 @@
 
 #include <check.h>
 
-static bool is_output(const struct pb_arg *outputs, const char *band)
+static bool is_output(const struct pb_items *outputs, const char *band)
 {
     bool found = outputs->n == 0; /* all of them */
 
@@ -33,18 +33,17 @@ static void report(void *to, const struct pb_diag *diag)
 
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 {
-    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
-    struct pb_op_args args;
+    struct op_params params;
     struct pb_builder b;
     struct pb_diag last = {.kind = PB_DIAG_NONE};
     pb_value before[OP_CASE_BANDS];
 
     pb_builder_init(&b, report, &last);
     define_inputs(&b, before);
-    ck_assert_msg(op_case_args(c, op, defaults, &args), "%s: %s", op->name, c->label);
-    ck_assert_msg(op->build(&args, &b) == 0 && b.n_mistakes == 0, "%s: %s: %s", op->name, c->label,
-                  last.msg);
-    const struct pb_arg *const outputs = pb_op_outputs(op, &args);
+    ck_assert_msg(op_case_params(c, op, &params), "%s: %s", op->name, c->label);
+    ck_assert_msg(op->build(&params, &b) == 0 && b.n_mistakes == 0, "%s: %s: %s", op->name,
+                  c->label, last.msg);
+    const struct pb_items *const outputs = pb_op_outputs(op, &params);
     size_t defined = 0;
     for (size_t i = 0; i < pb_builder_band_count(&b); i++) {
         const char *const band = pb_builder_band_name(&b, i);
@@ -75,13 +74,13 @@ START_TEST(one_parameter_of_every_operator_names_its_bands)
         const struct pb_op *const op = pb_op_at(i);
         size_t n = 0;
 
-        for (size_t p = 0; p < op->n_params; p++) {
-            const enum pb_param_type type = op->params[p].type;
+        for (size_t p = 0; p < op->n_keys; p++) {
+            const enum pb_key_type type = op->keys[p].type;
 
-            n += op->params[p].makes_bands;
-            ck_assert_msg(!op->params[p].makes_bands || type == PB_PARAM_NAMES ||
-                              type == PB_PARAM_EXPRS,
-                          "%s.%s cannot name bands", op->name, op->params[p].name);
+            n += op->keys[p].makes_bands;
+            ck_assert_msg(!op->keys[p].makes_bands || type == PB_KEY_NAMES ||
+                              type == PB_KEY_EXPRESSIONS,
+                          "%s.%s cannot name bands", op->name, op->keys[p].name);
         }
         ck_assert_msg(n == 1, "operator %s has %zu parameters that make bands", op->name, n);
     }
@@ -91,19 +90,18 @@ END_TEST
 /* Both kinds of outputs have cases, or the walk above shows half. */
 START_TEST(cases_with_and_without_a_list_of_bands_are_walked)
 {
-    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
-    struct pb_op_args args;
+    struct op_params params;
 
     for (size_t i = 0; i < pb_op_count(); i++) {
         const struct pb_op *const op = pb_op_at(i);
         size_t named = 0, all = 0;
         bool required = false;
 
-        for (size_t p = 0; p < op->n_params; p++)
-            required = required || (op->params[p].makes_bands && op->params[p].required);
+        for (size_t p = 0; p < op->n_keys; p++)
+            required = required || (op->keys[p].makes_bands && op->keys[p].required);
         for (size_t k = 0; k < op->n_cases; k++) {
-            ck_assert(op_case_args(&op->cases[k], op, defaults, &args));
-            *(pb_op_outputs(op, &args)->n ? &named : &all) += 1;
+            ck_assert(op_case_params(&op->cases[k], op, &params));
+            *(pb_op_outputs(op, &params)->n ? &named : &all) += 1;
         }
         ck_assert_msg(named > 0 && (required || all > 0), "operator %s", op->name);
     }

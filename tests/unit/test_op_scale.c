@@ -6,13 +6,12 @@
 
 static const float a = 2.0f, b = 3.0f, invalid = NAN;
 
-static const struct pb_arg_item none[1] = {{0}};
+static const struct pb_item none[1] = {{0}};
 
 /* Runs scale over bands a, b, c (c invalid) and gives outputs a, b, c and `extra`. */
-static int scaled(const struct pb_arg_item *factor, size_t n_factor,
-                  const struct pb_arg_item *offset, size_t n_offset,
-                  const struct pb_arg_item *bands, size_t n_bands, const char *extra, float out[4],
-                  struct pb_diag *diag)
+static int scaled(const struct pb_item *factor, size_t n_factor, const struct pb_item *offset,
+                  size_t n_offset, const struct pb_item *bands, size_t n_bands, const char *extra,
+                  float out[4], struct pb_diag *diag)
 {
     const char *const outputs[] = {"a", "b", "c", extra};
     const float *const planes[] = {&a, &b, &invalid};
@@ -33,8 +32,8 @@ static int scaled(const struct pb_arg_item *factor, size_t n_factor,
 
 START_TEST(one_number_goes_for_all_bands)
 {
-    const struct pb_arg_item factor = {.text = "10", .num = 10.0};
-    const struct pb_arg_item offset = {.text = "0.5", .num = 0.5};
+    const struct pb_item factor = {.text = "10", .num = 10.0};
+    const struct pb_item offset = {.text = "0.5", .num = 0.5};
     struct pb_diag diag;
     float out[4];
 
@@ -45,8 +44,8 @@ END_TEST
 
 START_TEST(a_map_goes_band_by_band)
 {
-    const struct pb_arg_item factor[] = {{.key = "b", .num = 4.0}};
-    const struct pb_arg_item offset[] = {{.key = "a", .num = -1.0}, {.key = "b", .num = 1.0}};
+    const struct pb_item factor[] = {{.key = "b", .num = 4.0}};
+    const struct pb_item offset[] = {{.key = "a", .num = -1.0}, {.key = "b", .num = 1.0}};
     struct pb_diag diag;
     float out[4];
 
@@ -57,8 +56,8 @@ END_TEST
 
 START_TEST(only_listed_bands_change_and_a_map_makes_new_ones)
 {
-    const struct pb_arg_item factor = {.text = "10", .num = 10.0};
-    const struct pb_arg_item list = {.text = "b"}, map = {.key = "a10", .text = "a"};
+    const struct pb_item factor = {.text = "10", .num = 10.0};
+    const struct pb_item list = {.text = "b"}, map = {.key = "a10", .text = "a"};
     struct pb_diag diag;
     float out[4];
 
@@ -71,7 +70,7 @@ END_TEST
 
 START_TEST(the_order_is_multiply_round_add_round)
 {
-    const struct pb_arg_item factor = {.num = 0.1}, offset = {.num = 0.7};
+    const struct pb_item factor = {.num = 0.1}, offset = {.num = 0.7};
     struct pb_diag diag;
     float out[4];
     volatile float product = 3.0f * 0.1f;
@@ -83,8 +82,8 @@ END_TEST
 
 START_TEST(unknown_bands_are_named)
 {
-    const struct pb_arg_item factor[] = {{.key = "q", .num = 4.0}};
-    const struct pb_arg_item bands[] = {{.text = "B"}};
+    const struct pb_item factor[] = {{.key = "q", .num = 4.0}};
+    const struct pb_item bands[] = {{.text = "B"}};
     struct pb_diag diag;
     float out[4];
 

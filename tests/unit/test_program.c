@@ -41,7 +41,7 @@ static void check_random_tile(uint32_t *random, enum pb_type type, bool has_noda
     const struct pb_chain_input inputs[] = {{"p0", type, has_nodata, TILE_NODATA, scale, offset},
                                             {"p1", type, has_nodata, TILE_NODATA, scale, offset},
                                             {"p2", type, has_nodata, TILE_NODATA, scale, offset}};
-    const struct pb_arg_item item = {.key = "X", .text = "(p2 - p0) / (p2 + p0)"};
+    const struct pb_item item = {.key = "X", .text = "(p2 - p0) / (p2 + p0)"};
     const char *const outputs[] = {"X", "p2"};
     struct fx_step step;
     struct pb_chain *chain = NULL;
@@ -156,7 +156,7 @@ END_TEST
 static int many_values(int n, struct pb_diag *diag, struct pb_chain **out_chain)
 {
     static char texts[300][64], names[300][8], sums[2][4096];
-    static struct pb_arg_item items[302];
+    static struct pb_item items[302];
     const char *const outputs[] = {"S", "D"};
     struct fx_step step;
     size_t at;
@@ -164,14 +164,14 @@ static int many_values(int n, struct pb_diag *diag, struct pb_chain **out_chain)
     for (int i = 0; i < n; i++) {
         sprintf(names[i], "v%d", i);
         sprintf(texts[i], "((a + %d) * (b - %d) + a * 0.5) / (b * b + 1.5)", i, i);
-        items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = names[i], .text = texts[i]};
     }
     for (int k = 0; k < 2; k++) {
         char *to = sums[k] + sprintf(sums[k], "v0");
 
         for (int i = 1; i < n; i++)
             to += sprintf(to, "%cv%d", "+-"[k], i);
-        items[n + k] = (struct pb_arg_item){.key = outputs[k], .text = sums[k]};
+        items[n + k] = (struct pb_item){.key = outputs[k], .text = sums[k]};
     }
     fx_op(&step, "math");
     fx_arg(&step, "bands", items, (size_t)n + 2);
@@ -245,7 +245,7 @@ START_TEST(many_bands_and_outputs_fit_the_firm_limit)
     enum { BANDS = 52, OUTPUTS = 64, N = 40 };
     static char texts[OUTPUTS][512], names[OUTPUTS][8];
     static float px[BANDS][N], out[OUTPUTS * N];
-    struct pb_arg_item items[OUTPUTS];
+    struct pb_item items[OUTPUTS];
     const char *outputs[OUTPUTS];
     const float *planes[BANDS];
     struct pb_chain *chain = NULL;
@@ -263,7 +263,7 @@ START_TEST(many_bands_and_outputs_fit_the_firm_limit)
             to += sprintf(to, "+%c*%d", bands[b], 1 + (b * 7 + i) % 5);
         sprintf(names[i], "out%d", i);
         outputs[i] = names[i];
-        items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = names[i], .text = texts[i]};
     }
     for (int b = 0; b < BANDS; b++) {
         planes[b] = px[b];
@@ -343,7 +343,7 @@ static void check_random_graph(uint32_t *random, int reach)
 {
     static char texts[DAG_VALUES][64], names[DAG_VALUES][8];
     static float value[DAG_VALUES][DAG_PX], out[DAG_OUTPUTS * DAG_PX];
-    static struct pb_arg_item items[DAG_VALUES];
+    static struct pb_item items[DAG_VALUES];
     struct pb_chain_input inputs[DAG_BANDS];
     const char *outputs[DAG_OUTPUTS];
     const float *planes[DAG_BANDS];
@@ -357,7 +357,7 @@ static void check_random_graph(uint32_t *random, int reach)
         int operand[2] = {0, 0};
 
         sprintf(names[i], "v%d", i);
-        items[i] = (struct pb_arg_item){.key = names[i], .text = texts[i]};
+        items[i] = (struct pb_item){.key = names[i], .text = texts[i]};
         const int form = i < DAG_BANDS ? -1 : dag_entry(random, i, reach, texts[i], operand);
         for (int k = 0; k < DAG_PX; k++)
             value[i][k] = form < 0 ? fx_uniform(random, -1.5f, 1.5f)
@@ -407,7 +407,6 @@ START_TEST(tiles_that_lack_pixels_are_refused)
     const struct pb_tile_out to = {out, 16};
     const struct pb_op_case c = {
         "", "a", true, {{"kernel", {{.text = "box"}}}, {"size", {{"", "5", 5, 0, 0}}}}};
-    struct pb_arg_item defaults[PB_OP_PARAMS_MAX];
     struct pb_chain *chain = NULL;
     struct fx_step step;
     struct pb_diag diag;
@@ -415,7 +414,7 @@ START_TEST(tiles_that_lack_pixels_are_refused)
     size_t at;
 
     fx_op(&step, "convolve");
-    ck_assert(op_case_args(&c, step.step.op, defaults, &step.args));
+    ck_assert(op_case_params(&c, step.step.op, &step.params));
     ck_assert_msg(fx_create("a", &step, 1, &output, 1, &diag, &at, &chain) == 0, "%s", diag.msg);
     ck_assert_int_eq(pb_chain_halo(chain), 2);
     ck_assert_int_eq(fx_run(chain, &good, &to), 0);

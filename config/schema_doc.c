@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/schema_doc.h"
+
+#include "config/base/text.h"
+#include "config/schema.h"
+#include "config/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *pb_key_form(enum pb_key_type type)
+{
+    static const char *const forms[] = {
+        [PB_KEY_TEXT] = "text",
+        [PB_KEY_PATH] = "path",
+        [PB_KEY_NAME] = "name",
+        [PB_KEY_TIME] = "time",
+        [PB_KEY_INT] = "whole number",
+        [PB_KEY_ODD] = "odd whole number",
+        [PB_KEY_POWER] = "power of two",
+        [PB_KEY_COUNT] = "whole number",
+        [PB_KEY_SIZE] = "size",
+        [PB_KEY_DURATION] = "duration",
+        [PB_KEY_NUMBER] = "number",
+        [PB_KEY_NODATA] = "number or .nan",
+        [PB_KEY_CHOICE] = "word",
+        [PB_KEY_DEVICE] = "device",
+        [PB_KEY_PAIR] = "[percentile, percentile]",
+        [PB_KEY_PATTERNS] = "[patterns]",
+        [PB_KEY_BANDS] = "[bands]",
+        [PB_KEY_BAND_MAP] = "{NAME: number}",
+        [PB_KEY_NAMES] = "[A, B] or {OUT: IN}",
+        [PB_KEY_EXPRESSIONS] = "{NAME: expression}",
+        [PB_KEY_NUMBERS] = "number or {NAME: number}",
+        [PB_KEY_CONSTANTS] = "{NAME: number}",
+        [PB_KEY_WEIGHTS] = "[numbers]",
+    };
+    return forms[type];
+}
+
+const char *pb_key_range(const struct pb_key *key, char *out, size_t out_bytes)
+{
+    char low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    if (key->min >= key->max || key->max >= 1e30) /* "up to 3.4e38" would help nobody */
+        return NULL;
+    switch (key->type) {
+    case PB_KEY_SIZE:
+        pb_units_size_text((uint64_t)key->min, low);
+        pb_units_size_text((uint64_t)key->max, high);
+        break;
+    case PB_KEY_DURATION:
+        pb_units_duration_text((int64_t)key->min, low);
+        pb_units_duration_text((int64_t)key->max, high);
+        break;
+    default:
+        pb_units_number_text(key->min, low);
+        pb_units_number_text(key->max, high);
+    }
+    (void)snprintf(out, out_bytes, "%s to %s", low, high);
+    return out;
+}
+
+/* The sentence of the key, with what the table knows of its values. */
+static void print_doc(struct pb_text *out, const struct pb_key *key, int indent)
+{
+    char text[700], room[120];
+    const char *range = pb_key_range(key, room, sizeof room);
+    int length = snprintf(text, sizeof text, "%s", key->doc);
+    char *end = text + length;
+    size_t left = sizeof text - (size_t)length;
+    if (key->choices) {
+        (void)snprintf(end, left, " One of: ");
+        for (const char *c = key->choices; *c; c++)
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text),
+                           *c == '|' ? " | " : "%c", *c);
+    } else if (range && key->type != PB_KEY_NUMBER) {
+        (void)snprintf(end, left, " (%s)", range);
+    }
+    pb_text_comment(out, indent, text);
+}
+
+void pb_schema_default(struct pb_text *out, const struct pb_section *section,
+                       const struct pb_schema_sample *samples, size_t n_samples, int indent)
+{
+    for (size_t i = 0; i < section->n; i++) {
+        const struct pb_key *key = &section->keys[i];
+        const char *value = key->def;
+        for (size_t k = 0; k < n_samples; k++)
+            if (strcmp(samples[k].section, section->name) == 0 &&
+                strcmp(samples[k].key, key->name) == 0)
+                value = samples[k].value;
+        print_doc(out, key, indent);
+        pb_text_add(out, "%*s%s%s: %s\n", indent, "", value ? "" : "# ", key->name,
+                    value ? value : key->example);
+    }
+}

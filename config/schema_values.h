@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SCHEMA_VALUES_H
+#define PB_SCHEMA_VALUES_H
+/* Readers of values, by the types of kernels/key.h; what = "section.key" for messages. They write
+ * only good values. Internal to config/. */
+#include "config/schema.h"
+
+/* Of the types that are scalars; fills the members of the struct at base. */
+void pb_read_scalar(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                    const char *what, void *base);
+/* A number in the key's range. False after a mistake. */
+bool pb_read_number(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                    const char *what, double *out_value);
+/* Of a type that is struct pb_items. *out_items gets what is good. */
+void pb_read_items(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                   const char *what, struct pb_items *out_items);
+/* [2, 98] */
+void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                         double *out_pair);
+/* Band names, each once, or patterns for file names. */
+void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
+                   char ***out_words, size_t *out_n);
+/* {B: 1, N: 4} */
+void pb_read_band_map(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                      struct pb_band_config **out_bands, size_t *out_n);
+#endif
