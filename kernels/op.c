@@ -39,7 +39,7 @@ const struct pb_op *pb_op_find(const char *name)
 
 struct pb_section pb_op_section(const struct pb_op *op)
 {
-    return (struct pb_section){op->name, op->summary, op->keys, op->n_keys};
+    return (struct pb_section){op->name, op->doc.summary, op->keys, op->n_keys};
 }
 
 const struct pb_items *pb_op_outputs(const struct pb_op *op, const void *params)

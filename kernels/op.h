@@ -59,10 +59,19 @@ struct pb_formula {
     } constant[PB_FORMULA_CONSTANTS_MAX];
 };
 
+/* Five fields that every operator has, as plain text, and what does not fit them. */
+struct pb_op_doc {
+    const char *summary; /* half a sentence: "rounds bands ..." */
+    const char *formula; /* what becomes of a pixel */
+    const char *units;   /* of the result */
+    const char *nodata;  /* which pixels are invalid */
+    const char *source;  /* literature, or whose rule it is */
+    const char *notes;   /* paragraphs, and examples in lines that begin with spaces */
+};
+
 struct pb_op {
-    const char *name;    /* as in the config */
-    const char *summary; /* one line */
-    const char *doc;     /* a paragraph and an example, plain text */
+    const char *name; /* as in the config */
+    struct pb_op_doc doc;
     const struct pb_key *keys;
     size_t n_keys;
     size_t params_bytes; /* of the operator's struct, which the keys fill; zeroed before */

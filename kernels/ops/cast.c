@@ -66,13 +66,21 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_cast = {
     .name = "cast",
-    .summary = "rounds bands to an integer type's values and saturates them",
-    .doc = "Values are rounded to the nearest integer, halves to the even one, and values outside\n"
-           "the type become its smallest or largest. Invalid pixels stay invalid. The bands stay\n"
-           "float32 inside the pipeline, which holds integers up to 16777216 exactly (the largest\n"
-           "int32 and uint32 are carried as 2147483648 and 4294967296); float32 changes nothing.\n"
-           "\n"
-           "  - cast: {type: uint8, bands: [CLASS]}\n",
+    .doc =
+        {
+            .summary = "rounds bands to an integer type's values and saturates them",
+            .formula =
+                "clamp(round(band), smallest, largest value of the type), halves to the even "
+                "integer; float32: band",
+            .units = "Those of the band.",
+            .nodata = "A pixel is invalid where the band is.",
+            .source = "Rounding as in IEEE 754, roundTiesToEven.",
+            .notes =
+                "The bands stay float32 inside the pipeline, which holds integers up to 16777216\n"
+                "exactly (the largest int32 and uint32 are carried as 2147483648 and 4294967296).\n"
+                "\n"
+                "  - cast: {type: uint8, bands: [CLASS]}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct cast),

@@ -177,20 +177,31 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_convolve = {
     .name = "convolve",
-    .summary = "smooths bands or finds their edges with a k x k neighbourhood",
     .doc =
-        "Replaces each pixel by a weighted sum of its neighbourhood. gaussian and box smooth "
-        "(their\n"
-        "weights add up to 1); sobel gives the length of the gradient by the usual whole-number\n"
-        "weights, not scaled (a step of height 1 gives 4 with size 3). Weights of your own are\n"
-        "laid over the image as written (no mirroring) and not scaled. A neighbour without data\n"
-        "gives a pixel without data. Outside the image, edge: reflect mirrors without repeating "
-        "the\n"
-        "edge pixel, clamp repeats the edge pixel, nodata gives pixels without data.\n"
-        "\n"
-        "  - convolve: {kernel: gaussian, size: 5, bands: [R, N]}\n"
-        "  - convolve: {kernel: sobel, bands: {EDGES: N}}\n"
-        "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {LAP: R}}\n",
+        {
+            .summary = "smooths bands or finds their edges with a k x k neighbourhood",
+            .formula =
+                "The sum of weight * value over size * size pixels. gaussian: weights "
+                "exp(-(x^2 + y^2) / (2 sigma^2)), which add up to 1; box: equal weights, which "
+                "add up to 1; sobel: sqrt(gx^2 + gy^2), the length of the gradient.",
+            .units =
+                "gaussian, box: those of the band. sobel: those of the band, times a factor (a "
+                "step of height 1 gives 4 with size 3). Weights: as they make them.",
+            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
+                      "where a part of it lies outside the image.",
+            .source = "sobel: I. Sobel and G. Feldman, A 3x3 Isotropic Gradient Operator for Image "
+                      "Processing, Stanford Artificial Intelligence Project 1968; larger sizes by "
+                      "smoothing with [1 1]. gaussian: the rule for sigma is that of OpenCV's "
+                      "getGaussianKernel.",
+            .notes =
+                "Weights of your own are laid over the image as written (no mirroring) and not\n"
+                "scaled. Outside the image, edge: reflect mirrors without repeating the edge\n"
+                "pixel, clamp repeats the edge pixel, nodata gives pixels without data.\n"
+                "\n"
+                "  - convolve: {kernel: gaussian, size: 5, bands: [R, N]}\n"
+                "  - convolve: {kernel: sobel, bands: {EDGES: N}}\n"
+                "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {LAP: R}}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct convolve),

@@ -366,17 +366,31 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_index = {
     .name = "index",
-    .summary = "makes spectral indices by name",
     .doc =
-        "Makes bands from the catalogue of spectral indices (awesome-spectral-indices). The bands\n"
-        "that an index reads must go by the catalogue's names (A B G R RE1 N S1 ...) in\n"
-        "input.bands; 'pushbroom indices NAME' shows formula, bands and constants. Constants may\n"
-        "be changed, and those without a default (wavelengths, PAR) must be given. Kernel indices\n"
-        "(kNDVI, ...) use k(a, b) = exp(-(a - b)^2 / (2 sigma^2)), or a * b with kernel: linear,\n"
-        "or (a * b + c)^p with kernel: poly.\n"
-        "\n"
-        "  - index: {names: [NDVI, EVI]}\n"
-        "  - index: {names: {SAVI_HALF: SAVI}, constants: {L: 0.5}}\n",
+        {
+            .summary = "makes spectral indices by name",
+            .formula = "That of the index; 'pushbroom indices NAME' shows it.",
+            .units = "Those of the formula: most indices are ratios and have none.",
+            .nodata =
+                "A pixel is invalid where a band that the index reads is, and where the result is "
+                "not a finite number.",
+            .source =
+                "Awesome Spectral Indices: Montero et al. 2023, Scientific Data 10, "
+                "doi.org/10.1038/s41597-023-02096-0; 'pushbroom indices NAME' has the source of "
+                "each.",
+            .notes =
+                "The bands that an index reads must go by the catalogue's names (A B G R RE1 N S1 "
+                "...)\n"
+                "in input.bands; 'pushbroom indices NAME' shows formula, bands and constants. "
+                "Constants\n"
+                "may be changed, and those without a default (wavelengths, PAR) must be given. "
+                "Kernel\n"
+                "indices (kNDVI, ...) use k(a, b) = exp(-(a - b)^2 / (2 sigma^2)), or a * b with\n"
+                "kernel: linear, or (a * b + c)^p with kernel: poly.\n"
+                "\n"
+                "  - index: {names: [NDVI, EVI]}\n"
+                "  - index: {names: {SAVI_HALF: SAVI}, constants: {L: 0.5}}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct index),

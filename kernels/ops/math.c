@@ -76,21 +76,30 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_math = {
     .name = "math",
-    .summary = "makes bands from expressions over bands",
     .doc =
-        "Operators, loosest first: comparisons (< <= > >= == !=, giving 1 or 0), + -, * /, unary\n"
-        "minus, ** (power, to the right). Functions: min max abs sqrt log exp pow(x, y)\n"
-        "clamp(x, low, high) where(condition, a, b). Arithmetic is float32. A pixel is invalid\n"
-        "where a band it reads is invalid (where() looks at the chosen branch only), and where "
-        "the\n"
-        "result is not a finite number: x / 0, log(0), sqrt(-1). Powers to 0.5, 1.5 and whole\n"
-        "numbers up to 4, and to their negatives, are multiplications and square roots.\n"
-        "\n"
-        "  - math:\n"
-        "      bands:\n"
-        "        WATER: \"(G - N) / (G + N)\"\n"
-        "        WET: \"where(WATER > limit, 1, 0)\"\n"
-        "      constants: {limit: 0.2}\n",
+        {
+            .summary = "makes bands from expressions over bands",
+            .formula = "The expression, in float32.",
+            .units = "As the expression makes them; a comparison gives 1 or 0.",
+            .nodata =
+                "A pixel is invalid where a band it reads is (where() looks at the chosen branch "
+                "only), and where the result is not a finite number: x / 0, log(0), sqrt(-1).",
+            .source =
+                "Band arithmetic as in other raster calculators; the grammar is of this program.",
+            .notes = "Operators, loosest first: comparisons (< <= > >= == !=, giving 1 or 0), + -, "
+                     "* /,\n"
+                     "unary minus, ** (power, to the right). Functions: min max abs sqrt log exp "
+                     "pow(x, y)\n"
+                     "clamp(x, low, high) where(condition, a, b). Powers to 0.5, 1.5 and whole "
+                     "numbers up\n"
+                     "to 4, and to their negatives, are multiplications and square roots.\n"
+                     "\n"
+                     "  - math:\n"
+                     "      bands:\n"
+                     "        WATER: \"(G - N) / (G + N)\"\n"
+                     "        WET: \"where(WATER > limit, 1, 0)\"\n"
+                     "      constants: {limit: 0.2}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct math),

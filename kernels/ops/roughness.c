@@ -51,13 +51,20 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_roughness = {
     .name = "roughness",
-    .summary = "range of the values around each pixel: roughness of terrain",
-    .doc = "Replaces each pixel by the difference of the greatest and the least value in its\n"
-           "neighbourhood, in the band's unit. With size 3 and edge nodata, the defaults, it is\n"
-           "the roughness of gdaldem. A neighbour without data gives a pixel without data.\n"
-           "\n"
-           "  - roughness: {bands: {ROUGHNESS: DEM}}\n"
-           "  - roughness: {size: 5, edge: reflect, bands: {RELIEF: DEM}}\n",
+    .doc =
+        {
+            .summary = "range of the values around each pixel: roughness of terrain",
+            .formula = "The greatest less the least value of size * size pixels.",
+            .units = "Those of the band: metres for elevations in metres.",
+            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
+                      "where a part of it lies outside the image.",
+            .source =
+                "Wilson et al. 2007, Marine Geodesy 30:3-35. With size 3 and edge nodata, the "
+                "defaults, it is the roughness of gdaldem.",
+            .notes = "\n"
+                     "  - roughness: {bands: {ROUGHNESS: DEM}}\n"
+                     "  - roughness: {size: 5, edge: reflect, bands: {RELIEF: DEM}}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct roughness),

@@ -67,14 +67,23 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_scale = {
     .name = "scale",
-    .summary = "multiplies bands by a factor and adds an offset",
     .doc =
-        "Each band becomes band * factor + offset, in float32. Factor and offset are one number\n"
-        "for all bands or a map from band to number. Use it for gains that differ from band to\n"
-        "band; a scale that all bands share belongs into the pipeline's `input`.\n"
-        "\n"
-        "  - scale: {factor: {R: 0.98, N: 1.02}, offset: -0.001}\n"
-        "  - scale: {bands: {N_percent: N}, factor: 100}\n",
+        {
+            .summary = "multiplies bands by a factor and adds an offset",
+            .formula = "band * factor + offset, in float32, multiplication first",
+            .units = "As factor and offset make them.",
+            .nodata = "A pixel is invalid where the band is, and where the result is too large for "
+                      "float32.",
+            .source = "The usual gain and offset; of this program.",
+            .notes = "Factor and offset are one number for all bands or a map from band to number. "
+                     "Use it\n"
+                     "for gains that differ from band to band; a scale that all bands share "
+                     "belongs into\n"
+                     "the pipeline's `input`.\n"
+                     "\n"
+                     "  - scale: {factor: {R: 0.98, N: 1.02}, offset: -0.001}\n"
+                     "  - scale: {bands: {N_percent: N}, factor: 100}\n",
+        },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct scale),

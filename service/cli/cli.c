@@ -54,7 +54,8 @@ static const struct cli_command commands[] = {
      "Prints every mistake as file:line:col, or the configuration with all defaults\nfilled in.\n",
      cli_check_config},
     {"operators", "[NAME] [--json]", "what a step of a pipeline can be",
-     "With a NAME: its parameters and an example.\n", cli_operators},
+     "With a NAME: its formula, units, treatment of nodata, source, parameters and\nan example.\n",
+     cli_operators},
     {"indices", "[NAME] [options]", "the spectral indices that the operator 'index' knows",
      "      --bands LIST       mark what these bands can evaluate, for example B,G,R,N\n"
      "      --domain WORD      one of vegetation, water, burn, urban, soil, radar,\n"

@@ -113,7 +113,7 @@ static void print_key(const struct pb_key *key)
 }
 
 /* Paragraphs are set anew, indented lines (examples) stay as they are; ends with an empty line. */
-static void print_doc(const char *doc)
+static void print_notes(const char *doc)
 {
     char paragraph[2048];
     size_t used = 0;
@@ -138,15 +138,21 @@ static void json_operator(struct pb_json *json, const struct pb_op *op)
 {
     pb_json_object(json, NULL);
     pb_json_string(json, "name", op->name);
-    pb_json_string(json, "summary", op->summary);
-    pb_json_string(json, "doc", op->doc);
+    pb_json_string(json, "summary", op->doc.summary);
+    pb_json_string(json, "formula", op->doc.formula);
+    pb_json_string(json, "units", op->doc.units);
+    pb_json_string(json, "nodata", op->doc.nodata);
+    pb_json_string(json, "source", op->doc.source);
+    pb_json_string(json, "notes", op->doc.notes);
     pb_json_array(json, "parameters");
     for (size_t i = 0; i < op->n_keys; i++) {
         const struct pb_key *key = &op->keys[i];
+        char range[120];
         pb_json_object(json, NULL);
         pb_json_string(json, "name", key->name);
         pb_json_string(json, "type", pb_key_form(key->type));
         pb_json_bool(json, "required", key->required);
+        pb_json_string(json, "range", pb_key_range(key, range, sizeof range));
         pb_json_string(json, "default", key->def);
         pb_json_string(json, "choices", key->choices);
         pb_json_string(json, "doc", key->doc);
@@ -154,6 +160,28 @@ static void json_operator(struct pb_json *json, const struct pb_op *op)
     }
     pb_json_end(json);
     pb_json_end(json);
+}
+
+static void print_field(const char *label, const char *text)
+{
+    printf("%-9s", label);
+    cli_wrap(stdout, 9, 80, text);
+}
+
+static void print_operator(const struct pb_op *op)
+{
+    const struct pb_op_doc *doc = &op->doc;
+    printf("%s%s%s: %s\n\n", cli_color(stdout, CLI_BOLD), op->name, cli_color(stdout, CLI_PLAIN),
+           doc->summary);
+    print_field("formula", doc->formula);
+    print_field("units", doc->units);
+    print_field("nodata", doc->nodata);
+    print_field("source", doc->source);
+    puts("");
+    print_notes(doc->notes);
+    puts("parameters:");
+    for (size_t i = 0; i < op->n_keys; i++)
+        print_key(&op->keys[i]);
 }
 
 static const struct pb_op *find_operator(const char *name)
@@ -193,17 +221,12 @@ int cli_operators(int argc, char **argv)
         return finish_json(json);
     }
     for (size_t i = 0; one == NULL && i < pb_op_count(); i++)
-        printf("%-10s %s\n", pb_op_at(i)->name, pb_op_at(i)->summary);
+        printf("%-10s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
     if (one == NULL) {
         puts("\n'pushbroom operators NAME' tells the parameters.");
         return CLI_DONE;
     }
-    printf("%s%s%s: %s\n\n", cli_color(stdout, CLI_BOLD), one->name, cli_color(stdout, CLI_PLAIN),
-           one->summary);
-    print_doc(one->doc);
-    puts("parameters:");
-    for (size_t i = 0; i < one->n_keys; i++)
-        print_key(&one->keys[i]);
+    print_operator(one);
     return CLI_DONE;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What pb_op_outputs says of a step is what its build() defines: every case of every operator. */
+ * What descriptors say: pb_op_outputs names the bands that build() defines, in every case of every
+ * operator, and the documentation is there. */
 #include "kernels/graph/builder_state.h"
 #include "tests/op_cases.h"
 
@@ -108,6 +109,26 @@ START_TEST(cases_with_and_without_a_list_of_bands_are_walked)
 }
 END_TEST
 
+START_TEST(every_field_of_the_documentation_says_something)
+{
+    for (size_t i = 0; i < pb_op_count(); i++) {
+        const struct pb_op *const op = pb_op_at(i);
+        const struct pb_op_doc *const doc = &op->doc;
+        const char *const fields[] = {doc->formula, doc->units, doc->nodata, doc->source};
+
+        ck_assert_msg(doc->summary && strlen(doc->summary) > 10, "%s", op->name);
+        for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++)
+            ck_assert_msg(fields[f] && strlen(fields[f]) > 10 && !strchr(fields[f], '\n'),
+                          "operator %s, field %zu", op->name, f);
+        ck_assert_msg(doc->notes && strstr(doc->notes, op->name) != NULL, "%s has no example",
+                      op->name);
+        for (size_t k = 0; k < op->n_keys; k++)
+            ck_assert_msg(op->keys[k].doc && op->keys[k].doc[strlen(op->keys[k].doc) - 1] == '.',
+                          "%s.%s", op->name, op->keys[k].name);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("op_outputs");
@@ -116,6 +137,7 @@ int main(void)
     tcase_add_test(tests, every_step_defines_the_bands_that_its_arguments_name);
     tcase_add_test(tests, one_parameter_of_every_operator_names_its_bands);
     tcase_add_test(tests, cases_with_and_without_a_list_of_bands_are_walked);
+    tcase_add_test(tests, every_field_of_the_documentation_says_something);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
