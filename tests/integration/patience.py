@@ -26,14 +26,15 @@ class Patience:
 
 
 def wait_for(what, *, progress=lambda: None, seconds=PATIENCE_S, step=0.02):
-    """The first true value of what(), or an assertion when progress() stayed the same for the time."""
-    patience = Patience(progress, seconds)
+    """The first true value of what(), or an assertion when progress() stayed the same for the time. It is asked every
+    `step`, later after a twentieth of the time that passed: looking takes the processor from what is looked at."""
+    patience, begun = Patience(progress, seconds), time.monotonic()
     while True:
         value = what()
         if value:
             return value
         assert not patience.is_over(), "%s s without progress, waiting for %s: %s" % (seconds, what, patience.before)
-        time.sleep(step)
+        time.sleep(max(step, min(0.25, (time.monotonic() - begun) / 20)))
 
 
 def cpu_ticks(pid):

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,10 @@ SKIP = 77
 
 class Skip(Exception):
     pass
+
+
+class Missed(Exception):
+    """What was to be met while it went on was over before we looked: the test is run again."""
 
 
 def run(*args, code=0, env=None, cwd=None):
@@ -57,18 +62,37 @@ def need_data():
     return DATA
 
 
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_test(name, function, tries=10):
+    """One test, in a fresh directory."""
+    for left in reversed(range(tries)):
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="pb-" + name[:20] + "-"))
+        try:
+            return function(scratch)
+        except Missed as why:
+            print(f"again {name}: {why}", flush=True)
+            if left == 0:
+                raise
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
 def main(namespace):
-    """Runs every function of the module called test_*; each gets a fresh directory. Exit 77 when all were skipped."""
+    """Runs every function of the module called test_*. Exit 77 when all were skipped."""
     tests = [(name, f) for name, f in namespace.items() if name.startswith("test_") and callable(f)]
     wanted = sys.argv[1:]
     failed = skipped = 0
     for name, function in tests:
         if wanted and name not in wanted:
             continue
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix="pb-" + name[:20] + "-"))
+        before = cpu_seconds()
         try:
-            function(scratch)
-            print(f"ok    {name}", flush=True)
+            run_test(name, function)
+            print(f"ok    {name}, {cpu_seconds() - before:.1f} s of the CPU", flush=True)
         except Skip as why:
             skipped += 1
             print(f"skip  {name}: {why}", flush=True)
@@ -76,7 +100,5 @@ def main(namespace):
             failed += 1
             print(f"FAIL  {name}", flush=True)
             traceback.print_exc()
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed else SKIP if skipped == len(tests) else 0)

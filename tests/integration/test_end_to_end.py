@@ -72,8 +72,20 @@ def wait(d, name, status):
 
 
 def wait_mid_job(d, name):
-    """Until some tiles are done and some are not."""
-    return d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["status"] == "running" and 0 < j["progress"] < 90])[0]
+    """Until some tiles are done and some are not; then the workers stand still (SIGSTOP)."""
+    job, = d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and (j["progress"] > 0 or j["finished"])])
+    for pid in d.workers():
+        os.kill(pid, signal.SIGSTOP)
+    job = d.call("job.get", id=job["id"])
+    if job["status"] != "running" or job["stage"] == "publish":
+        raise pbtest.Missed(f"{name} is {job['status']}, {job['stage']}")
+    return job
+
+
+def go_on(workers):
+    for pid in workers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def products(d):
@@ -135,6 +147,7 @@ def test_kill_9_of_the_service_loses_nothing(scratch):
         workers = d.workers()
         d.stop(signal.SIGKILL)
         assert not (d.root / "products/big").exists()
+        go_on(workers)
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers))
         d.start()
         left = [p for p in products(d) if any(f".{pid}-" in p for pid in workers)]
@@ -165,6 +178,7 @@ def test_a_cancelled_job_leaves_its_input_and_can_be_retried(scratch):
         drop(d, scene(BIG), "big.tif")
         job = wait_mid_job(d, "big.tif")
         cli(d, "cancel", job["id"])
+        go_on(d.workers())
         job = wait(d, "big.tif", "dismissed")
         assert job["error"]["code"] == "job.dismissed" and products(d) == [], (job, products(d))
         assert d.files("quarantine") == ["big.tif", "big.tif.error.json"]
@@ -203,6 +217,7 @@ def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
     with service() as d:
         drop(d, scene(BIG), "big.tif")
         wait_mid_job(d, "big.tif")
+        go_on(d.workers())
         status, seconds = d.stop()
         assert status == 0 and seconds < 40, (status, seconds)  # it promises 10, and this machine may have other work
         assert [p for p in products(d) if p.startswith(".")] == [], products(d)

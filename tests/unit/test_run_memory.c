@@ -125,12 +125,14 @@ static long calls_of_compute(unsigned w, unsigned h)
     return n;
 }
 
+/* A thread allocates when it comes to run: that of the input's checksum may do so after the end of a
+ * short computation. One allocation a tile would be 288 more. */
 START_TEST(the_way_of_a_tile_allocates_nothing)
 {
     (void)calls_of_compute(64 * 8, 64 * 4);
     long few = calls_of_compute(64 * 8, 64 * 4);
     long many = calls_of_compute(64 * 8, 64 * 40);
-    ck_assert_int_eq(few, many);
+    ck_assert_int_lt(labs(many - few), 8);
 }
 END_TEST
 
