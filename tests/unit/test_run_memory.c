@@ -125,8 +125,8 @@ static long calls_of_compute(unsigned w, unsigned h)
     return n;
 }
 
-/* A thread allocates when it comes to run: that of the input's checksum may do so after the end of a
- * short computation. One allocation a tile would be 288 more. */
+/* A thread allocates when it comes to run: that of the input's checksum may do so after the end of
+ * a short computation. One allocation a tile would be 288 more. */
 START_TEST(the_way_of_a_tile_allocates_nothing)
 {
     (void)calls_of_compute(64 * 8, 64 * 4);
