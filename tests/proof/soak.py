@@ -24,12 +24,14 @@ GROWTH_SHARE = 0.05
 
 
 def sample(pid):
-    """Resident kB, descriptors, threads of a process; None when it is gone."""
+    """Resident kB, descriptors, threads of the service; None when it is gone. The pipes to its workers, three each, come and
+    go with them and are not counted."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         rss = int(status.split("VmRSS:")[1].split()[0])
         threads = int(status.split("Threads:")[1].split()[0])
-        return rss, len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())), threads
+        children = sum(len(task.read_text().split()) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"))
+        return rss, len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) - 3 * children, threads
     except (OSError, IndexError):
         return None
 
