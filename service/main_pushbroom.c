@@ -3,15 +3,15 @@
 /* The client and one-shot program: finds the command and hands over. */
 #include "service/cli/cli.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* What could not be written was not done: a full disk below a redirection, mostly. */
 static int finish(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    int rc = cli_flush();
+    if (rc == 0)
         return code;
-    fprintf(stderr, "pushbroom: cannot write all of the output: %s\n", strerror(errno));
+    fprintf(stderr, "pushbroom: cannot write all of the output: %s\n", strerror(-rc));
     return code == CLI_DONE ? CLI_JOB_FAILED : code;
 }
 

@@ -20,7 +20,9 @@ static const struct cli_command commands[] = {
      "      --dry-run          say what would be done, touch nothing\n"
      "      --json             one JSON object per input, a line each, with timings\n"
      "      --quiet            only errors\n"
-     "\nWhen a GPU fails, the input is tried again in a fresh process, then on the CPU.\n"
+     "\nA worker process computes. When it crashes, the input runs again in another one\n"
+     "(service.max_attempts). When a GPU fails, the input is tried again in a fresh\n"
+     "process, then on the CPU.\n"
      "\nExample:\n"
      "  pushbroom run -c samples/vegetation.yaml -o out scene.tif\n",
      cli_run},

@@ -32,6 +32,9 @@ int cli_unknown_option(const char *command, const char *word, const char *const 
 void cli_help(const char *command, FILE *out);
 /* "pushbroom: file:line:col: message" and the hint on a line of its own. */
 void cli_print_err(const struct pb_err *err);
+/* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:
+ * what could not be written is lost. */
+int cli_flush(void);
 /* Loads a config or prints every mistake; NULL after printing. */
 struct pb_config *cli_load_config(const char *path);
 

@@ -16,7 +16,7 @@ static void print_object(struct pb_json *json)
 {
     const char *text = pb_json_text(json, NULL);
     puts(text ? text : "null");
-    fflush(stdout);
+    (void)cli_flush();
     pb_json_destroy(json);
 }
 
@@ -43,139 +43,100 @@ void cli_result_plan(const char *input, const char *pipeline, char *text)
     print_object(json);
 }
 
+/* --- a job's report -------------------------------------------------------------------------*/
+
+static struct pb_json_value *parse(const char *text)
+{
+    struct pb_json_value *value = NULL;
+    if (text != NULL)
+        (void)pb_json_parse(text, strlen(text), PB_WORKER_LINE_MAX, &value);
+    return value;
+}
+
+/* 0 when there is none. */
+static double number_of(const struct pb_json_value *object, const char *key)
+{
+    const struct pb_json_value *value = pb_json_get(object, key, NULL);
+    return value != NULL && pb_json_is_plain(value) ? strtod(pb_json_source(value), NULL) : 0;
+}
+
 /* "1.2 GB to it (43% of the link)" */
-static void print_crossed(const char *way, uint64_t bytes, double rate, double seconds)
+static void print_crossed(const char *way, double bytes, double share)
 {
     char size[16];
-    printf("%s %s", cli_bytes((double)bytes, size, sizeof size), way);
-    if (rate > 0 && seconds > 0)
-        printf(" (%.0f%% of the link)", 100 * (double)bytes / (rate * seconds));
+    printf("%s %s", cli_bytes(bytes, size, sizeof size), way);
+    if (share > 0)
+        printf(" (%.0f%% of the link)", 100 * share);
 }
 
-static void print_link(const struct pb_run_report *report)
+static void print_link(const char *device, const struct pb_json_value *link)
 {
-    const struct pb_link_report *link = &report->link;
-    double seconds = (double)report->elapsed_ms / 1e3;
-    printf("  %-10s ", report->device);
-    print_crossed("to it", link->to_device_bytes, link->to_device_rate, seconds);
+    printf("  %-10s ", device);
+    print_crossed("to it", number_of(link, "to_device_bytes"), number_of(link, "to_device_share"));
     printf(", ");
-    print_crossed("from it", link->from_device_bytes, link->from_device_rate, seconds);
-    printf(", idle %.1f s\n", (double)link->starved_ns / 1e9);
+    print_crossed("from it", number_of(link, "from_device_bytes"),
+                  number_of(link, "from_device_share"));
+    printf(", idle %.1f s\n", number_of(link, "starved_ms") / 1e3);
 }
 
-void cli_result_text(const char *input, const struct pb_run_result *r)
+static void print_product(const struct pb_json_value *product)
 {
     char size[16];
-    double seconds = (double)(r->report.elapsed_ms + r->report.publish_ms) / 1000.0;
-    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
-           cli_color(stdout, CLI_PLAIN), r->directory, seconds, r->report.device);
-    for (size_t i = 0; i < r->n_products; i++)
-        printf("  %-10s %8s  %s\n", pb_product_kind_name(r->products[i].kind),
-               cli_bytes((double)r->products[i].bytes, size, sizeof size), r->products[i].file);
-    if (r->report.link.used)
-        print_link(&r->report);
-    if (r->warning != NULL && r->warning[0] != '\0')
-        fprintf(stderr, "pushbroom: %s: %s\n", input, r->warning);
-}
-
-void cli_result_json(const char *input, const char *pipeline, const char *device_why,
-                     const struct pb_err *err, const struct pb_run_result *r)
-{
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
-    pb_json_string(json, "pipeline", pipeline);
-    pb_json_string(json, "status", r ? "successful" : "failed");
-    pb_json_string(json, "device_why", device_why[0] ? device_why : NULL);
-    if (r != NULL) {
-        pb_result_print(json, r);
-        pb_json_null(json, "error");
-    } else {
-        pb_result_print_err(json, "error", err);
-    }
-    pb_json_end(json);
-    print_object(json);
-}
-
-/* --- computed apart --------------------------------------------------------------------------*/
-
-static enum pb_product_kind kind_of(const char *word)
-{
-    int kind = PB_PRODUCT_COG;
-    while (kind < PB_PRODUCT_STAC &&
-           strcmp(word, pb_product_kind_name((enum pb_product_kind)kind)) != 0)
-        kind++;
-    return (enum pb_product_kind)kind;
-}
-
-static void take_product(const struct pb_json_value *from, struct pb_product_result *out)
-{
-    const char *path = pb_json_get_text(from, "path"), *type = pb_json_get_text(from, "type");
+    const char *type = pb_json_get_text(product, "type"), *path = pb_json_get_text(product, "path");
     const char *base = path ? strrchr(path, '/') : NULL;
-    int64_t bytes = 0;
-    (void)pb_json_get_int(from, "bytes", &bytes);
-    out->kind = kind_of(type ? type : "");
-    out->bytes = (uint64_t)bytes;
-    (void)snprintf(out->file, sizeof out->file, "%s", base ? base + 1 : "");
+    printf("  %-10s %8s  %s\n", type ? type : "",
+           cli_bytes(number_of(product, "bytes"), size, sizeof size), base ? base + 1 : "");
 }
 
-void cli_result_done_text(const char *input, const char *done)
+void cli_result_text(const char *input, const struct pb_job *job)
 {
-    static const char none[] = "";
-    struct pb_json_value *value = NULL;
-    (void)pb_json_parse(done, strlen(done), PB_WORKER_LINE_MAX, &value);
-    const struct pb_json_value *products = pb_json_get(value, "products", NULL);
-    const struct pb_json_value *report = pb_json_get(value, "report", NULL);
-    const char *directory = pb_json_get_text(value, "directory");
+    struct pb_json_value *products = parse(job->products), *report = parse(job->report);
+    const struct pb_json_value *link = pb_json_get(report, "link", NULL);
     const char *device = pb_json_get_text(report, "device");
-    size_t n = pb_json_count(products);
-    struct pb_run_result result = {.products = calloc(n + 1, sizeof *result.products)};
-    (void)snprintf(result.directory, sizeof result.directory, "%s", directory ? directory : none);
-    (void)snprintf(result.report.device, sizeof result.report.device, "%s", device ? device : none);
-    (void)pb_json_get_int(report, "elapsed_ms", &result.report.elapsed_ms);
-    (void)pb_json_get_int(report, "publish_ms", &result.report.publish_ms);
-    for (size_t i = 0; result.products != NULL && i < n; i++)
-        take_product(pb_json_at(products, i), &result.products[result.n_products++]);
-    cli_result_text(input, &result);
-    free(result.products);
-    pb_json_release(value);
+    double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
+    device = device ? device : "";
+    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
+           cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
+    for (size_t i = 0; i < pb_json_count(products); i++)
+        print_product(pb_json_at(products, i));
+    if (link != NULL)
+        print_link(device, link);
+    (void)cli_flush();
+    pb_json_release(products);
+    pb_json_release(report);
 }
 
-/* The report, with the warning as its last member. */
-static void print_report(struct pb_json *json, const struct pb_json_value *report,
-                         const char *warning)
+static const char *or_null(const char *text)
 {
-    const char *key;
-    pb_json_object(json, "report");
-    for (size_t i = 0; (key = pb_json_key(report, i)) != NULL; i++) {
-        const struct pb_json_value *value = pb_json_get(report, key, NULL);
-        if (value == NULL)
-            pb_json_null(json, key);
-        else
-            pb_json_raw(json, key, pb_json_source(value));
-    }
-    if (warning[0] != '\0')
-        pb_json_string(json, "warning", warning);
-    pb_json_end(json);
+    return text[0] != '\0' ? text : NULL;
 }
 
-void cli_result_done_json(const char *input, const char *pipeline, const char *device_why,
-                          const char *done, const char *warning)
+void cli_result_done(const char *input, const struct pb_job *job)
 {
-    struct pb_json_value *value = NULL;
     struct pb_json *json = pb_json_create(false);
-    (void)pb_json_parse(done, strlen(done), PB_WORKER_LINE_MAX, &value);
     pb_json_object(json, NULL);
     pb_json_string(json, "input", input);
-    pb_json_string(json, "pipeline", pipeline);
+    pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "status", "successful");
-    pb_json_string(json, "device_why", device_why[0] ? device_why : NULL);
-    pb_json_string(json, "directory", pb_json_get_text(value, "directory"));
-    const struct pb_json_value *products = pb_json_get(value, "products", NULL);
-    pb_json_raw(json, "products", products ? pb_json_source(products) : "[]");
-    print_report(json, pb_json_get(value, "report", NULL), warning);
+    pb_json_string(json, "device_why", or_null(job->device_why));
+    pb_json_string(json, "directory", job->directory);
+    pb_json_raw(json, "products", job->products ? job->products : "[]");
+    pb_json_raw(json, "report", job->report ? job->report : "null");
     pb_json_null(json, "error");
     pb_json_end(json);
     print_object(json);
-    pb_json_release(value);
+}
+
+void cli_result_failed(const char *input, const char *pipeline, const char *device_why,
+                       const struct pb_err *err)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "input", input);
+    pb_json_string(json, "pipeline", pipeline);
+    pb_json_string(json, "status", "failed");
+    pb_json_string(json, "device_why", or_null(device_why));
+    pb_result_print_err(json, "error", err);
+    pb_json_end(json);
+    print_object(json);
 }

@@ -2,11 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+int cli_flush(void)
+{
+    static int first;
+    if (first == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        first = errno != 0 ? -errno : -EIO;
+    return first;
+}
 
 bool cli_is_terminal(FILE *out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The end of a process is told twice: by SIGCHLD and by the end of its stdout. The last line (a
- * job's result) may be read after the first, so on_end waits for both; not for ever, as a
- * grandchild could keep the pipe open. */
+ * The end of a process is told by SIGCHLD and by the ends of its stdout and stderr. The last lines
+ * (a job's result, a library's complaint) may be read after the first, so on_end waits for all; not
+ * for ever, as a grandchild could keep the pipes open. */
 #include "service/runner/worker_proc.h"
 
 #include "config/base/clock.h"
@@ -30,7 +30,7 @@ struct pb_worker_proc {
     int open_handles;
     int64_t killed_ms;
     struct pb_worker_proc_handlers handlers;
-    bool spoke, started, exited, out_ended, ended, destroyed, stdin_closed;
+    bool spoke, started, exited, out_ended, log_ended, ended, destroyed, stdin_closed;
     char how[96];
     char read_buffer[READ_BYTES];
     char *line;
@@ -50,7 +50,8 @@ static void on_close(uv_handle_t *handle)
 
 static void end_if_over(struct pb_worker_proc *proc, bool wait_no_more)
 {
-    if (proc->ended || proc->destroyed || !proc->exited || !(proc->out_ended || wait_no_more))
+    bool read = proc->out_ended && proc->log_ended;
+    if (proc->ended || proc->destroyed || !proc->exited || !(read || wait_no_more))
         return;
     proc->ended = true;
     proc->handlers.on_end(proc->handlers.user, proc->how);
@@ -173,6 +174,8 @@ static void on_log(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
     if (n < 0 && !proc->destroyed) {
         flush_log(proc);
         (void)uv_read_stop(stream);
+        proc->log_ended = true;
+        end_if_over(proc, false);
     }
 }
 

@@ -90,7 +90,8 @@ static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, 
 static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
 {
     int64_t stall_ms = slot->owner->config->service.stall_ms;
-    int64_t time_ms = slot->owner->config->limits.job_time_ms;
+    /* A person at a terminal ends what takes him too long. */
+    int64_t time_ms = slot->how.foreground ? 0 : slot->owner->config->limits.job_time_ms;
     if (slot->ending != PB_ENDING_NONE)
         return;
     if (time_ms > 0 && mono_ms - slot->began_ms >= time_ms) {

@@ -7,22 +7,20 @@
  * With a GPU the child stays, because opening a device takes longer than many jobs, and because
  * CUDA does not survive a fork; this process never touches CUDA then.
  *
- * A child that dies takes the worker along, in the same way, so that the service sees how. */
+ * A child that dies takes the worker along, in the same way, so that its owner sees how. */
 #include "service/worker/worker.h"
 
 #include "config/config.h"
+#include "config/device_word.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/device_nodes.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/run/run.h"
-#include "config/base/clock.h"
 #include "service/confine/confine.h"
 #include "service/base/line_reader.h"
 #include "service/worker/result_json.h"
-#include "service/worker/worker_child.h"
-#include "service/worker/worker_fork.h"
-#include "service/worker/worker_publish.h"
+#include "service/worker/worker_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,46 +31,33 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORKER_NICENESS 10 /* more than the service's */
 
-struct worker {
-    struct pb_line_reader in;
-    int out; /* the real stdout */
-    struct pb_config *config;
-    enum pb_device_kind configured; /* what the text says; config's may be the job's alone */
-    struct pb_json_value *command;  /* of the running job */
-    struct pb_worker_job job;
-    struct pb_worker_fork child;
-    char *told; /* the last line to a resident child, should it have to be told again */
-    size_t n_told;
-};
-
-static void end(struct worker *worker, int code)
+void pb_worker_end(struct worker *worker, int code)
 {
     pb_worker_fork_end(&worker->child);
     pb_worker_job_close(&worker->job);
     _exit(code);
 }
 
-static void say(struct worker *worker, const char *text, size_t bytes)
+void pb_worker_say(struct worker *worker, const char *text, size_t bytes)
 {
     if (text == NULL || !pb_line_send(worker->out, text, bytes, -1))
-        end(worker, 1); /* nobody listens any more */
+        pb_worker_end(worker, 1); /* nobody listens any more */
 }
 
-static void say_json(struct worker *worker, struct pb_json *json)
+void pb_worker_say_json(struct worker *worker, struct pb_json *json)
 {
     size_t bytes = 0;
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
-    say(worker, text, bytes);
+    pb_worker_say(worker, text, bytes);
     pb_json_destroy(json);
 }
 
-static struct pb_json *event(const struct pb_json_value *command, const char *name)
+struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
@@ -87,7 +72,7 @@ static void say_checking(void *user, uint64_t bytes)
 {
     struct worker *worker = user;
     const struct pb_worker_numbers *said = &worker->job.lines.said;
-    struct pb_json *json = event(worker->command, "progress");
+    struct pb_json *json = pb_worker_event(worker->command, "progress");
     pb_json_string(json, "stage", said->tiles_total > 0 ? "publish" : "plan");
     pb_json_int(json, "tiles_done", said->tiles_done);
     pb_json_int(json, "tiles_total", said->tiles_total);
@@ -96,11 +81,11 @@ static void say_checking(void *user, uint64_t bytes)
     pb_json_int(json, "elapsed_ms", said->elapsed_ms);
     pb_json_int(json, "bytes_checked", (int64_t)bytes);
     pb_json_int(json, "io_ms", pb_io_stuck_ms());
-    say_json(worker, json);
+    pb_worker_say_json(worker, json);
 }
 
 /* The job is over for the worker; its child, if it stays, waits for the next. */
-static void forget_job(struct worker *worker)
+void pb_worker_forget(struct worker *worker)
 {
     pb_worker_job_close(&worker->job);
     pb_json_release(worker->command);
@@ -108,16 +93,16 @@ static void forget_job(struct worker *worker)
 }
 
 /* The job names its input already. */
-static void fail_job(struct worker *worker, const struct pb_err *err)
+void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
-    struct pb_json *json = event(worker->command, "failed");
+    struct pb_json *json = pb_worker_event(worker->command, "failed");
     const char *input = pb_json_get_text(worker->command, "input");
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
     pb_result_print_err(json, "error", &said);
-    forget_job(worker);
-    say_json(worker, json);
+    pb_worker_forget(worker);
+    pb_worker_say_json(worker, json);
 }
 
 /* --- commands -------------------------------------------------------------------------------*/
@@ -144,11 +129,12 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
         free(errors);
         if (rc != 0)
             return rc;
-        worker->configured = worker->config->compute.device;
+        worker->configured = worker->config->compute;
         pb_worker_user_find(worker->config->service.worker_user, &worker->child.user);
     }
-    bool on_cpu = device != NULL && strcmp(device, "cpu") == 0;
-    worker->config->compute.device = on_cpu ? PB_DEVICE_CPU : worker->configured;
+    worker->config->compute = worker->configured;
+    if (device != NULL && pb_device_word(device, &worker->config->compute) != 0)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command with the device '%.40s'", device);
     return 0;
 }
 
@@ -167,7 +153,7 @@ static bool is_run_complete(const struct pb_json_value *command)
     return true;
 }
 
-static bool tell(struct worker *worker, const char *text, size_t bytes)
+bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes)
 {
     bool has_input = worker->child.resident && worker->command != NULL;
     if (worker->told != text) {
@@ -183,9 +169,22 @@ static bool hand_over(struct worker *worker)
     size_t n = 0;
     struct pb_json *json = pb_worker_job_command(&worker->job);
     const char *line = pb_json_text(json, &n);
-    bool sent = line != NULL && tell(worker, line, n);
+    bool sent = line != NULL && pb_worker_tell(worker, line, n);
     pb_json_destroy(json);
     return sent;
+}
+
+static bool is_foreground(const struct worker *worker)
+{
+    return pb_json_get_text(worker->command, "foreground") != NULL;
+}
+
+static void say_device(struct worker *worker, const char *device, const char *why)
+{
+    struct pb_json *json = pb_worker_event(NULL, "device");
+    pb_json_string(json, "device", device);
+    pb_json_string(json, "why", why);
+    pb_worker_say_json(worker, json);
 }
 
 static int start_child(struct worker *worker, struct pb_err *err)
@@ -194,6 +193,9 @@ static int start_child(struct worker *worker, struct pb_err *err)
     bool gpu = may_use_gpu(worker);
     if (!gpu) {
         int rc = pb_run_device(&worker->config->compute, device, why, err);
+        if (rc == 0 && is_foreground(worker) && !worker->device_said)
+            say_device(worker, device, why);
+        worker->device_said = true;
         rc = rc ? rc : pb_worker_job_lend(&worker->job, &worker->child.user, err);
         if (rc != 0)
             return rc;
@@ -209,15 +211,16 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    rc = rc ? rc
-            : pb_worker_job_open(&worker->job, command, pb_products_mode(&worker->config->service),
-                                 &wait, &err);
+    if (rc == 0) {
+        unsigned mode = is_foreground(worker) ? 0 : pb_products_mode(&worker->config->service);
+        rc = pb_worker_job_open(&worker->job, command, mode, &wait, &err);
+    }
     rc = rc ? rc : start_child(worker, &err);
     if (rc == 0 && !hand_over(worker))
         rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
     rc = rc ? rc : pb_publish_identify(worker->job.publish, &err);
     if (rc != 0)
-        fail_job(worker, &err);
+        pb_worker_fail(worker, &err);
 }
 
 /* A GPU is looked at by the child, which keeps it open. */
@@ -229,17 +232,20 @@ static void probe(struct worker *worker, const struct pb_json_value *command, co
     int rc = worker->command != NULL ? -EBUSY : use_config(worker, command, &err);
     if (rc == 0 && may_use_gpu(worker)) {
         rc = pb_worker_fork_start(&worker->child, true, worker->config, NULL, &err);
-        if (rc == 0 && tell(worker, text, bytes))
+        if (rc == 0 && pb_worker_tell(worker, text, bytes))
             return;
     } else if (rc == 0) {
         rc = pb_run_device(&worker->config->compute, device, why, &err);
     }
     if (rc == -EBUSY)
         return;
-    struct pb_json *json = event(NULL, "device");
-    pb_json_string(json, "device", rc == 0 ? device : "");
-    pb_json_string(json, "why", rc == 0 ? why : err.msg);
-    say_json(worker, json);
+    say_device(worker, rc == 0 ? device : "", rc == 0 ? why : err.msg);
+}
+
+static void take_next(struct worker *worker, struct pb_json_value *command)
+{
+    pb_json_release(worker->next);
+    worker->next = command;
 }
 
 static void handle_command(struct worker *worker, const char *text, size_t bytes)
@@ -252,7 +258,12 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
         start_run(worker, command);
         return;
     }
+    if (name != NULL && strcmp(name, "run") == 0 && worker->next == NULL) {
+        take_next(worker, command);
+        return;
+    }
     if (name != NULL && strcmp(name, "cancel") == 0) {
+        take_next(worker, NULL);
         if (worker->command != NULL)
             (void)pb_line_send(worker->child.lines.fd, text, bytes, -1);
     } else if (name != NULL && strcmp(name, "probe") == 0) {
@@ -263,134 +274,92 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     pb_json_release(command);
 }
 
-/* --- what the child says --------------------------------------------------------------------*/
-
-/* A child for one job is gone before anybody looks at its files. */
-static void publish(struct worker *worker, const struct pb_worker_line *line)
-{
-    struct pb_err err = {0};
-    char *done = NULL;
-    if (!worker->child.resident)
-        pb_worker_fork_end(&worker->child);
-    int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
-    if (rc == PB_PUBLISH_MOVED) {
-        (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
-                              "has to run again\n");
-        end(worker, 1);
-    }
-    if (rc != 0) {
-        fail_job(worker, &err);
-        return;
-    }
-    forget_job(worker);
-    say(worker, done, strlen(done));
-    free(done);
-}
-
-static void handle_line(struct worker *worker, const char *text, size_t bytes)
-{
-    struct pb_worker_line line;
-    char why[PB_WORKER_WHY_BYTES];
-    bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
-    int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
-    if (rc == 1)
-        return;
-    if (rc < 0) {
-        (void)fprintf(stderr, "the process that computes says what it never says (%s)\n",
-                      admitted ? why : "too many lines at once");
-        end(worker, 1);
-    }
-    if (line.event == PB_WORKER_SAYS_DONE) {
-        publish(worker, &line);
-    } else if (line.event == PB_WORKER_SAYS_FAILED) {
-        char *copy = strdup(text); /* the text goes with the child */
-        if (!worker->child.resident)
-            pb_worker_fork_end(&worker->child);
-        forget_job(worker);
-        say(worker, copy, bytes);
-        free(copy);
-    } else {
-        say(worker, text, bytes);
-    }
-    pb_worker_line_fini(&line);
-}
-
-/* A confined child found no device: is one found without the confinement? */
-static bool tell_unconfined(struct worker *worker)
-{
-    struct pb_err err = {0};
-    (void)fprintf(stderr, "no device was found in a confined process; trying without\n");
-    worker->child.unconfined = true;
-    const struct pb_worker_job *job = worker->command ? &worker->job : NULL;
-    return pb_worker_fork_start(&worker->child, true, worker->config, job, &err) == 0 &&
-           worker->told != NULL && tell(worker, worker->told, worker->n_told);
-}
-
-static void read_child(struct worker *worker)
-{
-    size_t bytes;
-    char *text;
-    bool more = pb_line_reader_fill(&worker->child.lines);
-    while (worker->child.pid > 0 &&
-           (text = pb_line_reader_next(&worker->child.lines, &bytes)) != NULL)
-        handle_line(worker, text, bytes);
-    if (more || worker->child.pid <= 0)
-        return;
-    int status = pb_worker_fork_wait(&worker->child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == PB_WORKER_CHILD_NO_DEVICE &&
-        tell_unconfined(worker))
-        return;
-    pb_worker_job_close(&worker->job);
-    pb_worker_fork_die_like(status);
-}
-
 /* --- the process ----------------------------------------------------------------------------*/
+
+/* Jobs take every core for minutes; the service, which needs one for moments, comes before. */
+static void give_way(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = write(fd, "500", 3);
+    (void)n;
+    (void)close(fd);
+}
 
 static void become_worker(struct worker *worker)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-work");
-    /* Jobs take every core for minutes; the service, which needs one for moments, comes before. */
-    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
     (void)signal(SIGPIPE, SIG_IGN);
     /* A terminal's ^C goes to the whole group; the service decides what becomes of us. */
     (void)signal(SIGINT, SIG_IGN);
     worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     worker->in = (struct pb_line_reader){.fd = STDIN_FILENO, .passed = -1};
-    worker->child = (struct pb_worker_fork){.lines = {.fd = -1, .passed = -1}};
+    worker->child.lines = (struct pb_line_reader){.fd = -1, .passed = -1};
     worker->job.input.fd = -1;
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t n = write(fd, "500", 3);
-        (void)n;
-        (void)close(fd);
-    }
-    pb_confine_hide(); /* the file above would be root's else */
-    pb_worker_fork_warm(&worker->child);
+    pb_confine_hide();
+    if (worker->warms)
+        pb_worker_fork_warm(&worker->child);
 }
 
-int pb_worker_main(void)
+static void read_commands(struct worker *worker)
 {
-    static struct worker worker;
-    become_worker(&worker);
-    if (worker.out < 0 || write(worker.out, "\n", 1) != 1)
+    size_t bytes;
+    char *text;
+    if (!pb_line_reader_fill(&worker->in))
+        pb_worker_end(worker, 0); /* the owner is gone, or lets us go */
+    while ((text = pb_line_reader_next(&worker->in, &bytes)) != NULL)
+        handle_command(worker, text, bytes);
+}
+
+static void start_next(struct worker *worker)
+{
+    while (worker->command == NULL && worker->next != NULL) {
+        struct pb_json_value *command = worker->next;
+        worker->next = NULL;
+        start_run(worker, command);
+    }
+}
+
+static int serve(struct worker *worker)
+{
+    become_worker(worker);
+    if (worker->out < 0 || write(worker->out, "\n", 1) != 1)
         return 1;
     for (;;) {
-        struct pollfd watched[2] = {{.fd = worker.in.fd, .events = POLLIN},
-                                    {.fd = worker.child.lines.fd, .events = POLLIN}};
+        struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
+                                    {.fd = worker->child.lines.fd, .events = POLLIN}};
         int rc = poll(watched, 2, -1);
         if (rc < 0 && errno != EINTR)
             return 1;
         if (rc > 0 && watched[1].revents != 0)
-            read_child(&worker);
-        if (rc <= 0 || watched[0].revents == 0)
-            continue;
-        size_t bytes;
-        char *text;
-        if (!pb_line_reader_fill(&worker.in))
-            end(&worker, 0); /* the service is gone, or lets us go */
-        while ((text = pb_line_reader_next(&worker.in, &bytes)) != NULL)
-            handle_command(&worker, text, bytes);
+            pb_worker_relay(worker);
+        if (rc > 0 && watched[0].revents != 0)
+            read_commands(worker);
+        start_next(worker);
     }
+}
+
+static struct worker the_worker;
+
+int pb_worker_main(void)
+{
+    give_way(); /* before the process hides, as the file would be root's then */
+    the_worker.warms = true;
+    return serve(&the_worker);
+}
+
+int pb_worker_main_foreground(void)
+{
+    the_worker.child.quiet = the_worker.warms = true;
+    return serve(&the_worker);
+}
+
+int pb_worker_main_single(void)
+{
+    the_worker.child.quiet = true;
+    return serve(&the_worker);
 }

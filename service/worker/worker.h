@@ -3,13 +3,19 @@
 #ifndef PB_WORKER_H
 #define PB_WORKER_H
 /* The worker process: has one job at a time computed by a confined child (worker_child.h) for the
- * service that started it, publishes what that made, and stays for the next. Commands come as JSON
- * lines on stdin:
+ * service or the `pushbroom run` that started it, publishes what that made, and stays for the next.
+ * Commands come as JSON lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
  *    "identity",                                       pipeline/io/file_identity.h; none: any file
- *    "device",                                         "cpu": on the CPU whatever the config says
- *    "stream_why"}                                     by streams whatever it says, for this reason
- *   {"cmd":"cancel"}
+ *    "name",                                           of the input, as it was delivered
+ *    "device",                                         instead of the config's compute.device
+ *    "stream_why",                                     by streams whatever it says, for this reason
+ *    "existing",                                       "refuse": a place that is another input's,
+ *                                                      instead of making a version
+ *    "foreground"}                                     of `pushbroom run`: the manifest names no
+ * job, permissions are the umask's, no job runs beside, and the first answer is a "device" A run
+ * that comes while another one runs is next and begins with that one's end; one can wait.
+ *   {"cmd":"cancel"}                                   the run, and the next
  *   {"cmd":"probe","config","config_name"}             which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
@@ -20,8 +26,13 @@
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}
- * The process ends with its service: by the end of stdin, and by the kernel if that dies. */
+ * The process ends with its owner: by the end of stdin, and by the kernel if that dies. */
 
-/* Returns the exit code of the process. */
+/* They return the exit code of the process. Of the service: with more niceness, and the first that
+ * the kernel ends when memory runs out. */
 int pb_worker_main(void);
+/* Of a command in the foreground, for several jobs and for one: libraries are initialised before
+ * the first child, for all of them, or by the one child for what it needs. */
+int pb_worker_main_foreground(void);
+int pb_worker_main_single(void);
 #endif

@@ -7,6 +7,7 @@
  * thread for each job. What libraries print on stdout goes to stderr. */
 #include "service/worker/worker_child.h"
 
+#include "config/device_word.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/device.h"
@@ -38,11 +39,11 @@
 struct worker {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
-    int woken;                      /* eventfd written when the job thread is through */
-    int input_fd;                   /* of the running job; -1 = none was handed */
-    struct pb_config *config;       /* its compute.device is the running job's */
-    enum pb_device_kind configured; /* what the text says */
-    struct pb_json_value *command;  /* of the running job; its strings are used by the thread */
+    int woken;                           /* eventfd written when the job thread is through */
+    int input_fd;                        /* of the running job; -1 = none was handed */
+    struct pb_config *config;            /* its compute.device is the running job's */
+    struct pb_compute_config configured; /* what the text says */
+    struct pb_json_value *command; /* of the running job; its strings are used by the thread */
     bool busy;
     bool on_main;     /* the main thread waits for the job; else each has a thread of its own */
     sem_t given;      /* to the main thread */
@@ -102,7 +103,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     if (text == NULL)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
     if (worker->config != NULL && strcmp(worker->config->text, text) == 0) {
-        worker->config->compute.device = worker->configured;
+        worker->config->compute = worker->configured;
         return 0;
     }
     pb_config_destroy(worker->config);
@@ -114,18 +115,27 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     if (rc != 0)
         *err = errors->err[0];
     else if (worker->config != NULL)
-        worker->configured = worker->config->compute.device;
+        worker->configured = worker->config->compute;
     free(errors);
     return rc;
 }
 
-/* "cpu": this job alone is computed there. */
-static void use_device(struct worker *worker, const char *device)
+static bool is_as_configured(const struct worker *worker)
 {
-    if (worker->config == NULL || device == NULL || strcmp(device, "cpu") != 0)
-        return;
-    worker->config->compute.device = PB_DEVICE_CPU;
-    worker->device[0] = '\0';
+    const struct pb_compute_config *now = &worker->config->compute, *text = &worker->configured;
+    return now->device == text->device && now->device_index == text->device_index;
+}
+
+/* This job alone is computed there. */
+static int use_device(struct worker *worker, const char *device, struct pb_err *err)
+{
+    if (device == NULL)
+        return 0;
+    if (pb_device_word(device, &worker->config->compute) != 0)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command with the device '%.40s'", device);
+    if (!is_as_configured(worker))
+        worker->device[0] = '\0';
+    return 0;
 }
 
 static void set_run(struct worker *worker, struct pb_run *run)
@@ -153,7 +163,9 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
         .place = pb_json_get_text(command, "place"),
-        .jobs_beside = worker->config->service.parallel_jobs,
+        .jobs_beside = pb_json_get_text(command, "foreground") == NULL
+                           ? worker->config->service.parallel_jobs
+                           : 0,
         .stream_why = pb_json_get_text(command, "stream_why"),
     };
     struct pb_run *run = NULL;
@@ -204,6 +216,15 @@ static int find_device(struct worker *worker, char why[200], struct pb_err *err)
     return rc;
 }
 
+static void say_device(struct worker *worker, const char *device, const char *why)
+{
+    struct pb_json *json = event(worker, "device");
+    pb_json_string(json, "device", device);
+    pb_json_string(json, "why", why);
+    pb_json_end(json);
+    say(worker, json);
+}
+
 static bool is_run_complete(const struct pb_json_value *command)
 {
     static const char *const needed[] = {"job",   "config",   "pipeline",
@@ -232,10 +253,13 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    if (rc == 0)
-        use_device(worker, pb_json_get_text(command, "device"));
-    if (rc == 0 && worker->device[0] == '\0')
+    if (rc == 0 && worker->child->resident)
+        rc = use_device(worker, pb_json_get_text(command, "device"), &err);
+    if (rc == 0 && worker->device[0] == '\0') {
         rc = find_device(worker, why, &err);
+        if (rc == 0 && worker->child->resident && pb_json_get_text(command, "foreground") != NULL)
+            say_device(worker, worker->device, why);
+    }
     if (rc == 0 && !worker->on_main &&
         pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
         rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
@@ -257,11 +281,7 @@ static void probe(struct worker *worker, const struct pb_json_value *command)
     int rc = worker->busy ? 0 : use_config(worker, command, &err);
     if (rc == 0 && worker->config != NULL)
         rc = find_device(worker, why, &err);
-    struct pb_json *json = event(worker, "device");
-    pb_json_string(json, "device", rc == 0 ? worker->device : "");
-    pb_json_string(json, "why", rc == 0 ? why : err.msg);
-    pb_json_end(json);
-    say(worker, json);
+    say_device(worker, rc == 0 ? worker->device : "", rc == 0 ? why : err.msg);
 }
 
 static void cancel(struct worker *worker)
@@ -337,7 +357,7 @@ static void end_run(struct worker *worker)
     if (!worker->on_main)
         (void)pthread_join(worker->thread, NULL);
     worker->busy = false;
-    if (worker->config->compute.device != worker->configured)
+    if (!is_as_configured(worker))
         worker->device[0] = '\0'; /* was this job's alone */
     if (worker->done != NULL)
         say(worker, worker->done);
@@ -374,15 +394,15 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     worker->input_fd = child->input_fd;
     worker->config = child->config;
     if (worker->config != NULL)
-        worker->configured = worker->config->compute.device;
+        worker->configured = worker->config->compute;
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
     if (child->input_fd >= 0)
         pb_raster_file_hand(child->input, child->input_fd);
     int rc = child->confine ? pb_confine_apply(child->confine, &worker->unfit, text) : 0;
-    if (rc == 0 && child->resident &&
-        child->confine != NULL) /* one a worker; a child a job would say it always */
+    if (rc == 0 && child->resident && child->confine != NULL &&
+        !child->quiet) /* one a worker; a child a job would say it always */
         (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }
 

@@ -15,6 +15,7 @@
 struct pb_worker_child {
     int socket;
     bool resident;                    /* stays for many jobs, inputs come over the socket */
+    bool quiet;                       /* says nothing of its confinement on stderr */
     struct pb_config *config;         /* NULL, or the one of the job to come */
     const char *input;                /* the job's, and its descriptor */
     int input_fd;                     /* -1 = comes over the socket */

@@ -111,6 +111,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                  .user = resident ? NULL : &fork->user};
     struct pb_worker_child child = {.socket = socket,
                                     .resident = resident,
+                                    .quiet = fork->quiet,
                                     .config = config,
                                     .input_fd = -1,
                                     .confine = resident && fork->unconfined ? NULL : &confine};
@@ -149,9 +150,10 @@ int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_
 {
     int ends[2];
     char products[4096] = "";
-    if (resident && realpath(config->service.products, products) == NULL)
-        return pb_fail(err, PB_E_OUTPUT_WRITE, "cannot find %s: %s", config->service.products,
-                       strerror(errno));
+    const char *below =
+        job != NULL ? pb_json_get_text(job->command, "products") : config->service.products;
+    if (resident && realpath(below, products) == NULL)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "cannot find %s: %s", below, strerror(errno));
     if (child->pid > 0 && resident && child->resident && strcmp(products, child->products) == 0)
         return 0;
     pb_worker_fork_end(child);

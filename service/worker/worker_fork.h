@@ -17,6 +17,7 @@ struct pb_worker_fork {
     pid_t pid;                     /* 0 = none */
     bool resident;                 /* stays for many jobs (GPU) */
     struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
+    bool quiet;                    /* it says nothing of its confinement on stderr */
     bool unconfined;               /* a resident one must not be confined: its device needs more */
     char products[4096];           /* that a resident one may write below */
     struct pb_worker_user user;    /* of children for one job */

@@ -27,7 +27,7 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                *existing = pb_json_get_text(command, "existing"),
                *job_id = pb_json_get_text(command, "job");
     bool refuse = existing != NULL && strcmp(existing, "refuse") == 0;
-    bool unnamed = pb_json_get_text(command, "unnamed") != NULL;
+    bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {.products = pb_json_get_text(command, "products"),
                                          .scene = pb_json_get_text(command, "scene"),
                                          .pipeline = pb_json_get_text(command, "pipeline"),
@@ -181,6 +181,28 @@ static void copy_text(struct pb_json *json, const char *key, const struct pb_jso
         pb_json_string(json, key, pb_json_get_text(product, key));
 }
 
+/* The child's report, with what is wrong with the publication as its last member. */
+static void print_report(struct pb_json *json, const char *text, const char *warning)
+{
+    struct pb_json_value *report = NULL;
+    const char *key;
+    if (warning[0] == '\0' || pb_json_parse(text, strlen(text), PB_WORKER_LINE_MAX, &report) != 0) {
+        pb_json_raw(json, "report", text);
+        return;
+    }
+    pb_json_object(json, "report");
+    for (size_t i = 0; (key = pb_json_key(report, i)) != NULL; i++) {
+        const struct pb_json_value *value = pb_json_get(report, key, NULL);
+        if (value == NULL)
+            pb_json_null(json, key);
+        else
+            pb_json_raw(json, key, pb_json_source(value));
+    }
+    pb_json_string(json, "warning", warning);
+    pb_json_end(json);
+    pb_json_release(report);
+}
+
 static char *done_line(const struct pb_worker_job *job, const struct pb_json_value *products,
                        const char *report, const char *directory)
 {
@@ -206,7 +228,7 @@ static char *done_line(const struct pb_worker_job *job, const struct pb_json_val
         pb_json_end(json);
     }
     pb_json_end(json);
-    pb_json_raw(json, "report", report);
+    print_report(json, report, pb_publish_warning(job->publish));
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
     char *line = text ? strdup(text) : NULL;

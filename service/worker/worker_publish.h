@@ -26,9 +26,8 @@ struct pb_worker_wait {
     void *user;
 };
 
-/* Opens input and directory. The command is that of worker.h; `pushbroom run` adds "unnamed" (the
- * manifest names no job) and "existing": "refuse" (a place that is another input's). mode: of the
- * products, see struct pb_publish_options. On failure it needs close, too. */
+/* Opens input and directory. The command is that of worker.h. mode: of the products, see struct
+ * pb_publish_options. On failure it needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
 /* Lets the child's user make files in the directory, without owning it; the child is told "." as

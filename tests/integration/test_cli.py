@@ -226,6 +226,33 @@ def test_ctrl_c_while_publishing_leaves_nothing(scratch):
     assert not left, left
 
 
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def test_a_worker_that_is_killed_costs_an_attempt(scratch):
+    image = scene(scratch, size=large(1000))
+    words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]
+    for kills, code, told in ((1, 0, "it runs again"), (2, 1, "[memory]")):
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        killed = []
+        for _ in range(kills):
+            wait_for(lambda: any(children(worker) for worker in set(children(process.pid)) - set(killed)))
+            worker, = set(children(process.pid)) - set(killed)
+            os.kill(worker, signal.SIGKILL)
+            killed.append(worker)
+        out, err = finish(process)
+        assert process.returncode == code and told in err, (process.returncode, out, err)
+        assert "was ended by signal 9" in err, err
+        assert [p.name for p in (scratch / "out").iterdir()] == ([] if code else ["scene"])
+        if code == 0:
+            (scratch / "out/scene").rename(scratch / "first")
+
+
 def test_what_a_killed_run_left_goes_with_the_next(scratch):
     image = scene(scratch, size=large(4000))
     words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]

@@ -158,6 +158,7 @@ class TakenOverRun(unittest.TestCase):
         print("run %-12s %-50s %s" % (name, argument[-50:], result["error"]["message"]), file=sys.stderr)
         self.assertEqual((done.returncode, result["status"]), (1, "failed"), result)
         self.assertNotIn("REACHED", result["error"]["message"])
+        self.said = done.stderr
         self.assertEqual(list(self.root.glob("out/*")) + list(self.root.glob("out/.*.tmp")), [], "nothing is left")
         return result["error"]
 
@@ -165,6 +166,9 @@ class TakenOverRun(unittest.TestCase):
         for name in ("exec", "kill", "ptrace", "inet"):
             how = self.attack(name)["message"]
             self.assertTrue("signal 31" in how or SANITIZED and "STOPPED" in how, how)
+            if "signal 31" in how:
+                self.assertIn("attempt 2 of 2", how)
+                self.assertIn("attempt 1 of 2; it runs again", self.said)
 
     @unittest.skipUnless(landlock(), "a kernel without Landlock")
     def test_no_file_of_the_user(self):

@@ -6,9 +6,11 @@ only, and a folder of hostile files neither stops nor hangs the service."""
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -87,6 +89,39 @@ class Worker(unittest.TestCase):
         self.put(d, d.root / "t.tif")
         d.wait_job("t.tif", "successful")
         self.assertEqual(d.workers(), first, "the worker should have stayed")
+
+    def test_a_worker_that_was_told_the_next_job_goes_on_with_it(self):
+        root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+        self.addCleanup(shutil.rmtree, root)
+        worker = subprocess.Popen([BIN / "pushbroomd", "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(worker.kill)
+        self.assertEqual(worker.stdout.readline(), "\n")
+
+        def tell(name, pipeline="red", side=10):
+            scene(root / name, side, side, noise=True)
+            worker.stdin.write(json.dumps({"cmd": "run", "job": name, "config": "compute: {device: cpu}\n" + PIPELINES, "config_name": "c",
+                                           "pipeline": pipeline, "input": str(root / name), "products": str(root / "out"), "scene": name}) + "\n")
+
+        def end():
+            for line in worker.stdout:
+                said = json.loads(line)
+                if said["event"] in ("done", "failed"):
+                    return said["event"], said["job"]
+
+        tell("a")
+        tell("b")
+        worker.stdin.flush()
+        self.assertEqual([end(), end()], [("done", "a"), ("done", "b")])
+        tell("c", "slow", 1024)
+        tell("d")
+        worker.stdin.write('{"cmd":"cancel"}\n')
+        worker.stdin.flush()
+        self.assertEqual(end(), ("failed", "c"))
+        tell("e")
+        worker.stdin.close()  # the end of its owner is that of the next job as well, or comes after it
+        worker.wait()
+        self.assertFalse((root / "out/d").exists(), "what was told next is cancelled with what runs")
+        self.assertEqual([p for p in (root / "out").iterdir() if p.name.startswith(".")], [])
 
     def catch(self, d):
         """A job of the pipeline "slow" with tiles done and tiles to do, and its worker, which is stopped. Four tiles take

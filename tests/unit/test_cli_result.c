@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct pb_run_result result;
+static struct pb_job job;
 
 /* What people see of the result. The caller frees it. */
 static char *printed(void)
@@ -17,40 +17,47 @@ static char *printed(void)
     char *text = NULL;
     size_t bytes = 0;
     stdout = open_memstream(&text, &bytes);
-    cli_result_text("in.tif", &result);
+    cli_result_text("in.tif", &job);
     (void)fclose(stdout);
     stdout = saved;
     return text;
 }
 
-static void make(void)
+#define REPORT "{\"device\":\"cuda:0\",\"elapsed_ms\":1900,\"publish_ms\":100%s}"
+#define LINK                                                                                       \
+    ",\"link\":{\"to_device_bytes\":5000000000,\"from_device_bytes\":1000000000,"                  \
+    "\"to_device_share\":0.05,\"from_device_share\":null,\"starved_ms\":1500}"
+
+static void make(const char *link)
 {
-    memset(&result, 0, sizeof result);
-    (void)strcpy(result.directory, "/p/scene");
-    (void)strcpy(result.report.device, "cuda:0");
-    result.report.elapsed_ms = 2000;
-    result.report.link = (struct pb_link_report){.used = true,
-                                                 .to_device_bytes = 5000000000,
-                                                 .from_device_bytes = 1000000000,
-                                                 .to_device_rate = 50e9,
-                                                 .starved_ns = 1500000000};
+    char report[400];
+    (void)snprintf(report, sizeof report, REPORT, link);
+    pb_job_init(&job);
+    (void)pb_job_set(&job.directory, "/p/scene/veg");
+    (void)pb_job_set(&job.report, report);
+    (void)pb_job_set(&job.products, "[{\"type\":\"cog\",\"path\":\"/p/scene/veg/s.tif\","
+                                    "\"bytes\":1500000}]");
 }
 
 START_TEST(the_link_has_a_line_with_shares_where_rates_are_known)
 {
+    make(LINK);
     char *text = printed();
     ck_assert_ptr_nonnull(
         strstr(text, "  cuda:0     5.0 GB to it (5% of the link), 1.0 GB from it, idle 1.5 s\n"));
     free(text);
+    pb_job_fini(&job);
 }
 END_TEST
 
 START_TEST(a_run_without_a_link_has_none)
 {
-    result.report.link.used = false;
+    make("");
     char *text = printed();
-    ck_assert_str_eq(text, "in.tif -> /p/scene  (2.0 s on cuda:0)\n");
+    ck_assert_str_eq(text, "in.tif -> /p/scene/veg  (2.0 s on cuda:0)\n"
+                           "  cog          1.5 MB  s.tif\n");
     free(text);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -58,7 +65,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_result");
     TCase *tests = tcase_create("cli_result");
-    tcase_add_checked_fixture(tests, make, NULL);
     tcase_add_test(tests, the_link_has_a_line_with_shares_where_rates_are_known);
     tcase_add_test(tests, a_run_without_a_link_has_none);
     suite_add_tcase(suite, tests);

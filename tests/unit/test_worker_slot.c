@@ -155,6 +155,7 @@ static uv_timer_t timer;
 static struct pb_config config;
 static struct pb_worker_slot *slot;
 static struct pb_run_over over;
+static bool runs_next; /* when a run is over */
 static int n_over, n_starts, n_retries, n_gone;
 static char devices[100]; /* what was asked for, run by run */
 
@@ -225,11 +226,17 @@ static void on_clear(void *user, int number, const char *products)
     pb_worker_slot_cleared(slot);
 }
 
+static void run(void);
+
 static void on_over(void *user, int number, struct pb_run_over *ended)
 {
     (void)user, (void)number;
+    pb_job_fini(&over.job);
     over = *ended;
     n_over++;
+    if (runs_next)
+        run();
+    runs_next = false;
 }
 
 static void on_gone(void *user, int number, int pid, bool hung)
@@ -302,6 +309,7 @@ static void finish(void)
 {
     pb_worker_slot_destroy(slot);
     pb_job_fini(&over.job);
+    memset(&over.job, 0, sizeof over.job);
     uv_close((uv_handle_t *)&timer, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&loop), 0);
@@ -315,13 +323,30 @@ START_TEST(an_error_of_the_input_leaves_the_worker_for_the_next_job)
         until_over();
         ck_assert_int_eq(over.end, PB_RUN_FAILED);
         ck_assert_str_eq(over.job.error.code, "input.damaged");
-        pb_job_fini(&over.job);
-        memset(&over.job, 0, sizeof over.job);
     }
     ck_assert_int_eq(n_starts, 1);
     pb_worker_slot_leave(slot, 1000);
     until_empty();
     ck_assert_int_eq(n_gone, 1);
+    finish();
+}
+END_TEST
+
+START_TEST(a_job_that_was_told_ahead_is_not_told_again)
+{
+    struct pb_run_how how = {.products = "/p"};
+    start("i");
+    run();
+    pb_worker_slot_tell_next(slot, pb_worker_slot_job(slot), &how); /* the same once more */
+    pb_worker_slot_tell_next(slot, pb_worker_slot_job(slot), &how); /* only one can wait */
+    runs_next = true;
+    while (n_over < 2)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_str_eq(over.job.error.code, "input.damaged");
+    pb_worker_slot_leave(slot, 1000);
+    until_empty();
+    ck_assert_int_eq(n_over, 2);
+    ck_assert_str_eq(devices, "--"); /* two commands */
     finish();
 }
 END_TEST
@@ -437,6 +462,7 @@ int main(void)
     tcase_add_test(tests, a_worker_is_listened_to_while_it_has_the_job);
     tcase_add_test(tests, every_state_can_be_ended);
     tcase_add_test(tests, an_error_of_the_input_leaves_the_worker_for_the_next_job);
+    tcase_add_test(tests, a_job_that_was_told_ahead_is_not_told_again);
     tcase_add_test(tests, a_crash_and_a_kill_are_told_apart);
     tcase_add_test(tests, a_lost_device_is_tried_afresh_and_then_left);
     tcase_add_test(tests, a_worker_that_says_what_none_says_is_ended);

@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CLI_RUN_H
+#define PB_CLI_RUN_H
+/* The parts of `pushbroom run`. One thread. */
+#include "config/base/err.h"
+#include "config/config.h"
+#include "pipeline/publish/publish.h"
+#include "service/cli/cli.h"
+
+#include <stdbool.h>
+
+struct cli_run_options {
+    const char *config, *pipeline, *output, *device; /* pipeline and device: NULL = not given */
+    bool json, quiet, dry_run;
+    enum pb_existing existing;
+    char **inputs;
+    int n_inputs;
+};
+
+struct cli_input {
+    const char *path;
+    const struct pb_pipeline_config *pipeline; /* NULL = none takes it */
+    struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
+};
+
+/* Looks at an input without opening it: is it a file, and which pipeline takes it? */
+void cli_input_check(const struct cli_run_options *o, const struct pb_config *config,
+                     const char *path, struct cli_input *out_input);
+/* Says on stdout (--json) or stderr why the input failed. */
+void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
+                      const char *device_why, const struct pb_err *err);
+
+/* --- cli_progress.c: a bar on stderr --- */
+struct cli_progress {
+    bool wanted; /* it is a terminal, and nobody asked for silence */
+    bool shown;
+    struct cli_bar bar;
+};
+struct pb_job;
+void cli_progress_begin(struct cli_progress *progress, const char *input);
+void cli_progress_show(struct cli_progress *progress, const struct pb_job *job);
+void cli_progress_clear(struct cli_progress *progress); /* before anything else is printed */
+
+/* --- cli_run_jobs.c: inputs through a worker --- */
+struct cli_jobs;
+/* Starts the worker, so that it gets ready while the configuration is read. Before any thread of
+ * this process. NULL = out of memory; a worker that cannot start is said by the first input. */
+struct cli_jobs *cli_jobs_create(const struct cli_run_options *o);
+/* Runs all inputs; returns the exit code. */
+int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config);
+void cli_jobs_destroy(struct cli_jobs *jobs); /* ends the worker; NULL is fine */
+
+/* --- cli_dry_run.c --- */
+/* Says what would be done with each input; returns the exit code. config is changed. */
+int cli_dry_run(const struct cli_run_options *o, struct pb_config *config);
+#endif

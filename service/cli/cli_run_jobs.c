@@ -1,0 +1,396 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom run`: its inputs, one after the other, through a worker slot as the service's
+ * (service/runner/worker_slot.h). The worker is told the next input while it runs one, so that it
+ * goes on without a pause. The worker is a fork of this process, which has no threads: so the
+ * libraries are loaded once.
+ *
+ * A worker that crashes, or that somebody kills, costs the input one of service.max_attempts. What
+ * a run itself reports is final: nobody waits here for a disk to have room again. */
+#include "config/base/clock.h"
+#include "config/device_word.h"
+#include "pipeline/io/file_name.h"
+#include "service/base/files.h"
+#include "service/cli/cli.h"
+#include "service/cli/cli_result.h"
+#include "service/cli/cli_run.h"
+#include "service/runner/worker_slot.h"
+#include "service/worker/worker.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#define TICK_MS        100
+#define LEAVE_MS       3000 /* until a worker that was let go is killed */
+#define KILLED_WAIT_MS 1000 /* until the next attempt after somebody killed the worker */
+
+struct cli_jobs {
+    const struct cli_run_options *o;
+    const struct pb_config *config;
+    uv_loop_t loop;
+    uv_timer_t tick;
+    uv_signal_t signals[2];
+    struct pb_worker_slot_owner owner;
+    struct pb_worker_slot *slot;
+    struct pb_err start_err; /* of the first worker */
+    char products[PATH_MAX]; /* the real path of the output directory; "" = not looked for yet */
+    int at;                  /* the input whose turn it is */
+    int attempt;             /* of it, from 1 */
+    struct cli_input input;  /* it, and the one after it */
+    struct cli_input next;
+    int checked;           /* number of the input that is in `next`; 0 = none */
+    int64_t not_before_ms; /* of the next attempt; 0 = at once */
+    struct cli_progress progress;
+    bool device_told, failed, interrupted, left, sweep;
+};
+
+static void go_on(struct cli_jobs *jobs);
+
+/* --- what the worker says -------------------------------------------------------------------*/
+
+static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
+{
+    struct cli_jobs *jobs = user;
+    (void)number;
+    if (!at_once)
+        cli_progress_show(&jobs->progress, job);
+}
+
+static void on_device(void *user, const char *device, const char *why)
+{
+    struct cli_jobs *jobs = user;
+    struct pb_compute_config compute = jobs->config->compute;
+    if (jobs->o->device != NULL)
+        (void)pb_device_word(jobs->o->device, &compute);
+    if (jobs->device_told || jobs->o->quiet || compute.device != PB_DEVICE_AUTO)
+        return;
+    jobs->device_told = true;
+    if (strcmp(device, "cpu") == 0 && why[0] != '\0')
+        (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
+}
+
+/* What the slot has to say of a job is said when the job is over. */
+static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
+{
+    struct cli_jobs *jobs = user;
+    if (pid == 0)
+        return;
+    cli_progress_clear(&jobs->progress);
+    if (level == PB_LOG_INFO) /* a library's words */
+        (void)fprintf(stderr, "%s\n", text);
+    else
+        (void)fprintf(stderr, "pushbroom: the worker %s\n", text);
+}
+
+/* --- inputs ---------------------------------------------------------------------------------*/
+
+static struct pb_run_how how_of(const struct cli_jobs *jobs)
+{
+    return (struct pb_run_how){.products = jobs->products,
+                               .device = jobs->o->device,
+                               .foreground = true,
+                               .refuse = jobs->o->existing == PB_EXISTING_REFUSE};
+}
+
+static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input *input,
+                    struct pb_job *out_job)
+{
+    const char *base = strrchr(input->path, '/');
+    pb_job_init(out_job);
+    (void)snprintf(out_job->id, sizeof out_job->id, "%d", at + 1);
+    (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
+    (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
+    pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
+    out_job->attempts = jobs->attempt;
+    return pb_job_set(&out_job->input, input->path);
+}
+
+static void fail(struct cli_jobs *jobs, const char *device_why, const struct pb_err *err)
+{
+    cli_progress_clear(&jobs->progress);
+    cli_input_failed(jobs->o, &jobs->input, device_why, err);
+    jobs->failed = true;
+}
+
+static void finish_input(struct cli_jobs *jobs)
+{
+    jobs->at++;
+    jobs->attempt = 1;
+}
+
+/* Takes what was found out about it while its predecessor ran. */
+static void take_input(struct cli_jobs *jobs)
+{
+    if (jobs->checked == jobs->at && jobs->at > 0)
+        jobs->input = jobs->next;
+    else
+        cli_input_check(jobs->o, jobs->config, jobs->o->inputs[jobs->at], &jobs->input);
+}
+
+/* While an input runs, the next one is looked at, and the worker has its command. */
+static void prepare_next(struct cli_jobs *jobs)
+{
+    struct pb_run_how how = how_of(jobs);
+    struct pb_job job;
+    int at = jobs->at + 1;
+    if (at >= jobs->o->n_inputs)
+        return;
+    cli_input_check(jobs->o, jobs->config, jobs->o->inputs[at], &jobs->next);
+    jobs->checked = at;
+    if (jobs->next.err.code != PB_OK)
+        return;
+    if (make_job(jobs, at, &jobs->next, &job) == 0)
+        pb_worker_slot_tell_next(jobs->slot, &job, &how);
+    pb_job_fini(&job);
+}
+
+/* The worker's products are to lie there, by their real path. What hinders this is for the worker
+ * to say, which makes it as well. */
+static void find_products(struct cli_jobs *jobs)
+{
+    const char *output = jobs->o->output;
+    if (jobs->products[0] != '\0')
+        return;
+    (void)pb_files_make_directory(output, "output", NULL);
+    if (realpath(output, jobs->products) == NULL)
+        (void)snprintf(jobs->products, sizeof jobs->products, "%s", output);
+}
+
+static int start_input(struct cli_jobs *jobs, struct pb_err *err)
+{
+    find_products(jobs);
+    struct pb_run_how how = how_of(jobs);
+    struct pb_job job;
+    if (pb_worker_slot_is_empty(jobs->slot) && pb_worker_slot_start(jobs->slot, err) != 0)
+        return pb_code_errno(err->code);
+    if (make_job(jobs, jobs->at, &jobs->input, &job) != 0) {
+        pb_job_fini(&job);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+    }
+    cli_progress_begin(&jobs->progress, jobs->input.path);
+    pb_worker_slot_run(jobs->slot, &job, &how);
+    prepare_next(jobs);
+    return 0;
+}
+
+/* The worker is not needed any more. */
+static void leave(struct cli_jobs *jobs)
+{
+    if (pb_worker_slot_is_idle(jobs->slot))
+        pb_worker_slot_leave(jobs->slot, LEAVE_MS);
+    if (pb_worker_slot_is_empty(jobs->slot))
+        uv_stop(&jobs->loop);
+    jobs->left = true;
+}
+
+static bool is_over(const struct cli_jobs *jobs)
+{
+    return jobs->interrupted || cli_flush() != 0 || jobs->at >= jobs->o->n_inputs;
+}
+
+/* Starts what can be started now; is called again when anything changed. */
+static void go_on(struct cli_jobs *jobs)
+{
+    bool ready = pb_worker_slot_is_empty(jobs->slot) || pb_worker_slot_is_idle(jobs->slot);
+    while (ready && !is_over(jobs) && jobs->not_before_ms == 0) {
+        struct pb_err err = {0};
+        take_input(jobs);
+        if (jobs->input.err.code == PB_OK && start_input(jobs, &err) == 0)
+            return;
+        fail(jobs, "", jobs->input.err.code != PB_OK ? &jobs->input.err : &err);
+        finish_input(jobs);
+    }
+    if (ready && is_over(jobs))
+        leave(jobs);
+}
+
+/* --- what the slot reports ------------------------------------------------------------------*/
+
+static void on_start(void *user, int number)
+{
+    (void)user;
+    (void)number;
+}
+
+static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
+{
+    struct cli_jobs *jobs = user;
+    (void)number;
+    (void)which;
+    cli_progress_clear(&jobs->progress);
+    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", jobs->input.path, job->device_why);
+}
+
+static void on_clear(void *user, int number, const char *products)
+{
+    struct cli_jobs *jobs = user;
+    (void)number;
+    (void)pb_publish_sweep(products);
+    pb_worker_slot_cleared(jobs->slot);
+}
+
+/* A worker that was killed left its directory. */
+static void sweep(struct cli_jobs *jobs)
+{
+    if (jobs->sweep && pb_worker_slot_is_empty(jobs->slot)) {
+        (void)pb_publish_sweep(jobs->products);
+        jobs->sweep = false;
+    }
+}
+
+/* Whether the input gets another attempt: another worker may have more luck. */
+static bool is_tried_again(struct cli_jobs *jobs, const struct pb_run_over *over)
+{
+    bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);
+    if (!may || jobs->interrupted || jobs->attempt >= jobs->config->service.max_attempts)
+        return false;
+    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", jobs->input.path,
+                  over->job.error.message);
+    jobs->attempt++;
+    if (over->end == PB_RUN_FAILED)
+        jobs->not_before_ms = pb_clock_mono_ms() + KILLED_WAIT_MS;
+    return true;
+}
+
+static void report_failure(struct cli_jobs *jobs, const struct pb_run_over *over)
+{
+    struct pb_err err = {0};
+    const struct pb_job *job = &over->job;
+    if (over->end == PB_RUN_ENDED)
+        (void)pb_fail(&err, PB_E_JOB_DISMISSED, "cancelled in stage %s",
+                      job->stage[0] ? job->stage : "plan");
+    else
+        (void)pb_fail(&err, pb_code_find(job->error.code), "%s", job->error.message);
+    fail(jobs, job->device_why, &err);
+}
+
+static void on_over(void *user, int number, struct pb_run_over *over)
+{
+    struct cli_jobs *jobs = user;
+    (void)number;
+    cli_progress_clear(&jobs->progress);
+    jobs->sweep = jobs->sweep || over->end != PB_RUN_SUCCESSFUL;
+    if (!is_tried_again(jobs, over)) {
+        if (over->end != PB_RUN_SUCCESSFUL)
+            report_failure(jobs, over);
+        else if (jobs->o->json)
+            cli_result_done(jobs->input.path, &over->job);
+        else if (!jobs->o->quiet)
+            cli_result_text(jobs->input.path, &over->job);
+        finish_input(jobs);
+    }
+    pb_job_fini(&over->job);
+    sweep(jobs);
+    go_on(jobs);
+}
+
+static void on_gone(void *user, int number, int pid, bool hung)
+{
+    struct cli_jobs *jobs = user;
+    (void)number;
+    (void)pid;
+    (void)hung;
+    sweep(jobs);
+    go_on(jobs);
+}
+
+/* --- clock and signals ----------------------------------------------------------------------*/
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct cli_jobs *jobs = timer->data;
+    int64_t now = pb_clock_mono_ms();
+    pb_worker_slot_tick(jobs->slot, now);
+    if (jobs->not_before_ms == 0 || now < jobs->not_before_ms)
+        return;
+    jobs->not_before_ms = 0;
+    go_on(jobs);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct cli_jobs *jobs = handle->data;
+    (void)number;
+    jobs->interrupted = true;
+    if (pb_worker_slot_job(jobs->slot) != NULL)
+        pb_worker_slot_end(jobs->slot, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
+    else if (!jobs->left)
+        go_on(jobs);
+}
+
+/* --- all of it ------------------------------------------------------------------------------*/
+
+struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
+{
+    struct cli_jobs *jobs = calloc(1, sizeof *jobs);
+    if (jobs == NULL || uv_loop_init(&jobs->loop) != 0) {
+        free(jobs);
+        return NULL;
+    }
+    jobs->o = o;
+    jobs->attempt = 1;
+    jobs->progress.wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
+    bool single = o->n_inputs == 1;
+    jobs->owner = (struct pb_worker_slot_owner){
+        .loop = &jobs->loop,
+        .program = {NULL, single ? pb_worker_main_single : pb_worker_main_foreground},
+        .on_news = on_news,
+        .on_device = on_device,
+        .on_start = on_start,
+        .on_retry = on_retry,
+        .on_clear = on_clear,
+        .on_over = on_over,
+        .on_gone = on_gone,
+        .on_say = on_say,
+        .user = jobs};
+    (void)signal(SIGPIPE, SIG_IGN); /* a worker that is gone is told by its end */
+    (void)uv_timer_init(&jobs->loop, &jobs->tick);
+    (void)uv_signal_init(&jobs->loop, &jobs->signals[0]);
+    (void)uv_signal_init(&jobs->loop, &jobs->signals[1]);
+    jobs->tick.data = jobs->signals[0].data = jobs->signals[1].data = jobs;
+    jobs->slot = pb_worker_slot_create(&jobs->owner, 0);
+    if (jobs->slot != NULL)
+        (void)pb_worker_slot_start(jobs->slot, &jobs->start_err); /* else the first input tries */
+    return jobs;
+}
+
+int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
+{
+    struct pb_err err = {0};
+    if (jobs == NULL || jobs->slot == NULL) {
+        (void)pb_fail(&err, PB_E_MEMORY, "out of memory");
+        cli_print_err(&err);
+        return CLI_JOB_FAILED;
+    }
+    jobs->config = jobs->owner.config = config;
+    (void)uv_signal_start(&jobs->signals[0], on_signal, SIGINT);
+    (void)uv_signal_start(&jobs->signals[1], on_signal, SIGTERM);
+    (void)uv_timer_start(&jobs->tick, on_tick, TICK_MS, TICK_MS);
+    go_on(jobs);
+    if (!jobs->left || !pb_worker_slot_is_empty(jobs->slot))
+        (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
+    cli_progress_clear(&jobs->progress);
+    bool unfinished = jobs->at < jobs->o->n_inputs;
+    if (jobs->interrupted && (jobs->failed || unfinished)) {
+        (void)fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
+        return CLI_JOB_FAILED;
+    }
+    return jobs->failed || unfinished ? CLI_JOB_FAILED : CLI_DONE;
+}
+
+void cli_jobs_destroy(struct cli_jobs *jobs)
+{
+    if (jobs == NULL)
+        return;
+    pb_worker_slot_destroy(jobs->slot);
+    uv_close((uv_handle_t *)&jobs->tick, NULL);
+    uv_close((uv_handle_t *)&jobs->signals[0], NULL);
+    uv_close((uv_handle_t *)&jobs->signals[1], NULL);
+    (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&jobs->loop);
+    free(jobs);
+}

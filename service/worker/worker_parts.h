@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_PARTS_H
+#define PB_WORKER_PARTS_H
+/* What the parts of the worker process share. Nobody else includes this. One thread. */
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "config/config.h"
+#include "service/base/line_reader.h"
+#include "service/worker/worker_fork.h"
+#include "service/worker/worker_publish.h"
+
+struct worker {
+    struct pb_line_reader in;
+    int out; /* the real stdout */
+    struct pb_config *config;
+    struct pb_compute_config configured; /* what the text says; config's may be the job's alone */
+    struct pb_json_value *command;       /* of the running job */
+    struct pb_json_value *next;          /* of the one after it, NULL = none */
+    bool warms;                          /* for more than one job */
+    bool device_said;                    /* to whom runs in the foreground */
+    struct pb_worker_job job;
+    struct pb_worker_fork child;
+    char *told; /* the last line to a resident child, should it have to be told again */
+    size_t n_told;
+};
+
+/* --- worker.c --- */
+void pb_worker_end(struct worker *worker, int code);
+/* A line to the owner; the process ends when nobody listens any more. */
+void pb_worker_say(struct worker *worker, const char *text, size_t bytes);
+void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* taken */
+/* An event of the job that the command (NULL = none) names; to be ended by say_json. */
+struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name);
+/* The job is over for the worker; its child, if it stays, waits for the next. */
+void pb_worker_forget(struct worker *worker);
+void pb_worker_fail(struct worker *worker, const struct pb_err *err);
+/* A line to the child, which is kept when it stays. */
+bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes);
+
+/* --- worker_relay.c --- */
+/* Reads what the child says, and passes on what is sound. */
+void pb_worker_relay(struct worker *worker);
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What the child says is checked and passed on; its "done" is published first. */
+#include "service/worker/worker_parts.h"
+
+#include "config/base/clock.h"
+#include "service/worker/worker_child.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* A child for one job is gone before anybody looks at its files. */
+static void publish(struct worker *worker, const struct pb_worker_line *line)
+{
+    struct pb_err err = {0};
+    char *done = NULL;
+    if (!worker->child.resident)
+        pb_worker_fork_end(&worker->child);
+    int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
+    if (rc == PB_PUBLISH_MOVED) {
+        (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
+                              "has to run again\n");
+        pb_worker_end(worker, 1);
+    }
+    if (rc != 0) {
+        pb_worker_fail(worker, &err);
+        return;
+    }
+    pb_worker_forget(worker);
+    pb_worker_say(worker, done, strlen(done));
+    free(done);
+}
+
+static void handle_line(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_worker_line line;
+    char why[PB_WORKER_WHY_BYTES];
+    bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
+    int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
+    if (rc == 1)
+        return;
+    if (rc < 0) {
+        (void)fprintf(stderr, "the process that computes says what it never says (%s)\n",
+                      admitted ? why : "too many lines at once");
+        pb_worker_end(worker, 1);
+    }
+    if (line.event == PB_WORKER_SAYS_DONE) {
+        publish(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_FAILED) {
+        char *copy = strdup(text); /* the text goes with the child */
+        if (!worker->child.resident)
+            pb_worker_fork_end(&worker->child);
+        pb_worker_forget(worker);
+        pb_worker_say(worker, copy, bytes);
+        free(copy);
+    } else {
+        pb_worker_say(worker, text, bytes);
+    }
+    pb_worker_line_fini(&line);
+}
+
+/* A confined child found no device: is one found without the confinement? */
+static bool tell_unconfined(struct worker *worker)
+{
+    struct pb_err err = {0};
+    if (!worker->child.quiet)
+        (void)fprintf(stderr, "no device was found in a confined process; trying without\n");
+    worker->child.unconfined = true;
+    const struct pb_worker_job *job = worker->command ? &worker->job : NULL;
+    return pb_worker_fork_start(&worker->child, true, worker->config, job, &err) == 0 &&
+           worker->told != NULL && pb_worker_tell(worker, worker->told, worker->n_told);
+}
+
+void pb_worker_relay(struct worker *worker)
+{
+    size_t bytes;
+    char *text;
+    bool more = pb_line_reader_fill(&worker->child.lines);
+    while (worker->child.pid > 0 &&
+           (text = pb_line_reader_next(&worker->child.lines, &bytes)) != NULL)
+        handle_line(worker, text, bytes);
+    if (more || worker->child.pid <= 0)
+        return;
+    int status = pb_worker_fork_wait(&worker->child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PB_WORKER_CHILD_NO_DEVICE &&
+        tell_unconfined(worker))
+        return;
+    pb_worker_job_close(&worker->job);
+    pb_worker_fork_die_like(status);
+}
