@@ -38,6 +38,8 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
                            const char *products)
 {
     memset(&lines->said, 0, sizeof lines->said);
+    if (lines->credit_ms != 0) /* what is over the most goes with the next line */
+        lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
     (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
     (void)snprintf(lines->scene, sizeof lines->scene, "%s", job->scene);
     (void)snprintf(lines->pipeline, sizeof lines->pipeline, "%s", job->pipeline);

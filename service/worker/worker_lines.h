@@ -17,6 +17,7 @@
 #define PB_WORKER_PRODUCTS_MAX 256
 #define PB_WORKER_LINES_BURST  1000 /* credits a worker starts with, and has at most */
 #define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one a 4 KiB */
+#define PB_WORKER_LINES_JOB    20   /* credits that come with a job: many short ones may follow */
 #define PB_WORKER_WHY_BYTES    160
 #define PB_WORKER_PATH_BYTES   4096
 

@@ -216,6 +216,24 @@ START_TEST(a_flood_is_not_admitted)
 }
 END_TEST
 
+START_TEST(many_short_jobs_are_no_flood)
+{
+    struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
+    begin();
+    for (int i = 0; i < 5000; i++) { /* 500 jobs a second */
+        pb_worker_lines_begin(&lines, &job, "/p");
+        for (int said = 0; said < 3; said++)
+            ck_assert(pb_worker_lines_admit(&lines, 2000, 1 + i * 2));
+    }
+    for (int i = 0; i < PB_WORKER_LINES_BURST; i++) /* jobs earn no more than a full burst */
+        pb_worker_lines_begin(&lines, &job, "/p");
+    int admitted = 0;
+    while (pb_worker_lines_admit(&lines, 100, 10000))
+        admitted++;
+    ck_assert_int_eq(admitted, PB_WORKER_LINES_BURST);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("worker_lines");
@@ -226,6 +244,7 @@ int main(void)
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);
     tcase_add_test(all, a_flood_is_not_admitted);
+    tcase_add_test(all, many_short_jobs_are_no_flood);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
