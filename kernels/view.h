@@ -34,19 +34,24 @@ static inline struct pb_rect pb_rect_grow(const struct pb_rect *rect, int32_t ma
     return grown;
 }
 
-/* Input of a chain: the bands a tile needs, as stored in the file, a plane a band. Planes lie one
- * behind the other or interleaved by line. `read` is core plus halo clipped to the image; memory
- * is host or device, whichever runs the chain. */
+/* The most sources that a chain reads from: the delivered scene is the first. */
+#define PB_SOURCES_MAX 4
+
+/* Pixels of one source, as stored in its file, a plane a band. Planes lie one behind the other or
+ * interleaved by line. Memory is host or device, whichever runs the chain. */
+struct pb_window {
+    const void *data; /* plane p at data + p * plane_bytes, rows row_bytes apart */
+    size_t row_bytes, plane_bytes;
+    const uint8_t *mask;   /* NULL = none; else rect.h rows of rect.w bytes, 0 = invalid pixel */
+    size_t mask_row_bytes; /* from row to row of the mask; at least rect.w where there is one */
+    struct pb_rect rect;   /* pixels that are there, on the source's grid */
+};
+
+/* Input of a chain for one tile: what the chain needs of each source (pb_chain_need). */
 struct pb_tile_in {
-    const void
-        *data; /* plane p of the chain's inputs at data + p * plane_bytes, rows row_bytes apart */
-    size_t row_bytes;
-    size_t plane_bytes;
-    const uint8_t *mask;   /* NULL = none; else read.h rows of read.w bytes, 0 = invalid pixel */
-    size_t mask_row_bytes; /* from row to row of the mask; at least read.w where there is one */
-    struct pb_rect read;   /* pixels that are there */
-    struct pb_rect core;   /* pixels that are wanted; inside read */
-    int32_t image_w, image_h;
+    struct pb_window window[PB_SOURCES_MAX];
+    struct pb_rect core;      /* pixels that are wanted, on the grid of the outputs */
+    int32_t image_w, image_h; /* of the grid of the outputs */
 };
 
 /* A tile in a slot, all but its address; plain data that travels beside the pixels, to a device

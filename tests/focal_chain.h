@@ -62,8 +62,18 @@ static inline int focal_chain_make(uint32_t *random, enum pb_type type, int reac
                                    struct pb_diag *diag, struct pb_chain **out_chain)
 {
     static struct focal_chain_level levels[FOCAL_CHAIN_LEVELS];
-    const struct pb_chain_input inputs[] = {{"a", type, false, 0.0, 0.01, 0.0},
-                                            {"b", type, false, 0.0, 0.01, 0.5}};
+    const struct pb_chain_input inputs[] = {{.name = "a",
+                                             .type = type,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 0.01,
+                                             .offset = 0.0},
+                                            {.name = "b",
+                                             .type = type,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 0.01,
+                                             .offset = 0.5}};
     const size_t n = 1 + focal_chain_random(random, FOCAL_CHAIN_LEVELS);
     struct pb_chain_step steps[2 * FOCAL_CHAIN_LEVELS];
     const char *outputs[] = {"a", levels[0].smooth, levels[n - 1].mixed};
@@ -86,7 +96,12 @@ static inline int focal_chain_make(uint32_t *random, enum pb_type type, int reac
         older = before;
         before = focal_chain_random(random, 3) ? level->mixed : level->smooth;
     }
-    const struct pb_chain_spec spec = {inputs, 2, steps, 2 * n, outputs, 3};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 2,
+                                       .steps = steps,
+                                       .n_steps = 2 * n,
+                                       .outputs = outputs,
+                                       .n_outputs = 3};
     return pb_chain_create(&spec, diag, &at, out_chain);
 }
 #endif

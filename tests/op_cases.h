@@ -49,20 +49,29 @@ static inline bool op_cases_walk(bool (*check)(const struct pb_op *op, const str
     return good;
 }
 
-/* The case as a chain over bands of one type. Returns what pb_chain_create does. */
+/* The case as a chain over bands of one type, of a scene of side x side pixels. Returns what
+ * pb_chain_create does. */
 static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case *c,
                                 enum pb_type type, bool has_nodata, double nodata, double scale,
-                                double offset, struct pb_diag *diag, struct pb_chain **out_chain)
+                                double offset, int32_t side, struct pb_diag *diag,
+                                struct pb_chain **out_chain)
 {
     struct pb_chain_input inputs[OP_CASE_BANDS];
     struct op_params params;
     struct pb_chain_step step = {op, &params};
+    const struct pb_scene_facts scene = {.has_transform = true, .transform = {0, 1, 0, 0, 0, -1}};
+    const struct pb_chain_source source = {
+        .w = side, .h = side, .placed = true, .map = pb_map_identity()};
     size_t at;
 
     memset(diag, 0, sizeof *diag);
     for (size_t i = 0; i < OP_CASE_BANDS; i++)
-        inputs[i] =
-            (struct pb_chain_input){op_case_bands[i], type, has_nodata, nodata, scale, offset};
+        inputs[i] = (struct pb_chain_input){.name = op_case_bands[i],
+                                            .type = type,
+                                            .has_nodata = has_nodata,
+                                            .nodata = nodata,
+                                            .scale = scale,
+                                            .offset = offset};
     if (!op_case_params(c, op, &params))
         return pb_diag_set(diag, PB_DIAG_VALUE, NULL, 0, "operator or parameter is not there");
     const struct pb_chain_spec spec = {.inputs = inputs,
@@ -70,7 +79,10 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
                                        .steps = &step,
                                        .n_steps = 1,
                                        .outputs = &c->output,
-                                       .n_outputs = 1};
+                                       .n_outputs = 1,
+                                       .sources = &source,
+                                       .n_sources = 1,
+                                       .scene = &scene};
     return pb_chain_create(&spec, diag, &at, out_chain);
 }
 #endif

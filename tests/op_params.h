@@ -42,12 +42,17 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
                           : n                        ? op_choice(key->choices, items[0].text)
                                                      : 0;
 
+    const char *const text = n ? items[0].text : NULL;
+
     switch (key->type) {
     case PB_KEY_INT:
     case PB_KEY_ODD:
     case PB_KEY_POWER:
     case PB_KEY_CHOICE:
         memcpy(at, &whole, sizeof whole);
+        break;
+    case PB_KEY_TEXT:
+        memcpy(at, &text, sizeof text);
         break;
     case PB_KEY_NUMBER:
         memcpy(at, &number, sizeof number);

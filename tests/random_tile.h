@@ -147,12 +147,12 @@ static inline bool random_tile_make(const struct random_image *image, const stru
                     out->mask[(size_t)y * mask_row_bytes + (size_t)x] =
                         tile_valid(image, read.x + x, read.y + y) ? 255 : 0;
             }
-    out->in = (struct pb_tile_in){.data = out->data,
-                                  .row_bytes = row_bytes,
-                                  .plane_bytes = plane_bytes,
-                                  .mask = out->mask,
-                                  .mask_row_bytes = mask_row_bytes,
-                                  .read = read,
+    out->in = (struct pb_tile_in){.window[0].data = out->data,
+                                  .window[0].row_bytes = row_bytes,
+                                  .window[0].plane_bytes = plane_bytes,
+                                  .window[0].mask = out->mask,
+                                  .window[0].mask_row_bytes = mask_row_bytes,
+                                  .window[0].rect = read,
                                   .core = *core,
                                   .image_w = image->w,
                                   .image_h = image->h};

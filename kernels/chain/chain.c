@@ -8,12 +8,34 @@
 #include "kernels/chain/chain_plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INPUTS_MAX  64
 #define OUTPUTS_MAX 4096
+
+/* Each source's grid. One that is not placed lies nowhere on the others. */
+static int define_grids(struct pb_builder *b, const struct pb_chain_spec *spec)
+{
+    static const struct pb_chain_source unsized = {
+        .w = 1 << 24, .h = 1 << 24, .placed = true, .map = {1.0, 1.0, 0.0, 0.0}};
+    const size_t n = spec->n_sources ? spec->n_sources : 1;
+
+    if (n > PB_SOURCES_MAX)
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "1 to %d sources, not %zu",
+                                  PB_SOURCES_MAX, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_chain_source *const source = spec->n_sources ? &spec->sources[i] : &unsized;
+        struct pb_geometry grid = {source->w, source->h, source->map};
+
+        if (!source->placed)
+            grid.map.scale_x = grid.map.scale_y = (double)NAN;
+        b->source_grid[i] = pb_graph_grid(&b->graph, &grid);
+    }
+    return 0;
+}
 
 static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 {
@@ -32,7 +54,10 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
         if ((int)input->type < 0 || input->type >= PB_TYPE_COUNT)
             return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has an unknown type",
                                       input->name);
-        const pb_value v = pb_graph_input(&b->graph, (uint32_t)i);
+        if (input->source >= (spec->n_sources ? spec->n_sources : 1))
+            return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has no source",
+                                      input->name);
+        const pb_value v = pb_graph_input(&b->graph, (uint32_t)i, b->source_grid[input->source]);
         rc = v < 0 ? v : pb_builder_define(b, input->name, v);
     }
     return rc;
@@ -66,6 +91,33 @@ static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
     return rc < 0 ? poison_outputs(b, step) : 0;
 }
 
+/* All outputs are pixels of the same tiles. */
+static void check_one_grid(struct pb_builder *b, const struct pb_chain_spec *spec,
+                           const pb_value *values)
+{
+    size_t first = SIZE_MAX;
+
+    for (size_t i = 0; i < spec->n_outputs; i++) {
+        const int32_t grid = pb_builder_grid(b, values[i]);
+
+        if (grid < 0)
+            continue;
+        if (first == SIZE_MAX)
+            first = i;
+        if (grid == pb_builder_grid(b, values[first]))
+            continue;
+        const struct pb_geometry one = pb_builder_geometry(b, pb_builder_grid(b, values[first]));
+        const struct pb_geometry other = pb_builder_geometry(b, grid);
+        b->output = i;
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                 "'%.80s' has %d x %d pixels, '%.80s' %d x %d%s; products take "
+                                 "bands of one grid: add a resample step, or another pipeline",
+                                 spec->outputs[first], one.w, one.h, spec->outputs[i], other.w,
+                                 other.h, one.w == other.w && one.h == other.h ? " elsewhere" : "");
+        return;
+    }
+}
+
 static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values)
 {
     bool poison = false;
@@ -87,6 +139,8 @@ static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, 
                                  near ? "'?" : "");
     }
     b->output = SIZE_MAX;
+    if (!poison && b->n_mistakes == 0)
+        check_one_grid(b, spec, values);
     if (poison && b->n_mistakes == 0) /* lost by who made the steps */
         return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "a step lacks what the outputs need");
     return b->n_mistakes ? -EINVAL : 0;
@@ -94,10 +148,12 @@ static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, 
 
 static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values)
 {
-    int rc = define_inputs(b, spec);
+    int rc = define_grids(b, spec);
 
+    rc = rc ? rc : define_inputs(b, spec);
     for (size_t i = 0; i < spec->n_steps && rc == 0; i++) {
         b->step = i;
+        b->told_grids = false;
         rc = build_step(b, &spec->steps[i]);
     }
     if (rc == 0) {
@@ -131,13 +187,15 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
     int rc = -ENOMEM;
 
     pb_builder_init(&b, report, to);
+    if (spec->scene)
+        b.scene = spec->scene;
     if (!chain || !values)
         goto out;
     rc = build(&b, spec, values);
     if (rc == 0)
         rc = find_classes(&b.graph, values, spec->n_outputs, chain);
     if (rc == 0)
-        rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec->inputs, spec->n_inputs, chain);
+        rc = pb_chain_plan(&b.graph, values, spec, chain);
     if (rc == -E2BIG)
         rc = pb_builder_mistake(
             &b, PB_DIAG_VALUE, NULL, 0,
@@ -184,6 +242,8 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->stages);
     free(chain->used);
     free(chain->classes);
+    free(chain->leaf_places);
+    free(chain->grids);
     free(chain->inputs);
     free(chain);
 }
@@ -202,6 +262,29 @@ size_t pb_chain_output_count(const struct pb_chain *chain)
 const bool *pb_chain_classes(const struct pb_chain *chain)
 {
     return chain->classes;
+}
+
+bool pb_chain_keeps_grid(const struct pb_chain *chain)
+{
+    return chain->keeps_grid;
+}
+
+struct pb_geometry pb_chain_geometry(const struct pb_chain *chain)
+{
+    return chain->geometry;
+}
+
+bool pb_chain_needs_source(const struct pb_chain *chain, uint32_t source)
+{
+    return source < PB_SOURCES_MAX && chain->sources[source].n_planes > 0;
+}
+
+struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,
+                             const struct pb_rect *core)
+{
+    const struct pb_source_need *const need = &chain->sources[source];
+
+    return pb_chain_rect_on(chain, need->grid, core, need->halo);
 }
 
 int32_t pb_chain_halo(const struct pb_chain *chain)
@@ -233,8 +316,12 @@ int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes)
         for (size_t k = 0; k < stage->n_focals; k++) {
             const int side = 2 * stage->focals[k].focal.radius + 1;
 
-            SAY("%s%d x %d %s", k ? ", " : "; focal ", side, side,
-                pb_focal_name(stage->focals[k].focal.kind));
+            if (stage->focals[k].is_resample)
+                SAY("%s%s", k ? ", " : "; resample ",
+                    pb_resampling_name(stage->focals[k].resample.how));
+            else
+                SAY("%s%d x %d %s", k ? ", " : "; focal ", side, side,
+                    pb_focal_name(stage->focals[k].focal.kind));
         }
         SAY("\n");
     }

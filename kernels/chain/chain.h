@@ -8,6 +8,7 @@
  * sweep; focal operations cut the graph into stages and add to the halo. The same chain runs on the
  * CPU here and on a GPU in chain_cuda.h. Immutable once made: any number of threads may run it,
  * each with scratch of its own. */
+#include "kernels/geometry.h"
 #include "kernels/op.h"
 #include "kernels/view.h"
 
@@ -15,13 +16,22 @@
 
 struct pb_chain;
 
-/* One band of the scene. reflectance = DN * scale + offset; a DN equal to nodata is invalid. */
+/* A file, or what stands for one: bands on one grid. */
+struct pb_chain_source {
+    const char *name; /* for messages; NULL = the scene */
+    int32_t w, h;
+    bool placed;       /* whether it is known where its grid lies on the scene's; the scene's is */
+    struct pb_map map; /* from the scene's grid to its own; of the scene: the identity */
+};
+
+/* One band of a source. reflectance = DN * scale + offset; a DN equal to nodata is invalid. */
 struct pb_chain_input {
     const char *name;
     enum pb_type type;
     bool has_nodata;
     double nodata;
     double scale, offset;
+    uint32_t source; /* index into spec.sources */
 };
 
 struct pb_chain_step {
@@ -34,8 +44,13 @@ struct pb_chain_spec {
     size_t n_inputs; /* 1 .. 64 */
     const struct pb_chain_step *steps;
     size_t n_steps;
-    const char *const *outputs; /* names of the bands wanted: inputs or made by a step */
+    const char *const *outputs; /* names of the bands wanted: inputs or made by a step; all on
+                                   one grid */
     size_t n_outputs;
+    const struct pb_chain_source *sources; /* the scene first */
+    size_t n_sources; /* 1 .. PB_SOURCES_MAX; 0 = one whose size each tile tells, for chains that
+                         keep the scene's grid */
+    const struct pb_scene_facts *scene; /* NULL = nothing is known */
 };
 
 /* Compiles. 0; -EINVAL after every mistake was reported, up to 64 (none of them a consequence of
@@ -49,15 +64,26 @@ int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size
                     struct pb_chain **out_chain);
 void pb_chain_destroy(struct pb_chain *chain);
 
-/* Inputs that the outputs really depend on, ascending: indices into spec.inputs. pb_tile_in's
- * planes are these, in this order. At least one. */
+/* Inputs that the outputs really depend on, ascending: indices into spec.inputs. The planes of a
+ * source's window are those of its inputs, in this order. At least one. */
 size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices);
 size_t pb_chain_output_count(const struct pb_chain *chain);
 /* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
  * Borrowed until destroy. */
 const bool *pb_chain_classes(const struct pb_chain *chain);
-/* Pixels needed around a core on every side. */
+/* Whether outputs and inputs lie on one grid, that of one source. Only such chains run on a GPU. */
+bool pb_chain_keeps_grid(const struct pb_chain *chain);
+/* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without
+ * sources. */
+struct pb_geometry pb_chain_geometry(const struct pb_chain *chain);
+/* Pixels needed around a core on every side, of a source's grid. */
 int32_t pb_chain_halo(const struct pb_chain *chain);
+/* Whether the outputs depend on a source. */
+bool pb_chain_needs_source(const struct pb_chain *chain, uint32_t source);
+/* The pixels of a source that a core of the outputs' grid needs, on the source's grid; may be
+ * empty. */
+struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,
+                             const struct pb_rect *core);
 /* Bytes of scratch that one run of a core of at most core_w x core_h needs on the CPU; 64-byte
  * aligned. */
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);

@@ -65,8 +65,8 @@ __device__ void run_focals(const pb_chain_device &chain, const pb_device_stage &
 
 // Makes the pixels of `part`, which lies inside in.core, of all outputs. `out` is where the tile's
 // output planes start: plane p at out + p * out_px, rows in.core.w apart, the first pixel being
-// in.core's corner. in.data and in.mask are any device-readable addresses, shared memory too;
-// in.read holds part grown by the chain's halo, clipped to the image. shared and scratch (any
+// in.core's corner. in.window[0] is any device-readable addresses, shared memory too;
+// its rect holds part grown by the chain's halo, clipped to the image. shared and scratch (any
 // memory; NULL when its size is 0) as measured for PX and the thread group; out and scratch belong
 // to nobody else. Every thread of the thread group calls it with the same arguments, which stay as
 // they are until all have returned, and may call it again at once for the next part. A chain of one

@@ -7,6 +7,7 @@
 #include "kernels/chain/chain_stage.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 
 #define ALIGN_PX 16 /* 64 bytes */
@@ -16,22 +17,70 @@ static size_t round_px(size_t px)
     return (px + ALIGN_PX - 1) / ALIGN_PX * ALIGN_PX;
 }
 
+struct pb_rect pb_chain_rect_on(const struct pb_chain *chain, uint16_t grid,
+                                const struct pb_rect *core, int32_t margin)
+{
+    const struct pb_chain_grid *const g = &chain->grids[grid];
+
+    return pb_rect_on(&g->map, g->w, g->h, core, margin);
+}
+
+/* The rect of a plane of this tile. */
+static struct pb_rect plane_rect(const struct pb_chain *chain, const struct pb_tile_in *in,
+                                 uint16_t grid, int32_t margin)
+{
+    return chain->keeps_grid ? pb_rect_grow(&in->core, margin, in->image_w, in->image_h)
+                             : pb_chain_rect_on(chain, grid, &in->core, margin);
+}
+
+static int32_t least(double a, int32_t b)
+{
+    return a < b ? (int32_t)a : b;
+}
+
+/* The largest rect that a plane of a core of this size may have. */
+static struct pb_rect largest_rect(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
+                                   uint16_t grid, int32_t margin)
+{
+    const struct pb_chain_grid *const g = &chain->grids[grid];
+
+    if (chain->keeps_grid)
+        return (struct pb_rect){0, 0, core_w + 2 * margin, core_h + 2 * margin};
+    return (struct pb_rect){0, 0, least(ceil(core_w * g->map.scale_x) + 1 + 2 * margin, g->w),
+                            least(ceil(core_h * g->map.scale_y) + 1 + 2 * margin, g->h)};
+}
+
+static size_t area(const struct pb_rect *rect)
+{
+    return (size_t)rect->w * (size_t)rect->h;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
                       struct pb_chain_layout *out_layout)
 {
-    size_t temp_px = 0;
+    size_t temp_px = 0, plane_px = 0;
 
-    for (size_t k = 0; k < chain->n_stages; k++)
-        for (size_t i = 0; i < chain->stages[k].n_focals; i++) {
-            const struct pb_stage_focal *const s = &chain->stages[k].focals[i];
-            const struct pb_rect rect = {0, 0, core_w + 2 * s->to_margin,
-                                         core_h + 2 * s->to_margin};
-            const size_t px = pb_focal_temp_px(&s->focal, &rect);
+    for (size_t k = 0; k < chain->n_stages; k++) {
+        const struct pb_stage *const stage = &chain->stages[k];
+        struct pb_rect rect = largest_rect(chain, core_w, core_h, stage->grid, stage->margin);
 
-            temp_px = px > temp_px ? px : temp_px;
+        plane_px = larger(plane_px, area(&rect));
+        for (size_t i = 0; i < stage->n_focals; i++) {
+            const struct pb_stage_focal *const s = &stage->focals[i];
+
+            rect = largest_rect(chain, core_w, core_h, s->to_grid, s->to_margin);
+            plane_px = larger(plane_px, area(&rect));
+            temp_px =
+                larger(temp_px, s->is_resample ? pb_resample_temp_px(&s->resample, (size_t)rect.w)
+                                               : pb_focal_temp_px(&s->focal, &rect));
         }
-    out_layout->plane_px =
-        round_px((size_t)(core_w + 2 * chain->halo) * (size_t)(core_h + 2 * chain->halo));
+    }
+    out_layout->plane_px = round_px(plane_px);
     out_layout->planes_px = out_layout->plane_px * chain->n_planes;
     out_layout->temp_px = round_px(temp_px);
 }
@@ -51,23 +100,42 @@ static bool inside(const struct pb_rect *small, const struct pb_rect *big)
            small->w <= big->w - (small->x - big->x) && small->h <= big->h - (small->y - big->y);
 }
 
+static bool window_holds(const struct pb_chain *chain, uint32_t source,
+                         const struct pb_window *window, const struct pb_rect *needed)
+{
+    if (needed->w == 0)
+        return true;
+    if (!window->data || !inside(needed, &window->rect))
+        return false;
+    if (window->mask && window->mask_row_bytes < (size_t)window->rect.w)
+        return false;
+    for (size_t i = 0; i < chain->n_used; i++) {
+        const size_t bytes = pb_type_bytes((enum pb_type)chain->inputs[i].type);
+        const size_t strides = (uintptr_t)window->data | window->row_bytes | window->plane_bytes;
+
+        if (chain->inputs[i].window == source &&
+            (strides % bytes != 0 || window->row_bytes < (size_t)window->rect.w * bytes))
+            return false;
+    }
+    return true;
+}
+
 int pb_chain_check(const struct pb_chain *chain, const struct pb_tile_in *in,
                    const struct pb_tile_out *out)
 {
-    const struct pb_rect image = {0, 0, in->image_w, in->image_h};
+    const struct pb_rect image = {0, 0, chain->keeps_grid ? in->image_w : chain->geometry.w,
+                                  chain->keeps_grid ? in->image_h : chain->geometry.h};
 
-    if (!in->data || !out->data || !inside(&in->read, &image) || !inside(&in->core, &in->read))
+    if (!out->data || !inside(&in->core, &image) ||
+        out->plane_px < (size_t)in->core.w * (size_t)in->core.h)
         return -EINVAL;
-    const struct pb_rect needed = pb_rect_grow(&in->core, chain->halo, in->image_w, in->image_h);
-    if (!inside(&needed, &in->read) || out->plane_px < (size_t)in->core.w * (size_t)in->core.h)
-        return -EINVAL;
-    if (in->mask && in->mask_row_bytes < (size_t)in->read.w)
-        return -EINVAL;
-    for (size_t i = 0; i < chain->n_used; i++) {
-        const size_t bytes = pb_type_bytes((enum pb_type)chain->inputs[i].type);
-        const size_t strides = (uintptr_t)in->data | in->row_bytes | in->plane_bytes;
-
-        if (strides % bytes != 0 || in->row_bytes < (size_t)in->read.w * bytes)
+    for (uint32_t s = 0; s < PB_SOURCES_MAX; s++) {
+        if (chain->sources[s].n_planes == 0)
+            continue;
+        const struct pb_rect needed =
+            plane_rect(chain, in, chain->sources[s].grid, chain->sources[s].halo);
+        if (!window_holds(chain, s, &in->window[s], &needed) ||
+            (chain->keeps_grid && !inside(&in->window[s].rect, &image)))
             return -EINVAL;
     }
     return 0;
@@ -78,7 +146,7 @@ void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_
 {
     const struct pb_stage *const s = &chain->stages[stage];
     const bool last = stage + 1 == chain->n_stages;
-    const struct pb_rect rect = pb_rect_grow(&in->core, s->margin, in->image_w, in->image_h);
+    const struct pb_rect rect = plane_rect(chain, in, s->grid, s->margin);
     struct pb_chain_layout layout;
 
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
@@ -92,7 +160,8 @@ void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_
                                    .out_px = last ? out->plane_px : layout.plane_px,
                                    .out_row = (size_t)rect.w,
                                    .planes = scratch,
-                                   .plane_px = layout.plane_px};
+                                   .plane_px = layout.plane_px,
+                                   .places = chain->keeps_grid ? NULL : chain->leaf_places};
 }
 
 void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *focal,
@@ -102,12 +171,26 @@ void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *
     struct pb_chain_layout layout;
 
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
-    *out_from =
-        (struct pb_plane){scratch + focal->from * layout.plane_px,
-                          pb_rect_grow(&in->core, focal->from_margin, in->image_w, in->image_h)};
-    *out_to =
-        (struct pb_plane){scratch + focal->to * layout.plane_px,
-                          pb_rect_grow(&in->core, focal->to_margin, in->image_w, in->image_h)};
+    *out_from = (struct pb_plane){scratch + focal->from * layout.plane_px,
+                                  plane_rect(chain, in, focal->from_grid, focal->from_margin)};
+    *out_to = (struct pb_plane){scratch + focal->to * layout.plane_px,
+                                plane_rect(chain, in, focal->to_grid, focal->to_margin)};
+}
+
+static void make_plane(const struct pb_chain *chain, const struct pb_stage_focal *s,
+                       const struct pb_tile_in *in, float *planes, float *temp)
+{
+    const struct pb_chain_grid *const grid = &chain->grids[s->to_grid];
+    struct pb_plane from, to;
+
+    pb_chain_planes(chain, s, in, planes, &from, &to);
+    if (to.rect.w == 0)
+        return;
+    if (s->is_resample)
+        pb_resample_run_cpu(&s->resample, &from, &to, temp);
+    else
+        pb_focal_run_cpu(&s->focal, &from, &to, chain->keeps_grid ? in->image_w : grid->w,
+                         chain->keeps_grid ? in->image_h : grid->h, temp);
 }
 
 int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
@@ -130,12 +213,8 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
         pb_chain_sweep(chain, k, in, out, planes, &sweep);
         if (sweep.n_code)
             pb_program_run_cpu(&sweep, registers);
-        for (size_t i = 0; i < stage->n_focals; i++) {
-            struct pb_plane from, to;
-
-            pb_chain_planes(chain, &stage->focals[i], in, planes, &from, &to);
-            pb_focal_run_cpu(&stage->focals[i].focal, &from, &to, in->image_w, in->image_h, temp);
-        }
+        for (size_t i = 0; i < stage->n_focals; i++)
+            make_plane(chain, &stage->focals[i], in, planes, temp);
     }
     return 0;
 }

@@ -92,6 +92,10 @@ int pb_chain_device_create(const struct pb_chain *chain, struct pb_chain_device 
     if (!host) {
         return -ENOMEM;
     }
+    if (!pb_chain_keeps_grid(chain)) {
+        free(host);
+        return -ENOTSUP;
+    }
     lay_out(chain, at, host);
     cudaError_t error = cudaMalloc(&memory, at.end);
     if (error == cudaSuccess) {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stages. Every plane that a focal operation reads ("source") is made by a stage of its own: a
- * program, then all focal operations over that source. A last program makes the outputs. Each
- * program is found by walking from its roots down to inputs and planes that focal operations made;
+ * Stages. Every plane that a focal operation or a resampling reads ("source") is made by a stage of
+ * its own: a program, then all of these over that source. A last program makes the outputs. Each
+ * program is found by walking from its roots down to inputs and planes that earlier stages made;
  * pixel-wise values that several programs need are computed again rather than stored, because a
  * sweep is bound by memory and not by arithmetic. One source at a time keeps few planes alive, so a
  * chain over many bands still works in the memory of a few.
@@ -22,24 +22,42 @@ struct plan {
     const struct pb_graph *graph;
     const pb_value *outputs;
     size_t n_outputs;
+    const struct pb_chain_spec *spec;
     struct pb_chain *chain;
     uint8_t *live, *cone; /* by node */
     pb_value *sources;    /* by stage, ascending; the last stage has none */
-    int32_t *margin;      /* by node: reach of its plane (focal operations and sources) */
-    int32_t *last_stage;  /* by focal operation node: the last stage that reads its plane */
-    uint16_t *slot;       /* by focal operation node */
+    int32_t *margin;      /* by node: reach of its plane (planes and sources) */
+    int32_t *last_stage;  /* by plane: the last stage that reads it */
+    uint16_t *slot;       /* by plane */
     uint16_t *input_plane;
     int32_t *busy_until; /* by slot */
+    uint8_t *leaf_place; /* by node: of the program that is being made */
+    int32_t out_grid;
 };
 
-static bool is_focal(const struct plan *p, size_t v)
+/* Nodes that a focal operation or a resampling makes. */
+static bool is_plane(const struct plan *p, size_t v)
 {
-    return p->graph->nodes[v].kind == PB_NODE_FOCAL;
+    return pb_node_is_plane(&p->graph->nodes[v]);
 }
 
-static int allocate(struct plan *p, size_t n_inputs)
+/* Planes that are made from the value that stage k is there for. */
+static bool is_of_stage(const struct plan *p, size_t v, size_t k)
 {
-    const size_t n = p->graph->n;
+    return p->live[v] && is_plane(p, v) && p->graph->nodes[v].arg[0] == p->sources[k];
+}
+
+/* Where a value is computed; constants on the first grid. */
+static uint16_t grid_of(const struct plan *p, pb_value v)
+{
+    const int32_t grid = p->graph->nodes[v].grid;
+
+    return (uint16_t)(grid < 0 ? 0 : grid);
+}
+
+static int allocate(struct plan *p)
+{
+    const size_t n = p->graph->n, n_inputs = p->spec->n_inputs;
 
     p->live = calloc(n, 1);
     p->cone = calloc(n, 1);
@@ -47,12 +65,14 @@ static int allocate(struct plan *p, size_t n_inputs)
     p->margin = calloc(n, sizeof *p->margin);
     p->last_stage = calloc(n, sizeof *p->last_stage);
     p->slot = calloc(n, sizeof *p->slot);
+    p->leaf_place = calloc(n, 1);
     p->input_plane = calloc(n_inputs, sizeof *p->input_plane);
     p->busy_until = malloc((2 * n + 1) * sizeof *p->busy_until);
     p->chain->used = calloc(n_inputs, sizeof *p->chain->used);
     p->chain->inputs = calloc(n_inputs, sizeof *p->chain->inputs);
     return p->live && p->cone && p->sources && p->margin && p->last_stage && p->slot &&
-                   p->input_plane && p->busy_until && p->chain->used && p->chain->inputs
+                   p->leaf_place && p->input_plane && p->busy_until && p->chain->used &&
+                   p->chain->inputs
                ? 0
                : -ENOMEM;
 }
@@ -65,8 +85,85 @@ static void release(struct plan *p)
     free(p->margin);
     free(p->last_stage);
     free(p->slot);
+    free(p->leaf_place);
     free(p->input_plane);
     free(p->busy_until);
+}
+
+/* --- grids ----------------------------------------------------------------------------------- */
+
+/* The grids of the graph as the outputs see them. */
+static int find_grids(struct plan *p)
+{
+    const struct pb_graph *const graph = p->graph;
+    struct pb_chain *const chain = p->chain;
+    bool keeps = true;
+
+    chain->grids = calloc(graph->n_grids, sizeof *chain->grids);
+    if (!chain->grids)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (graph->nodes[p->outputs[i]].grid >= 0)
+            p->out_grid = graph->nodes[p->outputs[i]].grid;
+    for (size_t i = 0; i < graph->n_grids; i++)
+        chain->grids[i] = (struct pb_chain_grid){graph->grids[i].w, graph->grids[i].h,
+                                                 pb_graph_map(graph, p->out_grid, (int32_t)i)};
+    chain->n_grids = graph->n_grids;
+    chain->geometry = graph->grids[p->out_grid];
+    for (size_t v = 0; v < graph->n; v++) {
+        const struct pb_node *const node = &graph->nodes[v];
+
+        if (p->live[v])
+            keeps = keeps && node->grid <= 0 &&
+                    !(node->kind == PB_NODE_INPUT && p->spec->inputs[node->index].source > 0);
+    }
+    chain->keeps_grid = keeps;
+    return 0;
+}
+
+/* The number of the place of a leaf for a sweep of `grid`: pb_instr.src[0]. */
+static int place_number(struct pb_chain *chain, const struct pb_leaf_place *place)
+{
+    for (size_t i = 0; i < chain->n_leaf_places; i++)
+        if (memcmp(&chain->leaf_places[i], place, sizeof *place) == 0)
+            return (int)i;
+    if (chain->n_leaf_places == UINT8_MAX)
+        return -E2BIG;
+    struct pb_leaf_place *const more =
+        realloc(chain->leaf_places, (chain->n_leaf_places + 1) * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    chain->leaf_places = more;
+    more[chain->n_leaf_places] = *place;
+    return (int)chain->n_leaf_places++;
+}
+
+/* Places of the leaves that a program over `grid` loads. */
+static int find_places(struct plan *p, uint16_t grid)
+{
+    for (size_t v = 0; v < p->graph->n; v++) {
+        const struct pb_node *const node = &p->graph->nodes[v];
+        const pb_value leaf = node->kind == PB_NODE_VIEW ? node->arg[0] : (pb_value)v;
+        struct pb_leaf_place place;
+
+        if (!p->cone[v] || node->kind <= PB_NODE_CONST || p->chain->keeps_grid)
+            continue;
+        const int32_t own = p->graph->nodes[leaf].grid;
+        if (own != grid && node->kind != PB_NODE_VIEW)
+            continue; /* the leaf of a view of this program */
+        const struct pb_map shift = pb_graph_map(p->graph, grid, own);
+        memset(&place, 0, sizeof place);
+        place.dx = (int32_t)shift.offset_x;
+        place.dy = (int32_t)shift.offset_y;
+        place.grid_w = p->chain->grids[own].w;
+        place.grid_h = p->chain->grids[own].h;
+        place.map = p->chain->grids[own].map;
+        const int number = place_number(p->chain, &place);
+        if (number < 0)
+            return number;
+        p->leaf_place[v] = (uint8_t)number;
+    }
+    return 0;
 }
 
 /* --- inputs ---------------------------------------------------------------------------------- */
@@ -100,6 +197,8 @@ static void add_input(struct plan *p, const struct pb_chain_input *input, uint32
 
     *out = (struct pb_program_input){.type = (int32_t)input->type,
                                      .scaled = input->scale != 1.0 || input->offset != 0.0,
+                                     .window = (uint16_t)input->source,
+                                     .plane = (uint16_t)chain->sources[input->source].n_planes++,
                                      .scale = (float)input->scale,
                                      .offset = (float)input->offset};
     if (input->has_nodata)
@@ -110,9 +209,11 @@ static void add_input(struct plan *p, const struct pb_chain_input *input, uint32
 
 /* In the order of the scene's bands. A chain of constants takes the first, so that a tile is never
  * empty. */
-static void find_inputs(struct plan *p, const struct pb_chain_input *inputs, size_t n_inputs)
+static void find_inputs(struct plan *p)
 {
-    for (uint32_t i = 0; i < n_inputs; i++)
+    const struct pb_chain_input *const inputs = p->spec->inputs;
+
+    for (uint32_t i = 0; i < p->spec->n_inputs; i++)
         for (size_t v = 0; v < p->graph->n; v++)
             if (p->live[v] && p->graph->nodes[v].kind == PB_NODE_INPUT &&
                 p->graph->nodes[v].index == i)
@@ -131,7 +232,7 @@ static int find_stages(struct plan *p)
 
     memset(p->cone, 0, graph->n);
     for (size_t v = 0; v < graph->n; v++)
-        if (p->live[v] && is_focal(p, v))
+        if (p->live[v] && is_plane(p, v))
             p->cone[graph->nodes[v].arg[0]] = 1;
     for (size_t v = 0; v < graph->n; v++)
         if (p->cone[v])
@@ -143,7 +244,7 @@ static int find_stages(struct plan *p)
     return 0;
 }
 
-/* p->cone: what the program of a stage reaches, focal operations being leaves. */
+/* p->cone: what the program of a stage reaches, planes being leaves. */
 static void mark_cone(struct plan *p, size_t stage)
 {
     memset(p->cone, 0, p->graph->n);
@@ -155,31 +256,68 @@ static void mark_cone(struct plan *p, size_t stage)
     pb_graph_mark(p->graph, p->cone, false);
 }
 
+/* How far the plane that v is made from must reach when v reaches as far as its margin says. */
+static int32_t reach_below(const struct plan *p, size_t v, struct pb_resample *out_resample)
+{
+    const struct pb_node *const node = &p->graph->nodes[v];
+
+    if (node->kind == PB_NODE_FOCAL)
+        return p->margin[v] + p->graph->focals[node->index].radius;
+    const uint16_t from = grid_of(p, node->arg[0]);
+    *out_resample = (struct pb_resample){.how = (enum pb_resampling)node->index,
+                                         .source_w = p->graph->grids[from].w,
+                                         .source_h = p->graph->grids[from].h,
+                                         .map = pb_graph_map(p->graph, node->grid, from)};
+    return pb_resample_reach(out_resample, p->margin[v]);
+}
+
+/* What a leaf of stage k must hold, and until when. A view's grid and its leaf's may be rounded
+ * differently: one pixel more. */
+static void need_leaf(struct plan *p, size_t v, size_t k, bool viewed)
+{
+    const struct pb_node *const node = &p->graph->nodes[v];
+    const int32_t margin = p->chain->stages[k].margin + (viewed ? 1 : 0);
+
+    if (node->kind == PB_NODE_INPUT) {
+        struct pb_source_need *const need = &p->chain->sources[p->spec->inputs[node->index].source];
+
+        need->grid = grid_of(p, (pb_value)v);
+        need->halo = margin > need->halo ? margin : need->halo;
+    } else if (is_plane(p, v)) {
+        p->margin[v] = margin > p->margin[v] ? margin : p->margin[v];
+        p->last_stage[v] = (int32_t)k > p->last_stage[v] ? (int32_t)k : p->last_stage[v];
+    }
+}
+
 /* Margins and last uses, from the last stage back to the first. */
 static void find_margins(struct plan *p)
 {
     struct pb_chain *const chain = p->chain;
     const struct pb_graph *const graph = p->graph;
+    struct pb_resample resample;
 
     for (size_t k = chain->n_stages; k-- > 0;) {
         struct pb_stage *const stage = &chain->stages[k];
 
         for (size_t v = 0; v < graph->n && k + 1 < chain->n_stages; v++) {
-            if (!p->live[v] || !is_focal(p, v) || graph->nodes[v].arg[0] != p->sources[k])
+            if (!is_of_stage(p, v, k))
                 continue;
-            const int32_t reach = p->margin[v] + graph->focals[graph->nodes[v].index].radius;
+            const int32_t reach = reach_below(p, v, &resample);
             stage->margin = reach > stage->margin ? reach : stage->margin;
             stage->n_focals++;
         }
         mark_cone(p, k);
         for (size_t v = 0; v < graph->n; v++) {
-            if (!p->cone[v] || !is_focal(p, v))
+            if (!p->cone[v])
                 continue;
-            p->margin[v] = stage->margin > p->margin[v] ? stage->margin : p->margin[v];
-            p->last_stage[v] = (int32_t)k > p->last_stage[v] ? (int32_t)k : p->last_stage[v];
+            need_leaf(p, v, k, false);
+            if (graph->nodes[v].kind == PB_NODE_VIEW)
+                need_leaf(p, (size_t)graph->nodes[v].arg[0], k, true);
         }
         chain->halo = stage->margin > chain->halo ? stage->margin : chain->halo;
     }
+    if (chain->keeps_grid)
+        chain->sources[0].halo = chain->halo;
 }
 
 static uint16_t take_slot(struct plan *p, size_t stage, int32_t until)
@@ -203,11 +341,14 @@ static int make_program(struct plan *p, size_t k, const pb_value *roots, const u
                                          .store = store,
                                          .n_roots = n_roots,
                                          .input_plane = p->input_plane,
-                                         .focal_slot = p->slot,
-                                         .focal_margin = p->margin};
+                                         .plane_slot = p->slot,
+                                         .plane_margin = p->margin,
+                                         .leaf_place = p->leaf_place};
     struct pb_program program;
-    const int rc = pb_program_compile(&spec, &program);
 
+    mark_cone(p, k);
+    int rc = find_places(p, stage->grid);
+    rc = rc ? rc : pb_program_compile(&spec, &program);
     if (rc < 0)
         return rc;
     stage->code = program.code;
@@ -218,10 +359,30 @@ static int make_program(struct plan *p, size_t k, const pb_value *roots, const u
     return 0;
 }
 
+/* What makes plane v out of scratch plane `from`. */
+static struct pb_stage_focal make_plane(struct plan *p, size_t k, size_t v, uint16_t from)
+{
+    const struct pb_node *const node = &p->graph->nodes[v];
+    const pb_value source = p->sources[k];
+    struct pb_stage_focal made = {
+        .from = from,
+        .from_margin = is_plane(p, (size_t)source) ? p->margin[source] : p->chain->stages[k].margin,
+        .to_margin = p->margin[v],
+        .is_resample = node->kind == PB_NODE_RESAMPLE,
+        .from_grid = grid_of(p, source),
+        .to_grid = grid_of(p, (pb_value)v)};
+
+    made.to = p->slot[v] = take_slot(p, k, p->last_stage[v]);
+    if (made.is_resample)
+        (void)reach_below(p, v, &made.resample);
+    else
+        made.focal = p->graph->focals[node->index];
+    return made;
+}
+
 static int make_stage(struct plan *p, size_t k)
 {
     struct pb_stage *const stage = &p->chain->stages[k];
-    const struct pb_graph *const graph = p->graph;
     const pb_value source = p->sources[k];
     uint16_t from = p->slot[source];
     size_t n = 0;
@@ -229,23 +390,16 @@ static int make_stage(struct plan *p, size_t k)
     stage->focals = calloc(stage->n_focals, sizeof *stage->focals);
     if (!stage->focals)
         return -ENOMEM;
-    if (!is_focal(p, (size_t)source)) {
+    stage->grid = grid_of(p, source);
+    if (!is_plane(p, (size_t)source)) {
         from = take_slot(p, k, (int32_t)k);
         const int rc = make_program(p, k, &source, &from, 1);
         if (rc < 0)
             return rc;
     }
-    for (size_t v = 0; v < graph->n; v++) {
-        if (!p->live[v] || !is_focal(p, v) || graph->nodes[v].arg[0] != source)
-            continue;
-        p->slot[v] = take_slot(p, k, p->last_stage[v]);
-        stage->focals[n++] = (struct pb_stage_focal){
-            .focal = graph->focals[graph->nodes[v].index],
-            .from = from,
-            .to = p->slot[v],
-            .from_margin = is_focal(p, (size_t)source) ? p->margin[source] : stage->margin,
-            .to_margin = p->margin[v]};
-    }
+    for (size_t v = 0; v < p->graph->n; v++)
+        if (is_of_stage(p, v, k))
+            stage->focals[n++] = make_plane(p, k, v, from);
     return 0;
 }
 
@@ -255,6 +409,7 @@ static int make_last_stage(struct plan *p)
 
     if (!store)
         return -ENOMEM;
+    p->chain->stages[p->chain->n_stages - 1].grid = (uint16_t)p->out_grid;
     for (size_t i = 0; i < p->n_outputs; i++)
         store[i] = (uint16_t)i;
     const int rc = make_program(p, p->chain->n_stages - 1, p->outputs, store, p->n_outputs);
@@ -262,18 +417,25 @@ static int make_last_stage(struct plan *p)
     return rc;
 }
 
-int pb_chain_plan(const struct pb_graph *graph, const pb_value *outputs, size_t n_outputs,
-                  const struct pb_chain_input *inputs, size_t n_inputs, struct pb_chain *chain)
+int pb_chain_plan(const struct pb_graph *graph, const pb_value *outputs,
+                  const struct pb_chain_spec *spec, struct pb_chain *chain)
 {
-    struct plan p = {.graph = graph, .outputs = outputs, .n_outputs = n_outputs, .chain = chain};
-    int rc = allocate(&p, n_inputs);
+    struct plan p = {.graph = graph,
+                     .outputs = outputs,
+                     .n_outputs = spec->n_outputs,
+                     .spec = spec,
+                     .chain = chain};
+    int rc = allocate(&p);
 
-    chain->n_outputs = n_outputs;
+    chain->n_outputs = spec->n_outputs;
     if (rc == 0) {
-        for (size_t i = 0; i < n_outputs; i++)
+        for (size_t i = 0; i < spec->n_outputs; i++)
             p.live[outputs[i]] = 1;
         pb_graph_mark(graph, p.live, true);
-        find_inputs(&p, inputs, n_inputs);
+        rc = find_grids(&p);
+    }
+    if (rc == 0) {
+        find_inputs(&p);
         rc = find_stages(&p);
     }
     if (rc == 0)

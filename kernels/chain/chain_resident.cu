@@ -28,12 +28,13 @@ __device__ pb_tile_in tile_in(const task &task, const pb_tile_place &place, cons
 {
     const uint8_t *bytes = static_cast<const uint8_t *>(base);
     pb_tile_in in;
-    in.data = base;
-    in.row_bytes = place.row_bytes;
-    in.plane_bytes = place.plane_bytes;
-    in.mask = place.mask_offset ? bytes + place.mask_offset : nullptr;
-    in.mask_row_bytes = place.mask_row_bytes;
-    in.read = place.read;
+    pb_window &window = in.window[0];
+    window.data = base;
+    window.row_bytes = place.row_bytes;
+    window.plane_bytes = place.plane_bytes;
+    window.mask = place.mask_offset ? bytes + place.mask_offset : nullptr;
+    window.mask_row_bytes = place.mask_row_bytes;
+    window.rect = place.read;
     in.core = place.core;
     in.image_w = task.shape.image_w;
     in.image_h = task.shape.image_h;
@@ -43,8 +44,8 @@ __device__ pb_tile_in tile_in(const task &task, const pb_tile_place &place, cons
 // Lines of a tile are a tile whose window starts further down.
 __device__ pb_rect take_lines(const wic_piece &piece, pb_tile_in *in)
 {
-    in->read.y += static_cast<int32_t>(piece.first);
-    in->read.h = static_cast<int32_t>(piece.units);
+    in->window[0].rect.y += static_cast<int32_t>(piece.first);
+    in->window[0].rect.h = static_cast<int32_t>(piece.units);
     return {in->core.x, in->core.y + static_cast<int32_t>(piece.first), in->core.w,
             static_cast<int32_t>(piece.units)};
 }

@@ -3,20 +3,31 @@
 #ifndef PB_CHAIN_STAGE_H
 #define PB_CHAIN_STAGE_H
 /* What is inside a chain: for chain*.c and chain*.cu. Everything is sized by the core of a
- * tile: a plane with margin m covers the core grown by m, clipped to the image. C11 and C++17. */
+ * tile: a plane with margin m covers what the core touches of its grid, grown by m and clipped to
+ * the grid. C11 and C++17. */
 #include "kernels/chain/chain.h"
 #include "kernels/vm/program.h"
 #include "kernels/focal/focal.h"
+#include "kernels/resample/resample.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* One focal operation: scratch plane `from` to scratch plane `to`. */
+/* A grid that planes or sources of the chain lie on. */
+struct pb_chain_grid {
+    int32_t w, h;
+    struct pb_map map; /* from the outputs' grid */
+};
+
+/* One focal operation or resampling: scratch plane `from` to scratch plane `to`. */
 struct pb_stage_focal {
     struct pb_focal focal;
     uint16_t from, to;
     int32_t from_margin, to_margin;
+    bool is_resample;
+    struct pb_resample resample;
+    uint16_t from_grid, to_grid; /* of chain.grids */
 };
 
 /* A program, then the focal operations over the plane that it made. A stage over a plane that
@@ -26,8 +37,16 @@ struct pb_stage {
     struct pb_instr *code;
     uint32_t n_code, n_registers;
     int32_t margin; /* of the program */
+    uint16_t grid;  /* that it sweeps; of chain.grids */
     struct pb_stage_focal *focals;
     size_t n_focals;
+};
+
+/* What the chain reads of a source. */
+struct pb_source_need {
+    uint16_t grid;
+    int32_t halo;
+    uint32_t n_planes; /* 0: nothing */
 };
 
 struct pb_chain {
@@ -36,11 +55,22 @@ struct pb_chain {
     size_t n_used;
     struct pb_stage *stages;
     size_t n_stages, n_outputs;
-    bool *classes;   /* of each output: pb_chain_classes */
-    size_t n_planes; /* scratch planes */
-    int32_t halo;
+    bool *classes;        /* of each output: pb_chain_classes */
+    size_t n_planes;      /* scratch planes */
+    int32_t halo;         /* most of any plane */
     uint32_t n_registers; /* most of any stage */
+    bool keeps_grid;      /* one source, one grid: image_w and image_h of a tile are its size */
+    struct pb_geometry geometry; /* of the outputs */
+    struct pb_chain_grid *grids; /* the outputs' first */
+    size_t n_grids;
+    struct pb_leaf_place *leaf_places; /* pb_instr.src[0] of loads */
+    size_t n_leaf_places;
+    struct pb_source_need sources[PB_SOURCES_MAX];
 };
+
+/* What `core` touches of a grid, grown and clipped. */
+struct pb_rect pb_chain_rect_on(const struct pb_chain *chain, uint16_t grid,
+                                const struct pb_rect *core, int32_t margin);
 
 /* Scratch of one tile in floats: planes, then the focal operations' temporary. */
 struct pb_chain_layout {

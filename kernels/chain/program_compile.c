@@ -75,7 +75,7 @@ static void measure_costs(struct compiler *c)
         const struct pb_node *const node = &c->graph->nodes[i];
         uint32_t cost = node->kind != PB_NODE_CONST;
 
-        for (int k = 0; k < node->arity && node->kind != PB_NODE_FOCAL; k++)
+        for (int k = 0; k < node->arity && !pb_node_is_leaf(node); k++)
             cost += c->cost[node->arg[k]];
         c->cost[i] = (uint16_t)(cost > SMALL ? SMALL + 1 : cost);
     }
@@ -202,13 +202,15 @@ static int append(struct compiler *c, const struct pb_instr *instr)
 
 static int load_leaf(struct compiler *c, pb_value v, size_t s)
 {
-    const struct pb_node *const node = node_of(c, v);
+    const pb_value leaf = node_of(c, v)->kind == PB_NODE_VIEW ? node_of(c, v)->arg[0] : v;
+    const struct pb_node *const node = node_of(c, leaf);
     struct pb_instr instr = {0};
     const int rc = take_register(c, v, s);
 
     if (rc < 0)
         return rc;
     instr.dst = (uint8_t)c->reg[v];
+    instr.src[0] = c->spec->leaf_place[v];
     if (node->kind == PB_NODE_CONST) {
         instr.code = PB_CODE_CONST;
         instr.imm[0] = node->number;
@@ -217,8 +219,8 @@ static int load_leaf(struct compiler *c, pb_value v, size_t s)
         instr.index = c->spec->input_plane[node->index];
     } else {
         instr.code = PB_CODE_PLANE;
-        instr.index = c->spec->focal_slot[v];
-        instr.margin = c->spec->focal_margin[v];
+        instr.index = c->spec->plane_slot[leaf];
+        instr.margin = c->spec->plane_margin[leaf];
     }
     return append(c, &instr);
 }

@@ -18,8 +18,9 @@ struct pb_program_spec {
     size_t n_roots;
     /* The leaves that the roots reach: */
     const uint16_t *input_plane; /* by index of the band in the scene: plane in the tile */
-    const uint16_t *focal_slot;  /* by node id: scratch plane of a focal operation */
-    const int32_t *focal_margin; /* by node id: how far that plane reaches beyond the core */
+    const uint16_t *plane_slot;  /* by node id: scratch plane of a plane's node */
+    const int32_t *plane_margin; /* by node id: how far that plane reaches beyond the core */
+    const uint8_t *leaf_place;   /* by node id: pb_instr.src[0] of its load */
 };
 
 /* 0; -ENOMEM; -E2BIG when more values are alive at once than there are registers. */

@@ -21,8 +21,7 @@ struct order {
 
 bool pb_node_is_leaf(const struct pb_node *node)
 {
-    return node->kind == PB_NODE_CONST || node->kind == PB_NODE_INPUT ||
-           node->kind == PB_NODE_FOCAL;
+    return node->kind >= PB_NODE_CONST;
 }
 
 /* Registers for a node when nothing is shared: an operand that comes k-th meets k results that are

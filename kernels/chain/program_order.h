@@ -10,7 +10,8 @@ struct pb_step {
     int32_t store; /* output plane that takes the value of node, or -1: compute node */
 };
 
-/* Constants, inputs and focal operations: loaded where they are used, no steps of their own. */
+/* Constants, inputs, planes and views of them: loaded where they are used, no steps of their own.
+ */
 bool pb_node_is_leaf(const struct pb_node *node);
 /* 0 or -ENOMEM. *out_steps is for the caller to free. */
 int pb_program_order(const struct pb_program_spec *spec, struct pb_step **out_steps,

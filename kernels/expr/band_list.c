@@ -3,6 +3,7 @@
 #include "kernels/expr/band_list.h"
 #include "kernels/graph/builder_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t pb_band_list_count(const struct pb_items *names, const struct pb_builder *b)
@@ -10,17 +11,38 @@ size_t pb_band_list_count(const struct pb_items *names, const struct pb_builder 
     return names->n ? names->n : pb_builder_band_count(b);
 }
 
+/* "no band 'X' here", and the nearest one or all. */
+static void say_unknown(struct pb_builder *b, const char *name, char *text, size_t bytes)
+{
+    const char *const near = pb_builder_nearest(b, name);
+    char list[200];
+
+    (void)snprintf(text, bytes, "no band '%.80s' here; %s%s%s", name,
+                   near ? "did you mean '" : "known: ",
+                   near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
+}
+
 static pb_value find(struct pb_builder *b, const char *name, const struct pb_item *item)
 {
     const pb_value value = pb_builder_find(b, name);
-    char list[200];
+    char text[400];
 
     if (value >= 0)
         return value;
-    const char *const near = pb_builder_nearest(b, name);
-    (void)pb_builder_mistake(b, PB_DIAG_BAND, item, 0, "no band '%.80s' here; %s%s%s", name,
-                             near ? "did you mean '" : "known: ",
-                             near ? near : pb_builder_list(b, list, sizeof list), near ? "'?" : "");
+    say_unknown(b, name, text, sizeof text);
+    (void)pb_builder_mistake(b, PB_DIAG_BAND, item, 0, "%s", text);
+    return PB_VALUE_POISON;
+}
+
+pb_value pb_band_list_named(struct pb_builder *b, char *const *name)
+{
+    const pb_value value = pb_builder_find(b, *name);
+    char text[400];
+
+    if (value >= 0)
+        return value;
+    say_unknown(b, *name, text, sizeof text);
+    (void)pb_builder_wrong(b, name, "%s", text);
     return PB_VALUE_POISON;
 }
 

@@ -20,6 +20,10 @@ size_t pb_band_list_count(const struct pb_items *names, const struct pb_builder 
  * value is poison. */
 struct pb_band_pick pb_band_list_at(const struct pb_items *names, struct pb_builder *b, size_t i);
 
+/* The value of the band that a TEXT parameter names. When there is none that is reported and the
+ * value is poison. name: the member of the struct that build() got. */
+pb_value pb_band_list_named(struct pb_builder *b, char *const *name);
+
 /* What a NUMBERS parameter says for the band `out`: the one number for all, its own entry, or
  * `fallback`. */
 double pb_band_list_number(const struct pb_items *numbers, const char *out, double fallback);

@@ -18,8 +18,11 @@
 
 void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to)
 {
+    static const struct pb_scene_facts nothing = {.assumed = true};
+
     memset(b, 0, sizeof *b);
     b->output = SIZE_MAX;
+    b->scene = &nothing;
     b->report = report;
     b->report_to = to;
     pb_graph_init(&b->graph);
@@ -187,6 +190,93 @@ pb_value pb_builder_constant(struct pb_builder *b, float number)
     return b->error ? -1 : checked(b, pb_graph_constant(&b->graph, number));
 }
 
+/* --- grids ----------------------------------------------------------------------------------- */
+
+int32_t pb_builder_grid(const struct pb_builder *b, pb_value value)
+{
+    return value >= 0 && (size_t)value < b->graph.n ? b->graph.nodes[value].grid : -1;
+}
+
+struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid)
+{
+    return b->graph.grids[grid];
+}
+
+const struct pb_scene_facts *pb_builder_scene(const struct pb_builder *b)
+{
+    return b->scene;
+}
+
+int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid)
+{
+    const int32_t number = b->error ? -1 : pb_graph_grid(&b->graph, grid);
+
+    return number == -E2BIG ? fail(b, "the steps make more than 64 grids") : number;
+}
+
+/* Whether each pixel of a grid is one of another: `map` leads from it to the other. */
+static bool is_part(const struct pb_geometry *part, const struct pb_map *map,
+                    const struct pb_geometry *whole)
+{
+    return pb_map_is_shift(map) && map->offset_x >= 0 && map->offset_y >= 0 &&
+           map->offset_x + part->w <= whole->w && map->offset_y + part->h <= whole->h;
+}
+
+static bool scale_fits(double scale)
+{
+    return scale <= PB_RESAMPLE_SCALE_MAX && scale * PB_RESAMPLE_SCALE_MAX >= 1.0;
+}
+
+pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_value x, int32_t grid)
+{
+    if (b->error)
+        return -1;
+    if (!known(b, x) || (size_t)grid >= b->graph.n_grids)
+        return fail(b, "a step uses a value or a grid that does not exist");
+    const int32_t own = pb_builder_grid(b, x);
+    if (x == PB_VALUE_POISON || own < 0 || own == grid)
+        return x;
+    const struct pb_map map = pb_graph_map(&b->graph, grid, own);
+    if (is_part(&b->graph.grids[grid], &map, &b->graph.grids[own]))
+        return checked(b, pb_graph_view(&b->graph, x, grid));
+    if (scale_fits(map.scale_x) && scale_fits(map.scale_y))
+        return checked(b, pb_graph_resample(&b->graph, how, x, grid));
+    (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                             "pixels become %g times as large; a step may change their size by 64 "
+                             "at most",
+                             map.scale_x);
+    return PB_VALUE_POISON;
+}
+
+/* Whether the operands lie on one grid; else reports that, once a step. */
+static bool on_one_grid(struct pb_builder *b, const pb_value *arg, int n)
+{
+    int32_t grid = -1;
+
+    for (int i = 0; i < n; i++) {
+        const int32_t own = pb_builder_grid(b, arg[i]);
+
+        if (grid >= 0 && own >= 0 && own != grid) {
+            const struct pb_geometry *const one = &b->graph.grids[grid];
+            const struct pb_geometry *const other = &b->graph.grids[own];
+
+            if (!b->told_grids)
+                (void)pb_builder_mistake(
+                    b, PB_DIAG_GRID, NULL, 0,
+                    "bands on different grids: one of %d x %d pixels, one of %d x %d%s; bring them "
+                    "onto one with a resample step before this one",
+                    one->w, one->h, other->w, other->h,
+                    one->w == other->w && one->h == other->h ? " in another place" : "");
+            b->told_grids = true;
+            return false;
+        }
+        grid = own >= 0 ? own : grid;
+    }
+    return true;
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
 pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
 {
     if (b->error)
@@ -198,7 +288,9 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
             return fail(b, "a step uses a value that does not exist");
         poison = poison || arg[i] == PB_VALUE_POISON;
     }
-    return poison ? PB_VALUE_POISON : checked(b, pb_graph_op(&b->graph, op, x, y, z));
+    if (poison || !on_one_grid(b, arg, pb_vm_arity(op)))
+        return PB_VALUE_POISON;
+    return checked(b, pb_graph_op(&b->graph, op, x, y, z));
 }
 
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x)

@@ -9,6 +9,8 @@
  * pb_chain_build only. */
 #include "kernels/op.h"
 #include "kernels/focal/focal.h"
+#include "kernels/geometry.h"
+#include "kernels/resample/resample.h"
 #include "kernels/vm/vm_op.h"
 
 #include <stdint.h>
@@ -38,11 +40,29 @@ const char *pb_builder_band_name(const struct pb_builder *b, size_t i);
 int pb_builder_define(struct pb_builder *b, const char *name, pb_value value);
 
 pb_value pb_builder_constant(struct pb_builder *b, float number);
-/* op with its operands; unused ones -1. Folds constants and shares common subexpressions. */
+/* op with its operands; unused ones -1. Folds constants and shares common subexpressions. Operands
+ * on different grids are a mistake that names both. */
 pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y,
                          pb_value z);
 /* A focal operation over the plane of x. The descriptor is copied. */
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x);
+
+/* --- grids -----------------------------------------------------------------------------------
+ * Every value but a constant lies on a grid. Operations on pixels take values of one grid; values
+ * of different ones are brought onto one first. Grids are numbered; grids of equal size and place
+ * are one. */
+
+/* Of a value that is no poison; -1 = a constant, which lies on all. */
+int32_t pb_builder_grid(const struct pb_builder *b, pb_value value);
+struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid);
+/* The number of a grid; -1: too many (sticks). */
+int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid);
+/* x on `grid`. Where that is a part of x's own grid, pixel on pixel, no value changes, whatever
+ * `how`. A scale beyond 1/64 to 64 is a mistake: the value is poison. */
+pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_value x,
+                             int32_t grid);
+/* What is known of the scene that the grids refer to. */
+const struct pb_scene_facts *pb_builder_scene(const struct pb_builder *b);
 
 /* Named constants of an expression. Bands win over constants of the same name. */
 struct pb_expr_constant {

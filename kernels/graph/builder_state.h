@@ -17,6 +17,9 @@ struct pb_builder {
     int error;           /* the first that ends the building; sticks */
     size_t step, output; /* what is being built, for mistakes */
     size_t n_mistakes;
+    const struct pb_scene_facts *scene;
+    int32_t source_grid[PB_SOURCES_MAX];
+    bool told_grids;        /* of this step: that two grids do not go together */
     pb_diag_report *report; /* NULL: mistakes are counted only */
     void *report_to;
 };

@@ -69,6 +69,7 @@ static uint32_t node_hash(const struct pb_node *node)
                               (uint32_t)node->arg[1],
                               (uint32_t)node->arg[2],
                               node->index,
+                              (uint32_t)node->grid,
                               float_bits(node->number)};
     uint32_t h = 2166136261u;
 
@@ -82,7 +83,7 @@ static uint32_t node_hash(const struct pb_node *node)
 static bool node_equal(const struct pb_node *a, const struct pb_node *b)
 {
     return a->kind == b->kind && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
-           a->arg[2] == b->arg[2] && a->index == b->index &&
+           a->arg[2] == b->arg[2] && a->index == b->index && a->grid == b->grid &&
            float_bits(a->number) == float_bits(b->number);
 }
 
@@ -140,28 +141,22 @@ pb_value pb_graph_constant(struct pb_graph *graph, float number)
 {
     return add_node(graph, &(struct pb_node){.kind = PB_NODE_CONST,
                                              .arg = {-1, -1, -1},
+                                             .grid = -1,
                                              .number = number != number ? pb_pixel_nan() : number});
 }
 
-pb_value pb_graph_input(struct pb_graph *graph, uint32_t index)
+pb_value pb_graph_input(struct pb_graph *graph, uint32_t index, int32_t grid)
 {
     return add_node(graph,
-                    &(struct pb_node){.kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index});
-}
-
-static bool focal_equal(const struct pb_focal *a, const struct pb_focal *b)
-{
-    return a->kind == b->kind && a->edge == b->edge && a->radius == b->radius &&
-           memcmp(a->weight_x, b->weight_x, sizeof a->weight_x) == 0 &&
-           memcmp(a->weight_y, b->weight_y, sizeof a->weight_y) == 0 &&
-           memcmp(a->weight, b->weight, sizeof a->weight) == 0;
+                    &(struct pb_node){
+                        .kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index, .grid = grid});
 }
 
 pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x)
 {
     size_t i = 0;
 
-    while (i < graph->n_focals && !focal_equal(&graph->focals[i], focal))
+    while (i < graph->n_focals && memcmp(&graph->focals[i], focal, sizeof *focal) != 0)
         i++;
     if (i == graph->focal_room) {
         const size_t room = i ? 2 * i : 8;
@@ -176,10 +171,93 @@ pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb
     }
     if (i == graph->n_focals)
         graph->focals[graph->n_focals++] = *focal;
-    return add_node(
-        graph, &(struct pb_node){
-                   .kind = PB_NODE_FOCAL, .arity = 1, .arg = {x, -1, -1}, .index = (uint32_t)i});
+    return add_node(graph,
+                    &(struct pb_node){.kind = PB_NODE_FOCAL,
+                                      .arity = 1,
+                                      .arg = {x, -1, -1},
+                                      .index = (uint32_t)i,
+                                      .grid = graph->nodes[x].grid < 0 ? 0 : graph->nodes[x].grid});
 }
+
+/* --- grids ----------------------------------------------------------------------------------- */
+
+bool pb_node_is_plane(const struct pb_node *node)
+{
+    return node->kind == PB_NODE_FOCAL || node->kind == PB_NODE_RESAMPLE;
+}
+
+int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid)
+{
+    for (size_t i = 0; i < graph->n_grids; i++)
+        if (graph->grids[i].w == grid->w && graph->grids[i].h == grid->h &&
+            pb_map_equal(&graph->grids[i].map, &grid->map))
+            return (int32_t)i;
+    if (graph->n_grids == PB_GRAPH_GRIDS_MAX)
+        return -E2BIG;
+    graph->grids[graph->n_grids] = *grid;
+    return (int32_t)graph->n_grids++;
+}
+
+struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to)
+{
+    return from == to ? pb_map_identity()
+                      : pb_map_between(&graph->grids[from].map, &graph->grids[to].map);
+}
+
+pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_value x, int32_t grid)
+{
+    if (graph->nodes[x].grid < 0)
+        return x;
+    return add_node(graph, &(struct pb_node){.kind = PB_NODE_RESAMPLE,
+                                             .arity = 1,
+                                             .arg = {x, -1, -1},
+                                             .index = (uint32_t)how,
+                                             .grid = grid});
+}
+
+static pb_value view_leaf(struct pb_graph *graph, pb_value x, int32_t grid)
+{
+    if (graph->nodes[x].kind == PB_NODE_VIEW)
+        x = graph->nodes[x].arg[0];
+    if (graph->nodes[x].grid == grid)
+        return x;
+    return add_node(graph, &(struct pb_node){
+                               .kind = PB_NODE_VIEW, .arity = 1, .arg = {x, -1, -1}, .grid = grid});
+}
+
+pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
+{
+    uint8_t *const needed = calloc((size_t)x + 1, 1);
+    pb_value *const made = calloc((size_t)x + 1, sizeof *made);
+    pb_value rc = needed && made ? 0 : -ENOMEM;
+
+    if (rc == 0)
+        needed[x] = 1;
+    for (pb_value v = x; rc == 0 && v >= 0; v--)
+        for (int k = 0; k < graph->nodes[v].arity; k++)
+            if (needed[v] && graph->nodes[v].kind < PB_NODE_CONST)
+                needed[graph->nodes[v].arg[k]] = 1;
+    for (pb_value v = 0; rc >= 0 && v <= x; v++) {
+        const struct pb_node node = graph->nodes[v];
+
+        if (!needed[v])
+            continue;
+        if (node.kind == PB_NODE_CONST)
+            rc = v;
+        else if (node.kind > PB_NODE_CONST)
+            rc = view_leaf(graph, v, grid);
+        else
+            rc = pb_graph_op(graph, (enum pb_vm_op)node.kind, made[node.arg[0]],
+                             node.arity > 1 ? made[node.arg[1]] : -1,
+                             node.arity > 2 ? made[node.arg[2]] : -1);
+        made[v] = rc;
+    }
+    free(needed);
+    free(made);
+    return rc;
+}
+
+/* --- operations ------------------------------------------------------------------------------ */
 
 static bool is_const(const struct pb_graph *graph, pb_value v)
 {
@@ -252,17 +330,21 @@ pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_va
 
     if (known != -1)
         return known;
+    int32_t grid = -1;
+    for (int k = 0; k < arity && grid < 0; k++)
+        grid = graph->nodes[arg[k]].grid;
     return add_node(graph, &(struct pb_node){.kind = (int16_t)op,
                                              .arity = (int16_t)arity,
-                                             .arg = {arg[0], arg[1], arg[2]}});
+                                             .arg = {arg[0], arg[1], arg[2]},
+                                             .grid = grid});
 }
 
-void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_focals)
+void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_planes)
 {
     for (size_t i = graph->n; i-- > 0;) {
         const struct pb_node *const node = &graph->nodes[i];
 
-        if (!flags[i] || (node->kind == PB_NODE_FOCAL && !through_focals))
+        if (!flags[i] || (pb_node_is_plane(node) && !through_planes))
             continue;
         for (int k = 0; k < node->arity; k++)
             flags[node->arg[k]] = 1;
@@ -278,7 +360,9 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
 {
     for (size_t id = 0; id < graph->n; id++) {
         const struct pb_node *const node = &graph->nodes[id];
-        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_FOCAL;
+        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_FOCAL &&
+                   (node->kind != PB_NODE_RESAMPLE ||
+                    pb_resampling_chooses((enum pb_resampling)node->index));
 
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)

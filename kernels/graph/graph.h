@@ -5,19 +5,25 @@
 /* The value graph of a chain while it is being built: single assignment, equal values shared,
  * constants folded with the very pixel functions that would run. A node's operands come before it,
  * so ascending ids are a topological order. One thread. */
+#include "kernels/geometry.h"
 #include "kernels/graph/builder.h"
+#include "kernels/resample/resample.h"
 
 #define PB_GRAPH_NODES_MAX  65536
 #define PB_GRAPH_FOCALS_MAX 256
+#define PB_GRAPH_GRIDS_MAX  64
 
-/* Kinds of nodes beside the operations of enum pb_vm_op. */
-enum { PB_NODE_CONST = PB_VM_COUNT, PB_NODE_INPUT, PB_NODE_FOCAL };
+/* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
+ * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. */
+enum { PB_NODE_CONST = PB_VM_COUNT, PB_NODE_INPUT, PB_NODE_FOCAL, PB_NODE_VIEW, PB_NODE_RESAMPLE };
 
 struct pb_node {
     int16_t kind; /* enum pb_vm_op or PB_NODE_* */
     int16_t arity;
     pb_value arg[3]; /* unused: -1 */
-    uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations */
+    uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations; RESAMPLE: enum
+                        pb_resampling */
+    int32_t grid;    /* where its pixels lie; -1: everywhere the same (CONST) */
     float number;    /* CONST */
 };
 
@@ -27,6 +33,8 @@ struct pb_graph {
     int32_t *table; /* open addressing by content; -1 = free; room for twice `room` */
     struct pb_focal *focals;
     size_t n_focals, focal_room;
+    struct pb_geometry grids[PB_GRAPH_GRIDS_MAX];
+    size_t n_grids;
 };
 
 void pb_graph_init(struct pb_graph *graph);
@@ -35,8 +43,20 @@ void pb_graph_fini(struct pb_graph *graph);
 /* Each returns the id of the value, new or shared; -ENOMEM, or -E2BIG over a limit. Operands are
  * ids of this graph. */
 pb_value pb_graph_constant(struct pb_graph *graph, float number);
-pb_value pb_graph_input(struct pb_graph *graph, uint32_t index);
+pb_value pb_graph_input(struct pb_graph *graph, uint32_t index, int32_t grid);
+/* Over a constant: on grid 0. */
 pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x);
+/* x on another grid, of which it has every pixel under a shift by whole pixels. Goes down to inputs
+ * and planes. */
+pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid);
+pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_value x,
+                           int32_t grid);
+/* The number of a grid, new or known; -E2BIG. */
+int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
+/* Whether a focal operation or a resampling made it: a plane. */
+bool pb_node_is_plane(const struct pb_node *node);
+/* From grid to grid. */
+struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to);
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z);
 
 int pb_vm_arity(enum pb_vm_op op);
@@ -47,7 +67,7 @@ float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
  * comparisons, and what is made of such values alone (where(x > 1, 5, 9)). One byte a node. */
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
 
-/* flags[id] != 0 spreads to all that id depends on; with through_focals false the walk ends at
- * focal operation nodes (they keep their flag, their operand gets none). */
-void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_focals);
+/* flags[id] != 0 spreads to all that id depends on; with through_planes false the walk ends at
+ * nodes that are planes (they keep their flag, their operand gets none). */
+void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_planes);
 #endif

@@ -65,12 +65,13 @@ template <typename T, int PX, class Sweep>
 __device__ void load_samples(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
                              T (&out)[PX])
 {
+    const pb_window &window = sweep.in.window[0];
     const unsigned char *const plane =
-        static_cast<const unsigned char *>(sweep.in.data) + instr.index * sweep.in.plane_bytes;
+        static_cast<const unsigned char *>(window.data) + instr.index * window.plane_bytes;
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        const size_t row = static_cast<size_t>(at.y[j] - sweep.in.read.y) * sweep.in.row_bytes;
-        out[j] = reinterpret_cast<const T *>(plane + row)[at.x[j] - sweep.in.read.x];
+        const size_t row = static_cast<size_t>(at.y[j] - window.rect.y) * window.row_bytes;
+        out[j] = reinterpret_cast<const T *>(plane + row)[at.x[j] - window.rect.x];
     }
 }
 
@@ -102,12 +103,12 @@ __device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, cons
             out.v[j] = out.v[j] * scale + offset;
         }
     }
-    if (sweep.in.mask) {
+    const pb_window &window = sweep.in.window[0];
+    if (window.mask) {
 #pragma unroll
         for (int j = 0; j < PX; j++) {
-            const size_t row =
-                static_cast<size_t>(at.y[j] - sweep.in.read.y) * sweep.in.mask_row_bytes;
-            const bool valid = sweep.in.mask[row + (at.x[j] - sweep.in.read.x)] != 0;
+            const size_t row = static_cast<size_t>(at.y[j] - window.rect.y) * window.mask_row_bytes;
+            const bool valid = window.mask[row + (at.x[j] - window.rect.x)] != 0;
             out.v[j] = valid ? out.v[j] : pb_pixel_nan();
         }
     }

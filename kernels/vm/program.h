@@ -5,7 +5,7 @@
 /* A program: pixel-wise bytecode that makes some planes in one sweep over a rectangle. Plain data
  * without pointers inside the code, so that it is copied to a device as it is. The interpreters
  * (program_cpu.c, program.cu) run one instruction over many pixels. C11 and C++17. */
-#include "kernels/view.h"
+#include "kernels/geometry.h"
 
 #include <stdbool.h>
 
@@ -27,6 +27,7 @@ enum pb_code {
 #include "kernels/vm/vm_ops.def"
 #undef PB_VM_OP
     PB_CODE_CONST, /* dst = imm[0] */
+    /* Loads; src[0]: where the pixels lie, an index into struct pb_sweep's places. */
     PB_CODE_INPUT, /* dst = sample of input `index` as float32, scaled, NaN when invalid */
     PB_CODE_PLANE, /* dst = pixel of scratch plane `index`, which covers the core grown by margin */
     PB_CODE_STORE, /* output plane `index` = src[0]: finite or NaN */
@@ -46,9 +47,18 @@ struct pb_instr {
     };
 };
 
+/* Where a load finds the pixel (x, y) of the sweep: at (x + dx, y + dy) of a grid. Place 0 is the
+ * sweep's own grid. */
+struct pb_leaf_place {
+    int32_t dx, dy;
+    int32_t grid_w, grid_h;
+    struct pb_map map; /* from the grid of the tile's core */
+};
+
 /* How samples of one band become float32. */
 struct pb_program_input {
-    int32_t type; /* enum pb_type */
+    int32_t type;           /* enum pb_type */
+    uint16_t window, plane; /* of the tile */
     bool has_nodata;
     bool scaled; /* v * scale + offset, rounded twice */
     int64_t nodata_int;
@@ -67,6 +77,7 @@ struct pb_sweep {
     size_t out_px, out_row;
     const float *planes; /* scratch plane p at planes + p * plane_px */
     size_t plane_px;
+    const struct pb_leaf_place *places; /* NULL: one grid, of the tile's size */
 };
 
 /* Register memory of one CPU sweep in bytes; 64-byte aligned. */

@@ -43,10 +43,12 @@ static float *reg(const struct strip *s, uint8_t r)
 static void run_input(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_sweep *const sweep = s->sweep;
-    const struct pb_tile_in *const in = &sweep->in;
     const struct pb_program_input *const input = &sweep->inputs[instr->index];
-    const size_t row = (size_t)(s->y - in->read.y), col = (size_t)(s->x - in->read.x);
-    const uint8_t *const px = (const uint8_t *)in->data + instr->index * in->plane_bytes +
+    const struct pb_window *const in = &sweep->in.window[input->window];
+    const int32_t dx = sweep->places ? sweep->places[instr->src[0]].dx : 0;
+    const int32_t dy = sweep->places ? sweep->places[instr->src[0]].dy : 0;
+    const size_t row = (size_t)(s->y + dy - in->rect.y), col = (size_t)(s->x + dx - in->rect.x);
+    const uint8_t *const px = (const uint8_t *)in->data + input->plane * in->plane_bytes +
                               row * in->row_bytes + col * pb_type_bytes((enum pb_type)input->type);
 
     pb_vm_loads[input->type](input, px, reg(s, instr->dst), s->n);
@@ -54,28 +56,33 @@ static void run_input(const struct strip *s, const struct pb_instr *instr)
         pb_vm_mask(in->mask + row * in->mask_row_bytes + col, reg(s, instr->dst), s->n);
 }
 
-/* Address of the strip in a plane whose first pixel is the corner of `rect`. */
-static size_t plane_offset(const struct strip *s, const struct pb_rect *rect, size_t row)
+/* Address of pixel (x, y) in a plane whose first pixel is the corner of `rect`. */
+static size_t plane_offset(int32_t x, int32_t y, const struct pb_rect *rect, size_t row)
 {
-    return (size_t)(s->y - rect->y) * row + (size_t)(s->x - rect->x);
+    return (size_t)(y - rect->y) * row + (size_t)(x - rect->x);
 }
 
 static void run_plane(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_sweep *const sweep = s->sweep;
+    const struct pb_tile_in *const in = &sweep->in;
+    const struct pb_leaf_place *const at = sweep->places ? &sweep->places[instr->src[0]] : NULL;
     const struct pb_rect rect =
-        pb_rect_grow(&sweep->in.core, instr->margin, sweep->in.image_w, sweep->in.image_h);
+        at ? pb_rect_on(&at->map, at->grid_w, at->grid_h, &in->core, instr->margin)
+           : pb_rect_grow(&in->core, instr->margin, in->image_w, in->image_h);
+    const int32_t x = at ? s->x + at->dx : s->x, y = at ? s->y + at->dy : s->y;
 
     memcpy(reg(s, instr->dst),
-           sweep->planes + instr->index * sweep->plane_px + plane_offset(s, &rect, (size_t)rect.w),
+           sweep->planes + instr->index * sweep->plane_px +
+               plane_offset(x, y, &rect, (size_t)rect.w),
            s->n * sizeof(float));
 }
 
 static void run_store(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_sweep *const sweep = s->sweep;
-    float *const out =
-        sweep->out + instr->index * sweep->out_px + plane_offset(s, &sweep->rect, sweep->out_row);
+    float *const out = sweep->out + instr->index * sweep->out_px +
+                       plane_offset(s->x, s->y, &sweep->rect, sweep->out_row);
 
     if (instr->imm_mask)
         pb_vm_fill(pb_pixel_result(instr->imm[0]), out, s->n);

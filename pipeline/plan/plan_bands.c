@@ -169,8 +169,12 @@ static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeli
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     for (size_t i = 0; i < pipeline->n_steps; i++)
         steps[i] = (struct pb_chain_step){pipeline->steps[i].op, pipeline->steps[i].params};
-    struct pb_chain_spec spec = {in->input,         in->n,        steps,
-                                 pipeline->n_steps, wanted->name, wanted->n};
+    struct pb_chain_spec spec = {.inputs = in->input,
+                                 .n_inputs = in->n,
+                                 .steps = steps,
+                                 .n_steps = pipeline->n_steps,
+                                 .outputs = wanted->name,
+                                 .n_outputs = wanted->n};
     struct mistakes mistakes = {.pipeline = pipeline};
     int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->chain);
     free(steps);

@@ -52,7 +52,7 @@ static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_e
     uint32_t unit = 0;
     uint64_t parked = 0;
     int rc;
-    while ((rc = pb_window_take(s->window, &unit, &parked)) == 0) {
+    while ((rc = pb_in_flight_take(s->in_flight, &unit, &parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++)
             rc = read_tile(s, raster, unit, tiles[i], err);

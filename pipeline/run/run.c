@@ -162,8 +162,8 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     s->plan = plan;
     s->raster = run->raster;
     s->limits = &run->options.config->limits;
-    s->window = pb_window_create(&plan->grid, plan->order, plan->window_units);
-    if (s->window == NULL)
+    s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
+    if (s->in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     struct pb_block_cache_options cells = pb_plan_cache_options(plan);
     if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache)) < 0)
@@ -356,13 +356,13 @@ void pb_run_destroy(struct pb_run *run)
 {
     if (run == NULL)
         return;
-    if (run->stream.window != NULL)
+    if (run->stream.in_flight != NULL)
         pb_run_abort(run);
     (void)pb_run_threads_join(&run->threads, -1);
     pb_run_threads_fini(&run->threads);
     if (run->exec != NULL)
         run->exec_type->destroy(run->exec);
-    pb_window_destroy(run->stream.window);
+    pb_in_flight_destroy(run->stream.in_flight);
     pb_block_cache_destroy(run->stream.cache);
     wic_channel_fini(run->stream.in);
     wic_channel_fini(run->stream.out);

@@ -6,7 +6,7 @@ void pb_stream_abort(struct pb_stream *stream)
 {
     wic_abort(stream->in);
     wic_abort(stream->out);
-    pb_window_abort(stream->window);
+    pb_in_flight_abort(stream->in_flight);
     pb_block_cache_abort(stream->cache);
 }
 
@@ -56,12 +56,12 @@ struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_
 {
     const struct pb_tile_place *place = &tile->place;
     return (struct pb_tile_in){
-        .data = base,
-        .row_bytes = place->row_bytes,
-        .plane_bytes = place->plane_bytes,
-        .mask = place->mask_offset ? (const uint8_t *)base + place->mask_offset : NULL,
-        .mask_row_bytes = place->mask_row_bytes,
-        .read = place->read,
+        .window[0].data = base,
+        .window[0].row_bytes = place->row_bytes,
+        .window[0].plane_bytes = place->plane_bytes,
+        .window[0].mask = place->mask_offset ? (const uint8_t *)base + place->mask_offset : NULL,
+        .window[0].mask_row_bytes = place->mask_row_bytes,
+        .window[0].rect = place->read,
         .core = place->core,
         .image_w = plan->grid.image_w,
         .image_h = plan->grid.image_h,

@@ -9,7 +9,7 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/run.h"
-#include "pipeline/run/window.h"
+#include "pipeline/run/in_flight.h"
 
 #include "wic/wic.h"
 
@@ -32,7 +32,7 @@ struct pb_stream {
     const struct pb_raster *raster; /* opened again by each reader */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
-    struct pb_window *window;
+    struct pb_in_flight *in_flight;
     struct pb_block_cache *cache; /* NULL = readers share nothing */
     struct pb_stage_counter read, compute, write;
     void **products; /* as made by types[i]->create */
@@ -44,7 +44,8 @@ struct pb_stream {
     atomic_bool failed;
 };
 
-/* Records *err unless another failure came first, and aborts channels and window. Thread: any. */
+/* Records *err unless another failure came first, and aborts channels and the limiter. Thread: any.
+ */
 void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
 /* Wakes every stage, wherever it waits, and says nothing about why: their channels answer
  * -ECANCELED from then on, which is no failure of its own. Thread: any. */

@@ -44,7 +44,7 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
         rc = wic_release(s->out, &slot);
         if (rc < 0)
             break;
-        pb_window_done(s->window, unit);
+        pb_in_flight_done(s->in_flight, unit);
     }
     if (rc == -EPIPE || rc == -ECANCELED) /* that was all, or somebody gave up */
         return;

@@ -45,32 +45,39 @@ static bool json;
 
 static bool bench(const struct pb_op *op, const struct pb_op_case *c)
 {
-    const struct pb_tile_in in = {.data = px,
-                                  .row_bytes = SIDE * sizeof *px,
-                                  .plane_bytes = (size_t)SIDE * SIDE * sizeof *px,
-                                  .read = {0, 0, SIDE, SIDE},
-                                  .core = {HALO, HALO, CORE, CORE},
-                                  .image_w = SIDE,
-                                  .image_h = SIDE};
+    struct pb_tile_in in = {.window[0].data = px,
+                            .window[0].row_bytes = SIDE * sizeof *px,
+                            .window[0].plane_bytes = (size_t)SIDE * SIDE * sizeof *px,
+                            .window[0].rect = {0, 0, SIDE, SIDE},
+                            .core = {HALO, HALO, CORE, CORE},
+                            .image_w = SIDE,
+                            .image_h = SIDE};
     const struct pb_tile_out out = {out_px, (size_t)CORE * CORE};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
-    const int rc = op_case_chain(op, c, PB_U16, true, 0.0, 0.0001, 0.0, &diag, &chain);
+    const int rc = op_case_chain(op, c, PB_U16, true, 0.0, 0.0001, 0.0, SIDE, &diag, &chain);
 
     if (rc < 0) {
         (void)fprintf(stderr, "%s %s: %s\n", op->name, c->label, diag.msg);
         return false;
     }
+    if (!pb_chain_keeps_grid(chain)) {
+        const struct pb_geometry grid = pb_chain_geometry(chain);
+
+        in.core =
+            (struct pb_rect){0, 0, grid.w < CORE ? grid.w : CORE, grid.h < CORE ? grid.h : CORE};
+    }
+    const double made_px = (double)in.core.w * in.core.h;
     const size_t bytes = pb_chain_scratch_bytes(chain, CORE, CORE);
     void *const scratch = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
     const double t = scratch ? time_tile(chain, &in, &out, scratch) : -1.0;
     if (t > 0.0 && json)
         printf("{\"op\":\"%s\",\"case\":\"%s\",\"device\":\"cpu\",\"instructions\":%zu,"
                "\"mpx_per_s\":%.0f}\n",
-               op->name, c->label, pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
+               op->name, c->label, pb_chain_instruction_count(chain), made_px / t * 1e-6);
     else if (t > 0.0)
         printf("%-9s %-12s %3zu instructions %8.0f Mpx/s\n", op->name, c->label,
-               pb_chain_instruction_count(chain), CORE * CORE / t * 1e-6);
+               pb_chain_instruction_count(chain), made_px / t * 1e-6);
     free(scratch);
     pb_chain_destroy(chain);
     return t > 0.0;

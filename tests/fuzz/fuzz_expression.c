@@ -31,7 +31,8 @@ static void run(const struct pb_chain *chain)
     static const float px[4 * PX] = {0.0f, 1.5f, -2.0f, NAN,  1e30f, -0.0f,
                                      3.0f, 0.5f, 7.0f,  1.0f, 0.0f,  -1e-30f};
     const struct pb_rect all = {0, 0, PX, 1};
-    const struct pb_tile_in in = {px, PX * sizeof *px, PX * sizeof *px, NULL, 0, all, all, PX, 1};
+    const struct pb_tile_in in = {
+        {{px, PX * sizeof *px, PX * sizeof *px, NULL, 0, all}}, all, PX, 1};
     float out[PX];
     void *const scratch = aligned_alloc(64, (pb_chain_scratch_bytes(chain, PX, 1) + 64) / 64 * 64);
 
@@ -55,15 +56,40 @@ static void check_mistake(void *to, const struct pb_diag *diag)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char text[TEXT_BYTES];
-    const struct pb_chain_input inputs[] = {{"a", PB_F32, false, 0.0, 1.0, 0.0},
-                                            {"b", PB_F32, false, 0.0, 1.0, 0.0},
-                                            {"N", PB_F32, false, 0.0, 1.0, 0.0},
-                                            {"min", PB_F32, false, 0.0, 1.0, 0.0}};
+    const struct pb_chain_input inputs[] = {{.name = "a",
+                                             .type = PB_F32,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 1.0,
+                                             .offset = 0.0},
+                                            {.name = "b",
+                                             .type = PB_F32,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 1.0,
+                                             .offset = 0.0},
+                                            {.name = "N",
+                                             .type = PB_F32,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 1.0,
+                                             .offset = 0.0},
+                                            {.name = "min",
+                                             .type = PB_F32,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 1.0,
+                                             .offset = 0.0}};
     const struct pb_item item = {.key = "X", .text = text};
     struct op_params params;
     const struct pb_chain_step step = {pb_op_find("math"), &params};
     const char *const output = "X";
-    const struct pb_chain_spec spec = {inputs, 4, &step, 1, &output, 1};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 4,
+                                       .steps = &step,
+                                       .n_steps = 1,
+                                       .outputs = &output,
+                                       .n_outputs = 1};
     struct pb_chain *chain = NULL;
     struct pb_diag grammar;
     const char *names[8];

@@ -151,8 +151,8 @@ static unsigned char *run_on_gpu(const struct pb_chain *chain, const struct rand
         cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream")) {
         const struct pb_tile_out out = {(float *)(void *)device.out + GUARD_PX, plane_px};
 
-        in.data = device.data;
-        in.mask = device.mask;
+        in.window[0].data = device.data;
+        in.window[0].mask = device.mask;
         host = malloc(device.out_bytes);
         if (!host || !cuda_ok(cudaDeviceSynchronize(), "before") ||
             !run(chain, &in, &out, stream) ||

@@ -124,7 +124,12 @@ static struct pb_chain *make_chain(const struct input *input, const char *const 
         bands[i] = (struct pb_chain_input){.name = input->band[i], .type = PB_F32, .scale = 1};
     }
     struct pb_chain_step step = {op, &params};
-    struct pb_chain_spec spec = {bands, input->n_bands, &step, 1, name, n};
+    struct pb_chain_spec spec = {.inputs = bands,
+                                 .n_inputs = input->n_bands,
+                                 .steps = &step,
+                                 .n_steps = 1,
+                                 .outputs = name,
+                                 .n_outputs = n};
     struct pb_diag diag = {0};
     struct pb_chain *chain = NULL;
     size_t where;
@@ -145,10 +150,10 @@ static void run_chain(const struct input *input, const struct pb_chain *chain, f
         memcpy(in + i * px, input->planes + used[i] * px, px * sizeof *in);
     }
     struct pb_rect rect = {0, 0, input->n_pixels, 1};
-    struct pb_tile_in tile = {.data = in,
-                              .row_bytes = px * sizeof *in,
-                              .plane_bytes = px * sizeof *in,
-                              .read = rect,
+    struct pb_tile_in tile = {.window[0].data = in,
+                              .window[0].row_bytes = px * sizeof *in,
+                              .window[0].plane_bytes = px * sizeof *in,
+                              .window[0].rect = rect,
                               .core = rect,
                               .image_w = rect.w,
                               .image_h = 1};

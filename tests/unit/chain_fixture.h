@@ -66,7 +66,12 @@ static inline int fx_create(const char *letters, const struct fx_step *steps, si
     }
     for (size_t i = 0; i < n_steps; i++)
         plain[i] = steps[i].step;
-    const struct pb_chain_spec spec = {inputs, n, plain, n_steps, outputs, n_outputs};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = n,
+                                       .steps = plain,
+                                       .n_steps = n_steps,
+                                       .outputs = outputs,
+                                       .n_outputs = n_outputs};
     return pb_chain_create(&spec, diag, out_step, out_chain);
 }
 
@@ -112,10 +117,10 @@ static inline void fx_run_row(const struct pb_chain *chain, const float *const *
     for (size_t i = 0; i < n_used; i++)
         memcpy(data + i * (size_t)n, planes[used[i]], (size_t)n * sizeof *data);
     const struct pb_rect row = {0, 0, n, 1};
-    const struct pb_tile_in in = {.data = data,
-                                  .row_bytes = (size_t)n * sizeof *data,
-                                  .plane_bytes = (size_t)n * sizeof *data,
-                                  .read = row,
+    const struct pb_tile_in in = {.window[0].data = data,
+                                  .window[0].row_bytes = (size_t)n * sizeof *data,
+                                  .window[0].plane_bytes = (size_t)n * sizeof *data,
+                                  .window[0].rect = row,
                                   .core = row,
                                   .image_w = n,
                                   .image_h = 1};

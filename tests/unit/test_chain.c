@@ -298,9 +298,24 @@ static struct pb_chain *deep_chain(struct focal_steps *s, enum pb_type type, con
         "", "", true, {{"kernel", {{.text = "sobel"}}}, {"edge", {{.text = edge}}}}};
     static const struct pb_item exprs[] = {{.key = "c", .text = "a - b"},
                                            {.key = "d", .text = "c * a + 0.25"}};
-    const struct pb_chain_input inputs[] = {{"a", type, true, TILE_NODATA, 0.01, 0.0},
-                                            {"b", type, true, TILE_NODATA, 0.01, 0.0},
-                                            {"z", type, true, TILE_NODATA, 0.01, 0.0}};
+    const struct pb_chain_input inputs[] = {{.name = "a",
+                                             .type = type,
+                                             .has_nodata = true,
+                                             .nodata = TILE_NODATA,
+                                             .scale = 0.01,
+                                             .offset = 0.0},
+                                            {.name = "b",
+                                             .type = type,
+                                             .has_nodata = true,
+                                             .nodata = TILE_NODATA,
+                                             .scale = 0.01,
+                                             .offset = 0.0},
+                                            {.name = "z",
+                                             .type = type,
+                                             .has_nodata = true,
+                                             .nodata = TILE_NODATA,
+                                             .scale = 0.01,
+                                             .offset = 0.0}};
     static const char *const outputs[] = {"a", "c", "d"};
     struct pb_chain_step plain[5];
     struct pb_chain *chain = NULL;
@@ -317,7 +332,12 @@ static struct pb_chain *deep_chain(struct focal_steps *s, enum pb_type type, con
     fx_arg(&s->step[4], "weights", weights, 9);
     for (int i = 0; i < 5; i++)
         plain[i] = s->step[i].step;
-    const struct pb_chain_spec spec = {inputs, 3, plain, 5, outputs, 3};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 3,
+                                       .steps = plain,
+                                       .n_steps = 5,
+                                       .outputs = outputs,
+                                       .n_outputs = 3};
     ck_assert_msg(pb_chain_create(&spec, &diag, &at, &chain) == 0, "step %zu: %s", at, diag.msg);
     return chain;
 }

@@ -114,17 +114,22 @@ START_TEST(stores_leave_what_is_between_the_rows_of_an_output)
     static const uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     static const char *const texts[] = {"a + 0", "7"}; /* a register and an immediate are stored */
     const struct pb_rect all = {0, 0, W, H};
-    const struct pb_tile_in in = {.data = px,
-                                  .row_bytes = W,
-                                  .plane_bytes = W * H,
-                                  .read = all,
+    const struct pb_tile_in in = {.window[0].data = px,
+                                  .window[0].row_bytes = W,
+                                  .window[0].plane_bytes = W * H,
+                                  .window[0].rect = all,
                                   .core = all,
                                   .image_w = W,
                                   .image_h = H};
 
     for (int t = 0; t < 2; t++) {
         const struct pb_item item = {.key = "X", .text = texts[t]};
-        const struct pb_chain_input input = {"a", PB_U8, false, 0.0, 1.0, 0.0};
+        const struct pb_chain_input input = {.name = "a",
+                                             .type = PB_U8,
+                                             .has_nodata = false,
+                                             .nodata = 0.0,
+                                             .scale = 1.0,
+                                             .offset = 0.0};
         const char *const output = "X";
         struct pb_chain *chain = NULL;
         struct pb_sweep sweep;
@@ -135,7 +140,12 @@ START_TEST(stores_leave_what_is_between_the_rows_of_an_output)
 
         fx_op(&step, "math");
         fx_arg(&step, "bands", &item, 1);
-        const struct pb_chain_spec spec = {&input, 1, &step.step, 1, &output, 1};
+        const struct pb_chain_spec spec = {.inputs = &input,
+                                           .n_inputs = 1,
+                                           .steps = &step.step,
+                                           .n_steps = 1,
+                                           .outputs = &output,
+                                           .n_outputs = 1};
         ck_assert_int_eq(pb_chain_create(&spec, &diag, &at, &chain), 0);
         void *const registers =
             aligned_alloc(64, (pb_program_cpu_bytes(chain->n_registers) + 127) / 64 * 64);
@@ -161,16 +171,26 @@ START_TEST(the_mask_has_a_row_length_of_its_own)
     enum { W = 4, H = 2, ROW = 7 };
     static const uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const uint8_t mask[ROW * H] = {1, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0};
-    const struct pb_chain_input input = {"a", PB_U8, false, 0.0, 1.0, 0.0};
+    const struct pb_chain_input input = {.name = "a",
+                                         .type = PB_U8,
+                                         .has_nodata = false,
+                                         .nodata = 0.0,
+                                         .scale = 1.0,
+                                         .offset = 0.0};
     const char *const output = "a";
-    const struct pb_chain_spec spec = {&input, 1, NULL, 0, &output, 1};
+    const struct pb_chain_spec spec = {.inputs = &input,
+                                       .n_inputs = 1,
+                                       .steps = NULL,
+                                       .n_steps = 0,
+                                       .outputs = &output,
+                                       .n_outputs = 1};
     const struct pb_rect all = {0, 0, W, H};
-    struct pb_tile_in in = {.data = px,
-                            .row_bytes = W,
-                            .plane_bytes = W * H,
-                            .mask = mask,
-                            .mask_row_bytes = ROW,
-                            .read = all,
+    struct pb_tile_in in = {.window[0].data = px,
+                            .window[0].row_bytes = W,
+                            .window[0].plane_bytes = W * H,
+                            .window[0].mask = mask,
+                            .window[0].mask_row_bytes = ROW,
+                            .window[0].rect = all,
                             .core = all,
                             .image_w = W,
                             .image_h = H};
@@ -184,7 +204,7 @@ START_TEST(the_mask_has_a_row_length_of_its_own)
     for (int i = 0; i < W * H; i++)
         ck_assert_msg(mask[i / W * ROW + i % W] ? out[i] == (float)px[i] : isnan(out[i]), "%d: %g",
                       i, (double)out[i]);
-    in.mask_row_bytes = W - 1; /* also what a caller leaves that forgot it */
+    in.window[0].mask_row_bytes = W - 1; /* also what a caller leaves that forgot it */
     ck_assert_int_eq(fx_run(chain, &in, &(struct pb_tile_out){out, W * H}), -EINVAL);
     pb_chain_destroy(chain);
 }
@@ -195,8 +215,15 @@ END_TEST
 START_TEST(registers_and_patches_share_the_memory_of_a_block)
 {
     struct pb_stage_focal over = {.focal = {.kind = PB_FOCAL_GRADIENT, .radius = 7}};
-    struct pb_stage stages[2] = {{.focals = &over, .n_focals = 1}, {.n_code = 1}};
-    struct pb_chain chain = {.stages = stages, .n_stages = 2, .n_registers = 3, .n_planes = 2};
+    struct pb_stage stages[2] = {{.focals = &over, .n_focals = 1, .margin = 7}, {.n_code = 1}};
+    struct pb_chain_grid grid = {.w = 1, .h = 1};
+    struct pb_chain chain = {.stages = stages,
+                             .n_stages = 2,
+                             .n_registers = 3,
+                             .n_planes = 2,
+                             .grids = &grid,
+                             .n_grids = 1,
+                             .keeps_grid = true};
     struct pb_chain_block_needs needs;
 
     chain.halo = 7;

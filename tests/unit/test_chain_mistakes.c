@@ -22,8 +22,9 @@ static void list_mistake(void *to, const struct pb_diag *diag)
 
 START_TEST(every_mistake_is_reported_and_none_of_its_consequences)
 {
-    static const struct pb_chain_input inputs[] = {{"a", PB_F32, false, 0, 1, 0},
-                                                   {"b", PB_F32, false, 0, 1, 0}};
+    static const struct pb_chain_input inputs[] = {
+        {.name = "a", .type = PB_F32, .has_nodata = false, .nodata = 0, .scale = 1, .offset = 0},
+        {.name = "b", .type = PB_F32, .has_nodata = false, .nodata = 0, .scale = 1, .offset = 0}};
     static const struct pb_item first[] = {{.key = "X", .text = "q1 + a * q2"},
                                            {.key = "Y", .text = "X * foo(q3) - a(b)"},
                                            {.key = "a", .text = "(b + q4"}};
@@ -43,7 +44,12 @@ START_TEST(every_mistake_is_reported_and_none_of_its_consequences)
     fx_arg(&steps[2], "bands", &last, 1);
     for (int i = 0; i < 3; i++)
         plain[i] = steps[i].step;
-    const struct pb_chain_spec spec = {inputs, 2, plain, 3, outputs, 3};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 2,
+                                       .steps = plain,
+                                       .n_steps = 3,
+                                       .outputs = outputs,
+                                       .n_outputs = 3};
     ck_assert_int_eq(pb_chain_build(&spec, list_mistake, text, &chain), -EINVAL);
     ck_assert_ptr_null(chain);
     ck_assert_str_eq(text, "0:9:1 'q1'\n0:9:10 'q2'\n0:9:5 'foo'\n0:9:9 'q3'\n0:9:16 'a'\n"
@@ -69,7 +75,8 @@ START_TEST(what_a_failed_step_would_have_made_is_not_missed)
     static const struct pb_key key = {.name = "bands", .type = PB_KEY_NAMES, .makes_bands = true};
     static const struct pb_op fails = {
         .name = "fails", .keys = &key, .n_keys = 1, .build = build_nothing};
-    static const struct pb_chain_input input = {"a", PB_F32, false, 0, 1, 0};
+    static const struct pb_chain_input input = {
+        .name = "a", .type = PB_F32, .has_nodata = false, .nodata = 0, .scale = 1, .offset = 0};
     static const struct pb_item made[] = {{.text = "P"}, {.key = "Q", .text = "a"}};
     static const struct pb_item use = {.key = "X", .text = "P + Q * r"};
     static const struct pb_items names = {.items = made, .n = 2}, none = {.n = 0};
@@ -81,7 +88,12 @@ START_TEST(what_a_failed_step_would_have_made_is_not_missed)
     fx_op(&last, "math");
     fx_arg(&last, "bands", &use, 1);
     const struct pb_chain_step steps[] = {{&fails, &names}, {&fails, &none}, last.step};
-    const struct pb_chain_spec spec = {&input, 1, steps, 3, outputs, 3};
+    const struct pb_chain_spec spec = {.inputs = &input,
+                                       .n_inputs = 1,
+                                       .steps = steps,
+                                       .n_steps = 3,
+                                       .outputs = outputs,
+                                       .n_outputs = 3};
     ck_assert_int_eq(pb_chain_build(&spec, list_mistake, text, &chain), -EINVAL);
     ck_assert_ptr_null(chain);
     ck_assert_str_eq(text, "0:9:0 'fails'\n1:9:0 'fails'\n2:9:9 'r'\n");
@@ -91,7 +103,8 @@ END_TEST
 /* Each may be compared with thousands of bands. */
 START_TEST(mistakes_without_number_end_the_building)
 {
-    static const struct pb_chain_input input = {"a", PB_F32, false, 0, 1, 0};
+    static const struct pb_chain_input input = {
+        .name = "a", .type = PB_F32, .has_nodata = false, .nodata = 0, .scale = 1, .offset = 0};
     static const char *const output = "X";
     char text[1000] = "q";
     const struct pb_item item = {.key = "X", .text = text};
@@ -103,7 +116,12 @@ START_TEST(mistakes_without_number_end_the_building)
         strcat(text, "+q");
     fx_op(&step, "math");
     fx_arg(&step, "bands", &item, 1);
-    const struct pb_chain_spec spec = {&input, 1, &step.step, 1, &output, 1};
+    const struct pb_chain_spec spec = {.inputs = &input,
+                                       .n_inputs = 1,
+                                       .steps = &step.step,
+                                       .n_steps = 1,
+                                       .outputs = &output,
+                                       .n_outputs = 1};
     ck_assert_int_eq(pb_chain_build(&spec, count_mistake, &n, &chain), -EINVAL);
     ck_assert_uint_eq(n, 64);
 }

@@ -71,7 +71,12 @@ static int create(const struct step *s, const char *const *outputs, size_t n_out
     const struct pb_chain_input inputs[] = {{.name = "A", .type = PB_F32, .scale = 1},
                                             {.name = "B", .type = PB_F32, .scale = 1}};
     const struct pb_chain_step step = {pb_op_find("convolve"), &s->params};
-    const struct pb_chain_spec spec = {inputs, 2, &step, 1, outputs, n_outputs};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 2,
+                                       .steps = &step,
+                                       .n_steps = 1,
+                                       .outputs = outputs,
+                                       .n_outputs = n_outputs};
     size_t where;
     memset(diag, 0, sizeof *diag);
     return pb_chain_create(&spec, diag, &where, out_chain);
@@ -90,10 +95,10 @@ static void run(const struct step *s, const char *output, float *result)
         memcpy(in + i * W * H, used[i] == 0 ? image_a : image_b, sizeof image_a);
     }
     struct pb_rect rect = {0, 0, W, H};
-    struct pb_tile_in tile = {.data = in,
-                              .row_bytes = W * sizeof(float),
-                              .plane_bytes = sizeof image_a,
-                              .read = rect,
+    struct pb_tile_in tile = {.window[0].data = in,
+                              .window[0].row_bytes = W * sizeof(float),
+                              .window[0].plane_bytes = sizeof image_a,
+                              .window[0].rect = rect,
                               .core = rect,
                               .image_w = W,
                               .image_h = H};

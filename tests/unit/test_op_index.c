@@ -53,7 +53,12 @@ static int create(const struct step *s, const char *const *bands, size_t n_bands
 {
     struct pb_chain_input inputs[16];
     const struct pb_chain_step step = {pb_op_find("index"), &s->params};
-    const struct pb_chain_spec spec = {inputs, n_bands, &step, 1, &output, 1};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = n_bands,
+                                       .steps = &step,
+                                       .n_steps = 1,
+                                       .outputs = &output,
+                                       .n_outputs = 1};
     size_t where;
     for (size_t i = 0; i < n_bands; i++) {
         inputs[i] = (struct pb_chain_input){.name = bands[i], .type = PB_F32, .scale = 1};
@@ -77,10 +82,10 @@ static float value_of(const struct step *s, const char *output)
         in[i * 16] = nrb[used[i]];
     }
     struct pb_rect rect = {0, 0, 1, 1};
-    struct pb_tile_in tile = {.data = in,
-                              .row_bytes = 64,
-                              .plane_bytes = 64,
-                              .read = rect,
+    struct pb_tile_in tile = {.window[0].data = in,
+                              .window[0].row_bytes = 64,
+                              .window[0].plane_bytes = 64,
+                              .window[0].rect = rect,
                               .core = rect,
                               .image_w = 1,
                               .image_h = 1};

@@ -21,8 +21,11 @@ static bool is_output(const struct pb_items *outputs, const char *band)
 
 static void define_inputs(struct pb_builder *b, pb_value before[OP_CASE_BANDS])
 {
+    const struct pb_geometry grid = {100, 100, pb_map_identity()};
+
+    ck_assert_int_eq(pb_graph_grid(&b->graph, &grid), 0);
     for (size_t i = 0; i < OP_CASE_BANDS; i++) {
-        before[i] = pb_graph_input(&b->graph, (uint32_t)i);
+        before[i] = pb_graph_input(&b->graph, (uint32_t)i, 0);
         ck_assert_int_eq(pb_builder_define(b, op_case_bands[i], before[i]), 0);
     }
 }
@@ -34,12 +37,15 @@ static void report(void *to, const struct pb_diag *diag)
 
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 {
+    static const struct pb_scene_facts scene = {.has_transform = true,
+                                                .transform = {0, 1, 0, 0, 0, -1}};
     struct op_params params;
     struct pb_builder b;
     struct pb_diag last = {.kind = PB_DIAG_NONE};
     pb_value before[OP_CASE_BANDS];
 
     pb_builder_init(&b, report, &last);
+    b.scene = &scene;
     define_inputs(&b, before);
     ck_assert_msg(op_case_params(c, op, &params), "%s: %s", op->name, c->label);
     ck_assert_msg(op->build(&params, &b) == 0 && b.n_mistakes == 0, "%s: %s: %s", op->name,

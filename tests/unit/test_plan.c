@@ -5,7 +5,7 @@
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_cache.h"
-#include "pipeline/run/window.h"
+#include "pipeline/run/in_flight.h"
 
 #include "run_suite.h"
 
@@ -438,7 +438,7 @@ END_TEST
 struct trip {
     const struct pb_plan *plan;
     struct pb_block_cache *cache;
-    struct pb_window *window; /* as in a run: no reader gets further ahead of another */
+    struct pb_in_flight *window; /* as in a run: no reader gets further ahead of another */
 };
 
 static int decode_nothing(struct pb_raster *raster, const struct pb_rect *rect,
@@ -459,7 +459,7 @@ static void *read_units(void *arg)
     uint64_t waited = 0;
     char *slot = malloc(plan->in_slot_bytes);
     ck_assert_uint_le(pb_order_unit_max(g, plan->order), 4);
-    while (pb_window_take(trip->window, &u, &waited) == 0) {
+    while (pb_in_flight_take(trip->window, &u, &waited) == 0) {
         uint32_t n = pb_order_unit(g, plan->order, u, tiles);
         for (uint32_t i = 0; i < n; i++) {
             struct pb_rect core = pb_grid_core(g, tiles[i]);
@@ -468,7 +468,7 @@ static void *read_units(void *arg)
             struct pb_pixels to = {slot, layout.row_bytes, layout.plane_bytes, NULL, 0};
             uint64_t parked = 0;
             ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &read, &to, &parked, NULL), 0);
-            pb_window_done(trip->window, u);
+            pb_in_flight_done(trip->window, u);
         }
     }
     free(slot);
@@ -483,7 +483,7 @@ static double travelled(const struct pb_plan *plan)
     pthread_t thread[8];
     options.decode = decode_nothing;
     ck_assert_int_eq(pb_block_cache_create(&options, NULL, &trip.cache), 0);
-    trip.window = pb_window_create(&plan->grid, plan->order, plan->window_units);
+    trip.window = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
     ck_assert_ptr_nonnull(trip.window);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_create(&thread[i], NULL, read_units, &trip);
@@ -491,7 +491,7 @@ static double travelled(const struct pb_plan *plan)
         pthread_join(thread[i], NULL);
     double px = (double)pb_block_cache_decoded_px(trip.cache);
     pb_block_cache_destroy(trip.cache);
-    pb_window_destroy(trip.window);
+    pb_in_flight_destroy(trip.window);
     return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
 }
 

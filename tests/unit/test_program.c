@@ -38,9 +38,24 @@ static void check_random_tile(uint32_t *random, enum pb_type type, bool has_noda
                                        .w = 1 + (int32_t)(fx_random(random) % 1300),
                                        .h = 1 + (int32_t)(fx_random(random) % 12),
                                        .masked = fx_random(random) % 2 == 1};
-    const struct pb_chain_input inputs[] = {{"p0", type, has_nodata, TILE_NODATA, scale, offset},
-                                            {"p1", type, has_nodata, TILE_NODATA, scale, offset},
-                                            {"p2", type, has_nodata, TILE_NODATA, scale, offset}};
+    const struct pb_chain_input inputs[] = {{.name = "p0",
+                                             .type = type,
+                                             .has_nodata = has_nodata,
+                                             .nodata = TILE_NODATA,
+                                             .scale = scale,
+                                             .offset = offset},
+                                            {.name = "p1",
+                                             .type = type,
+                                             .has_nodata = has_nodata,
+                                             .nodata = TILE_NODATA,
+                                             .scale = scale,
+                                             .offset = offset},
+                                            {.name = "p2",
+                                             .type = type,
+                                             .has_nodata = has_nodata,
+                                             .nodata = TILE_NODATA,
+                                             .scale = scale,
+                                             .offset = offset}};
     const struct pb_item item = {.key = "X", .text = "(p2 - p0) / (p2 + p0)"};
     const char *const outputs[] = {"X", "p2"};
     struct fx_step step;
@@ -50,7 +65,12 @@ static void check_random_tile(uint32_t *random, enum pb_type type, bool has_noda
 
     fx_op(&step, "math");
     fx_arg(&step, "bands", &item, 1);
-    const struct pb_chain_spec spec = {inputs, 3, &step.step, 1, outputs, 2};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 3,
+                                       .steps = &step.step,
+                                       .n_steps = 1,
+                                       .outputs = outputs,
+                                       .n_outputs = 2};
     ck_assert_int_eq(pb_chain_create(&spec, &diag, &at, &chain), 0);
 
     struct pb_rect core = {(int32_t)(fx_random(random) % (uint32_t)image.w),
@@ -106,11 +126,21 @@ END_TEST
 /* One pixel of a type through a chain that copies it. */
 static float copied(enum pb_type type, const void *sample, bool has_nodata, double nodata)
 {
-    const struct pb_chain_input input = {"a", type, has_nodata, nodata, 1.0, 0.0};
+    const struct pb_chain_input input = {.name = "a",
+                                         .type = type,
+                                         .has_nodata = has_nodata,
+                                         .nodata = nodata,
+                                         .scale = 1.0,
+                                         .offset = 0.0};
     const char *const output = "a";
-    const struct pb_chain_spec spec = {&input, 1, NULL, 0, &output, 1};
+    const struct pb_chain_spec spec = {.inputs = &input,
+                                       .n_inputs = 1,
+                                       .steps = NULL,
+                                       .n_steps = 0,
+                                       .outputs = &output,
+                                       .n_outputs = 1};
     const struct pb_rect px = {0, 0, 1, 1};
-    const struct pb_tile_in in = {sample, 8, 8, NULL, 0, px, px, 1, 1};
+    const struct pb_tile_in in = {{{sample, 8, 8, NULL, 0, px}}, px, 1, 1};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
     float x = -1.0f;
@@ -373,7 +403,12 @@ static void check_random_graph(uint32_t *random, int reach)
     }
     fx_op(&step, "math");
     fx_arg(&step, "bands", items + DAG_BANDS, DAG_VALUES - DAG_BANDS);
-    const struct pb_chain_spec spec = {inputs, DAG_BANDS, &step.step, 1, outputs, DAG_OUTPUTS};
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = DAG_BANDS,
+                                       .steps = &step.step,
+                                       .n_steps = 1,
+                                       .outputs = outputs,
+                                       .n_outputs = DAG_OUTPUTS};
     const int rc = pb_chain_create(&spec, &diag, &at, &chain);
     if (rc < 0) { /* too many values at once is an answer too */
         ck_assert_ptr_nonnull(strstr(diag.msg, "at the same time"));
@@ -403,7 +438,7 @@ END_TEST
 START_TEST(tiles_that_lack_pixels_are_refused)
 {
     static float px[64], out[64];
-    const struct pb_tile_in good = {px, 32, 256, NULL, 0, {0, 0, 8, 8}, {2, 2, 4, 4}, 8, 8};
+    const struct pb_tile_in good = {{{px, 32, 256, NULL, 0, {0, 0, 8, 8}}}, {2, 2, 4, 4}, 8, 8};
     const struct pb_tile_out to = {out, 16};
     const struct pb_op_case c = {
         "", "a", true, {{"kernel", {{.text = "box"}}}, {"size", {{"", "5", 5, 0, 0}}}}};
@@ -420,7 +455,7 @@ START_TEST(tiles_that_lack_pixels_are_refused)
     ck_assert_int_eq(fx_run(chain, &good, &to), 0);
 
     struct pb_tile_in in = good;
-    in.read = (struct pb_rect){1, 0, 7, 8};
+    in.window[0].rect = (struct pb_rect){1, 0, 7, 8};
     ck_assert_int_eq(fx_run(chain, &in, &to), -EINVAL);
     in = good;
     in.core.w = 7;
@@ -429,13 +464,13 @@ START_TEST(tiles_that_lack_pixels_are_refused)
     in.image_w = 7;
     ck_assert_int_eq(fx_run(chain, &in, &to), -EINVAL);
     in = good;
-    in.row_bytes = 28;
+    in.window[0].row_bytes = 28;
     ck_assert_int_eq(fx_run(chain, &in, &to), -EINVAL);
     in = good;
-    in.row_bytes = 33;
+    in.window[0].row_bytes = 33;
     ck_assert_int_eq(fx_run(chain, &in, &to), -EINVAL);
     in = good;
-    in.data = NULL;
+    in.window[0].data = NULL;
     ck_assert_int_eq(fx_run(chain, &in, &to), -EINVAL);
     ck_assert_int_eq(fx_run(chain, &good, &(struct pb_tile_out){out, 15}), -EINVAL);
     pb_chain_destroy(chain);

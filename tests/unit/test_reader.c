@@ -25,7 +25,7 @@ static void open_stream(size_t slot_bytes)
     pthread_mutex_init(&stream.lock, NULL);
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */
-    stream.window = pb_window_create(&plan->grid, plan->order, plan->window_units);
+    stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
     struct pb_block_cache_options cells = pb_plan_cache_options(plan);
     if (cells.count > 0)
         ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache), 0);
@@ -46,7 +46,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    pb_window_destroy(stream.window);
+    pb_in_flight_destroy(stream.in_flight);
     pb_block_cache_destroy(stream.cache);
     wic_channel_fini(stream.in);
     free(memory);
@@ -75,7 +75,7 @@ START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
     pb_reader_run(&stream);
     ck_assert(!atomic_load(&stream.failed));
     wic_channel_fini(stream.in);
-    pb_window_destroy(stream.window);
+    pb_in_flight_destroy(stream.in_flight);
     pb_block_cache_destroy(stream.cache);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));

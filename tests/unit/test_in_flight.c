@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/run/window.h"
+#include "pipeline/run/in_flight.h"
 
 #include "run_suite.h"
 
@@ -21,24 +21,24 @@ static void setup(void)
 START_TEST(hands_out_every_unit_once_and_then_ends)
 {
     for (int order = 0; order < 2; order++) {
-        struct pb_window *w = pb_window_create(&grid, (enum pb_order)order, 4);
+        struct pb_in_flight *w = pb_in_flight_create(&grid, (enum pb_order)order, 4);
         uint32_t unit, tiles[64], seen = 0;
         uint64_t parked = 0;
-        while (pb_window_take(w, &unit, &parked) == 0) {
+        while (pb_in_flight_take(w, &unit, &parked) == 0) {
             uint32_t n = pb_order_unit(&grid, (enum pb_order)order, unit, tiles);
             for (uint32_t i = 0; i < n; i++, seen++)
-                pb_window_done(w, unit);
+                pb_in_flight_done(w, unit);
         }
         ck_assert_uint_eq(seen, pb_grid_count(&grid));
-        ck_assert_int_eq(pb_window_take(w, &unit, &parked), -EPIPE);
+        ck_assert_int_eq(pb_in_flight_take(w, &unit, &parked), -EPIPE);
         ck_assert_uint_eq(parked, 0);
-        pb_window_destroy(w);
+        pb_in_flight_destroy(w);
     }
 }
 END_TEST
 
 struct taker {
-    struct pb_window *window;
+    struct pb_in_flight *window;
     atomic_int taken, rc;
 };
 
@@ -48,7 +48,7 @@ static void *take_all(void *arg)
     uint32_t unit;
     uint64_t parked = 0;
     int rc;
-    while ((rc = pb_window_take(t->window, &unit, &parked)) == 0)
+    while ((rc = pb_in_flight_take(t->window, &unit, &parked)) == 0)
         atomic_fetch_add(&t->taken, 1);
     atomic_store(&t->rc, rc);
     return NULL;
@@ -61,7 +61,7 @@ static void nap(long ms)
 
 START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
 {
-    struct taker t = {.window = pb_window_create(&grid, PB_ORDER_ROWS, 3)};
+    struct taker t = {.window = pb_in_flight_create(&grid, PB_ORDER_ROWS, 3)};
     pthread_t thread;
     pthread_create(&thread, NULL, take_all, &t);
     for (int i = 0; i < 30000 && atomic_load(&t.taken) < 3; i++)
@@ -69,18 +69,18 @@ START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
     nap(30);
     ck_assert_int_eq(atomic_load(&t.taken), 3);
     for (int i = 0; i < 10; i++) /* unit 1 ends first: nothing may move */
-        pb_window_done(t.window, 1);
+        pb_in_flight_done(t.window, 1);
     nap(30);
     ck_assert_int_eq(atomic_load(&t.taken), 3);
     for (int i = 0; i < 10; i++)
-        pb_window_done(t.window, 0);
+        pb_in_flight_done(t.window, 0);
     for (int i = 0; i < 30000 && atomic_load(&t.taken) < 5; i++)
         nap(2);
     ck_assert_int_eq(atomic_load(&t.taken), 5);
-    pb_window_abort(t.window);
+    pb_in_flight_abort(t.window);
     pthread_join(thread, NULL);
     ck_assert_int_eq(atomic_load(&t.rc), -ECANCELED);
-    pb_window_destroy(t.window);
+    pb_in_flight_destroy(t.window);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 /* A ring of counters, one per unit in the window: how many of its tiles are still on their way.
  * `low` is the first unfinished unit; it moves over finished ones only, so units may finish in any
  * order. */
-#include "pipeline/run/window.h"
+#include "pipeline/run/in_flight.h"
 
 #include "config/base/clock.h"
 
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct pb_window {
+struct pb_in_flight {
     pthread_mutex_t lock; /* all below */
     pthread_cond_t moved;
     const struct pb_grid *grid;
@@ -24,9 +24,10 @@ struct pb_window {
     uint32_t left[]; /* of unit u at u % size */
 };
 
-struct pb_window *pb_window_create(const struct pb_grid *grid, enum pb_order order, uint32_t size)
+struct pb_in_flight *pb_in_flight_create(const struct pb_grid *grid, enum pb_order order,
+                                         uint32_t size)
 {
-    struct pb_window *w = calloc(1, sizeof *w + size * sizeof w->left[0]);
+    struct pb_in_flight *w = calloc(1, sizeof *w + size * sizeof w->left[0]);
     if (w == NULL)
         return NULL;
     w->tiles = calloc(pb_order_unit_max(grid, order), sizeof *w->tiles);
@@ -47,7 +48,7 @@ struct pb_window *pb_window_create(const struct pb_grid *grid, enum pb_order ord
     return w;
 }
 
-void pb_window_destroy(struct pb_window *w)
+void pb_in_flight_destroy(struct pb_in_flight *w)
 {
     if (w == NULL)
         return;
@@ -57,7 +58,7 @@ void pb_window_destroy(struct pb_window *w)
     free(w);
 }
 
-static void advance(struct pb_window *w)
+static void advance(struct pb_in_flight *w)
 {
     bool moved = false;
     while (w->low < w->next && w->left[w->low % w->size] == 0) {
@@ -68,7 +69,7 @@ static void advance(struct pb_window *w)
         pthread_cond_broadcast(&w->moved);
 }
 
-int pb_window_take(struct pb_window *w, uint32_t *out_unit, uint64_t *parked_ns)
+int pb_in_flight_take(struct pb_in_flight *w, uint32_t *out_unit, uint64_t *parked_ns)
 {
     int rc = 0;
     pthread_mutex_lock(&w->lock);
@@ -92,7 +93,7 @@ int pb_window_take(struct pb_window *w, uint32_t *out_unit, uint64_t *parked_ns)
     return rc;
 }
 
-void pb_window_done(struct pb_window *w, uint32_t unit)
+void pb_in_flight_done(struct pb_in_flight *w, uint32_t unit)
 {
     pthread_mutex_lock(&w->lock);
     w->left[unit % w->size]--;
@@ -100,7 +101,7 @@ void pb_window_done(struct pb_window *w, uint32_t unit)
     pthread_mutex_unlock(&w->lock);
 }
 
-void pb_window_abort(struct pb_window *w)
+void pb_in_flight_abort(struct pb_in_flight *w)
 {
     pthread_mutex_lock(&w->lock);
     w->aborted = true;

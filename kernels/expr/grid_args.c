@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/expr/grid_args.h"
+
+bool pb_grid_args_transform(const struct pb_builder *b, int32_t grid, double out_transform[6])
+{
+    const struct pb_scene_facts *const scene = pb_builder_scene(b);
+    const double *const t = scene->transform;
+    const struct pb_geometry geometry = pb_builder_geometry(b, grid);
+    const struct pb_map *const map = &geometry.map; /* from the scene's grid */
+
+    if (!scene->has_transform || isnan(map->scale_x))
+        return false;
+    out_transform[1] = t[1] / map->scale_x;
+    out_transform[2] = t[2] / map->scale_y;
+    out_transform[4] = t[4] / map->scale_x;
+    out_transform[5] = t[5] / map->scale_y;
+    out_transform[0] = t[0] - out_transform[1] * map->offset_x - out_transform[2] * map->offset_y;
+    out_transform[3] = t[3] - out_transform[4] * map->offset_x - out_transform[5] * map->offset_y;
+    return true;
+}
+
+bool pb_grid_args_pixel(const double t[6], double x, double y, double *out_column, double *out_row)
+{
+    const double determinant = t[1] * t[5] - t[2] * t[4];
+    const double dx = x - t[0], dy = y - t[3];
+
+    *out_column = (dx * t[5] - dy * t[2]) / determinant;
+    *out_row = (dy * t[1] - dx * t[4]) / determinant;
+    return isfinite(*out_column) && isfinite(*out_row);
+}
+
+struct pb_geometry pb_grid_args_window(const struct pb_geometry *grid, const struct pb_rect *window)
+{
+    struct pb_geometry out = {window->w, window->h, grid->map};
+
+    out.map.offset_x -= window->x;
+    out.map.offset_y -= window->y;
+    return out;
+}
+
+struct pb_geometry pb_grid_args_scaled(const struct pb_geometry *grid, int32_t w, int32_t h,
+                                       double factor_x, double factor_y)
+{
+    const struct pb_map map = {grid->map.scale_x * factor_x, grid->map.scale_y * factor_y,
+                               grid->map.offset_x * factor_x, grid->map.offset_y * factor_y};
+
+    return (struct pb_geometry){w, h, map};
+}

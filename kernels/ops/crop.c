@@ -1,0 +1,182 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * crop: bands on a part of their grid. No pixel is computed for it: the bands are read elsewhere.
+ */
+#include "kernels/expr/grid_args.h"
+
+#include <string.h>
+
+#define COORDINATE_MAX 1e12
+/* Bounds that miss a pixel's edge by so little mean the edge. */
+#define EDGE_PX 1e-6
+
+struct crop {
+    struct pb_items window, bounds, bands;
+};
+
+static const struct pb_key keys[] = {
+    {.name = "window",
+     .type = PB_KEY_WEIGHTS,
+     .offset = offsetof(struct crop, window),
+     .min = 0,
+     .max = 1 << 24,
+     .doc = "[x, y, width, height] in pixels; x and y of the upper left pixel."},
+    {.name = "bounds",
+     .type = PB_KEY_WEIGHTS,
+     .offset = offsetof(struct crop, bounds),
+     .min = -COORDINATE_MAX,
+     .max = COORDINATE_MAX,
+     .doc = "[west, south, east, north] in the scene's coordinate system; every pixel that they "
+            "touch."},
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct crop, bands),
+     .makes_bands = true,
+     .doc = "Bands to crop in place, or {NEW: BAND}; all bands unless given."},
+};
+
+static bool is_whole(double v)
+{
+    return v == floor(v);
+}
+
+/* The pixels that `window` names; 0 or -EINVAL after a report. */
+static int by_window(const struct pb_items *window, int32_t grid, struct pb_builder *b,
+                     struct pb_rect *out)
+{
+    const struct pb_geometry g = pb_builder_geometry(b, grid);
+    const struct pb_item *const v = window->items;
+
+    if (window->n != 4 || !is_whole(v[0].num) || !is_whole(v[1].num) || !is_whole(v[2].num) ||
+        !is_whole(v[3].num) || v[2].num < 1 || v[3].num < 1)
+        return pb_builder_mistake(b, PB_DIAG_VALUE, v, 0,
+                                  "crop: a window is [x, y, width, height], whole numbers of "
+                                  "pixels, width and height from 1");
+    *out = (struct pb_rect){(int32_t)v[0].num, (int32_t)v[1].num, (int32_t)v[2].num,
+                            (int32_t)v[3].num};
+    if (!pb_builder_scene(b)->assumed && (v[0].num + v[2].num > g.w || v[1].num + v[3].num > g.h))
+        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
+                                  "crop: the window reaches to pixel %d, %d, the scene has %d x %d",
+                                  out->x + out->w, out->y + out->h, g.w, g.h);
+    return 0;
+}
+
+/* The rectangle of pixels around the four corners of the bounds. */
+static void around(const double t[6], const struct pb_item *v, double low[2], double high[2])
+{
+    low[0] = low[1] = INFINITY;
+    high[0] = high[1] = -INFINITY;
+    for (int i = 0; i < 4; i++) {
+        double at[2];
+
+        if (!pb_grid_args_pixel(t, v[i & 1 ? 2 : 0].num, v[i & 2 ? 3 : 1].num, &at[0], &at[1]))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            low[k] = at[k] < low[k] ? at[k] : low[k];
+            high[k] = at[k] > high[k] ? at[k] : high[k];
+        }
+    }
+}
+
+static int by_bounds(const struct pb_items *bounds, int32_t grid, struct pb_builder *b,
+                     struct pb_rect *out)
+{
+    const struct pb_geometry g = pb_builder_geometry(b, grid);
+    const struct pb_item *const v = bounds->items;
+    double t[6], low[2], high[2];
+
+    if (bounds->n != 4 || v[0].num >= v[2].num || v[1].num >= v[3].num)
+        return pb_builder_mistake(b, PB_DIAG_VALUE, v, 0,
+                                  "crop: bounds are [west, south, east, north], west below east, "
+                                  "south below north");
+    *out = (struct pb_rect){0, 0, g.w, g.h};
+    if (pb_builder_scene(b)->assumed)
+        return 0;
+    if (!pb_grid_args_transform(b, grid, t))
+        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
+                                  "crop: the scene has no geotransform, so bounds say nothing; "
+                                  "give a window in pixels");
+    around(t, v, low, high);
+    const double x0 = fmax(floor(low[0] + EDGE_PX), 0), y0 = fmax(floor(low[1] + EDGE_PX), 0);
+    const double x1 = fmin(ceil(high[0] - EDGE_PX), g.w), y1 = fmin(ceil(high[1] - EDGE_PX), g.h);
+    if (!(x1 > x0 && y1 > y0))
+        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
+                                  "crop: the scene lies outside of the bounds");
+    *out = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
+    return 0;
+}
+
+/* x on the part of its grid that the parameters name. */
+static pb_value crop_one(const struct crop *crop, struct pb_builder *b, pb_value x)
+{
+    const int32_t grid = pb_builder_grid(b, x);
+    struct pb_rect rect;
+
+    if (grid < 0)
+        return x;
+    if ((crop->window.n ? by_window(&crop->window, grid, b, &rect)
+                        : by_bounds(&crop->bounds, grid, b, &rect)) < 0)
+        return PB_VALUE_POISON;
+    const struct pb_geometry whole = pb_builder_geometry(b, grid);
+    const struct pb_geometry part = pb_grid_args_window(&whole, &rect);
+    return pb_builder_resample(b, PB_NEAREST, x, pb_builder_add_grid(b, &part));
+}
+
+static int build(const void *params, struct pb_builder *b)
+{
+    const struct crop *const crop = params;
+    const size_t n = pb_band_list_count(&crop->bands, b);
+    bool good = true;
+    int rc = 0;
+
+    if ((crop->window.n > 0) == (crop->bounds.n > 0))
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                                  "crop: give either 'window' or 'bounds'");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pb_band_pick pick = pb_band_list_at(&crop->bands, b, i);
+        const pb_value value = good ? crop_one(crop, b, pick.value) : PB_VALUE_POISON;
+
+        good = good && (value != PB_VALUE_POISON || pick.value == PB_VALUE_POISON);
+        rc = pb_builder_define(b, pick.out, value);
+    }
+    return rc;
+}
+
+static const struct pb_op_case cases[] = {
+    {"window",
+     "N",
+     true,
+     {{"window",
+       {{.text = "3", .num = 3},
+        {.text = "2", .num = 2},
+        {.text = "17", .num = 17},
+        {.text = "11", .num = 11}}}}},
+    {"one band",
+     "R",
+     true,
+     {{"bounds",
+       {{.text = "-10", .num = -10},
+        {.text = "-10", .num = -10},
+        {.text = "10", .num = 10},
+        {.text = "10", .num = 10}}},
+      {"bands", {{.text = "R"}}}}},
+};
+
+const struct pb_op pb_op_crop = {
+    .name = "crop",
+    .summary = "cuts bands to a part of the scene",
+    .doc =
+        "The steps after it see the part alone: focal operations meet their edge there, and the\n"
+        "products have its size and place. Bounds that reach beyond the scene are cut to it; a\n"
+        "scene outside of the bounds is refused, and so is a window that reaches beyond it.\n"
+        "\n"
+        "  - crop: {window: [1024, 2048, 512, 512]}\n"
+        "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct crop),
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * difference: bands of one scene minus bands of another, on the first one's grid. */
+#include "kernels/expr/grid_args.h"
+
+struct difference {
+    struct pb_items bands, minus;
+    int32_t method;
+};
+
+static const struct pb_key keys[] = {
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct difference, bands),
+     .required = true,
+     .makes_bands = true,
+     .doc = "Bands to subtract from in place, or {NEW: BAND}."},
+    {.name = "minus",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct difference, minus),
+     .required = true,
+     .doc = "What to subtract from each, in the same order."},
+    PB_KEY_METHOD(struct difference, "bilinear"),
+};
+
+static pb_value subtract(struct pb_builder *b, enum pb_resampling how, pb_value x, pb_value y)
+{
+    const int32_t grid = pb_builder_grid(b, x);
+
+    return pb_builder_emit(b, PB_VM_SUB, x, grid < 0 ? y : pb_builder_resample(b, how, y, grid),
+                           -1);
+}
+
+static int build(const void *params, struct pb_builder *b)
+{
+    const struct difference *const difference = params;
+    const struct pb_items *const names = &difference->bands, *const minus = &difference->minus;
+    int rc = 0;
+
+    if (names->n != minus->n)
+        return pb_builder_wrong(b, minus,
+                                "difference: 'bands' has %zu entries, 'minus' %zu; give one for "
+                                "each",
+                                names->n, minus->n);
+    for (size_t i = 0; i < names->n && rc == 0; i++) {
+        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
+        const struct pb_band_pick other = pb_band_list_at(minus, b, i);
+
+        rc = pb_builder_define(
+            b, pick.out,
+            subtract(b, (enum pb_resampling)difference->method, pick.value, other.value));
+    }
+    return rc;
+}
+
+static const struct pb_op_case cases[] = {
+    {"two bands", "X", true, {{"bands", {{.key = "X", .text = "N"}}}, {"minus", {{.text = "R"}}}}},
+};
+
+const struct pb_op pb_op_difference = {
+    .name = "difference",
+    .summary = "subtracts bands of one scene from bands of another",
+    .doc = "Each band minus its counterpart, which is brought onto the band's grid by `method`\n"
+           "first. Where one of the two has no data the difference has none, and so it is outside\n"
+           "of the other scene. The second scene is a source of the pipeline's `input`.\n"
+           "\n"
+           "  - difference: {bands: {CHANGE: N}, minus: [N_BEFORE]}\n",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct difference),
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};

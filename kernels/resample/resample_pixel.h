@@ -1,0 +1,159 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RESAMPLE_PIXEL_H
+#define PB_RESAMPLE_PIXEL_H
+/* One pixel of a resampled plane, for both devices: which pixels of the source it is made from, by
+ * which weights, and the sum. */
+#include "kernels/resample/resample.h"
+
+/* Pixels of the source along one axis, and where the made pixel lies among them. */
+struct pb_taps {
+    int32_t first, n; /* inside the source's grid; n may be 0 */
+    int32_t centre;   /* the pixel that holds the centre; may be outside */
+    double low, high; /* footprint, or centre and width of the kernel: what pb_tap_weight needs */
+};
+
+PB_PIXEL struct pb_taps pb_taps_of(enum pb_resampling how, int32_t pixel, double scale,
+                                   double offset, int32_t size)
+{
+    const double centre = (pixel + 0.5) * scale + offset;
+    const double width = scale > 1.0 ? scale : 1.0;
+    const double reach = how == PB_CUBIC ? 2.0 * width : width;
+    struct pb_taps taps;
+    double from, to;
+    taps.centre = (int32_t)floor(centre);
+    if (how == PB_BILINEAR || how == PB_CUBIC) {
+        taps.low = centre;
+        taps.high = width;
+        from = floor(centre - reach);
+        to = ceil(centre + reach);
+    } else if (how == PB_NEAREST) {
+        taps.low = taps.high = centre;
+        from = taps.centre;
+        to = taps.centre + 1.0;
+    } else {
+        taps.low = pixel * scale + offset;
+        taps.high = (pixel + 1.0) * scale + offset;
+        from = floor(taps.low);
+        to = ceil(taps.high);
+    }
+    from = from > 0.0 ? from : 0.0;
+    to = to < size ? to : size;
+    taps.first = (int32_t)from;
+    taps.n = to > from ? (int32_t)(to - from) : 0;
+    return taps;
+}
+
+PB_PIXEL float pb_tap_cubic(float t)
+{
+    const float a = -0.5f;
+    if (t < 1.0f) {
+        return ((a + 2.0f) * t - (a + 3.0f)) * t * t + 1.0f;
+    }
+    return t < 2.0f ? ((a * t - 5.0f * a) * t + 8.0f * a) * t - 4.0f * a : 0.0f;
+}
+
+/* Weight of pixel i of the source. */
+PB_PIXEL float pb_tap_weight(enum pb_resampling how, const struct pb_taps *taps, int32_t i)
+{
+    if (how == PB_BILINEAR || how == PB_CUBIC) {
+        const float t = (float)(fabs(i + 0.5 - taps->low) / taps->high);
+        return how == PB_CUBIC ? pb_tap_cubic(t) : t < 1.0f ? 1.0f - t : 0.0f;
+    }
+    if (how == PB_NEAREST) {
+        return 1.0f;
+    }
+    const double from = taps->low > i ? taps->low : i;
+    const double to = taps->high < i + 1.0 ? taps->high : i + 1.0;
+    return to > from ? (float)(to - from) : 0.0f;
+}
+
+/* The pixels of the source that are there: (x, y) of its grid at pb_resample_at(). */
+struct pb_resample_source {
+    const float *data;
+    struct pb_rect rect;
+};
+
+PB_PIXEL float pb_resample_at(const struct pb_resample_source *source, int32_t x, int32_t y)
+{
+    const size_t row = (size_t)(y - source->rect.y) * (size_t)source->rect.w;
+    return source->data[row + (size_t)(x - source->rect.x)];
+}
+
+PB_PIXEL float pb_resample_sum(enum pb_resampling how, const struct pb_resample_source *source,
+                               const struct pb_taps *x, const struct pb_taps *y)
+{
+    float sum = 0.0f, total = 0.0f;
+    for (int32_t j = y->first; j < y->first + y->n; j++) {
+        const float weight = pb_tap_weight(how, y, j);
+        float row_sum = 0.0f, row_total = 0.0f;
+        for (int32_t i = x->first; i < x->first + x->n; i++) {
+            const float v = pb_resample_at(source, i, j), w = pb_tap_weight(how, x, i);
+            row_sum = v == v ? row_sum + w * v : row_sum;
+            row_total = v == v ? row_total + w : row_total;
+        }
+        sum = sum + weight * row_sum;
+        total = total + weight * row_total;
+    }
+    return total > 0.0f ? pb_pixel_result(sum / total) : pb_pixel_nan();
+}
+
+/* Area of the footprint that has the value. */
+PB_PIXEL float pb_resample_area(enum pb_resampling how, const struct pb_resample_source *source,
+                                const struct pb_taps *x, const struct pb_taps *y, float value)
+{
+    float area = 0.0f;
+    for (int32_t j = y->first; j < y->first + y->n; j++) {
+        const float weight = pb_tap_weight(how, y, j);
+        for (int32_t i = x->first; i < x->first + x->n; i++) {
+            if (pb_resample_at(source, i, j) == value) {
+                area = area + weight * pb_tap_weight(how, x, i);
+            }
+        }
+    }
+    return area;
+}
+
+PB_PIXEL float pb_resample_mode(enum pb_resampling how, const struct pb_resample_source *source,
+                                const struct pb_taps *x, const struct pb_taps *y)
+{
+    float best = pb_pixel_nan(), most = 0.0f;
+    for (int32_t j = y->first; j < y->first + y->n; j++) {
+        for (int32_t i = x->first; i < x->first + x->n; i++) {
+            const float v = pb_resample_at(source, i, j);
+            if (v != v || v == best) {
+                continue;
+            }
+            const float area = pb_resample_area(how, source, x, y, v);
+            if (area > most || (area == most && area > 0.0f && v < best)) {
+                best = v;
+                most = area;
+            }
+        }
+    }
+    return best;
+}
+
+PB_PIXEL float pb_resample_pixel(const struct pb_resample *resample,
+                                 const struct pb_resample_source *source, const struct pb_taps *x,
+                                 const struct pb_taps *y)
+{
+    const enum pb_resampling how = resample->how;
+    if (x->n <= 0 || y->n <= 0) {
+        return pb_pixel_nan();
+    }
+    if (how == PB_BILINEAR || how == PB_CUBIC) {
+        if (x->centre < 0 || x->centre >= resample->source_w || y->centre < 0 ||
+            y->centre >= resample->source_h) {
+            return pb_pixel_nan();
+        }
+        const float centre = pb_resample_at(source, x->centre, y->centre);
+        return centre == centre ? pb_resample_sum(how, source, x, y) : pb_pixel_nan();
+    }
+    if (how == PB_NEAREST) {
+        return pb_resample_at(source, x->first, y->first);
+    }
+    return how == PB_MODE ? pb_resample_mode(how, source, x, y)
+                          : pb_resample_sum(how, source, x, y);
+}
+#endif
