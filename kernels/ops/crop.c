@@ -165,14 +165,21 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_crop = {
     .name = "crop",
-    .summary = "cuts bands to a part of the scene",
     .doc =
-        "The steps after it see the part alone: focal operations meet their edge there, and the\n"
-        "products have its size and place. Bounds that reach beyond the scene are cut to it; a\n"
-        "scene outside of the bounds is refused, and so is a window that reaches beyond it.\n"
-        "\n"
-        "  - crop: {window: [1024, 2048, 512, 512]}\n"
-        "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n",
+        {.summary = "cuts bands to a part of the scene",
+         .formula = "v(x, y) = band(x + x0, y + y0)",
+         .units = "those of the band",
+         .nodata = "Valid where the band is.",
+         .source = "The rule of gdal_translate -srcwin; bounds take every pixel that they touch.",
+         .notes =
+             "The steps after it see the part alone: focal operations meet their edge there, and "
+             "the\n"
+             "products have its size and place. Bounds that reach beyond the scene are cut to it; "
+             "a\n"
+             "scene outside of the bounds is refused, and so is a window that reaches beyond it.\n"
+             "\n"
+             "  - crop: {window: [1024, 2048, 512, 512]}\n"
+             "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct crop),

@@ -60,12 +60,16 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_difference = {
     .name = "difference",
-    .summary = "subtracts bands of one scene from bands of another",
-    .doc = "Each band minus its counterpart, which is brought onto the band's grid by `method`\n"
-           "first. Where one of the two has no data the difference has none, and so it is outside\n"
-           "of the other scene. The second scene is a source of the pipeline's `input`.\n"
-           "\n"
-           "  - difference: {bands: {CHANGE: N}, minus: [N_BEFORE]}\n",
+    .doc = {.summary = "subtracts bands of one scene from bands of another",
+            .formula = "band - minus, minus on the grid of the band",
+            .units = "those of the band",
+            .nodata = "Invalid where one of the two is, and outside of the other scene.",
+            .source = "Arithmetic in float32.",
+            .notes = "The second scene is a source of the pipeline's `input`; `method` brings its "
+                     "bands onto the\n"
+                     "grid of the first.\n"
+                     "\n"
+                     "  - difference: {bands: {CHANGE: N}, minus: [N_BEFORE]}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct difference),

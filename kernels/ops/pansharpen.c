@@ -85,15 +85,16 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_pansharpen = {
     .name = "pansharpen",
-    .summary = "sharpens bands by a panchromatic band (weighted Brovey)",
-    .doc =
-        "Each band is brought onto the grid of the panchromatic band and multiplied by the\n"
-        "ratio of that band to the weighted sum of all bands of this step. A pixel without data\n"
-        "in one of them has none in any.\n"
-        "\n"
-        "  - pansharpen: {pan: PAN, bands: [R, G, B]}\n"
-        "  - pansharpen: {pan: PAN, bands: [B, G, R, N], weights: {B: 0.1, G: 0.3, R: 0.4, N: "
-        "0.2}}\n",
+    .doc = {.summary = "sharpens bands by a panchromatic band (weighted Brovey)",
+            .formula = "band * pan / sum of weight * band, the bands on the grid of pan",
+            .units = "those of the bands",
+            .nodata = "Invalid where the panchromatic band or one of the bands is.",
+            .source = "The rule of GDAL's gdal_pansharpen.py, weighted Brovey.",
+            .notes = "  - pansharpen: {pan: PAN, bands: [R, G, B]}\n"
+                     "  - pansharpen:\n"
+                     "      pan: PAN\n"
+                     "      bands: [B, G, R, N]\n"
+                     "      weights: {B: 0.1, G: 0.3, R: 0.4, N: 0.2}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct pansharpen),

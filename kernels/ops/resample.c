@@ -131,18 +131,28 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_resample = {
     .name = "resample",
-    .summary = "brings bands onto a coarser or finer grid, or onto that of another band",
-    .doc =
-        "nearest takes the pixel that holds the centre of the new one; bilinear and cubic weigh\n"
-        "pixels around it (as far as the new pixel reaches when that is larger), average all that\n"
-        "it covers by area; mode takes the value with the largest area. Pixels without data count\n"
-        "for nothing; with nearest, bilinear and cubic a new pixel has data where the pixel at\n"
-        "its centre has. The new grid begins at the same corner; its size is rounded to whole\n"
-        "pixels. Use nearest or mode for classes.\n"
-        "\n"
-        "  - resample: {factor: 0.5, method: average}\n"
-        "  - resample: {pixel: 20, bands: [R, N]}\n"
-        "  - resample: {like: PAN, method: cubic, bands: [R, G, B]}\n",
+    .doc = {.summary = "brings bands onto a coarser or finer grid, or onto that of another band",
+            .formula = "sum of w * v over sum of w; nearest and mode choose one v",
+            .units = "those of the band",
+            .nodata = "Pixels without data count for nothing; with nearest, bilinear and cubic a "
+                      "pixel is valid "
+                      "where the one at its centre is, with average and mode where it covers one.",
+            .source = "Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing "
+                      "29:1153-1160 "
+                      "(cubic, a = -0.5)",
+            .notes =
+                "nearest takes the pixel that holds the centre of the new one; bilinear and cubic "
+                "weigh\n"
+                "pixels around it (as far as the new pixel reaches when that is larger), average "
+                "all that\n"
+                "it covers by area; mode takes the value with the largest area, of equal ones the\n"
+                "smallest. The new grid begins at the same corner; its size is rounded to whole "
+                "pixels.\n"
+                "Use nearest or mode for classes.\n"
+                "\n"
+                "  - resample: {factor: 0.5, method: average}\n"
+                "  - resample: {pixel: 20, bands: [R, N]}\n"
+                "  - resample: {like: PAN, method: cubic, bands: [R, G, B]}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct resample),

@@ -17,7 +17,7 @@
 #include "pipeline/product/png.h"
 #include "pipeline/product/product.h"
 #include "pipeline/cog/pyramid.h"
-#include "pipeline/product/resample.h"
+#include "pipeline/product/shrink.h"
 
 #include <assert.h>
 #include <math.h>
@@ -32,7 +32,7 @@ struct quicklook {
     const struct pb_product_config *config;
     uint32_t n_bands;
     uint32_t plane[PB_BANDS_MAX];
-    struct pb_resample how;
+    struct pb_shrink how;
     struct pb_grid grid;        /* for the pyramid */
     struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
     int32_t block_px;
@@ -48,16 +48,16 @@ static int32_t size_of(const struct pb_product_config *config)
     return config->u.quicklook.size_px > 0 ? config->u.quicklook.size_px : SIZE_DEFAULT;
 }
 
-static struct pb_resample plan_sizes(const struct pb_product_env *env,
-                                     const struct pb_product_config *config)
+static struct pb_shrink plan_sizes(const struct pb_product_env *env,
+                                   const struct pb_product_config *config)
 {
-    struct pb_resample how = {.image_w = env->grid->image_w, .image_h = env->grid->image_h};
+    struct pb_shrink how = {.image_w = env->grid->image_w, .image_h = env->grid->image_h};
     int32_t longer = how.image_w > how.image_h ? how.image_w : how.image_h;
     while ((int64_t)pb_pyramid_size(longer, (uint32_t)how.level) >= 2 * (int64_t)size_of(config))
         how.level++;
     how.source_w = pb_pyramid_size(how.image_w, (uint32_t)how.level);
     how.source_h = pb_pyramid_size(how.image_h, (uint32_t)how.level);
-    pb_resample_fit(how.image_w, how.image_h, size_of(config), &how.target_w, &how.target_h);
+    pb_shrink_fit(how.image_w, how.image_h, size_of(config), &how.target_w, &how.target_h);
     return how;
 }
 
@@ -106,7 +106,7 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
                                 const struct pb_product_config *config)
 {
     uint32_t n = shown_of(pb_product_band_count(env, config));
-    struct pb_resample how = plan_sizes(env, config);
+    struct pb_shrink how = plan_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
@@ -361,8 +361,8 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
                             struct pb_product_result *out_result)
 {
     struct quicklook *q = product;
-    void (*shrink)(const struct pb_resample *how, const float *source, float *target) =
-        shows_classes(q->env) ? pb_resample_nearest : pb_resample_area;
+    void (*shrink)(const struct pb_shrink *how, const float *source, float *target) =
+        shows_classes(q->env) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
     for (uint32_t b = 0; b < q->n_bands; b++)

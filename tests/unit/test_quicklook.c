@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/resample.h"
+#include "pipeline/product/shrink.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 
@@ -286,18 +286,18 @@ END_TEST
 
 START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 {
-    struct pb_resample how = {
+    struct pb_shrink how = {
         .image_w = 3, .image_h = 1, .source_w = 3, .source_h = 1, .target_w = 2, .target_h = 1};
     const float source[] = {1, 4, 10};
     float target[2];
-    pb_resample_area(&how, source, target);
+    pb_shrink_area(&how, source, target);
     ck_assert_float_eq_tol(target[0], 2, 1e-6F); /* (1 * 1 + 4 * 0.5) / 1.5 */
     ck_assert_float_eq_tol(target[1], 8, 1e-6F);
     const float holes[] = {NAN, 4, NAN};
-    pb_resample_area(&how, holes, target);
+    pb_shrink_area(&how, holes, target);
     ck_assert(target[0] == 4 && target[1] == 4);
     const float side[] = {NAN, NAN, 3};
-    pb_resample_area(&how, side, target);
+    pb_shrink_area(&how, side, target);
     ck_assert(isnan(target[0]) && target[1] == 3);
 }
 END_TEST
@@ -306,8 +306,8 @@ START_TEST(nearest_makes_no_value_that_was_not_there)
 {
     const float source[6] = {1, 2, 3, 4, 5, 6};
     float target[2];
-    struct pb_resample how = {6, 1, 0, 6, 1, 2, 1};
-    pb_resample_nearest(&how, source, target);
+    struct pb_shrink how = {6, 1, 0, 6, 1, 2, 1};
+    pb_shrink_nearest(&how, source, target);
     ck_assert(target[0] == 2 && target[1] == 5);
 }
 END_TEST

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_RESAMPLE_H
-#define PB_RESAMPLE_H
+#ifndef PB_SHRINK_H
+#define PB_SHRINK_H
 /* Area average of a level of a pyramid down to an exact size. Every target pixel is the mean of the
  * valid source pixels it covers, weighted by the area of the overlap; it is invalid (NaN) when it
  * covers none. Weights are exact integers and additions have one order, so the result has too. */
 #include <stdint.h>
 
-struct pb_resample {
+struct pb_shrink {
     int32_t image_w, image_h;   /* what source and target both cover, in pixels of level 0 */
     int32_t level;              /* source pixel = 2^level pixels of level 0, clipped to the image */
     int32_t source_w, source_h; /* ceil(image / 2^level) */
@@ -15,13 +15,13 @@ struct pb_resample {
 };
 
 /* Size with the longer side at most long_px (never enlarged), aspect kept, rounded, at least 1. */
-void pb_resample_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *out_w,
-                     int32_t *out_h);
+void pb_shrink_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *out_w,
+                   int32_t *out_h);
 /* One plane, rows tightly packed, invalid = NaN. */
-void pb_resample_area(const struct pb_resample *how, const float *source, float *target);
+void pb_shrink_area(const struct pb_shrink *how, const float *source, float *target);
 /* The same by the source pixel in which the middle of the target pixel lies: no value is made that
  * the source does not have. */
-void pb_resample_nearest(const struct pb_resample *how, const float *source, float *target);
+void pb_shrink_nearest(const struct pb_shrink *how, const float *source, float *target);
 
 /* Sorts n finite values ascending, in time proportional to n; scratch holds n more. -0 comes before
  * 0. n < 2^32. */

@@ -3,13 +3,13 @@
 /* On one axis, in units of 1 / target pixels of level 0: source pixel i covers
  * [i 2^level target, min((i + 1) 2^level, image) target), target pixel t covers
  * [t image, (t + 1) image). All of that is below 2^62. */
-#include "pipeline/product/resample.h"
+#include "pipeline/product/shrink.h"
 
 #include <math.h>
 #include <string.h>
 
-void pb_resample_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *out_w,
-                     int32_t *out_h)
+void pb_shrink_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *out_w,
+                   int32_t *out_h)
 {
     int64_t longer = image_w > image_h ? image_w : image_h;
     int64_t side = longer < long_px ? longer : long_px;
@@ -52,7 +52,7 @@ static double overlap(const struct span *span, int64_t i)
     return (double)(to - from);
 }
 
-void pb_resample_area(const struct pb_resample *how, const float *source, float *target)
+void pb_shrink_area(const struct pb_shrink *how, const float *source, float *target)
 {
     for (int32_t ty = 0; ty < how->target_h; ty++) {
         struct span rows = span_of(ty, how->target_h, how->image_h, how->level);
@@ -82,7 +82,7 @@ static int64_t middle_of(int64_t t, int64_t target, int64_t image, int32_t level
     return (span.begin + span.end) / 2 / span.step;
 }
 
-void pb_resample_nearest(const struct pb_resample *how, const float *source, float *target)
+void pb_shrink_nearest(const struct pb_shrink *how, const float *source, float *target)
 {
     for (int32_t ty = 0; ty < how->target_h; ty++) {
         int64_t y = middle_of(ty, how->target_h, how->image_h, how->level);
