@@ -87,6 +87,18 @@ struct pb_band_config {
     int32_t index; /* 1-based */
 };
 
+/* A file that a pipeline reads beside the delivered scene. */
+struct pb_source_config {
+    char *name;
+    char *file; /* path; {scene} = base name of the delivered file without its suffix; relative
+                   paths begin at the configuration's directory */
+    struct pb_band_config *bands;
+    size_t n_bands;
+    double scale, offset;
+    bool has_nodata; /* overrides the file's */
+    double nodata;
+};
+
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */
     size_t n_match;
@@ -95,6 +107,8 @@ struct pb_input_config {
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
+    struct pb_source_config *sources; /* beside the scene */
+    size_t n_sources;
 };
 
 struct pb_step_config {

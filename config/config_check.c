@@ -192,8 +192,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of bands that products ask for, each once, and the first input: that one is always there,
- * so that steps are checked even when no product names a band. */
+/* Names of bands that products ask for, each once; when no product names a band the first input,
+ * which is always there, so that steps are checked even then. */
 static bool set_outputs(struct check *t, struct pb_arena *arena)
 {
     const struct pb_pipeline_config *pipeline = t->pipeline;
@@ -203,7 +203,8 @@ static bool set_outputs(struct check *t, struct pb_arena *arena)
     const char **names = pb_arena_alloc(arena, room, sizeof *names);
     if (names == NULL)
         return false;
-    names[n++] = t->inputs[0].name;
+    if (room == 1)
+        names[n++] = t->inputs[0].name;
     for (size_t i = 0; i < pipeline->n_products; i++)
         for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
             names[n++] = pipeline->products[i].bands[k];

@@ -48,6 +48,17 @@ PB_PIXEL struct pb_map pb_map_between(const struct pb_map *from, const struct pb
     return map;
 }
 
+/* The transform of a grid, pixel to coordinates in GDAL's order, from that of the grid it is mapped
+ * from. */
+PB_PIXEL void pb_map_transform(const struct pb_map *map, const double from[6], double out[6])
+{
+    for (int i = 0; i < 6; i += 3) {
+        out[i + 1] = from[i + 1] / map->scale_x;
+        out[i + 2] = from[i + 2] / map->scale_y;
+        out[i] = from[i] - out[i + 1] * map->offset_x - out[i + 2] * map->offset_y;
+    }
+}
+
 /* Whether the map only shifts, by whole pixels. */
 PB_PIXEL bool pb_map_is_shift(const struct pb_map *map)
 {

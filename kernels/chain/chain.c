@@ -106,14 +106,14 @@ static void check_one_grid(struct pb_builder *b, const struct pb_chain_spec *spe
             first = i;
         if (grid == pb_builder_grid(b, values[first]))
             continue;
-        const struct pb_geometry one = pb_builder_geometry(b, pb_builder_grid(b, values[first]));
-        const struct pb_geometry other = pb_builder_geometry(b, grid);
+        char sizes[100];
+        pb_builder_say_grids(b, pb_builder_grid(b, values[first]), grid, sizes, sizeof sizes);
         b->output = i;
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "'%.80s' has %d x %d pixels, '%.80s' %d x %d%s; products take "
-                                 "bands of one grid: add a resample step, or another pipeline",
-                                 spec->outputs[first], one.w, one.h, spec->outputs[i], other.w,
-                                 other.h, one.w == other.w && one.h == other.h ? " elsewhere" : "");
+        (void)pb_builder_mistake(
+            b, PB_DIAG_GRID, NULL, 0,
+            "'%.80s' and '%.80s' are on different grids%s; products take bands "
+            "of one: add a resample step, or another pipeline",
+            spec->outputs[first], spec->outputs[i], sizes);
         return;
     }
 }

@@ -84,6 +84,9 @@ bool pb_chain_needs_source(const struct pb_chain *chain, uint32_t source);
  * empty. */
 struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,
                              const struct pb_rect *core);
+/* A rect of that size or larger holds what any core of w x h needs; x and y say nothing. */
+struct pb_rect pb_chain_need_most(const struct pb_chain *chain, uint32_t source, int32_t w,
+                                  int32_t h);
 /* Bytes of scratch that one run of a core of at most core_w x core_h needs on the CPU; 64-byte
  * aligned. */
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);

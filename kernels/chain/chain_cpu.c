@@ -50,6 +50,14 @@ static struct pb_rect largest_rect(const struct pb_chain *chain, int32_t core_w,
                             least(ceil(core_h * g->map.scale_y) + 1 + 2 * margin, g->h)};
 }
 
+struct pb_rect pb_chain_need_most(const struct pb_chain *chain, uint32_t source, int32_t w,
+                                  int32_t h)
+{
+    const struct pb_source_need *const need = &chain->sources[source];
+
+    return largest_rect(chain, w, h, need->grid, need->halo);
+}
+
 static size_t area(const struct pb_rect *rect)
 {
     return (size_t)rect->w * (size_t)rect->h;

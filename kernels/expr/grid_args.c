@@ -5,18 +5,11 @@
 bool pb_grid_args_transform(const struct pb_builder *b, int32_t grid, double out_transform[6])
 {
     const struct pb_scene_facts *const scene = pb_builder_scene(b);
-    const double *const t = scene->transform;
     const struct pb_geometry geometry = pb_builder_geometry(b, grid);
-    const struct pb_map *const map = &geometry.map; /* from the scene's grid */
 
-    if (!scene->has_transform || isnan(map->scale_x))
+    if (!scene->has_transform || isnan(geometry.map.scale_x))
         return false;
-    out_transform[1] = t[1] / map->scale_x;
-    out_transform[2] = t[2] / map->scale_y;
-    out_transform[4] = t[4] / map->scale_x;
-    out_transform[5] = t[5] / map->scale_y;
-    out_transform[0] = t[0] - out_transform[1] * map->offset_x - out_transform[2] * map->offset_y;
-    out_transform[3] = t[3] - out_transform[4] * map->offset_x - out_transform[5] * map->offset_y;
+    pb_map_transform(&geometry.map, scene->transform, out_transform);
     return true;
 }
 

@@ -248,6 +248,18 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
     return PB_VALUE_POISON;
 }
 
+void pb_builder_say_grids(const struct pb_builder *b, int32_t one, int32_t other, char *text,
+                          size_t bytes)
+{
+    const struct pb_geometry *const x = &b->graph.grids[one], *const y = &b->graph.grids[other];
+    const bool same = x->w == y->w && x->h == y->h;
+
+    text[0] = '\0';
+    if (!b->scene->assumed)
+        (void)snprintf(text, bytes, " (%d x %d pixels, %d x %d%s)", x->w, x->h, y->w, y->h,
+                       same ? " in another place" : "");
+}
+
 /* Whether the operands lie on one grid; else reports that, once a step. */
 static bool on_one_grid(struct pb_builder *b, const pb_value *arg, int n)
 {
@@ -257,16 +269,14 @@ static bool on_one_grid(struct pb_builder *b, const pb_value *arg, int n)
         const int32_t own = pb_builder_grid(b, arg[i]);
 
         if (grid >= 0 && own >= 0 && own != grid) {
-            const struct pb_geometry *const one = &b->graph.grids[grid];
-            const struct pb_geometry *const other = &b->graph.grids[own];
+            char sizes[100];
 
+            pb_builder_say_grids(b, grid, own, sizes, sizeof sizes);
             if (!b->told_grids)
-                (void)pb_builder_mistake(
-                    b, PB_DIAG_GRID, NULL, 0,
-                    "bands on different grids: one of %d x %d pixels, one of %d x %d%s; bring them "
-                    "onto one with a resample step before this one",
-                    one->w, one->h, other->w, other->h,
-                    one->w == other->w && one->h == other->h ? " in another place" : "");
+                (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                         "bands on different grids%s; bring them onto one with a "
+                                         "resample step before this one",
+                                         sizes);
             b->told_grids = true;
             return false;
         }

@@ -26,6 +26,9 @@ struct pb_builder {
 
 void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to);
 void pb_builder_fini(struct pb_builder *b);
+/* " (10 x 20 pixels, 5 x 10 pixels)", or "" when no scene is there yet. */
+void pb_builder_say_grids(const struct pb_builder *b, int32_t one, int32_t other, char *text,
+                          size_t bytes);
 /* The known band nearest to a name, or NULL. */
 const char *pb_builder_nearest(const struct pb_builder *b, const char *name);
 /* Writes the known bands, comma separated, cut with "..." when they are too long; returns text. */

@@ -37,14 +37,15 @@ static bool is_power_of_two(int32_t n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-static struct pb_slot_layout by_plane(const struct pb_plan *plan, const struct pb_rect *read)
+static struct pb_slot_layout by_plane(const struct pb_plan_source *source,
+                                      const struct pb_rect *read)
 {
     struct pb_slot_layout layout = {0};
     size_t w = (size_t)read->w, h = (size_t)read->h;
-    layout.row_bytes = w * pb_type_bytes(plan->type);
+    layout.row_bytes = w * pb_type_bytes(source->type);
     layout.plane_bytes = align_up(layout.row_bytes * h, PB_PLANE_ALIGN);
-    layout.bytes = layout.plane_bytes * plan->n_bands;
-    if (plan->has_mask) {
+    layout.bytes = layout.plane_bytes * source->n_bands;
+    if (source->has_mask && layout.bytes > 0) {
         layout.mask_offset = layout.bytes;
         layout.mask_row_bytes = w;
         layout.bytes += align_up(w * h, PB_PLANE_ALIGN);
@@ -57,11 +58,12 @@ static struct pb_slot_layout by_plane(const struct pb_plan *plan, const struct p
 static struct pb_slot_layout by_line(const struct pb_plan *plan, const struct pb_rect *read)
 {
     const struct pb_grid *g = &plan->grid;
+    const struct pb_plan_source *source = &plan->source[0];
     size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
     struct pb_slot_layout layout = {0};
-    layout.plane_bytes = align_up(w * pb_type_bytes(plan->type), PB_LINE_ALIGN);
-    layout.row_bytes = layout.plane_bytes * plan->n_bands;
-    if (plan->has_mask) {
+    layout.plane_bytes = align_up(w * pb_type_bytes(source->type), PB_LINE_ALIGN);
+    layout.row_bytes = layout.plane_bytes * source->n_bands;
+    if (source->has_mask) {
         layout.mask_offset = layout.row_bytes;
         layout.row_bytes += align_up(w, PB_LINE_ALIGN);
         layout.mask_row_bytes = layout.row_bytes;
@@ -70,9 +72,17 @@ static struct pb_slot_layout by_line(const struct pb_plan *plan, const struct pb
     return layout;
 }
 
-struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read)
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, size_t source,
+                                     const struct pb_rect *read)
 {
-    return plan->resident.by_line ? by_line(plan, read) : by_plane(plan, read);
+    return plan->resident.by_line ? by_line(plan, read) : by_plane(&plan->source[source], read);
+}
+
+struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const struct pb_rect *core)
+{
+    if (pb_chain_keeps_grid(plan->chain))
+        return pb_rect_grow(core, plan->halo, plan->grid.image_w, plan->grid.image_h);
+    return pb_chain_need(plan->chain, (uint32_t)source, core);
 }
 
 /* Largest block of the pipeline's COGs: tiles are a multiple of it. */
@@ -87,25 +97,25 @@ static int32_t product_block(const struct pb_pipeline_config *pipeline)
     return block;
 }
 
-static int64_t count_tiles(const struct pb_raster_info *info, int32_t side)
+static int64_t count_tiles(const struct pb_plan *plan, int32_t side)
 {
-    int64_t cols = ((int64_t)info->width + side - 1) / side;
-    return cols * (((int64_t)info->height + side - 1) / side);
+    int64_t cols = ((int64_t)plan->geometry.w + side - 1) / side;
+    return cols * (((int64_t)plan->geometry.h + side - 1) / side);
 }
 
-static int32_t choose_side(const struct pb_plan_request *r)
+static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     int32_t least = product_block(r->pipeline);
     int32_t side = r->config->compute.tile_px;
     if (side == 0) {
-        side = r->cuda ? SIDE_CUDA : SIDE_CPU;
+        side = plan->cuda ? SIDE_CUDA : SIDE_CPU;
         int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
         if (is_power_of_two(r->info->block_w) && is_power_of_two(r->info->block_h) &&
             block <= 4096 && block > side)
             side = block;
     }
     side = side > least ? side : least;
-    while (side < SIDE_MAX && count_tiles(r->info, side) > TILES_MAX)
+    while (side < SIDE_MAX && count_tiles(plan, side) > TILES_MAX)
         side *= 2;
     return side;
 }
@@ -115,12 +125,13 @@ static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_ra
     bool aligned = is_power_of_two(info->block_w) && is_power_of_two(info->block_h) &&
                    info->block_w <= 2 * plan->grid.side_px &&
                    info->block_h <= 2 * plan->grid.side_px;
-    return aligned && plan->halo == 0 ? PB_ORDER_Z : PB_ORDER_ROWS;
+    bool apart = pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
+    return aligned && apart ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
-static enum pb_mem_kind choose_mem(const struct pb_plan_request *r)
+static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    if (!r->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
+    if (!plan->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
         return PB_MEM_HOST;
     return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
 }
@@ -128,10 +139,10 @@ static enum pb_mem_kind choose_mem(const struct pb_plan_request *r)
 static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int32_t side,
                       struct pb_err *err)
 {
-    if (pb_grid_init(&plan->grid, r->info->width, r->info->height, side) < 0)
+    if (pb_grid_init(&plan->grid, plan->geometry.w, plan->geometry.h, side) < 0)
         return pb_fail(err, PB_E_INPUT_DAMAGED,
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
-                       r->info->width, r->info->height);
+                       plan->geometry.w, plan->geometry.h);
     plan->order = choose_order(plan, r->info);
     pb_plan_resident(plan, r);
     return pb_plan_fit(plan, r, err);
@@ -141,11 +152,11 @@ static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int
  * the budget is not kept: small tiles cost a little speed, a refusal costs the scene. */
 static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
 {
-    int32_t side = choose_side(r), least = product_block(r->pipeline);
+    int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
     struct pb_err tried = {0};
     int rc = shape_with(plan, r, side, &tried);
     while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
-           count_tiles(r->info, side / 2) <= TILES_MAX) {
+           count_tiles(plan, side / 2) <= TILES_MAX) {
         side /= 2;
         tried = (struct pb_err){0};
         rc = shape_with(plan, r, side, &tried);
@@ -161,17 +172,16 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     struct pb_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    plan->type = request->info->type;
-    plan->has_mask = request->info->has_mask;
-    plan->cuda = request->cuda;
-    plan->device_index = request->device_index;
-    plan->mem = choose_mem(request);
-    int rc = pb_plan_bands(plan, request->pipeline, request->info, err);
-    if (rc < 0)
-        goto out;
-    plan->halo = pb_chain_halo(plan->chain);
-    rc = shape(plan, request, err);
-out:
+    int rc = pb_plan_bands(plan, request, err);
+    if (rc == 0) {
+        /* Only these chains run on a GPU. */
+        plan->cuda = request->cuda && pb_chain_keeps_grid(plan->chain);
+        plan->device_index = request->device_index;
+        plan->mem = choose_mem(plan, request);
+        plan->geometry = pb_chain_geometry(plan->chain);
+        plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
+        rc = shape(plan, request, err);
+    }
     if (rc < 0) {
         pb_plan_destroy(plan);
         return rc;
@@ -209,11 +219,13 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .n_bands = plan->n_outputs,
         .n_default = plan->n_default,
     };
+    pb_product_place(out_env, &plan->geometry);
 }
 
 static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    if (plan->cell_count == 0)
+    const struct pb_plan_source *scene = &plan->source[0];
+    if (scene->cell_count == 0)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
     int32_t cols = plan->grid.stripe_cols > 0 && plan->grid.stripe_cols < plan->grid.cols
                        ? plan->grid.stripe_cols
@@ -221,8 +233,8 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
     return snprintf(text, bytes,
                     "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
                     "stripes of %d of %d tiles\n",
-                    plan->decodes, plan->cell_count, plan->cell.w + 2 * plan->cell.overlap,
-                    plan->cell.h, cols, plan->grid.cols);
+                    plan->decodes, scene->cell_count, scene->cell.w + 2 * scene->cell.overlap,
+                    scene->cell.h, cols, plan->grid.cols);
 }
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
@@ -265,11 +277,12 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
         "files %.0f, products %.0f\n",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->n_bands,
-        plan->n_outputs, pb_chain_instruction_count(plan->chain), plan->readers,
-        tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
-        plan->writers, device, (double)plan->total_bytes / mib, plan->in_slots,
-        (double)plan->in_slot_bytes / mib, plan->out_slots, (double)plan->out_slot_bytes / mib,
-        mem[plan->mem], (double)plan->cells_bytes / mib,
-        (double)(plan->cache_bytes + plan->reader_bytes) / mib, (double)plan->product_bytes / mib);
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
+        plan->source[0].n_bands, plan->n_outputs, pb_chain_instruction_count(plan->chain),
+        plan->readers, tiles_computed(plan),
+        plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device,
+        (double)plan->total_bytes / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
+        plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
+        (double)plan->cells_bytes / mib, (double)(plan->cache_bytes + plan->reader_bytes) / mib,
+        (double)plan->product_bytes / mib);
 }

@@ -32,16 +32,26 @@ struct pb_plan_resident {
     struct wic_chunk_plan chunks;
 };
 
-struct pb_plan {
-    struct pb_chain *chain;
-    struct pb_grid grid;
-    enum pb_order order;
-    int32_t halo;
+/* What is read of one source: the delivered scene, or another file of the pipeline. */
+struct pb_plan_source {
     int32_t
         bands[PB_BANDS_MAX]; /* 1-based numbers in the file, in the order of the chain's inputs */
-    size_t n_bands;
+    size_t n_bands;          /* 0: nothing is */
     enum pb_type type;
     bool has_mask;
+    struct pb_cell_shape cell;
+    uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
+    double decodes;      /* how often a block is decoded, on average */
+};
+
+struct pb_plan {
+    struct pb_chain *chain;
+    struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
+    struct pb_grid grid;
+    enum pb_order order;
+    int32_t halo;                                 /* of a chain that keeps the scene's grid */
+    struct pb_plan_source source[PB_SOURCES_MAX]; /* the scene first */
+    size_t n_sources;
     char **output_names;
     size_t n_outputs;
     size_t n_default; /* the first so many are what a product without a list of bands takes */
@@ -56,9 +66,7 @@ struct pb_plan {
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
-    struct pb_cell_shape cell;
-    uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
-    double decodes;      /* how often a block is decoded, on average */
+    double decodes; /* how often a block is decoded, on average: of the scene */
     uint64_t cells_bytes;
     uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
     uint64_t reader_bytes; /* what their open files hold */
@@ -66,7 +74,7 @@ struct pb_plan {
     uint64_t total_bytes; /* host memory of all the above */
 };
 
-/* How the pixels of one tile lie in an input slot. */
+/* How the pixels of one source lie in an input slot, from where the source's begin. */
 struct pb_slot_layout {
     size_t row_bytes, plane_bytes;
     size_t mask_offset; /* 0 = no mask */
@@ -76,10 +84,20 @@ struct pb_slot_layout {
 
 struct pb_device_traits;
 
+/* A source beside the scene, as it was found. */
+struct pb_plan_other {
+    const struct pb_source_config *config;
+    const struct pb_raster_info *info;
+    bool placed;       /* whether its grid can be put onto the scene's */
+    struct pb_map map; /* from the scene's grid */
+};
+
 struct pb_plan_request {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    const struct pb_raster_info *info;
+    const struct pb_raster_info *info;  /* of the scene */
+    const struct pb_plan_other *others; /* n_others; NULL = none */
+    size_t n_others;
     bool cuda;
     int32_t device_index;
     const struct pb_device_traits *traits; /* NULL: no kernel stays there */
@@ -91,7 +109,11 @@ struct pb_plan_request {
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan);
 void pb_plan_destroy(struct pb_plan *plan);
-struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, const struct pb_rect *read);
+/* Of the pixels `read` of a source; no bytes when there are none. */
+struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, size_t source,
+                                     const struct pb_rect *read);
+/* The pixels of a source that a tile with this core reads. */
+struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const struct pb_rect *core);
 /* The environment that products see, as far as the plan knows it. */
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env);

@@ -42,44 +42,95 @@ static int names_of_steps(const struct pb_pipeline_config *pipeline, struct name
     return rc;
 }
 
-/* The scene's bands under the config's names; without names they are B1, B2, ... */
+/* The bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
+ * others' as their part of the config calls them. */
 struct inputs {
     struct pb_chain_input input[PB_BANDS_MAX];
     int32_t number[PB_BANDS_MAX];
     char own_name[PB_BANDS_MAX][8];
-    size_t n;
+    size_t n, n_scene;
+    struct pb_chain_source source[PB_SOURCES_MAX];
+    size_t n_sources;
 };
 
-static int list_inputs(const struct pb_pipeline_config *pipeline, const struct pb_raster_info *info,
-                       struct inputs *in, struct pb_err *err)
+/* How the config reads one file: `input` or one of its sources. */
+struct reading {
+    const char *key; /* for messages */
+    const struct pb_band_config *bands;
+    size_t n_bands;
+    double scale, offset, nodata;
+    bool has_nodata;
+};
+
+static int add_band(const struct reading *r, const struct pb_raster_info *info, const char *name,
+                    int32_t number, struct inputs *in, struct pb_err *err)
 {
-    const struct pb_input_config *c = &pipeline->input;
-    in->n = c->n_bands > 0 ? c->n_bands : (size_t)info->n_bands;
-    for (size_t i = 0; i < in->n; i++) {
-        int32_t number = c->n_bands > 0 ? c->bands[i].index : (int32_t)i + 1;
+    const struct pb_raster_band *band = &info->band[number - 1];
+    if (in->n == PB_BANDS_MAX)
+        return pb_fail(err, PB_E_PIPELINE_BAND, "all sources together have more than %d bands",
+                       PB_BANDS_MAX);
+    if (band->nodata_unreadable && !r->has_nodata)
+        return pb_fail(err, PB_E_INPUT_GEOREFERENCE,
+                       "the file's nodata tag is not a number, so which pixels are valid is not "
+                       "known; name the value with %s.nodata",
+                       r->key);
+    (void)snprintf(in->own_name[in->n], sizeof in->own_name[in->n], "B%d", number);
+    in->number[in->n] = number;
+    in->input[in->n] = (struct pb_chain_input){
+        .name = name != NULL ? name : in->own_name[in->n],
+        .type = info->type,
+        .has_nodata = r->has_nodata || band->has_nodata,
+        .nodata = r->has_nodata ? r->nodata : band->nodata,
+        .scale = r->scale,
+        .offset = r->offset,
+        .source = (uint32_t)in->n_sources,
+    };
+    in->n++;
+    return 0;
+}
+
+static int add_bands(const struct reading *r, const struct pb_pipeline_config *pipeline,
+                     const struct pb_raster_info *info, struct inputs *in, struct pb_err *err)
+{
+    size_t n = r->n_bands > 0 ? r->n_bands : (size_t)info->n_bands;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        int32_t number = r->n_bands > 0 ? r->bands[i].index : (int32_t)i + 1;
         if (number > info->n_bands)
             return pb_fail(err, PB_E_PIPELINE_BAND,
-                           "pipeline %s calls band %d of the file %s, but the file has %d band%s",
-                           pipeline->name, number, c->bands[i].name, info->n_bands,
+                           "pipeline %s calls band %d of the file %s (%s.bands), but the file has "
+                           "%d band%s",
+                           pipeline->name, number, r->bands[i].name, r->key, info->n_bands,
                            info->n_bands == 1 ? "" : "s");
-        const struct pb_raster_band *band = &info->band[number - 1];
-        if (band->nodata_unreadable && !c->has_nodata)
-            return pb_fail(
-                err, PB_E_INPUT_GEOREFERENCE,
-                "the file's nodata tag is not a number, so which pixels are valid is not "
-                "known; name the value with input.nodata");
-        (void)snprintf(in->own_name[i], sizeof in->own_name[i], "B%d", number);
-        in->number[i] = number;
-        in->input[i] = (struct pb_chain_input){
-            .name = c->n_bands > 0 ? c->bands[i].name : in->own_name[i],
-            .type = info->type,
-            .has_nodata = c->has_nodata || band->has_nodata,
-            .nodata = c->has_nodata ? c->nodata : band->nodata,
-            .scale = c->scale,
-            .offset = c->offset,
-        };
+        rc = add_band(r, info, r->n_bands > 0 ? r->bands[i].name : NULL, number, in, err);
     }
-    return 0;
+    return rc;
+}
+
+static int list_inputs(const struct pb_plan_request *request, struct inputs *in, struct pb_err *err)
+{
+    const struct pb_input_config *c = &request->pipeline->input;
+    const struct reading scene = {"input",   c->bands,  c->n_bands,   c->scale,
+                                  c->offset, c->nodata, c->has_nodata};
+    int rc = add_bands(&scene, request->pipeline, request->info, in, err);
+    in->n_scene = in->n;
+    in->source[in->n_sources++] = (struct pb_chain_source){.w = request->info->width,
+                                                           .h = request->info->height,
+                                                           .placed = true,
+                                                           .map = pb_map_identity()};
+    for (size_t i = 0; rc == 0 && i < request->n_others; i++) {
+        const struct pb_plan_other *o = &request->others[i];
+        const struct reading other = {o->config->name,      o->config->bands,  o->config->n_bands,
+                                      o->config->scale,     o->config->offset, o->config->nodata,
+                                      o->config->has_nodata};
+        rc = add_bands(&other, request->pipeline, o->info, in, err);
+        in->source[in->n_sources++] = (struct pb_chain_source){.name = o->config->name,
+                                                               .w = o->info->width,
+                                                               .h = o->info->height,
+                                                               .placed = o->placed,
+                                                               .map = o->map};
+    }
+    return rc;
 }
 
 /* Default of a product that names no bands: what the steps made, else what came in. */
@@ -89,7 +140,7 @@ static int default_bands(const struct pb_pipeline_config *pipeline, const struct
     size_t before = wanted->n;
     int rc = names_of_steps(pipeline, wanted, err);
     if (rc == 0 && wanted->n == before)
-        for (size_t i = 0; i < in->n && rc == 0; i++)
+        for (size_t i = 0; i < in->n_scene && rc == 0; i++)
             rc = names_add(wanted, in->input[i].name, err);
     wanted->n_default = wanted->n;
     return rc;
@@ -161,9 +212,18 @@ static int fail_with(struct pb_err *err, const struct mistakes *m)
     return pb_fail(err, m->code, "pipeline %s%s%s", m->pipeline->name, m->text, more);
 }
 
-static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,
+static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
+{
+    struct pb_scene_facts facts = {.has_transform = info->has_transform};
+    memcpy(facts.transform, info->transform, sizeof facts.transform);
+    return facts;
+}
+
+static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct inputs *in, const struct names *wanted, struct pb_err *err)
 {
+    const struct pb_pipeline_config *pipeline = request->pipeline;
+    const struct pb_scene_facts facts = facts_of(request->info);
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
@@ -174,7 +234,10 @@ static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeli
                                  .steps = steps,
                                  .n_steps = pipeline->n_steps,
                                  .outputs = wanted->name,
-                                 .n_outputs = wanted->n};
+                                 .n_outputs = wanted->n,
+                                 .sources = in->source,
+                                 .n_sources = in->n_sources,
+                                 .scene = &facts};
     struct mistakes mistakes = {.pipeline = pipeline};
     int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->chain);
     free(steps);
@@ -184,33 +247,53 @@ static int compile(struct pb_plan *plan, const struct pb_pipeline_config *pipeli
     return rc < 0 ? fail_with(err, &mistakes) : 0;
 }
 
-int pb_plan_bands(struct pb_plan *plan, const struct pb_pipeline_config *pipeline,
-                  const struct pb_raster_info *info, struct pb_err *err)
+/* What is read of each source, in the order of the chain's inputs. */
+static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
+                        const struct inputs *in)
+{
+    const uint32_t *used;
+    size_t n = pb_chain_used(plan->chain, &used);
+    plan->n_sources = in->n_sources;
+    for (size_t i = 0; i < in->n_sources; i++) {
+        const struct pb_raster_info *info = i == 0 ? request->info : request->others[i - 1].info;
+        plan->source[i].type = info->type;
+        plan->source[i].has_mask = info->has_mask;
+        plan->source[i].n_bands = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct pb_plan_source *source = &plan->source[in->input[used[i]].source];
+        source->bands[source->n_bands++] = in->number[used[i]];
+    }
+}
+
+static int copy_names(struct pb_plan *plan, const struct names *wanted, struct pb_err *err)
+{
+    plan->output_names = calloc(wanted->n, sizeof *plan->output_names);
+    for (size_t i = 0; plan->output_names != NULL && i < wanted->n; i++) {
+        plan->output_names[i] = strdup(wanted->name[i]);
+        if (plan->output_names[i] == NULL)
+            break;
+        plan->n_outputs = i + 1;
+    }
+    return plan->n_outputs == wanted->n ? 0
+                                        : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+}
+
+int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
 {
     struct names *wanted = calloc(1, sizeof *wanted);
     struct inputs *in = calloc(1, sizeof *in);
     int rc = wanted && in ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0)
-        rc = list_inputs(pipeline, info, in, err);
+        rc = list_inputs(request, in, err);
     if (rc == 0)
-        rc = wanted_bands(pipeline, in, wanted, err);
+        rc = wanted_bands(request->pipeline, in, wanted, err);
     if (rc == 0)
-        rc = compile(plan, pipeline, in, wanted, err);
-    if (rc == 0 && (plan->output_names = calloc(wanted->n, sizeof *plan->output_names)) == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    for (size_t i = 0; rc == 0 && i < wanted->n; i++) {
-        plan->output_names[i] = strdup(wanted->name[i]);
-        if (plan->output_names[i] == NULL)
-            rc = pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-        else
-            plan->n_outputs = i + 1;
-    }
-    if (rc == 0) {
-        const uint32_t *used;
-        plan->n_bands = pb_chain_used(plan->chain, &used);
-        for (size_t i = 0; i < plan->n_bands; i++)
-            plan->bands[i] = in->number[used[i]];
-    }
+        rc = compile(plan, request, in, wanted, err);
+    if (rc == 0)
+        rc = copy_names(plan, wanted, err);
+    if (rc == 0)
+        set_sources(plan, request, in);
     free(in);
     free(wanted);
     return rc;

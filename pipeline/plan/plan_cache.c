@@ -67,10 +67,10 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
  * most; the first ones reach over the upper edge with their halo. */
 static int64_t touched_by_a_row(const struct pb_plan *plan)
 {
-    int64_t n = 0, differ = plan->cell.h + (int64_t)plan->halo / plan->grid.side_px + 1;
+    int64_t n = 0, differ = plan->source[0].cell.h + (int64_t)plan->halo / plan->grid.side_px + 1;
     int32_t rows = (int32_t)least(plan->grid.rows, differ);
     for (int32_t row = 0; row < rows; row++)
-        n = most(n, touched(plan, row, row, plan->cell.h, plan->grid.image_h));
+        n = most(n, touched(plan, row, row, plan->source[0].cell.h, plan->grid.image_h));
     return n;
 }
 
@@ -100,7 +100,8 @@ static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb
     s.w = all ? plan->grid.image_w : (int32_t)(cols * plan->grid.side_px);
     s.overlap = all ? 0 : plan->halo;
     int64_t row_px = least(s.w + 2 * (int64_t)s.overlap, plan->grid.image_w);
-    int64_t row_bytes = row_px * (int64_t)(pb_type_bytes(plan->type) * plan->n_bands + 1);
+    int64_t row_bytes =
+        row_px * (int64_t)(pb_type_bytes(plan->source[0].type) * plan->source[0].n_bands + 1);
     int64_t rows = least(STRIP_ROWS, most(STRIP_CELL_BYTES / row_bytes, 1));
     s.h = (int32_t)least((int64_t)whole_blocks(info->block_h, (int32_t)rows) << growth,
                          plan->grid.image_h);
@@ -110,7 +111,7 @@ static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
     uint32_t n = 0;
-    if (info->top_down && !info->pixel_interleaved && plan->n_bands > 1)
+    if (info->top_down && !info->pixel_interleaved && plan->source[0].n_bands > 1)
         while (((int64_t)1 << n) < plan->grid.image_h)
             n++;
     return n;
@@ -123,10 +124,10 @@ static void count_striped(struct pb_plan *plan, const struct pb_raster_info *inf
 {
     const struct pb_grid *g = &plan->grid;
     int64_t passes = plan->order == PB_ORDER_Z ? 1 : parts(g->cols, stripe_cols(g));
-    int64_t down = touched_by_a_row(plan), all = parts(g->image_h, plan->cell.h);
+    int64_t down = touched_by_a_row(plan), all = parts(g->image_h, plan->source[0].cell.h);
     /* Half of the next row's, for readers that are there already. */
-    int64_t count = down + parts(g->side_px, plan->cell.h) / 2 + plan->readers;
-    plan->cell_count = (uint32_t)least(count, passes * all);
+    int64_t count = down + parts(g->side_px, plan->source[0].cell.h) / 2 + plan->readers;
+    plan->source[0].cell_count = (uint32_t)least(count, passes * all);
     plan->decodes = (double)passes;
     if (pb_plan_cache_grow(plan, info) > 0)
         plan->decodes *= 1.0 + 0.5 * (double)(all - 1);
@@ -135,17 +136,17 @@ static void count_striped(struct pb_plan *plan, const struct pb_raster_info *inf
 static void count_tiled(struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->grid;
-    int64_t across = 0, columns = 0, cell = plan->cell.w, cols = stripe_cols(g);
+    int64_t across = 0, columns = 0, cell = plan->source[0].cell.w, cols = stripe_cols(g);
     for (int64_t first = 0; first < g->cols; first += cols) {
         int64_t last = least(first + cols, g->cols) - 1;
-        int64_t n = touched(plan, first, last, plan->cell.w, g->image_w);
+        int64_t n = touched(plan, first, last, plan->source[0].cell.w, g->image_w);
         across = most(across, n);
         columns += n;
     }
     int64_t down = touched_by_a_row(plan);
     int64_t ahead = parts(g->side_px, cell) * plan->readers;
-    int64_t all = parts(g->image_w, cell) * parts(g->image_h, plan->cell.h);
-    plan->cell_count = (uint32_t)least(down * (across + ahead), all);
+    int64_t all = parts(g->image_w, cell) * parts(g->image_h, plan->source[0].cell.h);
+    plan->source[0].cell_count = (uint32_t)least(down * (across + ahead), all);
     plan->decodes = (double)columns / (double)parts(g->image_w, cell);
 }
 
@@ -153,21 +154,23 @@ static void count_tiled(struct pb_plan *plan)
 static void count_z(struct pb_plan *plan)
 {
     int64_t side = 2 * (int64_t)plan->grid.side_px;
-    int64_t each = parts(side, plan->cell.w) * parts(side, plan->cell.h);
-    int64_t all = parts(plan->grid.image_w, plan->cell.w) * parts(plan->grid.image_h, plan->cell.h);
-    plan->cell_count = (uint32_t)least(plan->readers * (each + 1), all);
+    int64_t each = parts(side, plan->source[0].cell.w) * parts(side, plan->source[0].cell.h);
+    int64_t all = parts(plan->grid.image_w, plan->source[0].cell.w) *
+                  parts(plan->grid.image_h, plan->source[0].cell.h);
+    plan->source[0].cell_count = (uint32_t)least(plan->readers * (each + 1), all);
     plan->decodes = 1.0;
 }
 
-struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan)
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source)
 {
+    const struct pb_plan_source *s = &plan->source[source];
     return (struct pb_block_cache_options){
-        .shape = plan->cell,
-        .count = plan->cell_count,
-        .bands = plan->bands,
-        .n_bands = plan->n_bands,
-        .type = plan->type,
-        .has_mask = plan->has_mask,
+        .shape = s->cell,
+        .count = s->cell_count,
+        .bands = s->bands,
+        .n_bands = s->n_bands,
+        .type = s->type,
+        .has_mask = s->has_mask,
     };
 }
 
@@ -204,33 +207,40 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     return bytes;
 }
 
+void pb_plan_cache_add_readers(struct pb_plan *plan, const struct pb_raster_info *info,
+                               struct pb_rect window)
+{
+    /* A cell goes through its blocks once, whatever part of their width it takes. */
+    if (striped(info))
+        window.w = info->width;
+    window.h = (int32_t)least(window.h, info->height);
+    plan->cache_bytes += plan->readers * reader_cache(info, &window);
+    plan->reader_bytes += plan->readers * pb_raster_reader_bytes(info);
+}
+
 void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth)
 {
     const struct pb_grid *g = &plan->grid;
     struct pb_rect window = {0, 0, g->side_px, g->side_px};
-    plan->cell = (struct pb_cell_shape){0};
-    plan->cell_count = 0;
+    plan->source[0].cell = (struct pb_cell_shape){0};
+    plan->source[0].cell_count = 0;
     plan->cells_bytes = 0;
     plan->decodes = 1.0;
     if (!pb_plan_reads_direct(plan, info)) {
-        plan->cell = shape_of(plan, info, growth);
+        plan->source[0].cell = shape_of(plan, info, growth);
         if (plan->order == PB_ORDER_Z)
             count_z(plan);
         else if (striped(info))
             count_striped(plan, info);
         else
             count_tiled(plan);
-        struct pb_block_cache_options options = pb_plan_cache_options(plan);
+        struct pb_block_cache_options options = pb_plan_cache_options(plan, 0);
         plan->cells_bytes = pb_block_cache_bytes(&options);
-        window = (struct pb_rect){0, 0, plan->cell.w, plan->cell.h};
+        window = (struct pb_rect){0, 0, plan->source[0].cell.w, plan->source[0].cell.h};
     }
-    /* A cell goes through its blocks once, whatever part of their width it takes. */
-    if (striped(info))
-        window.w = info->width;
-    window.h = (int32_t)least(window.h, info->height);
     /* More readers than cells would only open files. */
-    if (plan->cell_count > 0 && plan->cell_count < plan->readers)
-        plan->readers = plan->cell_count;
-    plan->cache_bytes = plan->readers * reader_cache(info, &window);
-    plan->reader_bytes = plan->readers * pb_raster_reader_bytes(info);
+    if (plan->source[0].cell_count > 0 && plan->source[0].cell_count < plan->readers)
+        plan->readers = plan->source[0].cell_count;
+    plan->cache_bytes = plan->reader_bytes = 0;
+    pb_plan_cache_add_readers(plan, info, window);
 }

@@ -14,5 +14,12 @@ void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint
 /* Whether taller cells mean less decoding, and how often they can be doubled. */
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* What to make the cache from. */
-struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan);
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source);
+/* What pb_plan_cache() does, for all sources of a chain whose products are on a grid of their own:
+ * tiles meet blocks anywhere, so that every source has cells. */
+void pb_plan_cache_mapped(struct pb_plan *plan, const struct pb_plan_request *request);
+/* GDAL's cache and the open files of all readers of a source, added to the plan's. window: what a
+ * reader reads at a time. */
+void pb_plan_cache_add_readers(struct pb_plan *plan, const struct pb_raster_info *info,
+                               struct pb_rect window);
 #endif

@@ -61,15 +61,30 @@ static void size_slots(struct pb_plan *plan)
     int32_t reach = g->side_px + 2 * plan->halo;
     struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
     int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
-    plan->in_slot_bytes = pb_plan_layout(plan, &read).bytes;
+    plan->in_slot_bytes = pb_plan_layout(plan, 0, &read).bytes;
+    for (size_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_sources; i++) {
+        read = pb_chain_need_most(plan->chain, (uint32_t)i, w, h);
+        plan->in_slot_bytes =
+            (i == 0 ? 0 : plan->in_slot_bytes) +
+            (plan->source[i].n_bands > 0 ? pb_plan_layout(plan, i, &read).bytes : 0);
+    }
     plan->out_slot_bytes =
         align_up((size_t)w * (size_t)h * sizeof(float), PB_PLANE_ALIGN) * plan->n_outputs;
     plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
 }
 
-static void set_threads(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t n)
+/* Whether a source decodes from its top only. */
+static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    plan->readers = info->top_down ? 1 : n;
+    bool top_down = plan->source[0].n_bands > 0 && r->info->top_down;
+    for (size_t i = 0; i < r->n_others; i++)
+        top_down = top_down || (plan->source[i + 1].n_bands > 0 && r->others[i].info->top_down);
+    return top_down;
+}
+
+static void set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n)
+{
+    plan->readers = is_top_down(plan, r) ? 1 : n;
     plan->workers = plan->cuda ? STREAMS : n;
     plan->writers = n;
     plan->in_slots = plan->readers + plan->workers + 1;
@@ -98,12 +113,15 @@ static bool is_bounded(const struct pb_plan *plan)
 }
 
 /* All of a way but the products. */
-static void set_way(struct pb_plan *plan, const struct pb_raster_info *info, const struct way *way)
+static void set_way(struct pb_plan *plan, const struct pb_plan_request *r, const struct way *way)
 {
     plan->grid.stripe_cols = way->stripe_cols;
     plan->grid.unit_cols = 1;
-    set_threads(plan, info, way->threads);
-    pb_plan_cache(plan, info, way->growth);
+    set_threads(plan, r, way->threads);
+    if (pb_chain_keeps_grid(plan->chain))
+        pb_plan_cache(plan, r->info, way->growth);
+    else
+        pb_plan_cache_mapped(plan, r);
     plan->product_bytes = 0;
     plan->total_bytes =
         plan->cells_bytes + plan->cache_bytes + plan->reader_bytes + slots_bytes(plan) +
@@ -141,12 +159,12 @@ static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, 
 
 /* --- the ways -------------------------------------------------------------------------------- */
 
-static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_raster_info *info,
+static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r,
                     struct way way)
 {
     if (ways->n == WAYS_MAX)
         return;
-    set_way(plan, info, &way);
+    set_way(plan, r, &way);
     if (plan->decodes > DECODES_MAX)
         return;
     double decodes = plan->decodes > DECODES_EVEN ? plan->decodes : DECODES_EVEN;
@@ -154,17 +172,17 @@ static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_ras
     ways->way[ways->n++] = way;
 }
 
-static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb_raster_info *info,
+static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r,
                         uint32_t threads)
 {
-    uint32_t growth = pb_plan_cache_grow(plan, info);
+    uint32_t growth = pb_chain_keeps_grid(plan->chain) ? pb_plan_cache_grow(plan, r->info) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
-        add_way(ways, plan, info, (struct way){0, threads, 0, g, 0});
+        add_way(ways, plan, r, (struct way){0, threads, 0, g, 0});
         if (plan->order == PB_ORDER_Z)
             continue;
         /* Powers of two: other widths would cut the blocks of overviews in two. */
         for (int32_t cols = 1; cols < plan->grid.cols; cols *= 2)
-            add_way(ways, plan, info, (struct way){0, threads, cols, g, 0});
+            add_way(ways, plan, r, (struct way){0, threads, cols, g, 0});
     }
 }
 
@@ -195,7 +213,7 @@ static void list_ways(struct ways *ways, struct pb_plan *plan, const struct pb_p
         n = tiles;
     /* All, then steps of about a quarter down to one. */
     for (;; n -= (n + 3) / 4) {
-        add_stripes(ways, plan, r->info, n);
+        add_stripes(ways, plan, r, n);
         if (n == 1)
             break;
     }
@@ -208,7 +226,7 @@ static void set_least(struct pb_plan *plan, const struct pb_plan_request *r, str
     size_t best = 0;
     uint64_t bytes = UINT64_MAX;
     for (size_t i = ways->n; i-- > 0;) { /* dear ones are small: few products are asked for */
-        set_way(plan, r->info, &ways->way[i]);
+        set_way(plan, r, &ways->way[i]);
         if (plan->total_bytes >= bytes)
             continue;
         add_products(plan, r, ways, i);
@@ -217,7 +235,7 @@ static void set_least(struct pb_plan *plan, const struct pb_plan_request *r, str
             bytes = plan->total_bytes;
         }
     }
-    set_way(plan, r->info, &ways->way[best]);
+    set_way(plan, r, &ways->way[best]);
     add_products(plan, r, ways, best);
 }
 
@@ -263,7 +281,7 @@ int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, str
     list_ways(ways, plan, request);
     int rc = -ENOMEM;
     for (size_t i = 0; i < ways->n && rc < 0; i++) {
-        set_way(plan, request->info, &ways->way[i]);
+        set_way(plan, request, &ways->way[i]);
         if (plan->total_bytes > budget || !is_bounded(plan))
             continue;
         add_products(plan, request, ways, i);

@@ -72,7 +72,7 @@ static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
     r->part_w = least(g->side_px, g->image_w);
     r->part_h = least(g->side_px, g->image_h);
     struct pb_rect full = {0, 0, r->part_w, r->part_h};
-    struct pb_slot_layout layout = pb_plan_layout(plan, &full);
+    struct pb_slot_layout layout = pb_plan_layout(plan, 0, &full);
     struct wic_tile_shape shape = {layout.bytes, (uint32_t)layout.row_bytes, 0};
     size_t piece = layout.row_bytes > PIECE_LEAST ? layout.row_bytes : PIECE_LEAST;
     struct wic_work work;

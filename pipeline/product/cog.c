@@ -84,6 +84,7 @@ static int make_tags(struct cog *cog, const struct pb_cog_options *options, stru
         .has_nodata = true, /* NaN when the config names none: see pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
+        .grid = &cog->env->geometry,
     };
     return pb_raster_geo_tags(cog->env->raster, &extra, err, &cog->tags);
 }

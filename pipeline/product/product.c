@@ -7,6 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid)
+{
+    env->geometry =
+        grid != NULL ? *grid
+                     : (struct pb_geometry){env->info->width, env->info->height, pb_map_identity()};
+    if (env->info->has_transform)
+        pb_map_transform(&env->geometry.map, env->info->transform, env->transform);
+}
+
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes)
 {

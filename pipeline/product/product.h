@@ -21,8 +21,10 @@ struct pb_product_env {
     struct pb_raster *raster; /* for metadata; used by create and by the finish of STAC items only,
                                  never at the same time as another */
     const struct pb_raster_info *info;
-    const struct pb_grid *grid; /* tiles; side_px is a multiple of every COG's block size (or the
-                                   one tile holds all) */
+    struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
+    double transform[6];         /* of the products, where the scene has one */
+    const struct pb_grid *grid;  /* tiles; side_px is a multiple of every COG's block size (or the
+                                    one tile holds all) */
     enum pb_order order;
     uint32_t tiles_in_flight; /* at most so many tiles are between the first unfinished one and the
                                * last started one, in visiting order, counted in whole units */
@@ -38,6 +40,10 @@ struct pb_product_env {
     size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
     const char *device; /* "cpu", "cuda:0": for the processing record */
 };
+
+/* Fills geometry and transform for products on the grid of env->info, or on `grid` when that is not
+ * NULL. */
+void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid);
 
 /* A finished tile: float32 planes, invalid = NaN. */
 struct pb_tile_done {

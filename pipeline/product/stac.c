@@ -177,7 +177,7 @@ static void write_id(const struct pb_stac_item *item)
 static int write_item(const struct pb_stac_item *item, struct pb_err *err)
 {
     struct pb_footprint footprint;
-    bool placed = pb_raster_footprint(item->env->raster, &footprint) == 0;
+    bool placed = pb_raster_footprint(item->env->raster, &item->env->geometry, &footprint) == 0;
     pb_json_object(item->json, NULL);
     pb_json_string(item->json, "type", "Feature");
     pb_json_string(item->json, "stac_version", "1.1.0");

@@ -69,12 +69,12 @@ static void write_transform(struct pb_json *json, const double *t)
     pb_json_end(json);
 }
 
-static void write_proj_bbox(struct pb_json *json, const struct pb_raster_info *info)
+static void write_proj_bbox(struct pb_json *json, const struct pb_product_env *env)
 {
-    const double *t = info->transform;
+    const double *t = env->transform;
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int corner = 0; corner < 4; corner++) {
-        double col = corner & 1 ? info->width : 0, row = corner & 2 ? info->height : 0;
+        double col = corner & 1 ? env->geometry.w : 0, row = corner & 2 ? env->geometry.h : 0;
         for (int axis = 0; axis < 2; axis++) {
             double at = t[3 * axis] + t[3 * axis + 1] * col + t[3 * axis + 2] * row;
             low[axis] = fmin(low[axis], at);
@@ -97,11 +97,11 @@ static void write_grid(const struct pb_stac_item *item)
         pb_json_string(item->json, "proj:wkt2", item->wkt2);
     if (info->crs_code[0] == '\0' && item->projjson != NULL)
         pb_json_raw(item->json, "proj:projjson", item->projjson);
-    write_shape(item->json, info->height, info->width);
+    write_shape(item->json, item->env->geometry.h, item->env->geometry.w);
     if (info->has_transform) {
-        write_transform(item->json, info->transform);
+        write_transform(item->json, item->env->transform);
         if (info->has_crs)
-            write_proj_bbox(item->json, info);
+            write_proj_bbox(item->json, item->env);
     }
 }
 

@@ -243,7 +243,7 @@ static void conclude(const struct statistics *s, uint32_t b)
     const struct band *band = &s->bands[b];
     struct pb_band_statistics *out = &s->result[b];
     (void)snprintf(out->name, sizeof out->name, "%s", s->env->band_names[s->plane[b]]);
-    out->count = (uint64_t)s->env->info->width * (uint64_t)s->env->info->height;
+    out->count = (uint64_t)s->env->geometry.w * (uint64_t)s->env->geometry.h;
     out->valid = band->valid;
     out->minimum = out->maximum = out->mean = out->stddev = NAN;
     out->histogram_min = out->histogram_max = NAN;

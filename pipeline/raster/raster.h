@@ -7,7 +7,7 @@
  * off. What a header declares is held against limits before anything is read. A pb_raster belongs
  * to one thread at a time; open one per thread. */
 #include "config/config.h"
-#include "kernels/view.h"
+#include "kernels/geometry.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,7 +132,8 @@ struct pb_geo_extra {
     size_t n_bands;
     bool has_nodata;
     double nodata;
-    enum pb_type type; /* of the product: decides how nodata is spelled */
+    enum pb_type type;              /* of the product: decides how nodata is spelled */
+    const struct pb_geometry *grid; /* of the product; NULL = the scene's */
 };
 
 /* The tags that carry the scene's CRS, geotransform (or GCPs), RPCs and the extras: GeoKeys
@@ -143,17 +144,18 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
                        struct pb_err *err, struct pb_tiff_tags *out_tags);
 void pb_tiff_tags_free(struct pb_tiff_tags *tags);
 
-/* Footprint in longitude/latitude (WGS 84): the outline of the image, 4 corners and points along
- * the edges, counter-clockwise, closed (first = last). From the geotransform, else GCPs, else RPC.
- * Across the antimeridian longitudes run on past 180 (neighbours never jump), to be cut there; a
- * footprint around a pole is led along the antimeridian and over the pole.
- * 0; -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
+/* Footprint in longitude/latitude (WGS 84): the outline of the image, or of a grid on it, 4 corners
+ * and points along the edges, counter-clockwise, closed (first = last). From the geotransform, else
+ * GCPs, else RPC. Across the antimeridian longitudes run on past 180 (neighbours never jump), to be
+ * cut there; a footprint around a pole is led along the antimeridian and over the pole. 0; -ENODATA
+ * (no error filled) when the scene cannot be placed on the Earth. */
 struct pb_footprint {
     double lonlat[PB_BANDS_MAX][2];
     size_t n;
     double bbox[4]; /* west, south, east, north; west > east when it crosses the antimeridian */
 };
-int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footprint);
+int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
+                        struct pb_footprint *out_footprint);
 /* The CRS as WKT2:2019 and as PROJJSON text; malloc'd, the caller's; NULL when there is none or it
  * cannot be said. */
 char *pb_raster_wkt2(struct pb_raster *raster);

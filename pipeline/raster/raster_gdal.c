@@ -347,7 +347,7 @@ void pb_raster_warm(void)
     raster.dataset = make_sample(name) ? GDALOpen(name, GA_ReadOnly) : NULL;
     if (raster.dataset != NULL) {
         read_place(&raster);
-        (void)pb_raster_footprint(&raster, &footprint);
+        (void)pb_raster_footprint(&raster, NULL, &footprint);
         free(pb_raster_wkt2(&raster));
         free(pb_raster_projjson(&raster));
         (void)pb_raster_geo_tags(&raster, &extra, NULL, &tags);
@@ -990,7 +990,56 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
 
 /* --- metadata for products --------------------------------------------------------------------*/
 
-static void copy_place(const struct pb_raster *raster, GDALDatasetH to)
+/* The GCPs at their pixels of another grid; the caller frees them with free_gcps(). NULL: no
+ * memory. */
+static GDAL_GCP *map_gcps(const struct pb_raster *raster, const struct pb_map *map)
+{
+    int n = raster->info.n_gcps;
+    GDAL_GCP *gcps = GDALDuplicateGCPs(n, GDALGetGCPs(raster->dataset));
+    for (int i = 0; gcps != NULL && i < n; i++) {
+        gcps[i].dfGCPPixel = gcps[i].dfGCPPixel * map->scale_x + map->offset_x;
+        gcps[i].dfGCPLine = gcps[i].dfGCPLine * map->scale_y + map->offset_y;
+    }
+    return gcps;
+}
+
+static void free_gcps(const struct pb_raster *raster, GDAL_GCP *gcps)
+{
+    if (gcps == NULL)
+        return;
+    GDALDeinitGCPs(raster->info.n_gcps, gcps);
+    CPLFree(gcps);
+}
+
+/* One number of the RPCs, of another grid. Their pixel 0 is the centre of the first pixel. */
+static void map_rpc(char ***rpc, const char *offset, const char *scale, double map_scale,
+                    double map_offset)
+{
+    char text[40];
+    const char *at = CSLFetchNameValue(*rpc, offset), *size = CSLFetchNameValue(*rpc, scale);
+    if (at == NULL || size == NULL)
+        return;
+    (void)CPLsnprintf(text, sizeof text, "%.17g",
+                      (CPLAtof(at) + 0.5) * map_scale + map_offset - 0.5);
+    *rpc = CSLSetNameValue(*rpc, offset, text);
+    (void)CPLsnprintf(text, sizeof text, "%.17g", CPLAtof(size) * map_scale);
+    *rpc = CSLSetNameValue(*rpc, scale, text);
+}
+
+static void copy_rpc(GDALDatasetH from, GDALDatasetH to, const struct pb_map *map)
+{
+    const struct pb_map same = pb_map_identity();
+    char **rpc = CSLDuplicate(GDALGetMetadata(from, "RPC"));
+    if (rpc != NULL && !pb_map_equal(map, &same)) {
+        map_rpc(&rpc, "SAMP_OFF", "SAMP_SCALE", map->scale_x, map->offset_x);
+        map_rpc(&rpc, "LINE_OFF", "LINE_SCALE", map->scale_y, map->offset_y);
+    }
+    if (rpc != NULL)
+        (void)GDALSetMetadata(to, rpc, "RPC");
+    CSLDestroy(rpc);
+}
+
+static void copy_place(const struct pb_raster *raster, const struct pb_map *map, GDALDatasetH to)
 {
     GDALDatasetH from = raster->dataset;
     const char *point = GDALGetMetadataItem(from, GDALMD_AREA_OR_POINT, NULL);
@@ -1001,14 +1050,19 @@ static void copy_place(const struct pb_raster *raster, GDALDatasetH to)
         (void)GDALSetSpatialRef(to, srs);
     if (raster->info.has_transform) {
         double transform[6];
-        memcpy(transform, raster->info.transform, sizeof transform);
+        pb_map_transform(map, raster->info.transform, transform);
         (void)GDALSetGeoTransform(to, transform);
     } else if (raster->info.n_gcps > 0) {
-        (void)GDALSetGCPs2(to, raster->info.n_gcps, GDALGetGCPs(from), GDALGetGCPSpatialRef(from));
+        GDAL_GCP *gcps = map_gcps(raster, map);
+        (void)GDALSetGCPs2(to, raster->info.n_gcps, gcps, GDALGetGCPSpatialRef(from));
+        free_gcps(raster, gcps);
     }
-    char **rpc = GDALGetMetadata(from, "RPC");
-    if (rpc != NULL)
-        (void)GDALSetMetadata(to, rpc, "RPC");
+    copy_rpc(from, to, map);
+}
+
+static struct pb_map map_of(const struct pb_geo_extra *extra)
+{
+    return extra->grid != NULL ? extra->grid->map : pb_map_identity();
 }
 
 static bool write_small(const struct pb_raster *raster, const struct pb_geo_extra *extra,
@@ -1021,7 +1075,8 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
                                  types[extra->type].gdal, (char **)(uintptr_t)options);
     if (to == NULL)
         return false;
-    copy_place(raster, to);
+    const struct pb_map map = map_of(extra);
+    copy_place(raster, &map, to);
     for (int i = 0; i < n; i++) {
         GDALRasterBandH band = GDALGetRasterBand(to, i + 1);
         if (extra->band_names != NULL && extra->band_names[i] != NULL)
@@ -1035,13 +1090,15 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
 
 /* GDAL reads the tie points of a PixelIsPoint file half a pixel on, and writes GCPs half a pixel on
  * again: a pass would move them by a pixel. Here they are what the reader undoes. */
-static void fix_tie_points(const struct pb_raster *raster, struct pb_tiff_tags *tags)
+static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_extra *extra,
+                           struct pb_tiff_tags *tags)
 {
+    const struct pb_map map = map_of(extra);
     const char *point = GDALGetMetadataItem(raster->dataset, GDALMD_AREA_OR_POINT, NULL);
     double shift = point != NULL && strcmp(point, GDALMD_AOP_POINT) == 0 ? 0.5 : 0;
-    const GDAL_GCP *gcp = GDALGetGCPs(raster->dataset);
     uint64_t n = (uint64_t)raster->info.n_gcps;
-    for (size_t i = 0; i < tags->n && !raster->info.has_transform; i++) {
+    GDAL_GCP *gcp = n > 0 ? map_gcps(raster, &map) : NULL;
+    for (size_t i = 0; gcp != NULL && i < tags->n && !raster->info.has_transform; i++) {
         double *value = tags->tag[i].value;
         if (tags->tag[i].tag != 33922 || tags->tag[i].type != 12 || tags->tag[i].count != 6 * n)
             continue;
@@ -1050,6 +1107,7 @@ static void fix_tie_points(const struct pb_raster *raster, struct pb_tiff_tags *
             value[6 * k + 1] = gcp[k].dfGCPLine - shift;
         }
     }
+    free_gcps(raster, gcp);
 }
 
 int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
@@ -1069,7 +1127,7 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
         rc = pb_tiff_tags_take(bytes, (size_t)n_bytes, wanted, sizeof wanted / sizeof wanted[0],
                                out_tags);
     if (rc == 0)
-        fix_tie_points(raster, out_tags);
+        fix_tie_points(raster, extra, out_tags);
     (void)VSIUnlink(name);
     unlisten();
     if ((io = pb_raster_file_check(&raster->file, err)) < 0)
@@ -1141,16 +1199,28 @@ static bool by_rpc(const struct pb_raster *raster, double xy[N][2])
     return rpc_to_ground(raster, xy, N);
 }
 
-int pb_raster_footprint(struct pb_raster *raster, struct pb_footprint *out_footprint)
+/* Points along the edge of a grid in the image's pixel coordinates. */
+static void outline_of(const struct pb_geometry *grid, double points[N][2])
+{
+    pb_outline_pixels(grid->w, grid->h, points);
+    for (size_t i = 0; i < N; i++) {
+        points[i][0] = (points[i][0] - grid->map.offset_x) / grid->map.scale_x;
+        points[i][1] = (points[i][1] - grid->map.offset_y) / grid->map.scale_y;
+    }
+}
+
+int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
+                        struct pb_footprint *out_footprint)
 {
     static bool (*const ways[])(const struct pb_raster *, double[N][2]) = {by_transform, by_gcps,
                                                                            by_rpc};
+    const struct pb_geometry own = {raster->info.width, raster->info.height, pb_map_identity()};
     struct words words; /* why a way does not work is of no interest */
     int rc = -ENODATA;
     listen(&words, raster);
     for (size_t i = 0; rc < 0 && i < sizeof ways / sizeof ways[0]; i++) {
         double points[N][2];
-        pb_outline_pixels(raster->info.width, raster->info.height, points);
+        outline_of(grid != NULL ? grid : &own, points);
         if (ways[i](raster, points))
             rc = pb_outline_footprint(points, out_footprint);
     }

@@ -11,7 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t unit, uint32_t tile,
+/* The datasets of one reader; NULL where nothing is read. */
+struct rasters {
+    struct pb_raster *source[PB_SOURCES_MAX];
+};
+
+static int read_window(struct pb_stream *s, struct rasters *rasters, size_t source,
+                       const struct pb_window *window, uint64_t *parked, struct pb_err *err)
+{
+    const struct pb_plan_source *plan = &s->plan->source[source];
+    const struct pb_pixels to = {.data = (void *)(uintptr_t)window->data,
+                                 .row_bytes = window->row_bytes,
+                                 .plane_bytes = window->plane_bytes,
+                                 .mask = (uint8_t *)(uintptr_t)window->mask,
+                                 .mask_row_bytes = window->mask_row_bytes};
+    if (window->rect.w == 0)
+        return 0;
+    if (s->cache[source] != NULL)
+        return pb_block_cache_read(s->cache[source], rasters->source[source], &window->rect, &to,
+                                   parked, err);
+    return pb_raster_read(rasters->source[source], &window->rect, plan->bands, plan->n_bands, &to,
+                          err);
+}
+
+static int read_tile(struct pb_stream *s, struct rasters *rasters, uint32_t unit, uint32_t tile,
                      struct pb_err *err)
 {
     const struct pb_plan *plan = s->plan;
@@ -19,22 +42,13 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
     int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
-    uint64_t start = pb_clock_mono_ns();
+    uint64_t start = pb_clock_mono_ns(), parked = 0;
     struct pb_slot_tile *t = slot.user;
     *t = pb_stream_tile(plan, tile, unit);
-    const struct pb_tile_place *place = &t->place;
-    const struct pb_pixels to = {
-        .data = slot.data,
-        .row_bytes = place->row_bytes,
-        .plane_bytes = place->plane_bytes,
-        .mask = place->mask_offset ? (uint8_t *)slot.data + place->mask_offset : NULL,
-        .mask_row_bytes = place->mask_row_bytes};
-    size_t bytes = pb_plan_layout(plan, &place->read).bytes;
-    uint64_t parked = 0;
-    if (s->cache != NULL)
-        rc = pb_block_cache_read(s->cache, raster, &place->read, &to, &parked, err);
-    else
-        rc = pb_raster_read(raster, &place->read, plan->bands, plan->n_bands, &to, err);
+    const struct pb_tile_in in = pb_stream_tile_in(plan, t, slot.data);
+    size_t bytes = pb_stream_in_bytes(plan, t);
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        rc = read_window(s, rasters, i, &in.window[i], &parked, err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - parked);
     atomic_fetch_add(&s->read.parked_ns, parked);
     if (rc < 0)
@@ -44,7 +58,7 @@ static int read_tile(struct pb_stream *s, struct pb_raster *raster, uint32_t uni
     return wic_publish(s->in, &slot, bytes);
 }
 
-static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_err *err)
+static int read_units(struct pb_stream *s, struct rasters *rasters, struct pb_err *err)
 {
     uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
     if (tiles == NULL)
@@ -55,7 +69,7 @@ static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_e
     while ((rc = pb_in_flight_take(s->in_flight, &unit, &parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++)
-            rc = read_tile(s, raster, unit, tiles[i], err);
+            rc = read_tile(s, rasters, unit, tiles[i], err);
         if (rc < 0)
             break;
     }
@@ -67,11 +81,15 @@ static int read_units(struct pb_stream *s, struct pb_raster *raster, struct pb_e
 void pb_reader_run(struct pb_stream *stream)
 {
     struct pb_err err = {0};
-    struct pb_raster *raster = NULL;
-    int rc = pb_raster_open_again(stream->raster, stream->limits, &err, &raster);
+    struct rasters rasters = {0};
+    int rc = 0;
+    for (size_t i = 0; i < stream->plan->n_sources && rc == 0; i++)
+        if (stream->raster[i] != NULL && stream->plan->source[i].n_bands > 0)
+            rc = pb_raster_open_again(stream->raster[i], stream->limits, &err, &rasters.source[i]);
     if (rc == 0)
-        rc = read_units(stream, raster, &err);
-    pb_raster_close(raster);
+        rc = read_units(stream, &rasters, &err);
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+        pb_raster_close(rasters.source[i]);
     bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or somebody gave up */
     if (rc == 0 || (over && err.code == PB_OK))
         return;

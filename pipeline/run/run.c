@@ -160,14 +160,16 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
     if (rc < 0)
         return rc;
     s->plan = plan;
-    s->raster = run->raster;
+    s->raster[0] = run->raster;
     s->limits = &run->options.config->limits;
     s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
     if (s->in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
-    if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache)) < 0)
-        return rc;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        struct pb_block_cache_options cells = pb_plan_cache_options(plan, i);
+        if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache[i])) < 0)
+            return rc;
+    }
     if (plan->cuda) /* before a kernel may be there */
         pb_device_link(plan->device_index, RATE_BYTES, &run->to_device_rate,
                        &run->from_device_rate);
@@ -363,7 +365,8 @@ void pb_run_destroy(struct pb_run *run)
     if (run->exec != NULL)
         run->exec_type->destroy(run->exec);
     pb_in_flight_destroy(run->stream.in_flight);
-    pb_block_cache_destroy(run->stream.cache);
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+        pb_block_cache_destroy(run->stream.cache[i]);
     wic_channel_fini(run->stream.in);
     wic_channel_fini(run->stream.out);
     free(run->in_channel);

@@ -29,11 +29,12 @@ struct pb_stage_counter {
 
 struct pb_stream {
     const struct pb_plan *plan;
-    const struct pb_raster *raster; /* opened again by each reader */
+    const struct pb_raster *raster[PB_SOURCES_MAX]; /* opened again by each reader; NULL = nothing
+                                                       is read of it */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
     struct pb_in_flight *in_flight;
-    struct pb_block_cache *cache; /* NULL = readers share nothing */
+    struct pb_block_cache *cache[PB_SOURCES_MAX]; /* NULL = readers share nothing */
     struct pb_stage_counter read, compute, write;
     void **products; /* as made by types[i]->create */
     const struct pb_product_type **types;
@@ -82,6 +83,8 @@ const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);
 /* The chain's view of a tile that lies at `base` in the layout of its slot. */
 struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
                                     const void *base);
+/* Bytes of the slot that the tile takes. */
+size_t pb_stream_in_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
 /* Bytes that a tile's results take in an output slot. */
 size_t pb_stream_out_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
 /* Describes a tile for its slot. */

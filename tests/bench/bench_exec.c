@@ -115,7 +115,7 @@ static void *produce(void *arg)
     for (uint64_t i = 0; i < b->tiles && wic_acquire(b->stream.in, WIC_FOREVER, &slot) == 0; i++) {
         struct pb_slot_tile *tile = slot.user;
         *tile = pb_stream_tile(b->plan, (uint32_t)(i % count), 0);
-        size_t bytes = pb_plan_layout(b->plan, &tile->place.read).bytes;
+        size_t bytes = pb_plan_layout(b->plan, 0, &tile->place.read).bytes;
         touch_pages(&slot, bytes);
         (void)wic_publish(b->stream.in, &slot, bytes);
     }
@@ -174,7 +174,7 @@ static double measure(const struct way *way, const struct chain *chain, uint64_t
         struct pb_rect core = pb_grid_core(&plan->grid, (uint32_t)(i % pb_grid_count(&plan->grid)));
         px += (double)core.w * core.h;
         bytes +=
-            (double)core.w * core.h * (double)pb_type_bytes(plan->type) * (double)plan->n_bands;
+            (double)core.w * core.h * (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
     }
     b.type->destroy(b.exec);
     for (int i = 0; i < 2; i++) {

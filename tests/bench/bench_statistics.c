@@ -70,6 +70,7 @@ int main(int argc, char **argv)
                                      .input = "bench.tif",
                                      .band_names = names,
                                      .n_bands = 1};
+        pb_product_place(&env, NULL);
         struct pb_product_config config = {.kind = PB_PRODUCT_STATISTICS};
         struct pb_err err = {0};
         void *product = NULL;

@@ -68,7 +68,7 @@ static void take(struct pb_raster *raster)
     else
         check_err(&err);
     pb_tiff_tags_free(&tags);
-    if (pb_raster_footprint(raster, &footprint) == 0)
+    if (pb_raster_footprint(raster, NULL, &footprint) == 0)
         for (size_t i = 0; i < footprint.n; i++)
             require(isfinite(footprint.lonlat[i][0]) && isfinite(footprint.lonlat[i][1]),
                     "a footprint that is not finite");

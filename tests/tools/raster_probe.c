@@ -101,7 +101,7 @@ static int probe_metadata(struct probe *probe, struct pb_err *err)
     struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
     struct pb_footprint footprint;
     struct pb_tiff_tags tags = {NULL, 0};
-    (void)pb_raster_footprint(probe->raster, &footprint);
+    (void)pb_raster_footprint(probe->raster, NULL, &footprint);
     free(pb_raster_wkt2(probe->raster));
     free(pb_raster_projjson(probe->raster));
     int rc = pb_raster_geo_tags(probe->raster, &extra, err, &tags);

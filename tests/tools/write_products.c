@@ -229,6 +229,7 @@ int main(int argc, char **argv)
         .n_bands = scene.n_bands,
         .device = "cpu",
     };
+    pb_product_place(&env, NULL);
     struct feed feed = {
         .scene = &scene, .env = &env, .pipeline = pipeline, .n_tiles = pb_grid_count(&grid)};
     feed.order = malloc(feed.n_tiles * sizeof *feed.order);

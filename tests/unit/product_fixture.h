@@ -149,6 +149,7 @@ static inline int feed_product(const struct image *image, const struct pb_produc
         .n_bands = image->n_bands,
         .device = "cpu",
     };
+    pb_product_place(&env, NULL);
     uint32_t *order = malloc(n * sizeof *order);
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;

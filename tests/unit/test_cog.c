@@ -52,6 +52,7 @@ static void start(struct run *run)
                                        .band_names = planes,
                                        .n_bands = 3,
                                        .device = "cpu"};
+    pb_product_place(&run->env, NULL);
     run->bands[0] = c;
     run->bands[1] = a;
     run->config.kind = PB_PRODUCT_COG;

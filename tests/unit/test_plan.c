@@ -101,9 +101,9 @@ static void check_plan(const struct pb_plan *plan, const struct pb_raster_info *
     ck_assert(plan->decodes >= 1.0 && plan->decodes <= 4.0);
     ck_assert_uint_ge(plan->readers, 1);
     ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
-    ck_assert(pb_plan_reads_direct(plan, info) == (plan->cell_count == 0));
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
-    if (plan->cell_count > 0)
+    ck_assert(pb_plan_reads_direct(plan, info) == (plan->source[0].cell_count == 0));
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0);
+    if (plan->source[0].cell_count > 0)
         ck_assert_uint_eq(plan->cells_bytes, pb_block_cache_bytes(&cells));
     ck_assert_uint_ge(plan->total_bytes, plan->cells_bytes + plan->cache_bytes +
                                              plan->reader_bytes + plan->product_bytes +
@@ -368,11 +368,11 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
     struct pb_plan *plan = planned(&info, POINTWISE, 512);
     ck_assert_int_eq(plan->order, PB_ORDER_Z);
-    ck_assert_uint_eq(plan->cell_count, 0);
+    ck_assert_uint_eq(plan->source[0].cell_count, 0);
     ck_assert_uint_eq(plan->cells_bytes, 0);
     pb_plan_destroy(plan);
     plan = planned(&info, HALO, 512);
-    ck_assert_uint_gt(plan->cell_count, 0);
+    ck_assert_uint_gt(plan->source[0].cell_count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -381,7 +381,7 @@ START_TEST(a_scene_of_one_tile_needs_no_cells)
 {
     struct pb_raster_info info = scene(500, 400, 0, 3);
     struct pb_plan *plan = planned(&info, HALO, 512);
-    ck_assert_uint_eq(plan->cell_count, 0);
+    ck_assert_uint_eq(plan->source[0].cell_count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -414,7 +414,7 @@ START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
     pb_plan_destroy(plan);
     info.pixel_interleaved = false; /* a strip a band: going to the next one starts over */
     plan = planned(&info, HALO, 4096);
-    ck_assert_int_ge(plan->cell.h, 1024);
+    ck_assert_int_ge(plan->source[0].cell.h, 1024);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -464,7 +464,7 @@ static void *read_units(void *arg)
         for (uint32_t i = 0; i < n; i++) {
             struct pb_rect core = pb_grid_core(g, tiles[i]);
             struct pb_rect read = pb_rect_grow(&core, plan->halo, g->image_w, g->image_h);
-            struct pb_slot_layout layout = pb_plan_layout(plan, &read);
+            struct pb_slot_layout layout = pb_plan_layout(plan, 0, &read);
             struct pb_pixels to = {slot, layout.row_bytes, layout.plane_bytes, NULL, 0};
             uint64_t parked = 0;
             ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &read, &to, &parked, NULL), 0);
@@ -478,7 +478,7 @@ static void *read_units(void *arg)
 /* Decoded pixels, as often as the image has them. */
 static double travelled(const struct pb_plan *plan)
 {
-    struct pb_block_cache_options options = pb_plan_cache_options(plan);
+    struct pb_block_cache_options options = pb_plan_cache_options(plan, 0);
     struct trip trip = {.plan = plan};
     pthread_t thread[8];
     options.decode = decode_nothing;

@@ -128,7 +128,7 @@ START_TEST(lines_are_as_long_in_the_narrow_tiles_at_the_edge)
     ck_assert_uint_eq(corner.place.mask_offset, 2 * corner.place.plane_bytes);
     ck_assert_uint_ge(corner.place.row_bytes,
                       corner.place.mask_offset + (size_t)plan->grid.side_px);
-    struct pb_slot_layout layout = pb_plan_layout(plan, &corner.place.read);
+    struct pb_slot_layout layout = pb_plan_layout(plan, 0, &corner.place.read);
     ck_assert_uint_eq(layout.bytes, layout.row_bytes * (size_t)corner.place.core.h);
     ck_assert_uint_le(layout.bytes, plan->in_slot_bytes);
     ck_assert_uint_eq(pb_plan_parts(plan, &corner.place.core), (uint32_t)corner.place.core.h);

@@ -264,7 +264,7 @@ static void bbox_is(const char *path, double west, double south, double east, do
 {
     struct pb_raster *raster = opened(path);
     struct pb_footprint f;
-    ck_assert_int_eq(pb_raster_footprint(raster, &f), 0);
+    ck_assert_int_eq(pb_raster_footprint(raster, NULL, &f), 0);
     const double want[4] = {west, south, east, north};
     for (int i = 0; i < 4; i++)
         ck_assert_msg(fabs(f.bbox[i] - want[i]) < within, "%s: bbox[%d] = %.6f", path, i,
@@ -290,7 +290,7 @@ START_TEST(has_no_footprint_without_a_place)
 {
     struct pb_footprint f;
     struct pb_raster *raster = opened(HOSTILE("syn__geo_rpc_zero_scale.tif"));
-    ck_assert_int_eq(pb_raster_footprint(raster, &f), -ENODATA);
+    ck_assert_int_eq(pb_raster_footprint(raster, NULL, &f), -ENODATA);
     ck_assert_ptr_null(pb_raster_wkt2(raster));
     ck_assert_ptr_null(pb_raster_projjson(raster));
     pb_raster_close(raster);

@@ -21,14 +21,14 @@ static void open_stream(size_t slot_bytes)
     ck_assert_int_eq(pb_mem_alloc(PB_MEM_HOST, 2 * stride, &err, &payload), 0);
     options.payload = payload;
     memory = aligned_alloc(64, (wic_channel_bytes(&options) + 63) / 64 * 64);
-    stream = (struct pb_stream){.plan = plan, .raster = raster, .limits = &config->limits};
+    stream = (struct pb_stream){.plan = plan, .raster = {raster}, .limits = &config->limits};
     pthread_mutex_init(&stream.lock, NULL);
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */
     stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan);
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0);
     if (cells.count > 0)
-        ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache), 0);
+        ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache[0]), 0);
 }
 
 static void setup(void)
@@ -47,7 +47,7 @@ static void setup(void)
 static void teardown(void)
 {
     pb_in_flight_destroy(stream.in_flight);
-    pb_block_cache_destroy(stream.cache);
+    pb_block_cache_destroy(stream.cache[0]);
     wic_channel_fini(stream.in);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
@@ -76,7 +76,7 @@ START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
     ck_assert(!atomic_load(&stream.failed));
     wic_channel_fini(stream.in);
     pb_in_flight_destroy(stream.in_flight);
-    pb_block_cache_destroy(stream.cache);
+    pb_block_cache_destroy(stream.cache[0]);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
     open_stream(plan->in_slot_bytes);

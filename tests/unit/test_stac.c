@@ -41,15 +41,17 @@ static struct pb_product_env env_of(const char *pipeline)
     info = (struct pb_raster_info){.width = 30, .height = 20, .n_bands = 4, .type = PB_U16};
     for (int i = 0; i < 4; i++)
         info.band[i].scale = 1;
-    return (struct pb_product_env){.config = config,
-                                   .pipeline = pb_config_pipeline(config, pipeline),
-                                   .info = &info,
-                                   .scene = "s",
-                                   .input = "/in/a b.tif",
-                                   .directory = scratch(),
-                                   .band_names = vegetation_bands,
-                                   .n_bands = 6,
-                                   .device = "cpu"};
+    struct pb_product_env env = {.config = config,
+                                 .pipeline = pb_config_pipeline(config, pipeline),
+                                 .info = &info,
+                                 .scene = "s",
+                                 .input = "/in/a b.tif",
+                                 .directory = scratch(),
+                                 .band_names = vegetation_bands,
+                                 .n_bands = 6,
+                                 .device = "cpu"};
+    pb_product_place(&env, NULL);
+    return env;
 }
 
 static void setup(void)
@@ -239,6 +241,7 @@ START_TEST(cog_asset_tells_grid_bands_and_checksum)
     memcpy(info.transform, t, sizeof t);
     info.has_transform = info.has_crs = true;
     strcpy(info.crs_code, "EPSG:32633");
+    pb_product_place(&env, NULL);
     uint64_t buckets[4] = {1, 2, 3, 4};
     char water[] = "WATER";
     struct pb_band_statistics statistics[] = {{.count = 600,
