@@ -174,8 +174,9 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = pb_plan_bands(plan, request, err);
     if (rc == 0) {
-        /* Only these chains run on a GPU. */
         plan->cuda = request->cuda && pb_chain_keeps_grid(plan->chain);
+        if (request->cuda && !plan->cuda)
+            plan->cpu_why = "its steps change the grid, which is computed on the CPU";
         plan->device_index = request->device_index;
         plan->mem = choose_mem(plan, request);
         plan->geometry = pb_chain_geometry(plan->chain);

@@ -57,6 +57,7 @@ struct pb_plan {
     size_t n_default; /* the first so many are what a product without a list of bands takes */
 
     bool cuda;
+    const char *cpu_why; /* why it is the CPU although there is a GPU; NULL = it is not so */
     int32_t device_index;
     struct pb_plan_resident resident;
     enum pb_mem_kind mem;

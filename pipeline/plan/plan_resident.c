@@ -126,6 +126,8 @@ uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
 
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
 {
+    if (plan->cpu_why != NULL)
+        return plan->cpu_why;
     bool other = plan->cuda && !plan->resident.used && config->compute.sync == PB_SYNC_WIC;
     return other ? plan->resident.why_not : "";
 }

@@ -86,6 +86,8 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     rc = pb_plan_create(&request, err, &run->plan);
     if (rc < 0)
         return rc;
+    if (device >= 0 && !run->plan->cuda)
+        (void)snprintf(run->device, sizeof run->device, "cpu");
     run->exec_type = pb_exec_of(run->plan);
     pb_plan_product_env(run->plan, &request, &run->env);
     run->env.raster = run->raster;

@@ -173,8 +173,8 @@ static double measure(const struct way *way, const struct chain *chain, uint64_t
     for (uint64_t i = 0; i < tiles; i++) {
         struct pb_rect core = pb_grid_core(&plan->grid, (uint32_t)(i % pb_grid_count(&plan->grid)));
         px += (double)core.w * core.h;
-        bytes +=
-            (double)core.w * core.h * (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
+        bytes += (double)core.w * core.h * (double)pb_type_bytes(plan->source[0].type) *
+                 (double)plan->source[0].n_bands;
     }
     b.type->destroy(b.exec);
     for (int i = 0; i < 2; i++) {

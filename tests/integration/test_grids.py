@@ -1,0 +1,321 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that change the grid of bands, through `pushbroom run`: random chains against an evaluation of whole images in numpy,
+bit by bit, whatever the tiles and threads; single steps against GDAL; where products say they lie."""
+import json
+import math
+import os
+import random
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+
+gdal.UseExceptions()
+TRANSFORM = (500000.0, 10.0, 0.0, 4000000.0, 0.0, -10.0)
+TAPS = {"bilinear": 1.0, "cubic": 2.0}
+
+
+def write(path, array, transform=TRANSFORM, block=64, nodata=0, epsg=32632):
+    array = array if array.ndim == 3 else array[None]
+    kind = {"uint8": gdal.GDT_Byte, "uint16": gdal.GDT_UInt16, "int16": gdal.GDT_Int16, "float32": gdal.GDT_Float32}[str(array.dtype)]
+    options = ["COMPRESS=DEFLATE"] + (["TILED=YES", f"BLOCKXSIZE={block}", f"BLOCKYSIZE={block}"] if block else [])
+    out = gdal.GetDriverByName("GTiff").Create(str(path), array.shape[2], array.shape[1], array.shape[0], kind, options)
+    if transform:
+        out.SetGeoTransform(transform)
+        system = osr.SpatialReference()
+        system.ImportFromEPSG(epsg)
+        out.SetProjection(system.ExportToWkt())
+    for i, plane in enumerate(array):
+        out.GetRasterBand(i + 1).WriteArray(plane)
+        if nodata is not None:
+            out.GetRasterBand(i + 1).SetNoDataValue(nodata)
+    return path
+
+
+def compute(scratch, scene, bands, steps, outputs, compute="{memory: 64MiB}", code=0, sources=""):
+    config = scratch / "c.yaml"
+    config.write_text(f"""compute: {compute}
+pipelines:
+  p:
+    input:
+      bands: {{{', '.join(f'{b}: {i + 1}' for i, b in enumerate(bands))}}}
+{sources}
+    steps:
+{''.join(f'      - {s}' + chr(10) for s in steps)}
+    products:
+      - cog: {{bands: [{', '.join(outputs)}], type: float32, blocksize: 64}}
+      - statistics: {{bands: [{outputs[0]}]}}
+      - quicklook: {{bands: [{outputs[0]}]}}
+      - stac: {{}}
+""")
+    report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "version", scene, code=code)[0]
+    return report
+
+
+def product(report, kind):
+    return [p["path"] for p in report["products"] if p["type"] == kind][0]
+
+
+# --- numpy ---
+
+
+class Band:
+    """Pixels of a whole image, and where they lie: x of the scene is (x - offset) / scale."""
+
+    def __init__(self, pixels, scale=(1.0, 1.0), offset=(0.0, 0.0)):
+        self.pixels, self.scale, self.offset = pixels.astype(np.float32), scale, offset
+
+    def on(self, pixels):
+        return Band(pixels, self.scale, self.offset)
+
+    def grid(self):
+        return self.pixels.shape, self.scale, self.offset
+
+    def crop(self, x, y, w, h):
+        return Band(self.pixels[y:y + h, x:x + w], self.scale, (self.offset[0] - x, self.offset[1] - y))
+
+    def resample(self, method, shape, scale, offset):
+        """The same arithmetic for all pixels at a time: float64 for places, float32 for weights and sums, in one order."""
+        ways = [taps(method, shape[1 - axis], self.scale[axis] / scale[axis],
+                     self.offset[axis] - offset[axis] * (self.scale[axis] / scale[axis]), self.pixels.shape[1 - axis]) for axis in (0, 1)]
+        return Band((mode if method == "mode" else weigh)(self.pixels, method, *ways), scale, offset)
+
+
+def taps(method, n, scale, offset, size):
+    """first, weights [n, k] (0 beyond the image, with which nothing is counted), and the pixel at the centre."""
+    pixel = np.arange(n, dtype=np.float64)
+    centre = (pixel + 0.5) * scale + offset
+    width = max(scale, 1.0)
+    if method in TAPS:
+        low, high = np.floor(centre - TAPS[method] * width), np.ceil(centre + TAPS[method] * width)
+    elif method == "nearest":
+        low, high = np.floor(centre), np.floor(centre) + 1
+    else:
+        edges = pixel * scale + offset, (pixel + 1.0) * scale + offset
+        low, high = np.floor(edges[0]), np.ceil(edges[1])
+    low, high = np.maximum(low, 0), np.minimum(high, size)
+    count = np.maximum(high - low, 0).astype(int)
+    at = low[:, None].astype(int) + np.arange(count.max() if n else 0)[None]
+    there = np.arange(at.shape[1])[None] < count[:, None]
+    if method in TAPS:
+        t = (np.abs(at + 0.5 - centre[:, None]) / width).astype(np.float32)
+        if method == "bilinear":
+            weight = np.where(t < 1, np.float32(1) - t, np.float32(0))
+        else:
+            a = np.float32(-0.5)
+            near = ((a + np.float32(2)) * t - (a + np.float32(3))) * t * t + np.float32(1)
+            far = ((a * t - np.float32(5) * a) * t + np.float32(8) * a) * t - np.float32(4) * a
+            weight = np.where(t < 1, near, np.where(t < 2, far, np.float32(0)))
+    elif method == "nearest":
+        weight = np.ones(at.shape, np.float32)
+    else:
+        weight = np.maximum(np.minimum(edges[1][:, None], at + 1.0) - np.maximum(edges[0][:, None], at), 0).astype(np.float32)
+    return np.where(there, at, 0), np.where(there, weight, np.float32(0)).astype(np.float32), there, np.floor(centre)
+
+
+def weigh(pixels, method, across, down):
+    (ix, wx, tx, cx), (iy, wy, ty, cy) = across, down
+    total, sums = np.zeros((len(iy), len(ix)), np.float32), np.zeros((len(iy), len(ix)), np.float32)
+    if method == "nearest":
+        out = pixels[iy[:, 0]][:, ix[:, 0]]
+        return np.where(ty[:, :1] & tx[:, 0][None], out, np.nan)
+    for j in range(iy.shape[1]):
+        rows, row_total = np.zeros_like(sums), np.zeros_like(sums)
+        for i in range(ix.shape[1]):
+            v = pixels[iy[:, j]][:, ix[:, i]]
+            good = ~np.isnan(v) & tx[:, i][None]
+            rows = np.where(good, rows + wx[:, i][None] * v, rows).astype(np.float32)
+            row_total = np.where(good, row_total + wx[:, i][None], row_total).astype(np.float32)
+        use = ty[:, j][:, None]
+        sums = np.where(use, sums + wy[:, j][:, None] * rows, sums).astype(np.float32)
+        total = np.where(use, total + wy[:, j][:, None] * row_total, total).astype(np.float32)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out = np.where(total > 0, sums / total, np.float32(np.nan))
+    if method in TAPS:
+        inside = ((cy >= 0) & (cy < pixels.shape[0]))[:, None] & ((cx >= 0) & (cx < pixels.shape[1]))[None]
+        at = pixels[np.clip(cy, 0, pixels.shape[0] - 1).astype(int)][:, np.clip(cx, 0, pixels.shape[1] - 1).astype(int)]
+        out = np.where(inside & ~np.isnan(at), out, np.float32(np.nan))
+    return out
+
+
+def mode(pixels, _, across, down):
+    (ix, wx, tx, _), (iy, wy, ty, _) = across, down
+    out = np.full((len(iy), len(ix)), np.nan, np.float32)
+    for y in range(len(iy)):
+        for x in range(len(ix)):
+            areas = {}
+            for j in np.flatnonzero(ty[y]):
+                for i in np.flatnonzero(tx[x]):
+                    v = pixels[iy[y, j], ix[x, i]]
+                    if not np.isnan(v):
+                        areas[v] = np.float32(areas.get(v, np.float32(0)) + wy[y, j] * wx[x, i])
+            best = max(areas.values(), default=0)
+            if best > 0:
+                out[y, x] = min(v for v in areas if areas[v] == best)
+    return out
+
+
+def roughness(band, size):
+    padded = np.pad(band.pixels, size // 2, mode="constant", constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
+    return band.on(windows.max((2, 3)) - windows.min((2, 3)))
+
+
+# --- random chains ---
+
+
+def random_step(rnd, bands):
+    """A step on a band, as YAML and as what it does; the band X holds the result."""
+    name = rnd.choice(list(bands))
+    band = bands[name]
+    h, w = band.pixels.shape
+    kind = rnd.choice(["crop", "resample", "resample", "roughness", "math"])
+    if kind == "crop":
+        cw, ch = rnd.randint(max(1, w // 2), w), rnd.randint(max(1, h // 2), h)
+        x, y = rnd.randint(0, w - cw), rnd.randint(0, h - ch)
+        return f"crop: {{window: [{x}, {y}, {cw}, {ch}], bands: {{X: {name}}}}}", band.crop(x, y, cw, ch)
+    if kind == "resample":
+        method = rnd.choice(["nearest", "bilinear", "cubic", "average", "mode"])
+        factor = rnd.choice([0.5, 0.25, 2, 3, 1.7, 0.37, 0.61]) if w * h < 40000 else rnd.choice([0.5, 0.25, 0.37])
+        if method == "mode" and w * h * factor * factor > 20000:
+            method = "average"
+        shape = tuple(max(1, math.floor(n * factor + 0.5)) for n in (h, w))
+        made = band.resample(method, shape, tuple(s * factor for s in band.scale), tuple(o * factor for o in band.offset))
+        return f"resample: {{factor: {factor}, method: {method}, bands: {{X: {name}}}}}", made
+    if kind == "roughness":
+        size = rnd.choice([3, 5, 7])
+        return f"roughness: {{size: {size}, bands: {{X: {name}}}}}", roughness(band, size)
+    others = [n for n in bands if bands[n].grid() == band.grid()]
+    other = rnd.choice(others)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        v = band.pixels * np.float32(0.5) - bands[other].pixels
+    return f'math: {{bands: {{X: "{name} * 0.5 - {other}"}}}}', band.on(v)
+
+
+def same(ours, theirs, what):
+    assert ours.shape == theirs.shape, (what, ours.shape, theirs.shape)
+    wrong = ~((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+    assert not wrong.any(), f"{what}: {wrong.sum()} of {wrong.size} pixels differ, the first at {np.argwhere(wrong)[0]}: " \
+                            f"{ours[wrong][0]!r} and {theirs[wrong][0]!r}"
+
+
+def random_scene(rnd, path):
+    numbers = np.random.default_rng(rnd.randrange(1 << 30))
+    w, h = rnd.randint(3, 260), rnd.randint(3, 200)
+    kind = rnd.choice(["uint8", "uint16", "int16", "float32"])
+    pixels = numbers.integers(0, 100, (2, h, w)).astype(kind)
+    write(path, pixels, block=rnd.choice([0, 16, 64]))
+    return {n: Band(np.where(p == 0, np.nan, p)) for n, p in zip("AB", pixels)}
+
+
+def check_random(scratch, seed):
+    rnd = random.Random(seed)
+    bands = random_scene(rnd, scratch / "s.tif")
+    steps = []
+    for i in range(rnd.randint(1, 4)):
+        text, made = random_step(rnd, bands)
+        steps.append(text.replace("X:", f"X{i}:"))
+        bands[f"X{i}"] = made
+    setting = f"{{memory: 64MiB, tile: {rnd.choice([64, 128, 512])}, threads: {rnd.choice([1, 2, 3])}}}"
+    report = compute(scratch, scratch / "s.tif", "AB", steps, [f"X{len(steps) - 1}"], setting)
+    ours = gdal.Open(product(report, "cog"))
+    same(ours.ReadAsArray(), made.pixels, f"seed {seed}: {steps}, {setting}")
+    expected = [TRANSFORM[0] - 10 / made.scale[0] * made.offset[0], 10 / made.scale[0], 0,
+                TRANSFORM[3] + 10 / made.scale[1] * made.offset[1], 0, -10 / made.scale[1]]
+    assert np.allclose(ours.GetGeoTransform(), expected, rtol=1e-12, atol=1e-6), (seed, ours.GetGeoTransform(), expected)
+
+
+def test_random_chains_have_the_bits_of_numpy(scratch):
+    first = int(os.environ.get("PB_SEED", "1"))
+    for seed in range(first, first + int(os.environ.get("PB_CHAINS", "6" if pbtest.SANITIZED else "24"))):
+        check_random(scratch, seed)
+
+
+# --- GDAL, and what products say ---
+
+
+def test_resampling_is_that_of_gdalwarp(scratch):
+    numbers = np.random.default_rng(5)
+    scene = write(scratch / "s.tif", numbers.integers(1, 4000, (211, 303)).astype(np.uint16))
+    for method, factor in (("nearest", 0.5), ("average", 0.5), ("bilinear", 2), ("cubic", 0.25), ("bilinear", 0.25), ("average", 1 / 3)):
+        report = compute(scratch, scene, "A", [f"resample: {{factor: {factor}, method: {method}, bands: {{X: A}}}}"], ["X"])
+        ours = gdal.Open(product(report, "cog"))
+        t, w, h = ours.GetGeoTransform(), ours.RasterXSize, ours.RasterYSize
+        theirs = gdal.Warp("", str(scene), format="MEM", outputBounds=(t[0], t[3] + h * t[5], t[0] + w * t[1], t[3]), width=w, height=h,
+                           resampleAlg=method, outputType=gdal.GDT_Float32, workingType=gdal.GDT_Float32, dstNodata=-1)
+        theirs = theirs.ReadAsArray()
+        assert np.nanmax(np.abs(ours.ReadAsArray() - np.where(theirs == -1, np.nan, theirs))) < 0.01, (method, factor)
+
+
+def test_products_tell_where_they_lie(scratch):
+    pixels = np.arange(1, 1 + 200 * 300, dtype=np.uint16).reshape(200, 300)
+    scene = write(scratch / "s.tif", pixels)
+    report = compute(scratch, scene, "A", ["crop: {bounds: [500101, 3998500, 501000, 3999555.5]}", "resample: {pixel: 20, method: average}"], ["A"])
+    cog, item = gdal.Open(product(report, "cog")), json.load(open(product(report, "stac")))
+    assert (cog.RasterXSize, cog.RasterYSize) == (45, 53), (cog.RasterXSize, cog.RasterYSize)
+    assert cog.GetGeoTransform() == (500100, 20, 0, 3999560, 0, -20), cog.GetGeoTransform()
+    asset = item["assets"]["data"]
+    assert asset["proj:shape"] == [53, 45] and asset["proj:transform"] == [20, 0, 500100, 0, -20, 3999560], asset
+    assert asset["proj:bbox"] == [500100, 3998500, 501000, 3999560], asset["proj:bbox"]
+    west, south, east, north = item["bbox"]
+    to_metres = osr.CoordinateTransformation(*map(system, (4326, 32632)))
+    assert np.allclose(to_metres.TransformPoint(west, north)[:2], (500100, 3999560), atol=20)
+    assert np.allclose(to_metres.TransformPoint(east, south)[:2], (501000, 3998500), atol=20)
+    statistics = json.load(open(product(report, "statistics")))["bands"]
+    assert next(iter(statistics.values() if isinstance(statistics, dict) else statistics))["count"] == 45 * 53
+
+
+def system(epsg):
+    out = osr.SpatialReference()
+    out.ImportFromEPSG(epsg)
+    out.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return out
+
+
+def test_ground_control_points_and_rpcs_move_along(scratch):
+    scene = write(scratch / "s.tif", np.ones((100, 120), np.uint8), transform=None)
+    out = gdal.Open(str(scene), gdal.GA_Update)
+    out.SetGCPs([gdal.GCP(5 + x / 100, 50 - y / 100, 0, x, y) for x, y in ((0, 0), (120, 0), (0, 100), (120, 100))], system(4326).ExportToWkt())
+    out = None
+    report = compute(scratch, scene, "A", ["crop: {window: [20, 10, 60, 40]}", "resample: {factor: 0.5}"], ["A"])
+    gcps = gdal.Open(product(report, "cog")).GetGCPs()
+    assert [(g.GCPPixel, g.GCPLine) for g in gcps] == [(-10, -5), (50, -5), (-10, 45), (50, 45)], [(g.GCPPixel, g.GCPLine) for g in gcps]
+    rpc = {**{f"{k}_OFF": v for k, v in (("LINE", "49.5"), ("SAMP", "59.5"), ("LAT", "50"), ("LONG", "5"), ("HEIGHT", "0"))},
+           **{f"{k}_SCALE": v for k, v in (("LINE", "50"), ("SAMP", "60"), ("LAT", "1"), ("LONG", "1"), ("HEIGHT", "1"))},
+           "LINE_NUM_COEFF": "0 0 -1" + " 0" * 17, "SAMP_NUM_COEFF": "0 1" + " 0" * 18,
+           "LINE_DEN_COEFF": "1" + " 0" * 19, "SAMP_DEN_COEFF": "1" + " 0" * 19}
+    scene = write(scratch / "r.tif", np.ones((100, 120), np.uint8), transform=None)
+    out = gdal.Open(str(scene), gdal.GA_Update)
+    out.SetMetadata(rpc, "RPC")
+    out = None
+    report = compute(scratch, scene, "A", ["crop: {window: [20, 10, 60, 40]}", "resample: {factor: 0.5}"], ["A"])
+    got = gdal.Open(product(report, "cog")).GetMetadata("RPC")
+    assert [float(got[k]) for k in ("SAMP_OFF", "SAMP_SCALE", "LINE_OFF", "LINE_SCALE")] == [19.5, 30, 19.5, 25], got
+
+
+def test_mistakes_say_what_to_do(scratch):
+    scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
+    for steps, outputs, words in (
+            (["crop: {window: [0, 0, 31, 20]}"], ["A"], "the window reaches to pixel 31, 20, the scene has 30 x 20"),
+            (["crop: {bounds: [0, 0, 10, 10]}"], ["A"], "the scene lies outside of the bounds"),
+            (["resample: {factor: 0.5, bands: {X: A}}", 'math: {bands: {Y: "X + A"}}'], ["Y"], "bands on different grids"),
+            (["resample: {factor: 0.5, bands: {X: A}}"], ["X", "A"], "products take bands of one"),
+            (["resample: {factor: 0.5, pixel: 3}"], ["A"], "give one of 'factor', 'pixel' and 'like'"),
+            (["resample: {like: Q}"], ["A"], "no band 'Q' here"),
+            (["crop: {}"], ["A"], "give either 'window' or 'bounds'")):
+        done = pbtest.run("pushbroom", "run", "--json", "-c", config_of(scratch, steps, outputs), "-o", scratch / "out", scene, code=None)
+        assert done.returncode != 0 and words in done.stdout + done.stderr, (words, done.stdout, done.stderr)
+
+
+def config_of(scratch, steps, outputs):
+    path = scratch / "m.yaml"
+    path.write_text("pipelines:\n  p:\n    input: {bands: {A: 1}}\n    steps:\n" + "".join(f"      - {s}\n" for s in steps) +
+                    f"    products:\n      - cog: {{bands: [{', '.join(outputs)}], type: float32}}\n")
+    return path
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
