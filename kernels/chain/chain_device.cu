@@ -92,7 +92,7 @@ int pb_chain_device_create(const struct pb_chain *chain, struct pb_chain_device 
     if (!host) {
         return -ENOMEM;
     }
-    if (!pb_chain_keeps_grid(chain)) {
+    if (!chain->keeps_grid) {
         free(host);
         return -ENOTSUP;
     }
