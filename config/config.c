@@ -60,15 +60,18 @@ static void read_text(struct pb_load *load, const char *text, size_t bytes,
         read_sections(load, root, config);
 }
 
-int pb_config_parse(const char *text, size_t bytes, const char *name, struct pb_err_list *errors,
+int pb_config_parse(const char *text, size_t bytes, const char *name,
+                    const struct pb_product_kinds *kinds, struct pb_err_list *errors,
                     struct pb_config **out_config)
 {
     struct pb_arena *arena = pb_arena_create();
-    struct pb_load load = {.arena = arena, .report = {.list = errors, .file = name}};
+    struct pb_load load = {
+        .arena = arena, .kinds = kinds, .report = {.list = errors, .file = name}};
     memset(errors, 0, sizeof *errors);
     struct pb_config *config = pb_arena_alloc(arena, 1, sizeof *config);
     if (config) {
         config->memory = arena;
+        config->kinds = kinds;
         config->path = pb_arena_text(arena, name, strlen(name));
         if (bytes <= PB_CONFIG_BYTES_MAX)
             config->text = pb_arena_text(arena, text, bytes);
@@ -99,7 +102,8 @@ static int read_file(const char *path, char *text, size_t *out_bytes, struct pb_
     return rc;
 }
 
-int pb_config_load(const char *path, struct pb_err_list *errors, struct pb_config **out_config)
+int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
+                   struct pb_err_list *errors, struct pb_config **out_config)
 {
     struct pb_report report = {.list = errors, .file = path};
     size_t bytes = 0;
@@ -109,7 +113,7 @@ int pb_config_load(const char *path, struct pb_err_list *errors, struct pb_confi
         return pb_report_memory(&report);
     int rc = read_file(path, text, &bytes, &report);
     if (rc == 0)
-        rc = pb_config_parse(text, bytes, path, errors, out_config);
+        rc = pb_config_parse(text, bytes, path, kinds, errors, out_config);
     free(text);
     return rc;
 }

@@ -37,12 +37,6 @@ enum pb_overviews {
     PB_OVERVIEWS_NEAREST,
     PB_OVERVIEWS_NONE
 };
-enum pb_product_kind {
-    PB_PRODUCT_COG,
-    PB_PRODUCT_QUICKLOOK,
-    PB_PRODUCT_STATISTICS,
-    PB_PRODUCT_STAC
-};
 
 struct pb_service_config {
     char *inbox, *work, *products, *quarantine, *state, *socket;
@@ -117,35 +111,34 @@ struct pb_step_config {
     int line, col;
 };
 
+struct pb_product_kind;
+
+/* What all kinds have; the struct of each kind begins with one. */
 struct pb_product_config {
-    enum pb_product_kind kind;
+    const struct pb_product_kind *kind;
     char *name;   /* distinguishes several of a kind: <scene>.<name>.tif; NULL = <scene>.tif */
     char **bands; /* empty: every band a step made, or every input band when there are no steps */
     size_t n_bands;
     int line, col;
-    union {
-        struct {
-            enum pb_type type;
-            enum pb_compress compress;
-            int32_t level;     /* 0 = the codec's default */
-            int32_t predictor; /* 1 none, 2 horizontal, 3 floating point; 0 = auto */
-            int32_t blocksize; /* power of two, 64 .. 4096 */
-            enum pb_overviews overviews;
-            bool has_nodata;
-            double nodata; /* floats default to NaN; integers must say */
-        } cog;
-        struct {
-            int32_t size_px;   /* longest side at most */
-            double stretch[2]; /* percentiles, 0 <= a < b <= 100 */
-        } quicklook;
-        struct {
-            int32_t buckets; /* of the histogram, 1 .. 4096 */
-        } statistics;
-        struct {
-            char *datetime; /* RFC 3339; NULL = from the file's tags, else its mtime */
-            char *platform, *constellation, *collection;
-        } stac;
-    } u;
+};
+
+struct pb_product_check;
+
+/* A kind of product as the configuration sees it. Static, read-only. */
+struct pb_product_kind {
+    struct pb_section section; /* its name and keys */
+    size_t bytes;              /* of its struct */
+    bool describes_others;     /* comes last, of all products; one in a pipeline; has no bands */
+    /* What one key means for another, after reading (config/product_check.h). May fill in what
+     * follows. NULL = nothing to check. */
+    void (*check)(struct pb_product_config *product, const struct pb_product_check *check);
+};
+
+/* The kinds that there are, in the order in which the default file shows them. config/ knows none
+ * by itself: whoever loads hands them over. Must outlive every configuration made with it. */
+struct pb_product_kinds {
+    const struct pb_product_kind *const *kinds;
+    size_t n;
 };
 
 struct pb_pipeline_config {
@@ -153,14 +146,15 @@ struct pb_pipeline_config {
     struct pb_input_config input;
     struct pb_step_config *steps;
     size_t n_steps;
-    struct pb_product_config *products;
+    struct pb_product_config **products;
     size_t n_products;
     int line, col;
 };
 
 struct pb_config {
-    char *path; /* as given, for messages */
-    char *text; /* the file's text as loaded */
+    const struct pb_product_kinds *kinds; /* borrowed */
+    char *path;                           /* as given, for messages */
+    char *text;                           /* the file's text as loaded */
     struct pb_service_config service;
     struct pb_compute_config compute;
     struct pb_limits limits;
@@ -177,9 +171,11 @@ struct pb_err_list {
 
 /* Reads and checks a file. 0 and *out_config (the caller's, destroy it), or a negative errno and at
  * least one error in *errors. path is borrowed. Thread: any. */
-int pb_config_load(const char *path, struct pb_err_list *errors, struct pb_config **out_config);
+int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
+                   struct pb_err_list *errors, struct pb_config **out_config);
 /* The same from text in memory; name is what messages call it. */
-int pb_config_parse(const char *text, size_t bytes, const char *name, struct pb_err_list *errors,
+int pb_config_parse(const char *text, size_t bytes, const char *name,
+                    const struct pb_product_kinds *kinds, struct pb_err_list *errors,
                     struct pb_config **out_config);
 void pb_config_destroy(struct pb_config *config);
 
@@ -192,12 +188,11 @@ const struct pb_pipeline_config *pb_config_match(const struct pb_config *config,
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);
 /* The commented default file, generated from the schema; malloc'd string, the caller's. */
-char *pb_config_default_text(void);
+char *pb_config_default_text(const struct pb_product_kinds *kinds);
 
 /* Enum words, both ways, for messages and products: "deflate", "uint16", ... Static strings. */
 const char *pb_type_name(enum pb_type type);
 const char *pb_compress_name(enum pb_compress compress);
 /* Permissions of product files, 0 = the umask decides. */
 unsigned pb_products_mode(const struct pb_service_config *service);
-const char *pb_product_kind_name(enum pb_product_kind kind);
 #endif

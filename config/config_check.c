@@ -111,7 +111,7 @@ static void report_band(struct check *t, const struct pb_product_config *product
         if (bands->items[i]->kind == PB_YAML_SCALAR && strcmp(bands->items[i]->text, band) == 0)
             place = bands->items[i];
     pb_report(&t->load->report, code_of(diag), place->line, place->col, "%s: %s",
-              pb_product_kind_name(product->kind), diag->msg);
+              product->kind->section.name, diag->msg);
 }
 
 /* A band that no step makes, in each product that wants it; or all outputs together. */
@@ -122,9 +122,9 @@ static void report_outputs(struct check *t, const struct pb_diag *diag)
         pb_report(&t->load->report, code_of(diag), pipeline->line, pipeline->col,
                   "pipeline '%.63s': %s", pipeline->name, diag->msg);
     for (size_t i = 0; diag->output != SIZE_MAX && i < pipeline->n_products; i++)
-        for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
-            if (strcmp(pipeline->products[i].bands[k], t->spec.outputs[diag->output]) == 0)
-                report_band(t, &pipeline->products[i], pipeline->products[i].bands[k], diag);
+        for (size_t k = 0; k < pipeline->products[i]->n_bands; k++)
+            if (strcmp(pipeline->products[i]->bands[k], t->spec.outputs[diag->output]) == 0)
+                report_band(t, pipeline->products[i], pipeline->products[i]->bands[k], diag);
 }
 
 static void report(void *to, const struct pb_diag *diag)
@@ -199,15 +199,15 @@ static bool set_outputs(struct check *t, struct pb_arena *arena)
     const struct pb_pipeline_config *pipeline = t->pipeline;
     size_t room = 1, n = 0, unique = 0;
     for (size_t i = 0; i < pipeline->n_products; i++)
-        room += pipeline->products[i].n_bands;
+        room += pipeline->products[i]->n_bands;
     const char **names = pb_arena_alloc(arena, room, sizeof *names);
     if (names == NULL)
         return false;
     if (room == 1)
         names[n++] = t->inputs[0].name;
     for (size_t i = 0; i < pipeline->n_products; i++)
-        for (size_t k = 0; k < pipeline->products[i].n_bands; k++)
-            names[n++] = pipeline->products[i].bands[k];
+        for (size_t k = 0; k < pipeline->products[i]->n_bands; k++)
+            names[n++] = pipeline->products[i]->bands[k];
     qsort(names, n, sizeof *names, by_name);
     for (size_t i = 0; i < n; i++)
         if (unique == 0 || strcmp(names[unique - 1], names[i]) != 0)

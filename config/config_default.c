@@ -7,23 +7,15 @@
 #include "config/schema.h"
 #include "config/base/text.h"
 
-static const struct pb_schema_sample samples[] = {
-    {"input", "bands", "{B: 1, G: 2, R: 3, N: 4}"},
-    {"input", "scale", "0.0001"},
-    {"cog", "bands", "[NDVI, EVI, WATER]"},
-    {"quicklook", "bands", "[R, G, B]"},
-};
-#define N_SAMPLES (sizeof samples / sizeof *samples)
-
 static void add_section(struct pb_text *out, const struct pb_section *section)
 {
     pb_text_add(out, "\n");
     pb_text_comment(out, 0, section->doc);
     pb_text_add(out, "%s:\n", section->name);
-    pb_schema_default(out, section, samples, N_SAMPLES, 2);
+    pb_schema_default(out, section, 2);
 }
 
-static void add_pipeline(struct pb_text *out)
+static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kinds)
 {
     pb_text_add(out, "\n");
     pb_text_comment(out, 0,
@@ -32,7 +24,7 @@ static void add_pipeline(struct pb_text *out)
     pb_text_add(out, "pipelines:\n  vegetation:\n");
     pb_text_comment(out, 4, pb_section_input.doc);
     pb_text_add(out, "    input:\n");
-    pb_schema_default(out, &pb_section_input, samples, N_SAMPLES, 6);
+    pb_schema_default(out, &pb_section_input, 6);
     pb_text_comment(out, 4,
                     "Operators, one after the other; each sees the bands of the input and those "
                     "made by the steps before it. 'pushbroom operators' lists them all.");
@@ -41,15 +33,15 @@ static void add_pipeline(struct pb_text *out)
                      "      - math: {bands: {WATER: \"(G - N) / (G + N)\"}}\n");
     pb_text_comment(out, 4, "What is written. Any number of each, but one stac.");
     pb_text_add(out, "    products:\n");
-    for (int kind = 0; kind < 4; kind++) {
-        const struct pb_section *section = &pb_section_products[kind];
+    for (size_t i = 0; i < kinds->n; i++) {
+        const struct pb_section *section = &kinds->kinds[i]->section;
         pb_text_comment(out, 6, section->doc);
         pb_text_add(out, "      - %s:\n", section->name);
-        pb_schema_default(out, section, samples, N_SAMPLES, 10);
+        pb_schema_default(out, section, 10);
     }
 }
 
-char *pb_config_default_text(void)
+char *pb_config_default_text(const struct pb_product_kinds *kinds)
 {
     struct pb_text out = {.text = NULL};
     pb_text_comment(&out, 0, "Configuration of pushbroom, with every key and its default.");
@@ -59,6 +51,6 @@ char *pb_config_default_text(void)
     add_section(&out, &pb_section_service);
     add_section(&out, &pb_section_compute);
     add_section(&out, &pb_section_limits);
-    add_pipeline(&out);
+    add_pipeline(&out, kinds);
     return pb_text_take(&out);
 }

@@ -36,11 +36,6 @@ const char *pb_compress_name(enum pb_compress compress)
     return (unsigned)compress < 4 ? compress_names[compress] : "unknown";
 }
 
-const char *pb_product_kind_name(enum pb_product_kind kind)
-{
-    return (unsigned)kind < 4 ? pb_section_products[kind].name : "unknown";
-}
-
 /* A step or product: its name, and its keys below or {}. */
 static void add_entry(struct pb_text *out, const struct pb_section *section, const void *values)
 {
@@ -68,7 +63,7 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
     }
     pb_text_add(out, "    products:\n");
     for (size_t i = 0; i < pipeline->n_products; i++)
-        add_entry(out, &pb_section_products[pipeline->products[i].kind], &pipeline->products[i]);
+        add_entry(out, &pipeline->products[i]->kind->section, pipeline->products[i]);
 }
 
 char *pb_config_print(const struct pb_config *config)

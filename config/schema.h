@@ -3,7 +3,7 @@
 #ifndef PB_SCHEMA_H
 #define PB_SCHEMA_H
 /* The one engine for key tables (kernels/key.h), whosever they are: sections of the configuration
- * and products (schema_keys.c), operators (their descriptors). It reads and validates
+ * (schema_keys.c), operators and products (their descriptors). It reads and validates
  * (schema_read.c and schema_values.h), prints the effective values (schema_print.c) and
  * documents (schema_doc.c). Internal to config/, but for schema_doc.h. */
 #include "config/report.h"
@@ -16,12 +16,12 @@ struct pb_yaml;
 /* What a load carries through all readers. Running out of memory shows in the arena. */
 struct pb_load {
     struct pb_arena *arena;
+    const struct pb_product_kinds *kinds;
     struct pb_report report;
 };
 
 extern const struct pb_section pb_section_service, pb_section_compute, pb_section_limits,
     pb_section_input;
-extern const struct pb_section pb_section_products[4]; /* by enum pb_product_kind */
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
  * mistake goes to the report; a value with one keeps the default, a list what is good of it. */
@@ -34,13 +34,8 @@ void pb_schema_need(struct pb_load *load, const struct pb_section *section,
 void pb_schema_print(struct pb_text *out, const struct pb_section *section, const void *base,
                      int indent);
 
-/* An example value for the default file in place of the default. */
-struct pb_schema_sample {
-    const char *section, *key, *value;
-};
 /* Every key with its documentation and default; keys without one as a comment. */
-void pb_schema_default(struct pb_text *out, const struct pb_section *section,
-                       const struct pb_schema_sample *samples, size_t n_samples, int indent);
+void pb_schema_default(struct pb_text *out, const struct pb_section *section, int indent);
 
 /* --- shared by the readers of maps with free keys --- */
 

@@ -80,16 +80,11 @@ static void print_doc(struct pb_text *out, const struct pb_key *key, int indent)
     pb_text_comment(out, indent, text);
 }
 
-void pb_schema_default(struct pb_text *out, const struct pb_section *section,
-                       const struct pb_schema_sample *samples, size_t n_samples, int indent)
+void pb_schema_default(struct pb_text *out, const struct pb_section *section, int indent)
 {
     for (size_t i = 0; i < section->n; i++) {
         const struct pb_key *key = &section->keys[i];
-        const char *value = key->def;
-        for (size_t k = 0; k < n_samples; k++)
-            if (strcmp(samples[k].section, section->name) == 0 &&
-                strcmp(samples[k].key, key->name) == 0)
-                value = samples[k].value;
+        const char *value = key->sample ? key->sample : key->def;
         print_doc(out, key, indent);
         pb_text_add(out, "%*s%s%s: %s\n", indent, "", value ? "" : "# ", key->name,
                     value ? value : key->example);

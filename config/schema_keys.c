@@ -124,77 +124,22 @@ static const struct pb_key input_keys[] = {
     LISTED("match", PB_KEY_PATTERNS, AT(pb_input_config, match), AT(pb_input_config, n_match),
            "[\"*.tif\", \"*.tiff\"]",
            "Patterns for the file name without its directory; upper and lower case are the same."),
-    OPTION("bands", PB_KEY_BAND_MAP, AT(pb_input_config, bands), AT(pb_input_config, n_bands),
-           "{B: 1, G: 2, R: 3, N: 4}",
-           "Names by band number, counted from 1; without this key: B1, B2, ..."),
-    RANGED("scale", PB_KEY_NUMBER, AT(pb_input_config, scale), -1e12, 1e12, "1",
-           "Steps see stored value * scale + offset."),
+    {.name = "bands",
+     .type = PB_KEY_BAND_MAP,
+     TWO(pb_input_config, bands, n_bands),
+     .sample = "{B: 1, G: 2, R: 3, N: 4}",
+     .doc = "Names by band number, counted from 1; without this key: B1, B2, ..."},
+    {.name = "scale",
+     .type = PB_KEY_NUMBER,
+     .offset = AT(pb_input_config, scale),
+     .min = -1e12,
+     .max = 1e12,
+     .def = "1",
+     .sample = "0.0001",
+     .doc = "Steps see stored value * scale + offset."},
     RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
-};
-
-#define NAME_KEY(sample)                                                                           \
-    OPTION("name", PB_KEY_NAME, AT(pb_product_config, name), 0, sample,                            \
-           "Part of the file name, <scene>.<name>; needed when a kind is there more than once.")
-#define BANDS_KEY(sample, text)                                                                    \
-    OPTION("bands", PB_KEY_BANDS, AT(pb_product_config, bands), AT(pb_product_config, n_bands),    \
-           sample, text)
-#define EVERY_BAND "Which bands; without this key: every band the steps made."
-
-static const struct pb_key cog_keys[] = {
-    NAME_KEY("indices"),
-    BANDS_KEY("[NDVI]", EVERY_BAND),
-    CHOICE("type", AT(pb_product_config, u.cog.type),
-           "uint8|int16|uint16|int32|uint32|float32|float64", "float32",
-           "Pixel type. Integers are rounded to nearest even, saturated, and need a nodata."),
-    CHOICE("compress", AT(pb_product_config, u.cog.compress), "none|deflate|zstd|lzw", "deflate",
-           "Compression."),
-    RANGED("level", PB_KEY_INT, AT(pb_product_config, u.cog.level), 0, 22, "0",
-           "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one."),
-    CHOICE("predictor", AT(pb_product_config, u.cog.predictor), "auto|none|horizontal|float",
-           "auto", "TIFF predictor; auto is horizontal for integers and float for floats."),
-    RANGED("blocksize", PB_KEY_POWER, AT(pb_product_config, u.cog.blocksize), 64, 4096, "512",
-           "Side of a block in pixels, a power of two."),
-    CHOICE(
-        "overviews", AT(pb_product_config, u.cog.overviews), "auto|average|nearest|none", "auto",
-        "How the smaller copies are made; average leaves nodata out. auto is average for floats, "
-        "nearest for integers, for scenes with a palette and for bands of a few values (where, <), "
-        "which may be classes."),
-    OPTION("nodata", PB_KEY_NODATA, AT(pb_product_config, u.cog.nodata),
-           AT(pb_product_config, u.cog.has_nodata), "-9999",
-           "Value of invalid pixels; floats without this key: NaN."),
-};
-
-static const struct pb_key quicklook_keys[] = {
-    NAME_KEY("preview"),
-    BANDS_KEY("[R, G, B]", "One band (grey) or three (red, green, blue); without this key: the "
-                           "first three, or the first."),
-    RANGED("size", PB_KEY_INT, AT(pb_product_config, u.quicklook.size_px), 16, 16384, "1024",
-           "Longest side in pixels."),
-    LISTED("stretch", PB_KEY_PAIR, AT(pb_product_config, u.quicklook.stretch), 0, "[2, 98]",
-           "Percentiles that become black and white."),
-};
-
-static const struct pb_key statistics_keys[] = {
-    NAME_KEY("summary"),
-    BANDS_KEY("[NDVI]", EVERY_BAND),
-    RANGED("buckets", PB_KEY_INT, AT(pb_product_config, u.statistics.buckets), 1, 4096, "256",
-           "Classes of the histogram."),
-};
-
-static const struct pb_key stac_keys[] = {
-    NAME_KEY("item"),
-    OPTION("datetime", PB_KEY_TIME, AT(pb_product_config, u.stac.datetime), 0,
-           "2026-05-04T10:30:00Z",
-           "When the scene was taken (RFC 3339); without this key: from the file's tags, else its "
-           "mtime."),
-    OPTION("platform", PB_KEY_TEXT, AT(pb_product_config, u.stac.platform), 0, "sentinel-2a",
-           "Satellite."),
-    OPTION("constellation", PB_KEY_TEXT, AT(pb_product_config, u.stac.constellation), 0,
-           "sentinel-2", "Group of satellites."),
-    OPTION("collection", PB_KEY_TEXT, AT(pb_product_config, u.stac.collection), 0,
-           "sentinel-2-indices", "STAC collection the item belongs to."),
 };
 
 const struct pb_section pb_section_service = {
@@ -207,14 +152,3 @@ const struct pb_section pb_section_limits = {
     N_OF(limits_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
-const struct pb_section pb_section_products[4] = {
-    [PB_PRODUCT_COG] = {"cog", "A cloud-optimized GeoTIFF.", cog_keys, N_OF(cog_keys)},
-    [PB_PRODUCT_QUICKLOOK] = {"quicklook", "A PNG to look at, transparent where invalid.",
-                              quicklook_keys, N_OF(quicklook_keys)},
-    [PB_PRODUCT_STATISTICS] = {"statistics",
-                               "Minimum, maximum, mean, deviation and histogram of each band, as "
-                               "JSON.",
-                               statistics_keys, N_OF(statistics_keys)},
-    [PB_PRODUCT_STAC] = {"stac", "A STAC item that describes the other products.", stac_keys,
-                         N_OF(stac_keys)},
-};

@@ -40,7 +40,7 @@ static int configure(const struct scene *scene, struct pb_config **out_config)
                    "    products:\n"
                    "      - cog: {bands: [OUT]}\n",
                    bands, scene->steps);
-    return pb_config_parse(text, strlen(text), "usual", &errors, out_config);
+    return pb_config_parse(text, strlen(text), "usual", &pb_products, &errors, out_config);
 }
 
 static int plan_scene(const struct scene *scene, const struct pb_config *config,

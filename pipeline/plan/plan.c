@@ -85,14 +85,14 @@ struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const str
     return pb_chain_need(plan->chain, (uint32_t)source, core);
 }
 
-/* Largest block of the pipeline's COGs: tiles are a multiple of it. */
+/* Largest block of the pipeline's products: tiles are a multiple of it. */
 static int32_t product_block(const struct pb_pipeline_config *pipeline)
 {
     int32_t block = 64;
     for (size_t i = 0; i < pipeline->n_products; i++) {
-        const struct pb_product_config *p = &pipeline->products[i];
-        if (p->kind == PB_PRODUCT_COG && p->u.cog.blocksize > block)
-            block = p->u.cog.blocksize;
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        int32_t own = type->block_px ? type->block_px(pipeline->products[i]) : 0;
+        block = own > block ? own : block;
     }
     return block;
 }

@@ -152,14 +152,14 @@ static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct 
     int rc = 0;
     bool any_default = pipeline->n_products == 0;
     for (size_t i = 0; i < pipeline->n_products; i++)
-        if (pipeline->products[i].n_bands == 0 && pipeline->products[i].kind != PB_PRODUCT_STAC)
+        if (pipeline->products[i]->n_bands == 0 && !pipeline->products[i]->kind->describes_others)
             any_default = true;
     /* Defaults first: products without a list take the first n_default planes. */
     if (any_default)
         rc = default_bands(pipeline, in, wanted, err);
     for (size_t i = 0; i < pipeline->n_products && rc == 0; i++)
-        for (size_t b = 0; b < pipeline->products[i].n_bands && rc == 0; b++)
-            rc = names_add(wanted, pipeline->products[i].bands[b], err);
+        for (size_t b = 0; b < pipeline->products[i]->n_bands && rc == 0; b++)
+            rc = names_add(wanted, pipeline->products[i]->bands[b], err);
     if (rc == 0 && wanted->n == 0)
         rc = default_bands(pipeline, in, wanted, err);
     return rc;

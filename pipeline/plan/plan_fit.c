@@ -134,7 +134,7 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
     uint64_t bytes = 0;
     pb_plan_product_env(plan, r, &env);
     for (size_t i = 0; i < r->pipeline->n_products; i++) {
-        const struct pb_product_config *p = &r->pipeline->products[i];
+        const struct pb_product_config *p = r->pipeline->products[i];
         const struct pb_product_type *type = pb_product_type(p->kind);
         if (type->bytes != NULL)
             bytes = add(bytes, type->bytes(&env, p));

@@ -5,7 +5,9 @@
  * before the first pixel. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/codec/predictor.h"
+#include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
+#include "pipeline/product/stac_asset.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 
 struct cog {
     const struct pb_product_env *env;
-    const struct pb_product_config *config;
+    const struct pb_cog_config *config;
     struct pb_cog_writer *writer;
     struct pb_tiff_tags tags;
     uint32_t n_bands;
@@ -25,12 +27,12 @@ struct cog {
 /* The average of two classes is none, and what is an integer may be a class: measurements that are
  * stored as scaled integers ask for average. */
 static enum pb_overviews overviews_of(const struct pb_product_env *env,
-                                      const struct pb_product_config *config)
+                                      const struct pb_cog_config *config)
 {
-    enum pb_overviews asked = config->u.cog.overviews;
+    enum pb_overviews asked = config->overviews;
     if (asked != PB_OVERVIEWS_AUTO)
         return asked;
-    bool classes = !pb_type_is_float(config->u.cog.type) || env->info->has_palette;
+    bool classes = !pb_type_is_float(config->type) || env->info->has_palette;
     return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
 }
 
@@ -44,7 +46,7 @@ static bool has_classes(const struct cog *cog)
 }
 
 static struct pb_cog_options options_of(const struct pb_product_env *env,
-                                        const struct pb_product_config *config, uint32_t n_bands)
+                                        const struct pb_cog_config *config, uint32_t n_bands)
 {
     return (struct pb_cog_options){
         .grid = env->grid,
@@ -54,21 +56,31 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .directory = env->directory,
         .progress = env->progress,
         .n_bands = n_bands,
-        .type = config->u.cog.type,
-        .compress = config->u.cog.compress,
-        .level = config->u.cog.level,
-        .predictor = config->u.cog.predictor,
-        .block_px = config->u.cog.blocksize,
+        .type = config->type,
+        .compress = config->compress,
+        .level = config->level,
+        .predictor = config->predictor,
+        .block_px = config->blocksize,
         .overviews = overviews_of(env, config),
-        .has_nodata = config->u.cog.has_nodata,
-        .nodata = config->u.cog.nodata,
+        .has_nodata = config->has_nodata,
+        .nodata = config->nodata,
     };
+}
+
+static const struct pb_cog_config *cog_of(const struct pb_product_config *config)
+{
+    return (const struct pb_cog_config *)config;
+}
+
+static int32_t cog_block_px(const struct pb_product_config *config)
+{
+    return cog_of(config)->blocksize;
 }
 
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     size_t n = pb_product_band_count(env, config);
-    struct pb_cog_options options = options_of(env, config, (uint32_t)n);
+    struct pb_cog_options options = options_of(env, cog_of(config), (uint32_t)n);
     uint64_t bytes = pb_cog_writer_bytes(&options);
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + sizeof(struct cog);
 }
@@ -106,12 +118,12 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     if (cog == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a product");
     cog->env = env;
-    cog->config = config;
+    cog->config = cog_of(config);
     int rc = pb_product_bands(env, config, cog->plane, err);
     if (rc >= 0) {
         cog->n_bands = (uint32_t)rc;
-        struct pb_cog_options options = options_of(env, config, cog->n_bands);
-        if (config->u.cog.overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
+        struct pb_cog_options options = options_of(env, cog->config, cog->n_bands);
+        if (cog->config->overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
             options.overviews = PB_OVERVIEWS_NEAREST;
         pb_product_file(env, config, cog->file, sizeof cog->file);
         (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
@@ -144,10 +156,10 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
 {
     struct cog *cog = product;
     struct pb_product_result result = {
-        .kind = PB_PRODUCT_COG,
-        .name = cog->config->name,
+        .kind = &pb_kind_cog,
+        .name = cog->config->product.name,
         .media_type = "image/tiff; application=geotiff; profile=cloud-optimized",
-        .config = cog->config,
+        .config = &cog->config->product,
         .width = cog->env->grid->image_w,
         .height = cog->env->grid->image_h,
     };
@@ -164,9 +176,27 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
     return 0;
 }
 
+/* --- in a STAC item --------------------------------------------------------------------------- */
+
+static int cog_describe(const struct pb_stac_item *item, const struct pb_product_result *result,
+                        struct pb_err *err)
+{
+    const struct pb_cog_config *cog = cog_of(result->config);
+    const struct pb_stac_pixels pixels = {
+        .type = cog->type, .has_nodata = cog->has_nodata, .nodata = cog->nodata};
+    return pb_stac_raster(item, result->config, &pixels, err);
+}
+
 const struct pb_product_type pb_product_cog = {
-    .kind = PB_PRODUCT_COG,
+    .kind = &pb_kind_cog,
+    .suffix = ".tif",
+    .asset = "data",
+    .title = "Data",
+    .role = "data",
+    .extension = "raster/v2.0.0",
+    .describe = cog_describe,
     .bytes = cog_bytes,
+    .block_px = cog_block_px,
     .create = cog_create,
     .tile = cog_tile,
     .finish = cog_finish,

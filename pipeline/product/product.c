@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What all kinds of products share. Their table is in product_types.c. */
+/* What all kinds of products share. */
 #include "pipeline/product/product.h"
 
 #include <errno.h>
@@ -19,15 +19,9 @@ void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes)
 {
-    static const char *const suffix[] = {
-        [PB_PRODUCT_COG] = ".tif",
-        [PB_PRODUCT_QUICKLOOK] = ".png",
-        [PB_PRODUCT_STATISTICS] = ".statistics.json",
-        [PB_PRODUCT_STAC] = ".stac.json",
-    };
     bool named = config->name != NULL && config->name[0] != '\0';
     (void)snprintf(out, bytes, "%s%s%s%s", env->scene, named ? "." : "", named ? config->name : "",
-                   suffix[config->kind]);
+                   pb_product_type(config->kind)->suffix);
 }
 
 /* "NDVI, EVI, ..." as far as it fits. */
@@ -55,7 +49,7 @@ int pb_product_bands(const struct pb_product_env *env, const struct pb_product_c
     size_t n = pb_product_band_count(env, config);
     if (n > PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "%s: %zu bands; a product holds at most %d",
-                       pb_product_kind_name(config->kind), n, PB_BANDS_MAX);
+                       config->kind->section.name, n, PB_BANDS_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t plane = 0;
         if (config->n_bands == 0) {
@@ -69,7 +63,7 @@ int pb_product_bands(const struct pb_product_env *env, const struct pb_product_c
             list_bands(env, known, sizeof known);
             return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                            "%s: there is no band '%s'; the steps make: %s",
-                           pb_product_kind_name(config->kind), config->bands[i], known);
+                           config->kind->section.name, config->bands[i], known);
         }
         out[i] = (uint32_t)plane;
     }

@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_H
 #define PB_PRODUCT_H
-/* Products: what a job publishes. Every kind is a descriptor of the same shape; the writers hand
- * each finished tile to every product of the pipeline, on several threads at once and in any order,
- * and each product's bytes must not depend on that order, on the number of threads or on the tile
- * size. */
+/* Products: what a job publishes. Every kind is a descriptor of the same shape in files of its own
+ * (products.def lists them): how it is made, how a STAC item tells of it. The writers
+ * hand each finished tile to every product of the pipeline, on several threads at once and in any
+ * order, and each product's bytes must not depend on that order, on the number of threads or on the
+ * tile size. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_out.h"
+#include "pipeline/product/product_kinds.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
 
@@ -64,7 +66,7 @@ struct pb_band_statistics {
 };
 
 struct pb_product_result {
-    enum pb_product_kind kind;
+    const struct pb_product_kind *kind;
     const char *name; /* from the config, may be NULL */
     char file[300];   /* file name inside the directory */
     uint64_t bytes;
@@ -76,30 +78,49 @@ struct pb_product_result {
     int32_t width, height; /* of raster products */
 };
 
+struct pb_stac_item;
+
 struct pb_product_type {
-    enum pb_product_kind kind;
+    const struct pb_product_kind *kind; /* what the configuration knows of it */
+    const char *suffix;                 /* of the file's name: ".tif" */
+
+    /* As an asset of a STAC item. */
+    const char *asset; /* key, when the product has no name */
+    const char *title;
+    const char *role;      /* "data", "overview", "metadata" */
+    const char *extension; /* STAC extension whose fields its asset has; NULL = none */
+    /* Writes its own members of the asset; NULL = there are none. */
+    int (*describe)(const struct pb_stac_item *item, const struct pb_product_result *result,
+                    struct pb_err *err);
+    /* Bytes by which it makes the text of a STAC item longer; NULL = few. */
+    uint64_t (*item_bytes)(const struct pb_product_env *env,
+                           const struct pb_product_config *config);
+
     /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
      * NULL. */
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
+    /* Tiles must be a multiple of so many pixels a side, a power of two; NULL = any. */
+    int32_t (*block_px)(const struct pb_product_config *config);
     int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
                   struct pb_err *err, void **out_product);
-    /* Takes one tile; tile is borrowed for the call. May be NULL (stac). Allocates nothing. */
+    /* Takes one tile; tile is borrowed for the call. NULL = wants none. Allocates nothing. */
     int (*tile)(void *product, const struct pb_tile_done *tile, uint32_t worker,
                 struct pb_err *err);
     /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier = results of the
-     * products finished before it; for stac only, which comes last. Others finish at the same time,
-     * each on one thread. */
+     * products finished before it, for a kind that describes others: that comes last. Others finish
+     * at the same time, each on one thread. */
     int (*finish)(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                   struct pb_err *err, struct pb_product_result *out_result);
     void (*destroy)(void *product); /* NULL is fine; removes nothing from the directory */
 };
 
-extern const struct pb_product_type pb_product_cog;        /* cog.c */
-extern const struct pb_product_type pb_product_quicklook;  /* quicklook.c */
-extern const struct pb_product_type pb_product_statistics; /* statistics.c */
-extern const struct pb_product_type pb_product_stac;       /* stac.c */
+/* The types of products.def. */
+#define PB_PRODUCT(name) extern const struct pb_product_type pb_product_##name;
+#include "pipeline/product/products.def"
+#undef PB_PRODUCT
 
-const struct pb_product_type *pb_product_type(enum pb_product_kind kind);
+/* The type of one of the kinds in pb_products. Static. */
+const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind);
 
 /* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json": what finish
  * writes. */

@@ -16,6 +16,9 @@
 #include "pipeline/io/file_out.h"
 #include "pipeline/product/png.h"
 #include "pipeline/product/product.h"
+#include "pipeline/product/quicklook.h"
+#include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stretch.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/product/shrink.h"
 
@@ -25,19 +28,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024, MID_GREY = 128 };
+enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
 
 struct quicklook {
     const struct pb_product_env *env;
-    const struct pb_product_config *config;
+    const struct pb_quicklook_config *config;
     uint32_t n_bands;
     uint32_t plane[PB_BANDS_MAX];
     struct pb_shrink how;
     struct pb_grid grid;        /* for the pyramid */
     struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
     int32_t block_px;
-    float *level[SHOWN_MAX];  /* source_w x source_h each; tiles write disjoint parts of it */
-    float *target[SHOWN_MAX]; /* target_w x target_h; made by finish */
+    float *level[SHOWN_MAX];       /* source_w x source_h each; tiles write disjoint parts of it */
+    float *target[SHOWN_MAX];      /* target_w x target_h; made by finish */
+    const float *shown[SHOWN_MAX]; /* the same */
     double low[SHOWN_MAX], high[SHOWN_MAX];
     bool any_shown;
     bool flip_rows, flip_cols;
@@ -45,7 +49,8 @@ struct quicklook {
 
 static int32_t size_of(const struct pb_product_config *config)
 {
-    return config->u.quicklook.size_px > 0 ? config->u.quicklook.size_px : SIZE_DEFAULT;
+    int32_t size = ((const struct pb_quicklook_config *)config)->size_px;
+    return size > 0 ? size : SIZE_DEFAULT;
 }
 
 static struct pb_shrink plan_sizes(const struct pb_product_env *env,
@@ -165,10 +170,10 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
 
 static int choose_bands(struct quicklook *q, struct pb_err *err)
 {
-    int n = pb_product_bands(q->env, q->config, q->plane, err);
+    int n = pb_product_bands(q->env, &q->config->product, q->plane, err);
     if (n < 0)
         return n;
-    if (q->config->n_bands == 0)
+    if (q->config->product.n_bands == 0)
         n = (int)shown_of((size_t)n);
     if (n != 1 && n != SHOWN_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
@@ -215,7 +220,7 @@ static int quicklook_create(const struct pb_product_env *env,
     if (q == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook");
     q->env = env;
-    q->config = config;
+    q->config = (const struct pb_quicklook_config *)config;
     q->how = plan_sizes(env, config);
     choose_flips(q);
     int rc = choose_bands(q, err);
@@ -243,46 +248,6 @@ static int quicklook_tile(void *product, const struct pb_tile_done *tile, uint32
     return 0;
 }
 
-static bool is_shown(const struct quicklook *q, size_t pixel)
-{
-    for (uint32_t b = 0; b < q->n_bands; b++)
-        if (!isfinite(q->target[b][pixel]))
-            return false;
-    return true;
-}
-
-/* Percentiles over the pixels that are shown. */
-static int find_stretch(struct quicklook *q, struct pb_err *err)
-{
-    size_t n = (size_t)q->how.target_w * (size_t)q->how.target_h;
-    float *sorted = malloc(2 * n * sizeof *sorted); /* the second half is scratch */
-    if (sorted == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
-    for (uint32_t b = 0; b < q->n_bands; b++) {
-        size_t shown = 0;
-        for (size_t i = 0; i < n; i++)
-            if (is_shown(q, i))
-                sorted[shown++] = q->target[b][i];
-        if (shown == 0)
-            break;
-        q->any_shown = true;
-        pb_sort_floats(sorted, sorted + n, shown);
-        q->low[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[0]);
-        q->high[b] = pb_percentile(sorted, shown, q->config->u.quicklook.stretch[1]);
-    }
-    free(sorted);
-    return 0;
-}
-
-static uint8_t stretched(double value, double low, double high)
-{
-    if (!(high > low))
-        return value < low ? 0 : value > high ? UINT8_MAX : MID_GREY;
-    double t = (value - low) / (high - low);
-    t = t < 0 ? 0 : t > 1 ? 1 : t;
-    return (uint8_t)(t * UINT8_MAX + 0.5);
-}
-
 static void fill_row(void *user, uint32_t y, uint8_t *out)
 {
     const struct quicklook *q = user;
@@ -290,9 +255,10 @@ static void fill_row(void *user, uint32_t y, uint8_t *out)
     int32_t row = q->flip_rows ? q->how.target_h - 1 - (int32_t)y : (int32_t)y;
     for (int32_t x = 0; x < w; x++) {
         size_t pixel = (size_t)row * (size_t)w + (size_t)(q->flip_cols ? w - 1 - x : x);
-        bool shown = is_shown(q, pixel);
+        bool shown = pb_stretch_is_shown(q->shown, q->n_bands, pixel);
         for (uint32_t b = 0; b < q->n_bands; b++)
-            *out++ = shown ? stretched((double)q->target[b][pixel], q->low[b], q->high[b]) : 0;
+            *out++ =
+                shown ? pb_stretch_shade((double)q->shown[b][pixel], q->low[b], q->high[b]) : 0;
         *out++ = shown ? UINT8_MAX : 0;
     }
 }
@@ -300,7 +266,7 @@ static void fill_row(void *user, uint32_t y, uint8_t *out)
 /* "R 0.012 .. 0.31; G ..." and the percentiles they are. */
 static void describe(const struct quicklook *q, char *text, size_t bytes)
 {
-    const double *p = q->config->u.quicklook.stretch;
+    const double *p = q->config->stretch;
     size_t used = 0;
     if (!q->any_shown) {
         (void)snprintf(text, bytes, "no valid pixel");
@@ -365,28 +331,45 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         shows_classes(q->env) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
-    for (uint32_t b = 0; b < q->n_bands; b++)
+    for (uint32_t b = 0; b < q->n_bands; b++) {
         shrink(&q->how, q->level[b], q->target[b]);
-    int rc = find_stretch(q, err);
+        q->shown[b] = q->target[b];
+    }
+    int rc =
+        pb_stretch_find(q->shown, q->n_bands, (size_t)q->how.target_w * (size_t)q->how.target_h,
+                        q->config->stretch, err, q->low, q->high, &q->any_shown);
     if (rc < 0)
         return rc;
     struct pb_product_result result = {
-        .kind = PB_PRODUCT_QUICKLOOK,
-        .name = q->config->name,
+        .kind = &pb_kind_quicklook,
+        .name = q->config->product.name,
         .media_type = "image/png",
-        .config = q->config,
+        .config = &q->config->product,
         .width = q->how.target_w,
         .height = q->how.target_h,
     };
-    pb_product_file(q->env, q->config, result.file, sizeof result.file);
+    pb_product_file(q->env, &q->config->product, result.file, sizeof result.file);
     rc = write_png(q, err, &result);
     if (rc == 0)
         *out_result = result;
     return rc;
 }
 
+static int quicklook_describe(const struct pb_stac_item *item,
+                              const struct pb_product_result *result, struct pb_err *err)
+{
+    (void)err;
+    pb_stac_picture(item, result->width, result->height);
+    return 0;
+}
+
 const struct pb_product_type pb_product_quicklook = {
-    .kind = PB_PRODUCT_QUICKLOOK,
+    .kind = &pb_kind_quicklook,
+    .suffix = ".png",
+    .asset = "quicklook",
+    .title = "Quicklook",
+    .role = "overview",
+    .describe = quicklook_describe,
     .bytes = quicklook_bytes,
     .create = quicklook_create,
     .tile = quicklook_tile,

@@ -7,6 +7,7 @@
  * in any product. */
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
+#include "pipeline/product/stac.h"
 #include "pipeline/product/stac_asset.h"
 #include "pipeline/product/stac_geometry.h"
 #include "pipeline/product/stac_processing.h"
@@ -20,19 +21,19 @@
 
 struct stac {
     const struct pb_product_env *env;
-    const struct pb_product_config *config;
+    const struct pb_stac_config *config;
 };
 
 /* The text: mostly the buckets of histograms, one line each. */
 static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
-    enum { TEXT_BYTES = 256 * 1024, BUCKET_BYTES = 48 };
-    uint64_t bytes = TEXT_BYTES;
+    uint64_t bytes = UINT64_C(256) * 1024;
     (void)config;
     for (size_t i = 0; env->pipeline != NULL && i < env->pipeline->n_products; i++) {
-        const struct pb_product_config *other = &env->pipeline->products[i];
-        if (other->kind == PB_PRODUCT_STATISTICS && other->u.statistics.buckets > 0)
-            bytes += env->n_bands * (uint64_t)other->u.statistics.buckets * BUCKET_BYTES;
+        const struct pb_product_config *other = env->pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(other->kind);
+        if (type->item_bytes != NULL)
+            bytes += type->item_bytes(env, other);
     }
     return bytes;
 }
@@ -44,7 +45,7 @@ static int stac_create(const struct pb_product_env *env, const struct pb_product
     if (stac == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a STAC item");
     stac->env = env;
-    stac->config = config;
+    stac->config = (const struct pb_stac_config *)config;
     *out_product = stac;
     return 0;
 }
@@ -69,12 +70,25 @@ static void time_text(time_t seconds, char *out, size_t bytes)
         (void)snprintf(out, bytes, "1970-01-01T00:00:00Z");
 }
 
-static bool has_kind(const struct pb_stac_item *item, enum pb_product_kind kind)
+static bool is_extension(const struct pb_product_result *result, const char *extension)
 {
-    for (size_t i = 0; i < item->n_results; i++)
-        if (item->results[i].kind == kind)
-            return true;
-    return false;
+    const char *own = pb_product_type(result->kind)->extension;
+    return own != NULL && strcmp(own, extension) == 0;
+}
+
+/* Those of the products' own fields, each once. */
+static void write_own_extensions(const struct pb_stac_item *item)
+{
+    for (size_t i = 0; i < item->n_results; i++) {
+        const char *extension = pb_product_type(item->results[i].kind)->extension;
+        bool told = extension == NULL;
+        for (size_t k = 0; k < i && !told; k++)
+            told = is_extension(&item->results[k], extension);
+        char url[160];
+        (void)snprintf(url, sizeof url, EXTENSION "%s/schema.json", told ? "" : extension);
+        if (!told)
+            pb_json_string(item->json, NULL, url);
+    }
 }
 
 /* --- the item --------------------------------------------------------------------------------- */
@@ -97,7 +111,7 @@ static void write_software(const struct pb_stac_item *item)
 static void write_datetime(const struct pb_stac_item *item)
 {
     const struct pb_raster_info *info = item->env->info;
-    const char *when = item->config->u.stac.datetime, *source = "config";
+    const char *when = item->config->datetime, *source = "config";
     char modified[32];
     if (when == NULL && info->datetime[0] != '\0') {
         when = info->datetime;
@@ -121,10 +135,10 @@ static void write_properties(const struct pb_stac_item *item)
     write_datetime(item);
     pb_json_string(json, "created", now);
     pb_json_string(json, "updated", now);
-    if (item->config->u.stac.platform != NULL)
-        pb_json_string(json, "platform", item->config->u.stac.platform);
-    if (item->config->u.stac.constellation != NULL)
-        pb_json_string(json, "constellation", item->config->u.stac.constellation);
+    if (item->config->platform != NULL)
+        pb_json_string(json, "platform", item->config->platform);
+    if (item->config->constellation != NULL)
+        pb_json_string(json, "constellation", item->config->constellation);
     pb_stac_code(item);
     write_software(item);
     pb_json_string(json, "pushbroom:input", base_name(item->env->input));
@@ -140,7 +154,7 @@ static void write_links(const struct pb_stac_item *item)
     pb_json_array(item->json, "links");
     /* A collection's name needs a link to it, and the other way round: it lies in
      * products/, the item in products/<scene>/<pipeline>/. */
-    if (item->config->u.stac.collection != NULL) {
+    if (item->config->collection != NULL) {
         pb_json_object(item->json, NULL);
         pb_json_string(item->json, "rel", "collection");
         pb_json_string(item->json, "href", "../../collection.json");
@@ -155,8 +169,7 @@ static void write_extensions(const struct pb_stac_item *item)
     struct pb_json *json = item->json;
     pb_json_array(json, "stac_extensions");
     pb_json_string(json, NULL, EXTENSION "projection/v2.0.0/schema.json");
-    if (has_kind(item, PB_PRODUCT_COG))
-        pb_json_string(json, NULL, EXTENSION "raster/v2.0.0/schema.json");
+    write_own_extensions(item);
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
     if (item->n_results > 0)
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
@@ -183,8 +196,8 @@ static int write_item(const struct pb_stac_item *item, struct pb_err *err)
     pb_json_string(item->json, "stac_version", "1.1.0");
     write_extensions(item);
     write_id(item);
-    if (item->config->u.stac.collection != NULL)
-        pb_json_string(item->json, "collection", item->config->u.stac.collection);
+    if (item->config->collection != NULL)
+        pb_json_string(item->json, "collection", item->config->collection);
     pb_stac_geometry(item->json, placed ? &footprint : NULL);
     write_properties(item);
     write_links(item);
@@ -213,12 +226,12 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
 {
     const struct stac *stac = product;
     struct pb_product_result result = {
-        .kind = PB_PRODUCT_STAC,
-        .name = stac->config->name,
+        .kind = &pb_kind_stac,
+        .name = stac->config->product.name,
         .media_type = "application/geo+json",
-        .config = stac->config,
+        .config = &stac->config->product,
     };
-    pb_product_file(stac->env, stac->config, result.file, sizeof result.file);
+    pb_product_file(stac->env, &stac->config->product, result.file, sizeof result.file);
     struct pb_stac_item item = {
         .env = stac->env,
         .config = stac->config,
@@ -240,10 +253,13 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
 }
 
 const struct pb_product_type pb_product_stac = {
-    .kind = PB_PRODUCT_STAC,
+    .kind = &pb_kind_stac,
+    .suffix = ".stac.json",
+    .asset = "stac",
+    .title = "Item",
+    .role = "metadata",
     .bytes = stac_bytes,
     .create = stac_create,
-    .tile = NULL,
     .finish = stac_finish,
     .destroy = stac_destroy,
 };

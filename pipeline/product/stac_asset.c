@@ -127,10 +127,10 @@ static bool is_float(enum pb_type type)
     return type == PB_F32 || type == PB_F64;
 }
 
-static void write_nodata(struct pb_json *json, const struct pb_product_config *cog)
+static void write_nodata(struct pb_json *json, const struct pb_stac_pixels *pixels)
 {
-    double nodata = cog->u.cog.has_nodata ? cog->u.cog.nodata : NAN;
-    if (!cog->u.cog.has_nodata && !is_float(cog->u.cog.type))
+    double nodata = pixels->has_nodata ? pixels->nodata : NAN;
+    if (!pixels->has_nodata && !is_float(pixels->type))
         return;
     if (isfinite(nodata))
         pb_json_number(json, "nodata", nodata);
@@ -165,11 +165,11 @@ static void write_statistics(struct pb_json *json, const struct pb_band_statisti
     pb_json_end(json);
 }
 
-static int write_bands(const struct pb_stac_item *item, const struct pb_product_config *cog,
-                       struct pb_err *err)
+static int write_bands(const struct pb_stac_item *item, const struct pb_product_config *config,
+                       const struct pb_stac_pixels *pixels, struct pb_err *err)
 {
     uint32_t plane[PB_BANDS_MAX];
-    int n = pb_product_bands(item->env, cog, plane, err);
+    int n = pb_product_bands(item->env, config, plane, err);
     if (n < 0)
         return n;
     pb_json_array(item->json, "bands");
@@ -178,11 +178,11 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
         const struct pb_band_statistics *statistics = find_statistics(item, name);
         pb_json_object(item->json, NULL);
         pb_json_string(item->json, "name", name);
-        pb_json_string(item->json, "data_type", pb_type_name(cog->u.cog.type));
-        write_nodata(item->json, cog);
-        pb_json_int(item->json, "raster:bits_per_sample", bits_of(cog->u.cog.type));
+        pb_json_string(item->json, "data_type", pb_type_name(pixels->type));
+        write_nodata(item->json, pixels);
+        pb_json_int(item->json, "raster:bits_per_sample", bits_of(pixels->type));
         /* Integers were rounded and saturated after the statistics were taken. */
-        if (statistics != NULL && is_float(cog->u.cog.type))
+        if (statistics != NULL && is_float(pixels->type))
             write_statistics(item->json, statistics);
         pb_stac_band_expression(item->json, item->env, name);
         pb_json_end(item->json);
@@ -191,19 +191,33 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
     return 0;
 }
 
+int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
+                   const struct pb_stac_pixels *pixels, struct pb_err *err)
+{
+    write_grid(item);
+    return write_bands(item, config, pixels, err);
+}
+
+void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height)
+{
+    pb_json_null(item->json, "proj:code");
+    write_shape(item->json, height, width);
+}
+
 /* --- assets ----------------------------------------------------------------------------------- */
 
-/* "data", "quicklook", "statistics", or the product's name; a second one of a key gets "-2". */
+static const char *plain_key(const struct pb_product_result *result)
+{
+    return result->name ? result->name : pb_product_type(result->kind)->asset;
+}
+
+/* The product's name, else what its kind is called; a second one of a key gets "-2". */
 static void asset_key(const struct pb_stac_item *item, size_t i, char *out, size_t bytes)
 {
-    static const char *const plain[] = {"data", "quicklook", "statistics", "stac"};
-    const struct pb_product_result *result = &item->results[i];
-    const char *key = result->name ? result->name : plain[result->kind];
+    const char *key = plain_key(&item->results[i]);
     int earlier = 0;
-    for (size_t j = 0; j < i; j++) {
-        const struct pb_product_result *other = &item->results[j];
-        earlier += strcmp(other->name ? other->name : plain[other->kind], key) == 0;
-    }
+    for (size_t j = 0; j < i; j++)
+        earlier += strcmp(plain_key(&item->results[j]), key) == 0;
     if (earlier == 0)
         (void)snprintf(out, bytes, "%s", key);
     else
@@ -212,27 +226,19 @@ static void asset_key(const struct pb_stac_item *item, size_t i, char *out, size
 
 static void write_roles(struct pb_json *json, const struct pb_product_result *result)
 {
+    const struct pb_product_type *type = pb_product_type(result->kind);
     int32_t longer = result->width > result->height ? result->width : result->height;
     pb_json_array(json, "roles");
-    switch (result->kind) {
-    case PB_PRODUCT_COG:
-        pb_json_string(json, NULL, "data");
-        break;
-    case PB_PRODUCT_QUICKLOOK:
-        pb_json_string(json, NULL, "overview");
-        if (longer <= THUMBNAIL_PX)
-            pb_json_string(json, NULL, "thumbnail");
-        break;
-    default:
-        pb_json_string(json, NULL, "metadata");
-    }
+    pb_json_string(json, NULL, type->role);
+    if (strcmp(type->role, "overview") == 0 && longer <= THUMBNAIL_PX)
+        pb_json_string(json, NULL, "thumbnail");
     pb_json_end(json);
 }
 
 int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
 {
-    static const char *const titles[] = {"Data", "Quicklook", "Statistics of every band", "Item"};
     const struct pb_product_result *result = &item->results[i];
+    const struct pb_product_type *type = pb_product_type(result->kind);
     struct pb_json *json = item->json;
     char key[80], href[1024], checksum[72];
     int rc = 0;
@@ -244,17 +250,12 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     pb_json_string(json, "href", href);
     if (result->media_type != NULL)
         pb_json_string(json, "type", result->media_type);
-    pb_json_string(json, "title", titles[result->kind]);
+    pb_json_string(json, "title", type->title);
     write_roles(json, result);
     pb_json_int(json, "file:size", (int64_t)result->bytes);
     pb_json_string(json, "file:checksum", checksum);
-    if (result->kind == PB_PRODUCT_COG) {
-        write_grid(item);
-        rc = write_bands(item, result->config, err);
-    } else if (result->kind == PB_PRODUCT_QUICKLOOK) {
-        pb_json_null(json, "proj:code");
-        write_shape(json, result->height, result->width);
-    }
+    if (type->describe)
+        rc = type->describe(item, result, err);
     pb_json_end(json);
     return rc;
 }

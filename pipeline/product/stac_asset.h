@@ -7,10 +7,12 @@
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
 
+struct pb_stac_config;
+
 /* Everything that finish() writes from. */
 struct pb_stac_item {
     const struct pb_product_env *env;
-    const struct pb_product_config *config;
+    const struct pb_stac_config *config;
     const struct pb_product_result *results;
     size_t n_results;
     struct pb_json *json;
@@ -21,6 +23,17 @@ struct pb_stac_item {
 int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err);
 /* Writes "proj:code": the scene's code, null when it has none. */
 void pb_stac_code(const struct pb_stac_item *item);
+/* Members of the asset of a product on the scene's grid: its place, and its bands with what is
+ * known of them. config: which bands. 0 or a negative errno with *err. */
+struct pb_stac_pixels {
+    enum pb_type type;
+    bool has_nodata;
+    double nodata;
+};
+int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
+                   const struct pb_stac_pixels *pixels, struct pb_err *err);
+/* The same of a picture that has no place: its size. */
+void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height);
 /* prefix and the escaped file name as a relative URI reference. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);
 #endif

@@ -16,6 +16,7 @@
 #include "pipeline/product/histogram.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
+#include "pipeline/product/statistics.h"
 
 #include <assert.h>
 #include <float.h>
@@ -52,8 +53,8 @@ struct statistics {
 
 static uint32_t buckets_of(const struct pb_product_config *config)
 {
-    return config->u.statistics.buckets > 0 ? (uint32_t)config->u.statistics.buckets
-                                            : BUCKETS_DEFAULT;
+    int32_t buckets = ((const struct pb_statistics_config *)config)->buckets;
+    return buckets > 0 ? (uint32_t)buckets : BUCKETS_DEFAULT;
 }
 
 static uint64_t statistics_bytes(const struct pb_product_env *env,
@@ -310,7 +311,7 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     for (uint32_t b = 0; b < s->n_bands; b++)
         conclude(s, b);
     struct pb_product_result result = {
-        .kind = PB_PRODUCT_STATISTICS,
+        .kind = &pb_kind_statistics,
         .name = s->config->name,
         .media_type = "application/json",
         .config = s->config,
@@ -326,8 +327,21 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     return rc;
 }
 
+/* The histogram's classes, a line each. */
+static uint64_t statistics_item_bytes(const struct pb_product_env *env,
+                                      const struct pb_product_config *config)
+{
+    enum { LINE_BYTES = 48 };
+    return env->n_bands * (uint64_t)buckets_of(config) * LINE_BYTES;
+}
+
 const struct pb_product_type pb_product_statistics = {
-    .kind = PB_PRODUCT_STATISTICS,
+    .kind = &pb_kind_statistics,
+    .suffix = ".statistics.json",
+    .asset = "statistics",
+    .title = "Statistics of every band",
+    .role = "metadata",
+    .item_bytes = statistics_item_bytes,
     .bytes = statistics_bytes,
     .create = statistics_create,
     .tile = statistics_tile,

@@ -29,7 +29,7 @@ struct pb_input_id {
 };
 
 struct pb_manifest_file {
-    char type[16]; /* pb_product_kind_name: "cog", ... */
+    char type[16]; /* of product: "cog", ... */
     char name[64]; /* of the product in the config, "" = none */
     char file[256];
     char media_type[96];

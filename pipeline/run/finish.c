@@ -86,10 +86,10 @@ int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
     size_t n = 0;
     int rc = 0;
     for (size_t i = 0; i < s->n_products; i++)
-        n += s->types[i]->kind != PB_PRODUCT_STAC;
+        n += !s->types[i]->kind->describes_others;
     const size_t n_earlier = n;
     for (size_t i = 0; i < s->n_products && rc == 0; i++)
-        if (s->types[i]->kind == PB_PRODUCT_STAC)
+        if (s->types[i]->kind->describes_others)
             rc = s->types[i]->finish(s->products[i], results, n_earlier, err, &results[n++]);
     return rc;
 }
@@ -107,7 +107,7 @@ int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_fi
         goto out;
     }
     for (size_t i = 0; i < s->n_products; i++)
-        if (s->types[i]->kind != PB_PRODUCT_STAC)
+        if (!s->types[i]->kind->describes_others)
             product[group.n++] = i;
     group.product = product;
     rc = finish_together(&group, threads, helper, err);

@@ -34,7 +34,7 @@ static int describe(const struct pb_product_result *results, size_t n,
     for (size_t i = 0; i < n; i++) {
         const struct pb_product_result *from = &results[i];
         struct pb_manifest_file *to = &files[i];
-        (void)snprintf(to->type, sizeof to->type, "%s", pb_product_kind_name(from->kind));
+        (void)snprintf(to->type, sizeof to->type, "%s", from->kind->section.name);
         (void)snprintf(to->name, sizeof to->name, "%s", from->name ? from->name : "");
         (void)snprintf(to->media_type, sizeof to->media_type, "%s", from->media_type);
         (void)snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);

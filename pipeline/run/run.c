@@ -121,8 +121,8 @@ static int make_products(struct pb_run *run, struct pb_err *err)
     if (s->products == NULL || s->types == NULL || run->results == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the products");
     for (size_t i = 0; i < pipeline->n_products; i++) {
-        s->types[i] = pb_product_type(pipeline->products[i].kind);
-        rc = s->types[i]->create(&run->env, &pipeline->products[i], err, &s->products[i]);
+        s->types[i] = pb_product_type(pipeline->products[i]->kind);
+        rc = s->types[i]->create(&run->env, pipeline->products[i], err, &s->products[i]);
         if (rc < 0)
             return rc;
         s->n_products = i + 1;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands with their help, and the words for mistakes. */
 #include "service/cli/cli.h"
+#include "pipeline/product/product_kinds.h"
 
 #include "kernels/nearest.h"
 
@@ -184,7 +185,7 @@ struct pb_config *cli_load_config(const char *path)
 {
     struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
     struct pb_config *config = NULL;
-    if (pb_config_load(path, &errors, &config) == 0)
+    if (pb_config_load(path, &pb_products, &errors, &config) == 0)
         return config;
     for (size_t i = 0; i < errors.n; i++) {
         const struct pb_err *e = &errors.err[i];

@@ -4,6 +4,7 @@
 #include "service/cli/cli.h"
 #include "service/confine/confine.h"
 
+#include "pipeline/product/product_kinds.h"
 #include "config/base/json_writer.h"
 #include "config/schema_doc.h"
 #include "kernels/nearest.h"
@@ -46,7 +47,7 @@ static int check_config_json(const char *path)
 {
     struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = pb_config_load(path, &errors, &config);
+    int rc = pb_config_load(path, &pb_products, &errors, &config);
     struct pb_json *json = pb_json_create(true);
     pb_json_object(json, NULL);
     pb_json_bool(json, "ok", rc == 0);

@@ -9,6 +9,7 @@
 
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/methods.h"
@@ -51,7 +52,7 @@ static struct pb_config *load(const char *path)
 {
     struct pb_config *config = NULL;
     struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
-    if (pb_config_load(path, &errors, &config) != 0)
+    if (pb_config_load(path, &pb_products, &errors, &config) != 0)
         log_errors(&errors);
     return config;
 }

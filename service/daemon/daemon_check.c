@@ -4,6 +4,7 @@
  * `pushbroomd --check`: what a start would refuse, found without making anything. */
 #include "service/daemon/daemon.h"
 
+#include "pipeline/product/product_kinds.h"
 #include "config/config.h"
 #include "pipeline/raster/raster.h"
 #include "service/inbox/dirs.h"
@@ -53,7 +54,7 @@ int pb_daemon_check(const char *path)
 {
     struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = pb_config_load(path, &errors, &config);
+    int rc = pb_config_load(path, &pb_products, &errors, &config);
     for (size_t i = 0; i < errors.n; i++)
         print(&errors.err[i]);
     if (errors.n_more > 0)

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/product_kinds.h"
 #include "config/config.h"
 #include "service/daemon/daemon.h"
 
@@ -23,7 +24,7 @@ int pb_daemon_drop_in(const char *path)
     struct pb_config *config = NULL;
     char text[1200];
     int code = PB_DAEMON_EXIT_CONFIG;
-    if (pb_config_load(path, &errors, &config) == 0) {
+    if (pb_config_load(path, &pb_products, &errors, &config) == 0) {
         uint64_t jobs = jobs_at_most(config);
         uint64_t bytes = SERVICE_BYTES + jobs * (config->compute.memory_bytes +
                                                  config->limits.max_block_bytes + JOB_BYTES);

@@ -11,7 +11,7 @@ static void print_product(struct pb_json *json, const char *directory,
     (void)snprintf(path, sizeof path, "%s/%s", directory, product->file);
     (void)snprintf(checksum, sizeof checksum, "sha256:%s", product->sha256);
     pb_json_object(json, NULL);
-    pb_json_string(json, "type", pb_product_kind_name(product->kind));
+    pb_json_string(json, "type", product->kind->section.name);
     if (product->name != NULL)
         pb_json_string(json, "name", product->name);
     pb_json_string(json, "path", path);

@@ -122,8 +122,8 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
         worker->config = NULL;
         if (errors == NULL)
             return pb_fail(err, PB_E_MEMORY, "out of memory");
-        int rc =
-            pb_config_parse(text, strlen(text), name ? name : "config", errors, &worker->config);
+        int rc = pb_config_parse(text, strlen(text), name ? name : "config", &pb_products, errors,
+                                 &worker->config);
         if (rc != 0)
             *err = errors->err[0];
         free(errors);

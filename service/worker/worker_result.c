@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/text_clean.h"
+#include "pipeline/product/product_kinds.h"
 #include "config/base/json_reader.h"
 #include "service/worker/worker_lines.h"
 
@@ -50,15 +51,6 @@ bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path)
     return rest[0] == '/' && strcmp(rest + 1, lines->pipeline) == 0;
 }
 
-static bool is_kind(const char *word)
-{
-    for (int kind = PB_PRODUCT_COG; kind <= PB_PRODUCT_STAC; kind++) {
-        if (word != NULL && strcmp(word, pb_product_kind_name((enum pb_product_kind)kind)) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_clean(const char *word, size_t bytes_max)
 {
     char clean[TEXT_BYTES];
@@ -90,7 +82,7 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
     const char *checksum = pb_json_get_text(product, "checksum");
     const char *media_type = pb_json_get_text(product, "media_type");
     int64_t bytes = -1;
-    if (!is_kind(type))
+    if (type == NULL || pb_product_kind_find(type) == NULL)
         return "a product of an unknown type";
     if (!is_file_of(path, directory))
         return "a product outside the job's directory";

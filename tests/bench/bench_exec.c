@@ -5,6 +5,7 @@
  * executor of this machine, with every kind of buffer, on chains without and with a halo. GB/s of
  * input and megapixels; the median of three rounds in turn. */
 #include "pipeline/device/device.h"
+#include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/stream.h"
@@ -72,7 +73,7 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
                    "  input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}\n"
                    "  steps:\n%s  products:\n    - cog: {bands: [OUT]}\n",
                    way->compute, chain->steps);
-    if (pb_config_parse(text, strlen(text), "bench", &errors, &b->config) < 0)
+    if (pb_config_parse(text, strlen(text), "bench", &pb_products, &errors, &b->config) < 0)
         must(-1, &errors.err[0], "config");
     must(pb_device_choose(&b->config->compute, &device, why, &err), &err, "device");
     struct pb_plan_request request = {.config = b->config,

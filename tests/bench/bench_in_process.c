@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 {
     static struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = argc > 3 ? pb_config_load(argv[1], &errors, &config) : -1;
+    int rc = argc > 3 ? pb_config_load(argv[1], &pb_products, &errors, &config) : -1;
     for (int i = 3; i < argc && rc == 0; i++)
         rc = run_one(config, argv[2], argv[i]);
     pb_config_destroy(config);

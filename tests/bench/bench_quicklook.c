@@ -3,6 +3,7 @@
 /* What a quicklook of three bands costs one core: pixels a second while the tiles pass (all three
  * bands together count as one pixel) and the time of its end. bench_quicklook [SIDE_PX]. */
 #include "pipeline/product/product.h"
+#include "pipeline/product/quicklook.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@ int main(int argc, char **argv)
     const char *names[] = {"R", "G", "B"};
     struct pb_grid grid;
     struct pb_raster_info info = {.width = side, .height = side, .n_bands = BANDS};
-    struct pb_product_config config = {.kind = PB_PRODUCT_QUICKLOOK,
-                                       .u.quicklook = {.size_px = 1024, .stretch = {2, 98}}};
+    struct pb_quicklook_config config = {
+        .product.kind = &pb_kind_quicklook, .size_px = 1024, .stretch = {2, 98}};
     struct pb_product_result result;
     struct pb_err err = {0};
     void *product = NULL;
@@ -46,8 +47,8 @@ int main(int argc, char **argv)
                                  .directory = directory,
                                  .band_names = names,
                                  .n_bands = BANDS};
-    uint64_t planned = pb_product_quicklook.bytes(&env, &config);
-    if (pb_product_quicklook.create(&env, &config, &err, &product) != 0)
+    uint64_t planned = pb_product_quicklook.bytes(&env, &config.product);
+    if (pb_product_quicklook.create(&env, &config.product, &err, &product) != 0)
         return 1;
     double start = now();
     for (uint32_t i = 0; i < pb_grid_count(&grid); i++) {

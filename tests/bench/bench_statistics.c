@@ -3,6 +3,7 @@
 /* How many pixels a second one core takes through the statistics product, for kinds of data that
  * treat its histogram differently: bench_statistics [SECONDS_EACH]. One line of JSON each. */
 #include "pipeline/product/product.h"
+#include "pipeline/product/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,13 +72,13 @@ int main(int argc, char **argv)
                                      .band_names = names,
                                      .n_bands = 1};
         pb_product_place(&env, NULL);
-        struct pb_product_config config = {.kind = PB_PRODUCT_STATISTICS};
+        struct pb_statistics_config config = {.product.kind = &pb_kind_statistics};
         struct pb_err err = {0};
         void *product = NULL;
         for (int i = 0; i < SIDE * SIDE; i++)
             data[i] = kinds[k].value(i);
         if (pb_grid_init(&grid, SIDE, SIDE, SIDE) != 0 ||
-            pb_product_statistics.create(&env, &config, &err, &product) != 0)
+            pb_product_statistics.create(&env, &config.product, &err, &product) != 0)
             return 1;
         struct pb_tile_done tile = {
             .core = {0, 0, SIDE, SIDE}, .data = data, .plane_px = (size_t)SIDE * SIDE};

@@ -3,6 +3,7 @@
 /* Fuzzes the configuration from text to struct, and what loads must print and load again as the
  * same. */
 #include "config/config.h"
+#include "pipeline/product/product_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static void print_again(const struct pb_config *config)
     char *first = pb_config_print(config);
     if (first == NULL)
         return;
-    if (pb_config_parse(first, strlen(first), "printed", &errors, &again)) {
+    if (pb_config_parse(first, strlen(first), "printed", &pb_products, &errors, &again)) {
         (void)fprintf(stderr, "%s%d:%d: %s\n", first, errors.err[0].line, errors.err[0].col,
                       errors.err[0].msg);
         abort();
@@ -34,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = pb_config_parse((const char *)data, bytes, "fuzz", &errors, &config);
+    int rc = pb_config_parse((const char *)data, bytes, "fuzz", &pb_products, &errors, &config);
     if ((rc == 0) != (errors.n == 0))
         abort();
     for (size_t i = 1; i < errors.n; i++)

@@ -121,7 +121,7 @@ static int feed_tile(struct feed *feed, uint32_t index, float *buffer, size_t pl
                    (size_t)tile.core.w * sizeof(float));
     int rc = 0;
     for (size_t p = 0; p < feed->pipeline->n_products && rc == 0; p++) {
-        const struct pb_product_type *type = pb_product_type(feed->pipeline->products[p].kind);
+        const struct pb_product_type *type = pb_product_type(feed->pipeline->products[p]->kind);
         if (type->tile != NULL)
             rc = type->tile(feed->product[p], &tile, worker, err);
     }
@@ -160,11 +160,11 @@ static int finish_all(struct feed *feed, struct pb_err *err)
 {
     struct pb_product_result result[16];
     for (size_t p = 0; p < feed->pipeline->n_products; p++) {
-        const struct pb_product_type *type = pb_product_type(feed->pipeline->products[p].kind);
+        const struct pb_product_type *type = pb_product_type(feed->pipeline->products[p]->kind);
         int rc = type->finish(feed->product[p], result, p, err, &result[p]);
         if (rc != 0)
             return rc;
-        printf("%s\t%s\t%llu\t%s\n", pb_product_kind_name(result[p].kind), result[p].file,
+        printf("%s\t%s\t%llu\t%s\n", result[p].kind->section.name, result[p].file,
                (unsigned long long)result[p].bytes, result[p].sha256);
     }
     return 0;
@@ -176,8 +176,8 @@ static int run(struct feed *feed, struct pb_err *err)
     uint32_t n = feed->env->workers < 16 ? feed->env->workers : 16;
     int rc = 0;
     for (size_t p = 0; p < feed->pipeline->n_products && rc == 0; p++)
-        rc = pb_product_type(feed->pipeline->products[p].kind)
-                 ->create(feed->env, &feed->pipeline->products[p], err, &feed->product[p]);
+        rc = pb_product_type(feed->pipeline->products[p]->kind)
+                 ->create(feed->env, feed->pipeline->products[p], err, &feed->product[p]);
     if (rc == 0) {
         for (uint32_t t = 0; t < n; t++)
             pthread_create(&thread[t], NULL, feed_thread, feed);
@@ -186,7 +186,7 @@ static int run(struct feed *feed, struct pb_err *err)
         rc = atomic_load(&feed->failed) ? -1 : finish_all(feed, err);
     }
     for (size_t p = 0; p < feed->pipeline->n_products; p++)
-        pb_product_type(feed->pipeline->products[p].kind)->destroy(feed->product[p]);
+        pb_product_type(feed->pipeline->products[p]->kind)->destroy(feed->product[p]);
     return rc;
 }
 
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     if (argc != 8)
         return fprintf(stderr, "usage: see the top of write_products.c\n"), 2;
     pb_raster_init();
-    if (pb_config_load(argv[1], &errors, &config) != 0)
+    if (pb_config_load(argv[1], &pb_products, &errors, &config) != 0)
         return die(&errors.err[0]);
     const struct pb_pipeline_config *pipeline = pb_config_pipeline(config, argv[2]);
     if (pipeline == NULL || pipeline->n_products > 16 || pipeline->n_steps > 0)

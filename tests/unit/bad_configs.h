@@ -274,7 +274,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cog: {name: a}\n      - cog: {name: a}"),
      6, 9, 1, "this cog would overwrite the one in line 5; give it another name"},
     {PRODUCT("", "stac: {}\n      - stac: {name: b}"),
-     6, 9, 1, "a second stac (first in line 5); one item describes all products, keep one"},
+     6, 9, 1, "a second stac (first in line 5); one describes all products, keep one"},
     {PRODUCT("", "quicklook: {bands: [B1, B2]}"),
      5, 28, 1, "quicklook.bands has 2 bands; write one (grey) or three (red, green, blue)"},
     {PRODUCT("", "quicklook: {size: 1}"),

@@ -82,8 +82,8 @@ static inline void config_use(const char *more)
              more);
     pb_config_destroy(config);
     config = NULL;
-    ck_assert_msg(pb_config_parse(text, strlen(text), "test", errors, &config) == 0, "%s",
-                  errors->err[0].msg);
+    ck_assert_msg(pb_config_parse(text, strlen(text), "test", &pb_products, errors, &config) == 0,
+                  "%s", errors->err[0].msg);
     free(errors);
 }
 

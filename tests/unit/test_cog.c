@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The product on a real scene, and its file read back by the project's own raster reader. */
+#include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
 
 #include "run_suite.h"
@@ -27,7 +28,7 @@ struct run {
     struct pb_raster *raster;
     struct pb_grid grid;
     struct pb_product_env env;
-    struct pb_product_config config;
+    struct pb_cog_config config;
     char *bands[2];
 };
 
@@ -55,14 +56,14 @@ static void start(struct run *run)
     pb_product_place(&run->env, NULL);
     run->bands[0] = c;
     run->bands[1] = a;
-    run->config.kind = PB_PRODUCT_COG;
-    run->config.bands = run->bands;
-    run->config.n_bands = 2;
-    run->config.u.cog.type = PB_I16;
-    run->config.u.cog.compress = PB_COMPRESS_ZSTD;
-    run->config.u.cog.blocksize = 64;
-    run->config.u.cog.has_nodata = true;
-    run->config.u.cog.nodata = -32768;
+    run->config.product.kind = &pb_kind_cog;
+    run->config.product.bands = run->bands;
+    run->config.product.n_bands = 2;
+    run->config.type = PB_I16;
+    run->config.compress = PB_COMPRESS_ZSTD;
+    run->config.blocksize = 64;
+    run->config.has_nodata = true;
+    run->config.nodata = -32768;
 }
 
 /* Plane p is p * 1000 + column; one pixel is invalid. */
@@ -122,9 +123,10 @@ START_TEST(carries_bands_names_and_georeference_of_the_scene)
     struct pb_product_result result;
     void *product;
     start(&run);
-    uint64_t declared = pb_product_cog.bytes(&run.env, &run.config);
+    uint64_t declared = pb_product_cog.bytes(&run.env, &run.config.product);
     ck_assert(declared > 0 && declared < 64 << 20);
-    ck_assert_msg(pb_product_cog.create(&run.env, &run.config, &err, &product) == 0, "%s", err.msg);
+    ck_assert_msg(pb_product_cog.create(&run.env, &run.config.product, &err, &product) == 0, "%s",
+                  err.msg);
     feed(&run, product);
     ck_assert_msg(pb_product_cog.finish(product, NULL, 0, &err, &result) == 0, "%s", err.msg);
     pb_product_cog.destroy(product);
@@ -148,7 +150,7 @@ START_TEST(refuses_unknown_bands_before_anything_is_written)
     static char typo[] = "D";
     start(&run);
     run.bands[1] = typo;
-    ck_assert_int_eq(pb_product_cog.create(&run.env, &run.config, &err, &product), -EINVAL);
+    ck_assert_int_eq(pb_product_cog.create(&run.env, &run.config.product, &err, &product), -EINVAL);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
     ck_assert_ptr_null(product);
     pb_product_cog.destroy(NULL);

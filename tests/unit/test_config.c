@@ -1,6 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/config.h"
+#include "pipeline/product/cog.h"
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/product/quicklook.h"
+#include "pipeline/product/statistics.h"
 
 #include "bad_configs.h"
 #include "config/base/arena.h"
@@ -52,7 +56,7 @@ static struct pb_err_list errors;
 static struct pb_config *parse(const char *text)
 {
     struct pb_config *config = NULL;
-    int rc = pb_config_parse(text, strlen(text), "f.yaml", &errors, &config);
+    int rc = pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config);
     if (rc) {
         char message[900];
         pb_err_text(&errors.err[0], message, sizeof message);
@@ -66,7 +70,7 @@ static struct pb_config *load(const char *name)
     char path[4096];
     struct pb_config *config = NULL;
     (void)snprintf(path, sizeof path, "%s/%s", PB_SOURCE_DIR, name);
-    if (pb_config_load(path, &errors, &config))
+    if (pb_config_load(path, &pb_products, &errors, &config))
         ck_abort_msg("%s:%d:%d: %s", path, errors.err[0].line, errors.err[0].col,
                      errors.err[0].msg);
     return config;
@@ -108,13 +112,17 @@ START_TEST(the_design_file_loads_as_printed)
     ck_assert_int_eq(bands->items[0].line, 24);
     ck_assert_int_eq(bands->items[0].col, 32);
     ck_assert_uint_eq(p->n_products, 4);
-    ck_assert_int_eq(p->products[0].u.cog.type, PB_F32);
-    ck_assert_int_eq(p->products[0].u.cog.compress, PB_COMPRESS_DEFLATE);
-    ck_assert(isnan(p->products[0].u.cog.nodata));
-    ck_assert_int_eq(p->products[1].u.quicklook.size_px, 1024);
-    ck_assert(p->products[1].u.quicklook.stretch[1] == 98);
-    ck_assert_int_eq(p->products[2].u.statistics.buckets, 256);
-    ck_assert_int_eq(p->products[3].kind, PB_PRODUCT_STAC);
+    const struct pb_cog_config *cog = (const struct pb_cog_config *)p->products[0];
+    const struct pb_quicklook_config *quicklook = (const void *)p->products[1];
+    const struct pb_statistics_config *statistics = (const void *)p->products[2];
+    ck_assert_ptr_eq(p->products[0]->kind, &pb_kind_cog);
+    ck_assert_int_eq(cog->type, PB_F32);
+    ck_assert_int_eq(cog->compress, PB_COMPRESS_DEFLATE);
+    ck_assert(isnan(cog->nodata));
+    ck_assert_int_eq(quicklook->size_px, 1024);
+    ck_assert(quicklook->stretch[1] == 98);
+    ck_assert_int_eq(statistics->buckets, 256);
+    ck_assert_ptr_eq(p->products[3]->kind, &pb_kind_stac);
     pb_config_destroy(config);
 }
 END_TEST
@@ -123,7 +131,8 @@ START_TEST(every_bad_config_is_refused_with_its_place_and_words)
 {
     const struct bad_config *bad = &bad_configs[_i];
     struct pb_config *config = NULL;
-    int rc = pb_config_parse(bad->text, strlen(bad->text), "f.yaml", &errors, &config);
+    int rc =
+        pb_config_parse(bad->text, strlen(bad->text), "f.yaml", &pb_products, &errors, &config);
     ck_assert_msg(rc < 0, "was accepted:\n%s", bad->text);
     const struct pb_err *err = &errors.err[0];
     char got[900];
@@ -150,7 +159,7 @@ START_TEST(all_mistakes_are_reported_in_file_order)
                                "compute: {threads: x, memory: 1}\n"
                                "service: {settle: soon}\n";
     struct pb_config *config = NULL;
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     ck_assert_uint_eq(errors.n, 6);
     int lines[] = {3, 4, 6, 7, 7, 8};
     for (size_t i = 0; i < 6; i++)
@@ -275,7 +284,7 @@ START_TEST(all_mistakes_of_a_pipeline_come_in_one_go)
                    "pipelines:\n  p:\n    input: {bands: {R: 1, N: 2}}\n    steps:\n      - %s\n"
                    "    products:\n      - %s\n",
                    goes[_i].steps, goes[_i].products);
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     while (n < 8 && goes[_i].words[n])
         n++;
     for (size_t i = 0; i < n && i < errors.n; i++)
@@ -324,7 +333,7 @@ START_TEST(an_input_or_a_key_with_a_slip_hides_its_own_consequences_only)
                     {19, "'X' is here twice"}};
     struct pb_config *config = NULL;
     size_t n = sizeof expected / sizeof *expected;
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     for (size_t i = 0; i < n && i < errors.n; i++) {
         ck_assert_msg(strstr(errors.err[i].msg, expected[i].words) != NULL, "'%s' is not in '%s'",
                       expected[i].words, errors.err[i].msg);
@@ -343,7 +352,7 @@ START_TEST(steps_that_are_too_much_together_are_told_once)
             (size_t)sprintf(text + length, "%sX%d: B1%s", i % 70 ? "," : "    - math: {bands: {", i,
                             i % 70 == 69 ? "}}\n" : "");
     struct pb_config *config = NULL;
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     ck_assert_uint_eq(errors.n, 1);
     ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "4096 bands"));
 }
@@ -356,7 +365,7 @@ START_TEST(at_most_twenty_are_kept_and_they_are_the_first)
         (void)sprintf(text + strlen(text), "  zz%d: 1\n", i);
     strcat(text, "compute: {threads: x}\n");
     struct pb_config *config = NULL;
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     ck_assert_uint_eq(errors.n, PB_CONFIG_ERRORS_MAX);
     ck_assert_uint_eq(errors.n_more, 11);
     for (size_t i = 0; i < errors.n; i++)
@@ -368,7 +377,8 @@ START_TEST(mistakes_of_a_line_carry_their_own_advice)
 {
     struct pb_config *config = NULL;
     static const char text[] = "compute: {memry: 1}\npipelines: {p: {products: [cog: {}]}}\n";
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config),
+                     0);
     char message[900];
     pb_err_text(&errors.err[0], message, sizeof message);
     ck_assert_str_eq(message,
@@ -493,7 +503,7 @@ START_TEST(literal_expressions_keep_their_place)
                                "              B1 +\n"
                                "              1 + NOPE\n"
                                "    products: [cog: {}]\n";
-    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     ck_assert_int_eq(errors.err[0].line, 8);
     ck_assert_int_eq(errors.err[0].col, 19);
     ck_assert_int_eq(errors.err[0].code, PB_E_PIPELINE_EXPRESSION);
@@ -504,7 +514,7 @@ END_TEST
 START_TEST(default_file_is_the_schema)
 {
     char path[4096];
-    char *made = pb_config_default_text();
+    char *made = pb_config_default_text(&pb_products);
     (void)snprintf(path, sizeof path, "%s/config/pushbroom.yaml", PB_SOURCE_DIR);
     FILE *file = fopen(path, getenv("PB_UPDATE") ? "w+b" : "rb");
     ck_assert_ptr_nonnull(file);
@@ -563,7 +573,7 @@ START_TEST(aliases_stand_for_their_values)
               "  a: {input: &four {bands: {R: 1, N: 2}}, products: &all [cog: {bands: [R]}]}\n"
               "  b: {input: *four, products: *all}\n");
     ck_assert_uint_eq(config->pipelines[1].input.n_bands, 2);
-    ck_assert_str_eq(config->pipelines[1].products[0].bands[0], "R");
+    ck_assert_str_eq(config->pipelines[1].products[0]->bands[0], "R");
     pb_config_destroy(config);
 }
 END_TEST
@@ -574,7 +584,7 @@ START_TEST(running_out_of_memory_is_one_error)
     for (long good = 0; good < 100000 && !succeeded; good++) {
         struct pb_config *config = NULL;
         pb_arena_fail_after(good);
-        int rc = pb_config_parse(design, strlen(design), "f", &errors, &config);
+        int rc = pb_config_parse(design, strlen(design), "f", &pb_products, &errors, &config);
         pb_arena_fail_after(-1);
         if (rc == 0) {
             succeeded = good > 100;
@@ -590,8 +600,8 @@ START_TEST(running_out_of_memory_is_one_error)
         for (long good = 0; good < 400; good += 3) {
             struct pb_config *config = NULL;
             pb_arena_fail_after(good);
-            int rc = pb_config_parse(bad_configs[i].text, strlen(bad_configs[i].text), "f", &errors,
-                                     &config);
+            int rc = pb_config_parse(bad_configs[i].text, strlen(bad_configs[i].text), "f",
+                                     &pb_products, &errors, &config);
             ck_assert_int_lt(rc, 0);
         }
     pb_arena_fail_after(-1);
@@ -601,12 +611,13 @@ END_TEST
 START_TEST(files_that_cannot_be_read_are_said_so)
 {
     struct pb_config *config = NULL;
-    ck_assert_int_eq(pb_config_load("/nonexistent/x.yaml", &errors, &config), -ENOENT);
+    ck_assert_int_eq(pb_config_load("/nonexistent/x.yaml", &pb_products, &errors, &config),
+                     -ENOENT);
     char message[900];
     pb_err_text(&errors.err[0], message, sizeof message);
     ck_assert_str_eq(message, "/nonexistent/x.yaml: cannot open it: No such file or directory; "
                               "check the path and its permissions");
-    ck_assert_int_lt(pb_config_load("/", &errors, &config), 0);
+    ck_assert_int_lt(pb_config_load("/", &pb_products, &errors, &config), 0);
     ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "cannot read it: Is a directory"));
 }
 END_TEST
@@ -619,7 +630,7 @@ START_TEST(files_over_one_mebibyte_are_refused)
     ck_assert_int_eq(ftruncate(fd, PB_CONFIG_BYTES_MAX + 1), 0);
     (void)close(fd);
     struct pb_config *config = NULL;
-    int rc = pb_config_load(path, &errors, &config);
+    int rc = pb_config_load(path, &pb_products, &errors, &config);
     (void)unlink(path);
     ck_assert_int_eq(rc, -EFBIG);
     ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "at most 1048576 (1 MiB)"));

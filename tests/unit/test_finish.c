@@ -57,8 +57,10 @@ static int finish(void *product, const struct pb_product_result *earlier, size_t
     return rc;
 }
 
-static const struct pb_product_type plain = {.kind = PB_PRODUCT_COG, .finish = finish};
-static const struct pb_product_type item = {.kind = PB_PRODUCT_STAC, .finish = finish};
+static const struct pb_product_kind any = {.describes_others = false};
+static const struct pb_product_kind last = {.describes_others = true};
+static const struct pb_product_type plain = {.kind = &any, .finish = finish};
+static const struct pb_product_type item = {.kind = &last, .finish = finish};
 
 /* Product `stac` is a STAC item. */
 static void setup(size_t n, size_t stac)

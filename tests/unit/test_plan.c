@@ -49,7 +49,7 @@ static struct pb_config *parse(const char *steps, const char *bands)
                    "      - quicklook: {bands: [R, G, B]}\n"
                    "      - statistics: {}\n",
                    steps, bands);
-    int rc = pb_config_parse(text, strlen(text), "f.yaml", &errors, &config);
+    int rc = pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config);
     ck_assert_msg(rc == 0, "%s", errors.n > 0 ? errors.err[0].msg : "?");
     return config;
 }
@@ -265,8 +265,9 @@ START_TEST(tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_fo
     struct pb_err_list errors;
     struct pb_raster_info info = scene(4000, 4000, 256, 256);
     struct pb_config *whole = configs[POINTWISE];
-    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &configs[POINTWISE]),
-                     0);
+    ck_assert_int_eq(
+        pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &configs[POINTWISE]),
+        0);
     configs[POINTWISE]->compute.threads = 2;
     configs[POINTWISE]->compute.tile_px = 512;
     uint64_t least = tried(&info, POINTWISE, 4);
@@ -293,7 +294,8 @@ START_TEST(a_product_of_any_size_is_refused_in_words)
         "compute: {device: cpu, memory: 4GB}\npipelines:\n  p:\n    input: {match: ['*']}\n"
         "    products:\n      - statistics: {}\n      - cog: {blocksize: 4096}\n"
         "      - quicklook: {bands: [B1]}\n");
-    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config),
+                     0);
     struct pb_raster_info info = scene(9000, 9000, 512, 512);
     info.n_bands = 20;
     struct pb_plan_request request = {
@@ -319,7 +321,8 @@ static void refuse_bands(const char *steps, const char *product, struct pb_err *
                    "compute: {device: cpu}\npipelines:\n  p:\n    input: {match: ['*']}\n"
                    "    steps:\n%s    products: [cog: {bands: [%s]}]\n",
                    steps, product);
-    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config), 0);
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config),
+                     0);
     struct pb_plan_request request = {
         .config = config, .pipeline = &config->pipelines[0], .info = &info, .device_index = -1};
     *err = (struct pb_err){0};

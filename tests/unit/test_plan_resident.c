@@ -3,6 +3,7 @@
  *
  * By which transport tiles come to a GPU, planned for devices that are not here. */
 #include "pipeline/plan/plan_resident.h"
+#include "pipeline/product/product_kinds.h"
 #include "pipeline/device/device.h"
 #include "pipeline/run/stream.h"
 
@@ -61,8 +62,9 @@ static int try_plan(const struct question *q, struct pb_err *err)
                    "    products:\n"
                    "      - cog: {bands: [OUT]}\n",
                    q->compute, q->steps);
-    ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &errors, &config) == 0, "%s",
-                  errors.err[0].msg);
+    ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config) ==
+                      0,
+                  "%s", errors.err[0].msg);
     struct pb_plan_request request = {.config = config,
                                       .pipeline = &config->pipelines[0],
                                       .info = &info,

@@ -14,7 +14,7 @@
 static const char *const names[] = {"R", "NDVI", "EVI"};
 static const struct pb_product_env env = {.scene = "S2A.x", .band_names = names, .n_bands = 3};
 
-static const char *file_of(enum pb_product_kind kind, char *name)
+static const char *file_of(const struct pb_product_kind *kind, char *name)
 {
     static char out[300];
     struct pb_product_config config = {.kind = kind, .name = name};
@@ -25,19 +25,19 @@ static const char *file_of(enum pb_product_kind kind, char *name)
 START_TEST(files_are_named_after_scene_name_and_kind)
 {
     char name[] = "veg";
-    ck_assert_str_eq(file_of(PB_PRODUCT_COG, NULL), "S2A.x.tif");
-    ck_assert_str_eq(file_of(PB_PRODUCT_COG, name), "S2A.x.veg.tif");
-    ck_assert_str_eq(file_of(PB_PRODUCT_QUICKLOOK, name), "S2A.x.veg.png");
-    ck_assert_str_eq(file_of(PB_PRODUCT_QUICKLOOK, NULL), "S2A.x.png");
-    ck_assert_str_eq(file_of(PB_PRODUCT_STATISTICS, NULL), "S2A.x.statistics.json");
-    ck_assert_str_eq(file_of(PB_PRODUCT_STAC, NULL), "S2A.x.stac.json");
+    ck_assert_str_eq(file_of(&pb_kind_cog, NULL), "S2A.x.tif");
+    ck_assert_str_eq(file_of(&pb_kind_cog, name), "S2A.x.veg.tif");
+    ck_assert_str_eq(file_of(&pb_kind_quicklook, name), "S2A.x.veg.png");
+    ck_assert_str_eq(file_of(&pb_kind_quicklook, NULL), "S2A.x.png");
+    ck_assert_str_eq(file_of(&pb_kind_statistics, NULL), "S2A.x.statistics.json");
+    ck_assert_str_eq(file_of(&pb_kind_stac, NULL), "S2A.x.stac.json");
 }
 END_TEST
 
 START_TEST(bands_are_found_by_name_in_the_products_order)
 {
     char evi[] = "EVI", r[] = "R", typo[] = "NDVY", *bands[] = {evi, r, typo};
-    struct pb_product_config config = {.kind = PB_PRODUCT_COG};
+    struct pb_product_config config = {.kind = &pb_kind_cog};
     uint32_t out[PB_BANDS_MAX];
     struct pb_err err = {0};
     ck_assert_int_eq(pb_product_bands(&env, &config, out, &err), 3);

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/quicklook.h"
 #include "pipeline/product/shrink.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
@@ -8,8 +9,8 @@
 #include <png.h>
 
 static const struct feed simple = {64, 2, true};
-static const struct pb_product_config config_100 = {
-    .kind = PB_PRODUCT_QUICKLOOK, .u.quicklook = {.size_px = 100, .stretch = {2, 98}}};
+static const struct pb_quicklook_config config_100 = {
+    .product.kind = &pb_kind_quicklook, .size_px = 100, .stretch = {2, 98}};
 
 struct picture {
     int32_t w, h;
@@ -61,10 +62,10 @@ START_TEST(does_not_depend_on_tiles_order_or_threads)
 {
     struct image image = image_create(1111, 700, 3);
     fill(&image);
-    assert_feed_does_not_matter(&image, &pb_product_quicklook, &config_100);
-    struct pb_product_config whole = config_100;
-    whole.u.quicklook.size_px = 4000;
-    assert_feed_does_not_matter(&image, &pb_product_quicklook, &whole);
+    assert_feed_does_not_matter(&image, &pb_product_quicklook, &config_100.product);
+    struct pb_quicklook_config whole = config_100;
+    whole.size_px = 4000;
+    assert_feed_does_not_matter(&image, &pb_product_quicklook, &whole.product);
     free(image.data);
 }
 END_TEST
@@ -72,13 +73,13 @@ END_TEST
 START_TEST(small_image_keeps_its_size_and_is_stretched)
 {
     struct image image = image_create(101, 3, 1);
-    struct pb_product_config config = config_100;
-    config.u.quicklook.size_px = 500;
+    struct pb_quicklook_config config = config_100;
+    config.size_px = 500;
     for (int32_t y = 0; y < 3; y++)
         for (int32_t x = 0; x < 101; x++)
             *image_at(&image, 0, x, y) = (float)x;
     *image_at(&image, 0, 50, 1) = NAN;
-    struct picture p = look(&image, &config, NULL);
+    struct picture p = look(&image, &config.product, NULL);
     ck_assert_int_eq(p.w, 101);
     ck_assert_int_eq(p.h, 3);
     for (int32_t y = 0; y < 3; y++)
@@ -107,7 +108,7 @@ START_TEST(size_is_the_longer_side_and_keeps_the_aspect)
                  {199, 7, 100, 4},     {60, 50, 60, 50}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct image image = image_create(sizes[i].w, sizes[i].h, 3);
-        struct picture p = look(&image, &config_100, NULL);
+        struct picture p = look(&image, &config_100.product, NULL);
         ck_assert_int_eq(p.w, sizes[i].expected_w);
         ck_assert_int_eq(p.h, sizes[i].expected_h);
         ck_assert_uint_eq(at(&p, 0, 0)[0], 128); /* constant: mid grey */
@@ -125,7 +126,7 @@ START_TEST(pixel_invalid_in_one_band_is_transparent)
         image.data[i] = uniform();
     *image_at(&image, 1, 3, 4) = NAN;
     *image_at(&image, 2, 9, 9) = INFINITY;
-    struct picture p = look(&image, &config_100, NULL);
+    struct picture p = look(&image, &config_100.product, NULL);
     for (int32_t y = 0; y < 20; y++)
         for (int32_t x = 0; x < 20; x++) {
             bool hole = (x == 3 && y == 4) || (x == 9 && y == 9);
@@ -141,7 +142,7 @@ START_TEST(nothing_valid_is_all_transparent)
     struct image image = image_create(300, 300, 3);
     for (int32_t i = 0; i < 3 * 90000; i++)
         image.data[i] = NAN;
-    struct picture p = look(&image, &config_100, NULL);
+    struct picture p = look(&image, &config_100.product, NULL);
     for (int32_t i = 0; i < 4 * 10000; i++)
         ck_assert_uint_eq(p.rgba[i], 0);
     free(p.rgba);
@@ -168,7 +169,7 @@ START_TEST(north_is_up_and_east_is_right)
         for (int32_t y = 0; y < 5; y++)
             for (int32_t x = 0; x < 5; x++)
                 *image_at(&image, 0, x, y) = 1;
-        struct picture p = look(&image, &config_100, &info);
+        struct picture p = look(&image, &config_100.product, &info);
         for (int32_t y = 0; y < 10; y += 9)
             for (int32_t x = 0; x < 10; x += 9)
                 ck_assert_uint_eq(at(&p, x, y)[0],
@@ -183,25 +184,25 @@ START_TEST(bands_are_one_or_three)
 {
     char b1[] = "B1", b2[] = "B2", b3[] = "B3";
     char *three[] = {b3, b2, b1}, *two[] = {b1, b2};
-    struct pb_product_config config = config_100;
+    struct pb_quicklook_config config = config_100;
     struct image image = image_create(10, 10, 4);
     struct pb_err err = {0};
     struct outcome out;
     for (int32_t i = 0; i < 400; i++)
         image.data[i] = (float)(i % 10 * (i < 100)); /* a ramp in B1, else 0 */
-    config.bands = three;
-    config.n_bands = 3;
-    struct picture p = look(&image, &config, NULL);
+    config.product.bands = three;
+    config.product.n_bands = 3;
+    struct picture p = look(&image, &config.product, NULL);
     ck_assert(at(&p, 9, 0)[2] == 255 && at(&p, 9, 0)[0] == 128);
     free(p.rgba);
-    config.n_bands = 0; /* the first three */
-    p = look(&image, &config, NULL);
+    config.product.n_bands = 0; /* the first three */
+    p = look(&image, &config.product, NULL);
     ck_assert(at(&p, 9, 0)[0] == 255 && at(&p, 9, 0)[2] == 128);
     free(p.rgba);
-    config.bands = two;
-    config.n_bands = 2;
+    config.product.bands = two;
+    config.product.n_bands = 2;
     ck_assert_int_lt(
-        feed_product(&image, &pb_product_quicklook, &config, &simple, NULL, &err, &out), 0);
+        feed_product(&image, &pb_product_quicklook, &config.product, &simple, NULL, &err, &out), 0);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
     free(image.data);
 }
@@ -215,7 +216,8 @@ START_TEST(stretch_is_recorded)
     for (int32_t i = 0; i < 2500; i++)
         image.data[i] = (float)(i % 50);
     ck_assert_int_eq(
-        feed_product(&image, &pb_product_quicklook, &config_100, &simple, NULL, &err, &out), 0);
+        feed_product(&image, &pb_product_quicklook, &config_100.product, &simple, NULL, &err, &out),
+        0);
     ck_assert_ptr_nonnull(memmem(out.bytes, out.n, "tEXtpushbroom.stretch\0B1 0.98 .. 48.02;", 39));
     ck_assert_str_eq(out.result.file, "scene.png");
     ck_assert_str_eq(out.result.media_type, "image/png");
@@ -239,7 +241,7 @@ START_TEST(planned_memory_does_not_grow_with_the_scene)
                                      .band_names = names,
                                      .n_bands = 3};
         ck_assert_int_eq(pb_grid_init(&grid, side, side, 512), 0);
-        uint64_t bytes = pb_product_quicklook.bytes(&env, &config_100);
+        uint64_t bytes = pb_product_quicklook.bytes(&env, &config_100.product);
         largest = bytes > largest ? bytes : largest;
     }
     ck_assert_msg(largest < 64 << 20, "%lu MiB", (unsigned long)(largest >> 20));
@@ -316,13 +318,13 @@ START_TEST(of_a_palette_only_its_own_indices_are_shown)
 {
     struct image image = image_create(1000, 700, 1);
     struct pb_raster_info info = {.has_palette = true};
-    struct pb_product_config config = config_100;
-    config.u.quicklook.stretch[0] = 0;
-    config.u.quicklook.stretch[1] = 100;
+    struct pb_quicklook_config config = config_100;
+    config.stretch[0] = 0;
+    config.stretch[1] = 100;
     for (int32_t y = 0; y < image.h; y++)
         for (int32_t x = 0; x < image.w; x++)
             *image_at(&image, 0, x, y) = rnd() % 2 ? 1 : 9;
-    struct picture p = look(&image, &config, &info);
+    struct picture p = look(&image, &config.product, &info);
     size_t ends = 0;
     for (int32_t y = 0; y < p.h; y++)
         for (int32_t x = 0; x < p.w; x++)
@@ -340,7 +342,7 @@ START_TEST(directory_that_is_gone_is_reported)
     struct outcome out;
     feed_directory = "/nowhere/at/all";
     ck_assert_int_eq(
-        feed_product(&image, &pb_product_quicklook, &config_100, &simple, NULL, &err, &out),
+        feed_product(&image, &pb_product_quicklook, &config_100.product, &simple, NULL, &err, &out),
         pb_code_errno(PB_E_OUTPUT_WRITE));
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     ck_assert_ptr_nonnull(strstr(err.msg, "/nowhere/at/all/scene."));

@@ -5,6 +5,8 @@
 #include "config/base/arena.h"
 #include "config/base/text.h"
 #include "config/yaml_tree.h"
+#include "pipeline/product/cog.h"
+#include "pipeline/product/product_kinds.h"
 
 #include "run_suite.h"
 
@@ -16,9 +18,9 @@ static struct pb_err_list errors;
 static struct pb_load load;
 
 static const struct pb_section *const sections[] = {
-    &pb_section_service,     &pb_section_compute,     &pb_section_limits,
-    &pb_section_input,       &pb_section_products[0], &pb_section_products[1],
-    &pb_section_products[2], &pb_section_products[3],
+    &pb_section_service,         &pb_section_compute,   &pb_section_limits,
+    &pb_section_input,           &pb_kind_cog.section,  &pb_kind_quicklook.section,
+    &pb_kind_statistics.section, &pb_kind_stac.section,
 };
 #define N_SECTIONS ((int)(sizeof sections / sizeof *sections))
 
@@ -28,7 +30,8 @@ static union {
     struct pb_compute_config compute;
     struct pb_limits limits;
     struct pb_input_config input;
-    struct pb_product_config product;
+    struct pb_cog_config cog;
+    unsigned char product[256];
 } values;
 
 static void setup(void)
@@ -50,7 +53,7 @@ START_TEST(every_key_is_documented_and_named_once)
     for (size_t i = 0; i < section->n; i++) {
         const struct pb_key *key = &section->keys[i];
         ck_assert_msg(key->doc[strlen(key->doc) - 1] == '.', "%s.%s", section->name, key->name);
-        ck_assert_msg(key->def || key->example, "%s.%s", section->name, key->name);
+        ck_assert_msg(key->def || key->example || key->sample, "%s.%s", section->name, key->name);
         for (size_t k = 0; k < i; k++)
             ck_assert_str_ne(key->name, section->keys[k].name);
     }
@@ -71,14 +74,17 @@ START_TEST(every_example_is_good)
     const struct pb_section *section = sections[_i];
     for (size_t i = 0; i < section->n; i++) {
         const struct pb_key *key = &section->keys[i];
-        struct pb_text text = {.text = NULL};
-        if (key->example == NULL)
-            continue;
-        pb_text_add(&text, "%s: %s\n", key->name, key->example);
-        char *yaml = pb_text_take(&text);
-        pb_schema_read(&load, section, pb_default_node(&load, yaml), &values);
-        ck_assert_msg(errors.n == 0, "%s.%s: %s", section->name, key->name, errors.err[0].msg);
-        free(yaml);
+        const char *const texts[] = {key->example, key->sample};
+        for (int k = 0; k < 2; k++) {
+            struct pb_text text = {.text = NULL};
+            if (texts[k] == NULL)
+                continue;
+            pb_text_add(&text, "%s: %s\n", key->name, texts[k]);
+            char *yaml = pb_text_take(&text);
+            pb_schema_read(&load, section, pb_default_node(&load, yaml), &values);
+            ck_assert_msg(errors.n == 0, "%s.%s: %s", section->name, key->name, errors.err[0].msg);
+            free(yaml);
+        }
     }
 }
 END_TEST
@@ -145,20 +151,18 @@ START_TEST(enum_words_are_in_the_order_of_the_enums)
         struct pb_text text = {.text = NULL};
         pb_text_add(&text, "{type: %s}", types[i]);
         char *yaml = pb_text_take(&text);
-        pb_schema_read(&load, &pb_section_products[PB_PRODUCT_COG], pb_default_node(&load, yaml),
-                       &values);
-        ck_assert_int_eq((int)values.product.u.cog.type, i);
+        pb_schema_read(&load, &pb_kind_cog.section, pb_default_node(&load, yaml), &values);
+        ck_assert_int_eq((int)values.cog.type, i);
         ck_assert_str_eq(pb_type_name((enum pb_type)i), types[i]);
         free(yaml);
     }
-    pb_schema_read(&load, &pb_section_products[PB_PRODUCT_COG],
+    pb_schema_read(&load, &pb_kind_cog.section,
                    pb_default_node(&load, "{compress: lzw, predictor: float, overviews: none}"),
                    &values);
-    ck_assert_int_eq(values.product.u.cog.compress, PB_COMPRESS_LZW);
-    ck_assert_int_eq(values.product.u.cog.predictor, 3);
-    ck_assert_int_eq(values.product.u.cog.overviews, PB_OVERVIEWS_NONE);
+    ck_assert_int_eq(values.cog.compress, PB_COMPRESS_LZW);
+    ck_assert_int_eq(values.cog.predictor, 3);
+    ck_assert_int_eq(values.cog.overviews, PB_OVERVIEWS_NONE);
     ck_assert_str_eq(pb_compress_name(PB_COMPRESS_ZSTD), "zstd");
-    ck_assert_str_eq(pb_product_kind_name(PB_PRODUCT_STATISTICS), "statistics");
     pb_schema_read(&load, &pb_section_compute,
                    pb_default_node(&load, "{device: cuda, buffers: host, sync: stream}"), &values);
     ck_assert_int_eq(values.compute.device, PB_DEVICE_CUDA);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac_asset.h"
+#include "pipeline/product/product.h"
 #include "pipeline/product/stac_geometry.h"
 #include "pipeline/product/stac_processing.h"
 #include "tests/unit/product_fixture.h"
@@ -58,7 +59,7 @@ static void setup(void)
 {
     static struct pb_err_list errors;
     memset(&errors, 0, sizeof errors);
-    int rc = pb_config_parse(yaml, sizeof yaml - 1, "test.yaml", &errors, &config);
+    int rc = pb_config_parse(yaml, sizeof yaml - 1, "test.yaml", &pb_products, &errors, &config);
     ck_assert_msg(rc == 0, "%s", errors.err[0].msg);
 }
 
@@ -255,16 +256,16 @@ START_TEST(cog_asset_tells_grid_bands_and_checksum)
                                                .n_buckets = 4,
                                                .bucket = buckets}};
     strcpy(statistics[0].name, water);
-    const struct pb_product_result results[] = {{.kind = PB_PRODUCT_STATISTICS,
+    const struct pb_product_result results[] = {{.kind = &pb_kind_statistics,
                                                  .file = "s.statistics.json",
                                                  .statistics = statistics,
                                                  .n_statistics = 1},
-                                                {.kind = PB_PRODUCT_COG,
+                                                {.kind = &pb_kind_cog,
                                                  .file = "s.tif",
                                                  .bytes = 1234,
                                                  .sha256 = "ab",
                                                  .media_type = "image/tiff",
-                                                 .config = &env.pipeline->products[0]}};
+                                                 .config = env.pipeline->products[0]}};
     char *text = asset(&env, results, 2, 1);
     assert_holds(text, "{\"data\":{\"href\":\"./s.tif\"");
     assert_holds(text, "\"file:size\":1234");
@@ -290,9 +291,9 @@ START_TEST(integer_cog_has_its_nodata_and_no_float_statistics)
     env.n_bands = 1;
     struct pb_band_statistics statistics[] = {{.name = "B1", .count = 600, .valid = 600}};
     const struct pb_product_result results[] = {
-        {.kind = PB_PRODUCT_STATISTICS, .statistics = statistics, .n_statistics = 1},
-        {.kind = PB_PRODUCT_COG, .file = "s.tif", .config = &env.pipeline->products[0]},
-        {.kind = PB_PRODUCT_COG, .file = "t.tif", .config = &env.pipeline->products[0]}};
+        {.kind = &pb_kind_statistics, .statistics = statistics, .n_statistics = 1},
+        {.kind = &pb_kind_cog, .file = "s.tif", .config = env.pipeline->products[0]},
+        {.kind = &pb_kind_cog, .file = "t.tif", .config = env.pipeline->products[0]}};
     char *text = asset(&env, results, 3, 1);
     assert_holds(text, "\"data_type\":\"int16\",\"nodata\":-32768,\"raster:bits_per_sample\":16");
     assert_holds(text, "\"proj:code\":null,\"proj:shape\":[20,30],\"bands\"");
@@ -308,7 +309,7 @@ START_TEST(quicklook_asset_is_not_placed)
 {
     struct pb_product_env env = env_of("plain");
     strcpy(info.crs_code, "EPSG:4326");
-    const struct pb_product_result results[] = {{.kind = PB_PRODUCT_QUICKLOOK,
+    const struct pb_product_result results[] = {{.kind = &pb_kind_quicklook,
                                                  .name = "pretty",
                                                  .file = "s.pretty.png",
                                                  .width = 700,

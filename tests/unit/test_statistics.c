@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/product_fixture.h"
+#include "pipeline/product/statistics.h"
 #include "tests/unit/run_suite.h"
 
 #include <float.h>
 #include <math.h>
 
-static const struct pb_product_config plain_config = {.kind = PB_PRODUCT_STATISTICS};
+static const struct pb_statistics_config plain_config = {.product.kind = &pb_kind_statistics};
 static const struct feed simple = {128, 2, true};
 
 static void fill(struct image *image)
@@ -28,8 +29,9 @@ START_TEST(agree_with_a_naive_computation)
     struct pb_err err = {0};
     fill(&image);
     *image_at(&image, 2, 5, 5) = INFINITY; /* not a value: counts as invalid */
-    ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out), 0);
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &plain_config.product, &simple,
+                                  NULL, &err, &out),
+                     0);
     ck_assert_uint_eq(out.result.n_statistics, 3);
     for (size_t b = 0; b < 3; b++) {
         const struct pb_band_statistics *s = &out.statistics[b];
@@ -76,7 +78,7 @@ START_TEST(do_not_depend_on_tiles_order_or_threads)
 {
     struct image image = image_create(700, 450, 3);
     fill(&image);
-    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config);
+    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config.product);
     free(image.data);
 }
 END_TEST
@@ -91,7 +93,7 @@ START_TEST(runs_end_at_the_same_places_whatever_the_tiles)
             *image_at(&image, 0, x, y) = large;
             *image_at(&image, 1, x, y) = x % 7 ? 1 : (float)(y % 2 ? 0x1p40 : -0x1p40);
         }
-    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config);
+    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config.product);
     free(image.data);
 }
 END_TEST
@@ -103,9 +105,10 @@ START_TEST(zero_has_no_sign)
     struct outcome out;
     for (int32_t i = 0; i < 200 * 70; i++)
         image.data[i] = i % 3 ? 0.0F : -0.0F;
-    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config);
-    ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out), 0);
+    assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config.product);
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &plain_config.product, &simple,
+                                  NULL, &err, &out),
+                     0);
     ck_assert(!signbit(out.statistics[0].minimum) && !signbit(out.statistics[0].maximum));
     ck_assert(out.statistics[0].n_buckets == 1);
     outcome_free(&out);
@@ -120,8 +123,9 @@ START_TEST(constant_band_has_no_deviation)
     struct outcome out;
     for (int32_t i = 0; i < 1000 * 300; i++)
         image.data[i] = 0.1F;
-    ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out), 0);
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &plain_config.product, &simple,
+                                  NULL, &err, &out),
+                     0);
     ck_assert(out.statistics[0].mean == (double)0.1F);
     ck_assert(out.statistics[0].stddev < 1e-16);
     outcome_free(&out);
@@ -136,8 +140,9 @@ START_TEST(band_without_a_valid_pixel_has_nulls)
     struct outcome out;
     for (int32_t i = 0; i < 640; i++)
         image.data[i] = NAN;
-    ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out), 0);
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &plain_config.product, &simple,
+                                  NULL, &err, &out),
+                     0);
     ck_assert_uint_eq(out.statistics[0].valid, 0);
     ck_assert(isnan(out.statistics[0].mean));
     ck_assert_ptr_nonnull(strstr(out.bytes, "\"minimum\": null"));
@@ -152,14 +157,15 @@ START_TEST(bands_and_buckets_of_the_config_are_used)
 {
     char b3[] = "B3", b1[] = "B1", typo[] = "B9";
     char *bands[] = {b3, b1}, *wrong[] = {typo};
-    struct pb_product_config config = {
-        .kind = PB_PRODUCT_STATISTICS, .bands = bands, .n_bands = 2, .u.statistics.buckets = 10};
+    struct pb_statistics_config config = {
+        .product = {.kind = &pb_kind_statistics, .bands = bands, .n_bands = 2}, .buckets = 10};
     struct image image = image_create(100, 100, 3);
     struct pb_err err = {0};
     struct outcome out;
     fill(&image);
     ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &config, &simple, NULL, &err, &out), 0);
+        feed_product(&image, &pb_product_statistics, &config.product, &simple, NULL, &err, &out),
+        0);
     ck_assert_uint_eq(out.result.n_statistics, 2);
     ck_assert_str_eq(out.statistics[0].name, "B3");
     ck_assert_str_eq(out.statistics[1].name, "B1");
@@ -167,10 +173,11 @@ START_TEST(bands_and_buckets_of_the_config_are_used)
     ck_assert_str_eq(out.result.media_type, "application/json");
     ck_assert_str_eq(out.result.file, "scene.statistics.json");
     outcome_free(&out);
-    config.bands = wrong;
-    config.n_bands = 1;
+    config.product.bands = wrong;
+    config.product.n_bands = 1;
     ck_assert_int_lt(
-        feed_product(&image, &pb_product_statistics, &config, &simple, NULL, &err, &out), 0);
+        feed_product(&image, &pb_product_statistics, &config.product, &simple, NULL, &err, &out),
+        0);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT);
     free(image.data);
 }
@@ -182,9 +189,9 @@ START_TEST(directory_that_is_gone_is_reported)
     struct pb_err err = {0};
     struct outcome out;
     feed_directory = "/nowhere/at/all";
-    ck_assert_int_eq(
-        feed_product(&image, &pb_product_statistics, &plain_config, &simple, NULL, &err, &out),
-        pb_code_errno(PB_E_OUTPUT_WRITE));
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &plain_config.product, &simple,
+                                  NULL, &err, &out),
+                     pb_code_errno(PB_E_OUTPUT_WRITE));
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     ck_assert_ptr_nonnull(strstr(err.msg, "/nowhere/at/all/scene."));
     free(image.data);

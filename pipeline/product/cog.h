@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_COG_H
+#define PB_PRODUCT_COG_H
+/* What the configuration says of a COG: the keys are in cog_keys.c. */
+#include "config/config.h"
+
+struct pb_cog_config {
+    struct pb_product_config product;
+    enum pb_type type;
+    enum pb_compress compress;
+    int32_t level;     /* 0 = the codec's default */
+    int32_t predictor; /* 1 none, 2 horizontal, 3 floating point; 0 = auto */
+    int32_t blocksize; /* power of two, 64 .. 4096 */
+    enum pb_overviews overviews;
+    bool has_nodata;
+    double nodata; /* floats default to NaN; integers must say */
+};
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The keys of a COG, and what one means for another: a type and its nodata, a codec and its level.
+ */
+#include "pipeline/product/cog.h"
+#include "pipeline/product/product_kinds.h"
+
+#include "config/product_check.h"
+#include "config/units.h"
+
+#include <float.h>
+#include <math.h>
+
+static const struct pb_key keys[] = {
+    PB_PRODUCT_KEY_NAME(struct pb_cog_config, "indices"),
+    PB_PRODUCT_KEY_BANDS(struct pb_cog_config, "[NDVI, EVI, WATER]", PB_PRODUCT_EVERY_BAND),
+    {.name = "type",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, type),
+     .choices = "uint8|int16|uint16|int32|uint32|float32|float64",
+     .def = "float32",
+     .doc = "Pixel type. Integers are rounded to nearest even, saturated, and need a nodata."},
+    {.name = "compress",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, compress),
+     .choices = "none|deflate|zstd|lzw",
+     .def = "deflate",
+     .doc = "Compression."},
+    {.name = "level",
+     .type = PB_KEY_INT,
+     .offset = offsetof(struct pb_cog_config, level),
+     .max = 22,
+     .def = "0",
+     .doc = "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one."},
+    {.name = "predictor",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, predictor),
+     .choices = "auto|none|horizontal|float",
+     .def = "auto",
+     .doc = "TIFF predictor; auto is horizontal for integers and float for floats."},
+    {.name = "blocksize",
+     .type = PB_KEY_POWER,
+     .offset = offsetof(struct pb_cog_config, blocksize),
+     .min = 64,
+     .max = 4096,
+     .def = "512",
+     .doc = "Side of a block in pixels, a power of two."},
+    {.name = "overviews",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, overviews),
+     .choices = "auto|average|nearest|none",
+     .def = "auto",
+     .doc =
+         "How the smaller copies are made; average leaves nodata out. auto is average for floats, "
+         "nearest for integers, for scenes with a palette and for bands of a few values (where, "
+         "<), "
+         "which may be classes."},
+    {.name = "nodata",
+     .type = PB_KEY_NODATA,
+     .offset = offsetof(struct pb_cog_config, nodata),
+     .more = offsetof(struct pb_cog_config, has_nodata),
+     .example = "-9999",
+     .doc = "Value of invalid pixels; floats without this key: NaN."},
+};
+
+static void check_nodata(struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    static const struct {
+        double min, max;
+    } ranges[PB_TYPE_COUNT] = {
+        [PB_U8] = {0, UINT8_MAX},       [PB_I16] = {INT16_MIN, INT16_MAX},
+        [PB_U16] = {0, UINT16_MAX},     [PB_I32] = {INT32_MIN, INT32_MAX},
+        [PB_U32] = {0, UINT32_MAX},     [PB_F32] = {-(double)FLT_MAX, (double)FLT_MAX},
+        [PB_F64] = {-DBL_MAX, DBL_MAX},
+    };
+    enum pb_type type = cog->type;
+    bool is_float = type == PB_F32 || type == PB_F64;
+    double nodata = cog->nodata, min = ranges[type].min, max = ranges[type].max;
+    char low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    if (!pb_product_key_is_sound(check, "type") || !pb_product_key_is_sound(check, "nodata"))
+        return;
+    if (!cog->has_nodata) {
+        if (!is_float)
+            pb_product_key_wrong(
+                check, "type",
+                "cog: %s cannot hold invalid pixels without a nodata value; add one, such as "
+                "nodata: %s",
+                pb_type_name(type), min < 0 ? pb_units_number_text(min, low) : "0");
+        else
+            cog->nodata = (double)NAN;
+        return;
+    }
+    if (isnan(nodata) ? is_float
+                      : nodata >= min && nodata <= max && (is_float || nodata == floor(nodata)))
+        return;
+    if (is_float)
+        pb_product_key_wrong(
+            check, "nodata",
+            "cog.nodata: %.80s does not fit %s; allowed: .nan, and numbers up to %.2g either side",
+            pb_product_key_text(check, "nodata"), pb_type_name(type), max);
+    else
+        pb_product_key_wrong(
+            check, "nodata",
+            "cog.nodata: %.80s does not fit %s; allowed: whole numbers from %s to %s",
+            pb_product_key_text(check, "nodata"), pb_type_name(type),
+            pb_units_number_text(min, low), pb_units_number_text(max, high));
+}
+
+static void check_codec(const struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    enum pb_compress compress = cog->compress;
+    enum pb_type type = cog->type;
+    int32_t level = cog->level;
+    if (!pb_product_key_is_sound(check, "compress") || !pb_product_key_is_sound(check, "type"))
+        return;
+    bool packs = compress == PB_COMPRESS_DEFLATE || compress == PB_COMPRESS_ZSTD;
+    if (level && !packs)
+        pb_product_key_wrong(check, "level", "cog.level: %s has no levels; leave the key out",
+                             pb_compress_name(compress));
+    if (compress == PB_COMPRESS_DEFLATE && level > 12)
+        pb_product_key_wrong(check, "level", "cog.level: deflate has no level %d; allowed: 1 to 12",
+                             level);
+    if (cog->predictor > 1 && compress == PB_COMPRESS_NONE)
+        pb_product_key_wrong(check, "predictor",
+                             "cog.predictor means nothing with compress: none; leave the key out");
+    if (cog->predictor == 3 && type != PB_F32 && type != PB_F64)
+        pb_product_key_wrong(
+            check, "predictor",
+            "cog.predictor: float is for float32 and float64, not for %s; use horizontal or auto",
+            pb_type_name(type));
+}
+
+static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
+{
+    struct pb_cog_config *cog = (struct pb_cog_config *)product;
+    check_nodata(cog, check);
+    check_codec(cog, check);
+}
+
+const struct pb_product_kind pb_kind_cog = {
+    .section = {"cog", "A cloud-optimized GeoTIFF.", keys, sizeof keys / sizeof keys[0]},
+    .bytes = sizeof(struct pb_cog_config),
+    .check = check_keys,
+};

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/product/quicklook.h"
+
+#include "config/product_check.h"
+
+static const struct pb_key keys[] = {
+    PB_PRODUCT_KEY_NAME(struct pb_quicklook_config, "preview"),
+    PB_PRODUCT_KEY_BANDS(struct pb_quicklook_config, "[R, G, B]",
+                         "One band (grey) or three (red, green, blue); without this key: the first "
+                         "three, or the first."),
+    {.name = "size",
+     .type = PB_KEY_INT,
+     .offset = offsetof(struct pb_quicklook_config, size_px),
+     .min = 16,
+     .max = 16384,
+     .def = "1024",
+     .doc = "Longest side in pixels."},
+    {.name = "stretch",
+     .type = PB_KEY_PAIR,
+     .offset = offsetof(struct pb_quicklook_config, stretch),
+     .def = "[2, 98]",
+     .doc = "Percentiles that become black and white."},
+};
+
+static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
+{
+    size_t n = product->n_bands;
+    if (pb_product_key_is_sound(check, "bands") && n != 0 && n != 1 && n != 3)
+        pb_product_key_wrong(check, "bands",
+                             "quicklook.bands has %zu bands; write one (grey) or three (red, "
+                             "green, blue)",
+                             n);
+}
+
+const struct pb_product_kind pb_kind_quicklook = {
+    .section = {"quicklook", "A PNG to look at, transparent where invalid.", keys,
+                sizeof keys / sizeof keys[0]},
+    .bytes = sizeof(struct pb_quicklook_config),
+    .check = check_keys,
+};

@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_STATISTICS_H
+#define PB_PRODUCT_STATISTICS_H
+/* What the configuration says of statistics: the keys are in statistics_keys.c. */
+#include "config/config.h"
+
+struct pb_statistics_config {
+    struct pb_product_config product;
+    int32_t buckets; /* of the histogram, 1 .. 4096 */
+};
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STRETCH_H
+#define PB_STRETCH_H
+/* How values of a picture become shades: between two percentiles of the pixels that are shown.
+ * Pure, but for the memory that pb_stretch_find sorts in; any thread. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A pixel is shown where every plane has a finite value. */
+bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel);
+/* low[i] and high[i] of each plane, of n_px pixels; untouched, and *out_any false, when none is
+ * shown. */
+int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
+                    const double percentiles[2], struct pb_err *err, double *low, double *high,
+                    bool *out_any);
+/* 0 at low and below, 255 at high and above. */
+uint8_t pb_stretch_shade(double value, double low, double high);
+#endif
