@@ -23,6 +23,7 @@ struct check {
     const struct pb_pipeline_config *pipeline;
     const struct pb_pipeline_notes *notes;
     struct pb_chain_input inputs[PB_BANDS_MAX];
+    struct pb_chain_source sources[PB_SOURCES_MAX];
     char names[PB_BANDS_MAX][24];
     struct pb_items *lost;       /* of the input, then of each entry of the list of steps */
     struct pb_chain_step *steps; /* names lost in the input; for each entry names lost, the step */
@@ -143,10 +144,31 @@ static void report(void *to, const struct pb_diag *diag)
 
 /* --- the chain -------------------------------------------------------------------------------- */
 
+/* The size that scenes and sources are taken to have, all alike: which steps go together on which
+ * grids is known when a scene is there. */
+enum { ASSUMED_PX = 1 << 24 };
+
+static size_t add_source(struct check *t, const struct pb_source_config *source, uint32_t number,
+                         size_t n)
+{
+    for (size_t i = 0; i < source->n_bands && n < PB_BANDS_MAX; i++)
+        t->inputs[n++] = (struct pb_chain_input){.name = source->bands[i].name,
+                                                 .type = PB_U16,
+                                                 .has_nodata = source->has_nodata,
+                                                 .nodata = source->nodata,
+                                                 .scale = source->scale,
+                                                 .offset = source->offset,
+                                                 .source = number};
+    return n;
+}
+
 static void set_inputs(struct check *t)
 {
     const struct pb_input_config *input = &t->pipeline->input;
-    size_t n = input->n_bands ? input->n_bands : PB_BANDS_MAX;
+    size_t named = 0;
+    for (size_t i = 0; i < input->n_sources; i++)
+        named += input->sources[i].n_bands;
+    size_t n = input->n_bands ? input->n_bands : named < PB_BANDS_MAX ? PB_BANDS_MAX - named : 1;
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(t->names[i], sizeof t->names[i], "B%zu", i + 1);
         t->inputs[i] = (struct pb_chain_input){
@@ -158,8 +180,15 @@ static void set_inputs(struct check *t)
             .offset = input->offset,
         };
     }
+    for (size_t i = 0; i < input->n_sources; i++)
+        n = add_source(t, &input->sources[i], (uint32_t)i + 1, n);
+    for (size_t i = 0; i <= input->n_sources; i++)
+        t->sources[i] = (struct pb_chain_source){
+            .w = ASSUMED_PX, .h = ASSUMED_PX, .placed = true, .map = pb_map_identity()};
     t->spec.inputs = t->inputs;
     t->spec.n_inputs = n;
+    t->spec.sources = t->sources;
+    t->spec.n_sources = input->n_sources + 1;
 }
 
 static bool set_steps(struct check *t, struct pb_arena *arena)

@@ -58,6 +58,32 @@ bool pb_has_mistake(const struct pb_load *load, const struct pb_yaml *node)
     return has;
 }
 
+static bool names_band(const struct pb_band_config *bands, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(bands[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* No two files call their bands alike. */
+static void check_names(struct pb_load *load, const struct pb_yaml *body,
+                        const struct pb_input_config *input)
+{
+    for (size_t i = 0; i < input->n_sources; i++)
+        for (size_t b = 0; b < input->sources[i].n_bands; b++) {
+            const char *name = input->sources[i].bands[b].name;
+            bool twice = names_band(input->bands, input->n_bands, name);
+            for (size_t k = 0; k < i && !twice; k++)
+                twice = names_band(input->sources[k].bands, input->sources[k].n_bands, name);
+            if (twice)
+                WRONG(load, pb_yaml_find(body, "sources", NULL),
+                      "input.sources.%.63s: another file has a band '%.63s' already; give each "
+                      "band a name of its own",
+                      input->sources[i].name, name);
+        }
+}
+
 /* False when there is nothing in it to check further. */
 static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
@@ -89,6 +115,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
         if (scale && !pb_arena_failed(load->arena))
             WRONG(load, scale, "input.scale: 0 would make every pixel the same; use 1 for none");
     }
+    check_names(load, input, &pipeline->input);
     notes->input_is_sound = pb_report_count(&load->report) == before;
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);
     if (products)

@@ -21,7 +21,7 @@ struct pb_load {
 };
 
 extern const struct pb_section pb_section_service, pb_section_compute, pb_section_limits,
-    pb_section_input;
+    pb_section_input, pb_section_source;
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
  * mistake goes to the report; a value with one keeps the default, a list what is good of it. */

@@ -140,6 +140,27 @@ static const struct pb_key input_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
+    OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, sources), AT(pb_input_config, n_sources),
+           "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
+           "Up to 3 files that are read beside the scene, with the keys file, bands, scale, offset "
+           "and nodata. Their pixels may be of any size, in the scene's coordinate system. {scene} "
+           "in a path is the name of the scene's file without its suffix."),
+};
+
+static const struct pb_key source_keys[] = {
+    {.name = "file",
+     .type = PB_KEY_PATH,
+     .offset = AT(pb_source_config, file),
+     .required = true,
+     .doc = "Path; {scene} is the name of the scene's file without its suffix; a relative path "
+            "begins at the configuration's directory."},
+    OPTION("bands", PB_KEY_BAND_MAP, AT(pb_source_config, bands), AT(pb_source_config, n_bands),
+           "{P: 1}", "Names by band number, counted from 1."),
+    RANGED("scale", PB_KEY_NUMBER, AT(pb_source_config, scale), -1e12, 1e12, "1",
+           "Steps see stored value * scale + offset."),
+    RANGED("offset", PB_KEY_NUMBER, AT(pb_source_config, offset), -1e12, 1e12, "0", "See scale."),
+    OPTION("nodata", PB_KEY_NODATA, AT(pb_source_config, nodata), AT(pb_source_config, has_nodata),
+           "0", "Stored value that means there is no measurement; overrides the file's."),
 };
 
 const struct pb_section pb_section_service = {
@@ -152,3 +173,5 @@ const struct pb_section pb_section_limits = {
     N_OF(limits_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
+const struct pb_section pb_section_source = {"source", "A file that is read beside the scene.",
+                                             source_keys, N_OF(source_keys)};

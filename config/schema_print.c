@@ -57,6 +57,29 @@ static void print_items(struct pb_text *out, const struct pb_key *key, const str
 }
 
 static void print_value(struct pb_text *out, const struct pb_key *key, const void *at,
+                        const void *more);
+
+/* {PAN: {file: /data/pan.tif, bands: {P: 1}}} */
+static void print_sources(struct pb_text *out, const struct pb_source_config *sources, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *separator = "";
+        pb_text_add(out, "%s%s: {", i ? ", " : "{", sources[i].name);
+        for (size_t k = 0; k < pb_section_source.n; k++) {
+            const struct pb_key *key = &pb_section_source.keys[k];
+            const char *base = (const char *)&sources[i];
+            if (!pb_key_is_given(key, base))
+                continue;
+            pb_text_add(out, "%s%s: ", separator, key->name);
+            print_value(out, key, base + key->offset, base + key->more);
+            separator = ", ";
+        }
+        pb_text_add(out, "}");
+    }
+    pb_text_add(out, "}");
+}
+
+static void print_value(struct pb_text *out, const struct pb_key *key, const void *at,
                         const void *more)
 {
     char text[PB_UNITS_TEXT], second[PB_UNITS_TEXT];
@@ -101,6 +124,9 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
     case PB_KEY_PATTERNS:
     case PB_KEY_BANDS:
         print_words(out, *(char **const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_SOURCES:
+        print_sources(out, *(struct pb_source_config *const *)at, *(const size_t *)more);
         break;
     case PB_KEY_BAND_MAP:
         print_bands(out, *(struct pb_band_config *const *)at, *(const size_t *)more);

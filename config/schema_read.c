@@ -85,6 +85,8 @@ static void read_value(struct pb_load *load, const struct pb_key *key, const str
         pb_read_words(load, node, what, key->type == PB_KEY_BANDS, at, more);
     else if (key->type == PB_KEY_BAND_MAP)
         pb_read_band_map(load, node, what, at, more);
+    else if (key->type == PB_KEY_SOURCES)
+        pb_read_sources(load, node, what, at, more);
     else
         pb_read_scalar(load, key, node, what, base);
 }

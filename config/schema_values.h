@@ -21,6 +21,9 @@ void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const
 /* Band names, each once, or patterns for file names. */
 void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
                    char ***out_words, size_t *out_n);
+/* {PAN: {file: /data/pan/{scene}.tif, bands: {P: 1}}} */
+void pb_read_sources(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                     struct pb_source_config **out_sources, size_t *out_n);
 /* {B: 1, N: 4} */
 void pb_read_band_map(struct pb_load *load, const struct pb_yaml *node, const char *what,
                       struct pb_band_config **out_bands, size_t *out_n);

@@ -45,6 +45,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_PATTERNS:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:
+    case PB_KEY_SOURCES:
         return *(const size_t *)(const void *)more > 0;
     case PB_KEY_NAMES:
     case PB_KEY_EXPRESSIONS:
@@ -114,6 +115,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_PATTERNS:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:
+    case PB_KEY_SOURCES:
         return (struct pb_items){NULL, 0, false};
     case PB_KEY_PAIR:
         items.n = 2;

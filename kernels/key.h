@@ -48,6 +48,7 @@ enum pb_key_type {
     PB_KEY_PATTERNS,    /* char **; more: size_t                               */
     PB_KEY_BANDS,       /* char **; more: size_t                               */
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */
+    PB_KEY_SOURCES,     /* struct pb_source_config *; more: size_t             */
     PB_KEY_NAMES,       /* struct pb_items: [A, B], or {OUT: IN} (key = OUT, text = IN) */
     PB_KEY_EXPRESSIONS, /* struct pb_items: {NAME: "expression", ...}          */
     PB_KEY_NUMBERS,     /* struct pb_items: 0.5 (one item, key NULL), or {NAME: 0.5, ...} */
@@ -83,8 +84,8 @@ struct pb_key_value {
     char text[40];
 };
 /* The value of a key in the struct at base, whatever its member, as entries: of the types that
- * operators use, which are all but DEVICE, PATTERNS, BANDS and BAND_MAP. n == 0: not given. The
- * items are those of the struct, or in *room. */
+ * operators use, which are all but DEVICE, PATTERNS, BANDS, BAND_MAP and SOURCES. n == 0: not
+ * given. The items are those of the struct, or in *room. */
 struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct pb_key_value *room);
 /* Whether items of this type hold their value in num. */
 bool pb_key_is_number(enum pb_key_type type);

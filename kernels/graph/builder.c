@@ -241,6 +241,12 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
         return checked(b, pb_graph_view(&b->graph, x, grid));
     if (scale_fits(map.scale_x) && scale_fits(map.scale_y))
         return checked(b, pb_graph_resample(&b->graph, how, x, grid));
+    if (isnan(map.scale_x)) {
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                 "a source cannot be placed on the scene: both need a geotransform "
+                                 "in the same coordinate system, with parallel axes");
+        return PB_VALUE_POISON;
+    }
     (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
                              "pixels become %g times as large; a step may change their size by 64 "
                              "at most",

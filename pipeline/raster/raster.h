@@ -156,6 +156,8 @@ struct pb_footprint {
 };
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
                         struct pb_footprint *out_footprint);
+/* Whether two scenes are in one coordinate system: both say the same, or neither says one. */
+bool pb_raster_same_crs(const struct pb_raster *a, const struct pb_raster *b);
 /* The CRS as WKT2:2019 and as PROJJSON text; malloc'd, the caller's; NULL when there is none or it
  * cannot be said. */
 char *pb_raster_wkt2(struct pb_raster *raster);

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/raster_file.h"
 
+#include "kernels/view.h"
+
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/io_watch.h"
 
@@ -30,15 +32,45 @@ static bool is_path_error(int error)
            error == ELOOP || error == ENAMETOOLONG || error == ENXIO || error == EINVAL;
 }
 
-static struct {
+struct handed {
     char path[4096];
-    int fd; /* -1 = none */
-} handed = {"", -1};
+    int fd; /* a negative errno: it could not be opened */
+};
+/* The scene's, then those of sources. */
+static struct handed handed[PB_SOURCES_MAX];
+
+static void hand(struct handed *place, const char *path, int fd)
+{
+    (void)snprintf(place->path, sizeof place->path, "%s",
+                   strlen(path) < sizeof place->path ? path : "");
+    place->fd = fd;
+}
 
 void pb_raster_file_hand(const char *path, int fd)
 {
-    (void)snprintf(handed.path, sizeof handed.path, "%s", path);
-    handed.fd = strlen(path) < sizeof handed.path ? fd : -1;
+    hand(&handed[0], fd >= 0 ? path : "", fd);
+}
+
+void pb_raster_file_hand_source(size_t number, const char *path, int fd)
+{
+    if (number + 1 < PB_SOURCES_MAX)
+        hand(&handed[number + 1], path, fd);
+}
+
+static const struct handed *find_handed(const char *path)
+{
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+        if (handed[i].path[0] != '\0' && strcmp(handed[i].path, path) == 0)
+            return &handed[i];
+    return NULL;
+}
+
+/* As open() does. */
+static int open_handed(const struct handed *place)
+{
+    if (place->fd < 0)
+        errno = -place->fd;
+    return place->fd < 0 ? -1 : fcntl(place->fd, F_DUPFD_CLOEXEC, 3);
 }
 
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err)
@@ -48,9 +80,10 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         file->path = NULL;
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     }
-    file->handed = handed.fd >= 0 && strcmp(path, handed.path) == 0;
-    file->fd = file->handed ? fcntl(handed.fd, F_DUPFD_CLOEXEC, 3)
-                            : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const struct handed *place = find_handed(path);
+    file->handed = place != NULL;
+    file->fd = place != NULL ? open_handed(place)
+                             : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file->fd < 0 && is_path_error(errno))
         return pb_fail_at(err, PB_E_INPUT_MISSING, path, 0, 0, "cannot open the file: %s",
                           strerror(errno));

@@ -27,6 +27,9 @@ struct pb_raster_file {
  * the path still names that file is the business of whoever opened it. fd is borrowed until the
  * next call; -1 = no such path any more. Thread: any, while no raster is being opened. */
 void pb_raster_file_hand(const char *path, int fd);
+/* The same for source `number`, from 0; fd: a descriptor, or a negative errno, which an open then
+ * meets. */
+void pb_raster_file_hand_source(size_t number, const char *path, int fd);
 
 /* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
  * pb_raster_file_fail says; *file needs close in any case. Thread: any. */

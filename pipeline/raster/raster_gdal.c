@@ -1228,6 +1228,14 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
     return rc;
 }
 
+bool pb_raster_same_crs(const struct pb_raster *a, const struct pb_raster *b)
+{
+    OGRSpatialReferenceH one = srs_of(a), other = srs_of(b);
+    if (one == NULL || other == NULL)
+        return one == other;
+    return OSRIsSame(one, other) != 0;
+}
+
 enum crs_text { CRS_WKT2, CRS_PROJJSON };
 
 static char *crs_text(const struct pb_raster *raster, enum crs_text kind)

@@ -11,6 +11,7 @@
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_resident.h"
+#include "pipeline/raster/source_files.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_threads.h"
 #include "pipeline/run/stream.h"
@@ -31,6 +32,8 @@ struct pb_run {
     char scene[NAME_MAX + 1];
     char device[64];
     struct pb_raster *raster;
+    struct pb_raster *source[PB_SOURCES_MAX - 1]; /* input.sources */
+    struct pb_plan_other others[PB_SOURCES_MAX - 1];
     struct pb_plan *plan;
     struct pb_publish *publish;
     struct pb_product_env env;
@@ -66,6 +69,34 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     return rc;
 }
 
+static int open_sources(struct pb_run *run, struct pb_err *err)
+{
+    const struct pb_input_config *input = &run->options.pipeline->input;
+    char path[PATH_MAX];
+    int rc = 0;
+    for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
+        struct pb_plan_other *other = &run->others[i];
+        rc = pb_source_path(run->options.config, &input->sources[i], run->scene, path, err);
+        if (rc == 0)
+            rc = pb_raster_open(path, &run->options.config->limits, err, &run->source[i]);
+        if (rc < 0)
+            break;
+        other->config = &input->sources[i];
+        other->info = pb_raster_info(run->source[i]);
+        other->placed = pb_source_place(run->raster, run->source[i], &other->map);
+    }
+    return rc;
+}
+
+/* None of the files that were read is another one now. */
+static int check_unchanged(const struct pb_run *run, struct pb_err *err)
+{
+    int rc = pb_raster_unchanged(run->raster, err);
+    for (size_t i = 0; i < run->options.pipeline->input.n_sources && rc == 0; i++)
+        rc = pb_raster_unchanged(run->source[i], err);
+    return rc;
+}
+
 static int make_plan(struct pb_run *run, struct pb_err *err)
 {
     int32_t device = -1;
@@ -77,6 +108,8 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     struct pb_plan_request request = {.config = run->options.config,
                                       .pipeline = run->options.pipeline,
                                       .info = pb_raster_info(run->raster),
+                                      .others = run->others,
+                                      .n_others = run->options.pipeline->input.n_sources,
                                       .cuda = device >= 0,
                                       .device_index = device,
                                       .jobs_beside = run->options.jobs_beside,
@@ -163,6 +196,8 @@ static int make_stream(struct pb_run *run, struct pb_err *err)
         return rc;
     s->plan = plan;
     s->raster[0] = run->raster;
+    for (size_t i = 0; i < run->options.pipeline->input.n_sources; i++)
+        s->raster[i + 1] = run->source[i];
     s->limits = &run->options.config->limits;
     s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
     if (s->in_flight == NULL)
@@ -193,6 +228,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     int rc = pb_raster_ready(err);
     if (rc == 0)
         rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster);
+    if (rc == 0)
+        rc = open_sources(run, err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)
@@ -243,7 +280,7 @@ static int check_complete(struct pb_run *run, struct pb_err *err)
         return pb_fail(err, PB_E_SYSTEM,
                        "only %llu of %u tiles came through; please report the input",
                        (unsigned long long)done, total);
-    return pb_raster_unchanged(run->raster, err);
+    return check_unchanged(run, err);
 }
 
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
@@ -325,7 +362,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     if (rc == 0 && atomic_load(&run->files.stop))
         rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
     if (rc == 0)
-        rc = pb_raster_unchanged(run->raster, err);
+        rc = check_unchanged(run, err);
     if (rc == 0 && run->publish == NULL)
         (void)snprintf(out_result->directory, sizeof out_result->directory, "%s",
                        run->env.directory);
@@ -386,6 +423,8 @@ void pb_run_destroy(struct pb_run *run)
     if (run->cache_reserved)
         pb_raster_cache_reserve(-(int64_t)run->plan->cache_bytes);
     pb_plan_destroy(run->plan);
+    for (size_t i = 0; i < PB_SOURCES_MAX - 1; i++)
+        pb_raster_close(run->source[i]);
     pb_raster_close(run->raster);
     pthread_mutex_destroy(&run->stream.lock);
     free(run);

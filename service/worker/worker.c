@@ -138,9 +138,19 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     return 0;
 }
 
+/* A job that reads sources has a process of its own, which opens them before it is confined. */
+static bool has_sources(const struct worker *worker)
+{
+    const char *name = worker->command ? pb_json_get_text(worker->command, "pipeline") : NULL;
+    const struct pb_pipeline_config *pipeline =
+        name != NULL ? pb_config_pipeline(worker->config, name) : NULL;
+    return pipeline != NULL && pipeline->input.n_sources > 0;
+}
+
 static bool may_use_gpu(const struct worker *worker)
 {
-    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
+    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist() &&
+           !has_sources(worker);
 }
 
 static bool is_run_complete(const struct pb_json_value *command)

@@ -4,6 +4,7 @@
 
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/raster/source_files.h"
 #include "service/confine/confine.h"
 #include "service/worker/worker_child.h"
 
@@ -101,6 +102,15 @@ static void close_others(int a, int b, const struct pb_worker_fork *fork)
         reopen(fork->kept[i]);
 }
 
+/* While this process may still open files that are not the scene. */
+static void hand_sources(const struct pb_config *config, const struct pb_json_value *command)
+{
+    const struct pb_pipeline_config *pipeline =
+        pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
+    if (pipeline != NULL)
+        pb_source_files_hand(config, pipeline, pb_json_get_text(command, "scene"));
+}
+
 static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,
                                 bool resident, struct pb_config *config,
                                 const struct pb_worker_job *job, const char *products)
@@ -129,6 +139,8 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     if (resident) /* else the names of its threads, which the driver writes, would be root's */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     close_others(child.socket, child.input_fd, fork);
+    if (!resident)
+        hand_sources(config, job->command);
     pb_worker_child_main(&child);
 }
 

@@ -260,9 +260,12 @@ def test_what_a_killed_run_left_goes_with_the_next(scratch):
     words = [BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image]
     terminal = Terminal(words)
     terminal.read(until="tiles/s")
+    workers = children(terminal.process.pid)
+    workers += [child for worker in workers for child in children(worker)]
     terminal.process.kill()
     if terminal.end()[0] == 0:
         raise pbtest.Missed("it was done before the signal came")
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in workers))  # what they have open is not left
     left, = (scratch / "out").iterdir()
     assert left.name.startswith(".scene."), left
     scene(scratch)

@@ -211,16 +211,46 @@ def random_scene(rnd, path):
     return {n: Band(np.where(p == 0, np.nan, p)) for n, p in zip("AB", pixels)}
 
 
+def random_source(rnd, path, scene):
+    """A second file of other type, size, pixels and place; its band Q."""
+    numbers = np.random.default_rng(rnd.randrange(1 << 30))
+    scale, shift = rnd.choice([0.25, 0.5, 1, 1, 2, 4, 1.3]), (rnd.choice([0, 3, -7, 0.5]), rnd.choice([0, -2, 11.25]))
+    h, w = scene.pixels.shape
+    shape = tuple(max(1, int(n * scale * rnd.choice([0.6, 1, 1.2]))) for n in (h, w))
+    kind = rnd.choice(["uint8", "uint16", "float32"])
+    pixels = numbers.integers(0, 100, shape).astype(kind)
+    side = 10 / scale
+    write(path, pixels, transform=(500000 + shift[0] * 10, side, 0, 4000000 - shift[1] * 10, 0, -side), block=rnd.choice([0, 16, 32]))
+    return Band(np.where(pixels == 0, np.nan, pixels), (scale, scale), (-shift[0] * scale, -shift[1] * scale))
+
+
+def join_step(rnd, bands, source):
+    """difference, or resample onto the grid of the other."""
+    name = rnd.choice([n for n in bands if n != "Q"])
+    band, method = bands[name], rnd.choice(["nearest", "bilinear", "cubic", "average"])
+    on = source.resample(method, band.pixels.shape, band.scale, band.offset)
+    if rnd.random() < 0.5:
+        return f"difference: {{bands: {{X: {name}}}, minus: [Q], method: {method}}}", band.on(band.pixels - on.pixels)
+    return f"resample: {{like: {name}, method: {method}, bands: {{X: Q}}}}", on
+
+
 def check_random(scratch, seed):
     rnd = random.Random(seed)
     bands = random_scene(rnd, scratch / "s.tif")
-    steps = []
-    for i in range(rnd.randint(1, 4)):
+    steps, sources, last = [], "", "J"
+    if rnd.random() < 0.6:
+        bands["Q"] = random_source(rnd, scratch / "q_s.tif", bands["A"])
+        sources = "      sources: {OTHER: {file: \"" + str(scratch) + "/q_{scene}.tif\", bands: {Q: 1}}}"
+        text, made = join_step(rnd, bands, bands["Q"])
+        steps.append(text.replace("X:", "J:"))
+        bands["J"] = made
+    for i in range(rnd.randint(0 if steps else 1, 4)):
         text, made = random_step(rnd, bands)
-        steps.append(text.replace("X:", f"X{i}:"))
-        bands[f"X{i}"] = made
+        last = f"X{i}"
+        steps.append(text.replace("X:", last + ":"))
+        bands[last] = made
     setting = f"{{memory: 64MiB, tile: {rnd.choice([64, 128, 512])}, threads: {rnd.choice([1, 2, 3])}}}"
-    report = compute(scratch, scratch / "s.tif", "AB", steps, [f"X{len(steps) - 1}"], setting)
+    report = compute(scratch, scratch / "s.tif", "AB", steps, [last], setting, sources=sources)
     ours = gdal.Open(product(report, "cog"))
     same(ours.ReadAsArray(), made.pixels, f"seed {seed}: {steps}, {setting}")
     expected = [TRANSFORM[0] - 10 / made.scale[0] * made.offset[0], 10 / made.scale[0], 0,
@@ -248,6 +278,58 @@ def test_resampling_is_that_of_gdalwarp(scratch):
                            resampleAlg=method, outputType=gdal.GDT_Float32, workingType=gdal.GDT_Float32, dstNodata=-1)
         theirs = theirs.ReadAsArray()
         assert np.nanmax(np.abs(ours.ReadAsArray() - np.where(theirs == -1, np.nan, theirs))) < 0.01, (method, factor)
+
+
+def test_difference_of_two_scenes(scratch):
+    numbers = np.random.default_rng(1)
+    after, before = numbers.integers(1, 200, (120, 150)).astype(np.uint16), numbers.integers(1, 200, (100, 90)).astype(np.uint8)
+    write(scratch / "s.tif", after)
+    write(scratch / "before.tif", before, transform=(500200, 10, 0, 3999900, 0, -10))
+    source = f"      sources: {{BEFORE: {{file: {scratch}/before.tif, bands: {{A0: 1}}, scale: 2}}}}"
+    report = compute(scratch, scratch / "s.tif", "A", ["difference: {bands: {X: A}, minus: [A0]}"], ["X"], sources=source)
+    expected = np.full(after.shape, np.nan, np.float32)
+    expected[10:110, 20:110] = after[10:110, 20:110].astype(np.float32) - 2 * before.astype(np.float32)
+    same(gdal.Open(product(report, "cog")).ReadAsArray(), expected, "difference")
+    assert "Source BEFORE" in json.load(open(product(report, "stac")))["properties"]["processing:lineage"]
+
+
+def test_sources_that_do_not_fit_say_why(scratch):
+    scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
+    write(scratch / "elsewhere.tif", np.ones((20, 30), np.uint8), epsg=32633)
+    write(scratch / "nowhere.tif", np.ones((20, 30), np.uint8), transform=None)
+    for file, words in (("missing.tif", "missing.tif"), ("elsewhere.tif", "cannot be placed on the scene"),
+                        ("nowhere.tif", "cannot be placed on the scene")):
+        report = compute(scratch, scene, "A", ["difference: {bands: {X: A}, minus: [Q]}"], ["X"], code=1,
+                         sources=f"      sources: {{O: {{file: {scratch}/{file}, bands: {{Q: 1}}}}}}")
+        assert report["status"] == "failed" and words in report["error"]["message"], report
+
+
+def sharpen_by_gdal(folder):
+    return gdal.Open("<VRTDataset subClass='VRTPansharpenedDataset'><PansharpeningOptions><Algorithm>WeightedBrovey</Algorithm><AlgorithmOptions>"
+                     "<Weights>0.3,0.4,0.3</Weights></AlgorithmOptions><Resampling>Cubic</Resampling>"
+                     f"<PanchroBand><SourceFilename>{folder}/pan.tif</SourceFilename><SourceBand>1</SourceBand></PanchroBand>" + "".join(
+                         f"<SpectralBand dstBand='{i}'><SourceFilename>{folder}/s.tif</SourceFilename><SourceBand>{i}</SourceBand></SpectralBand>"
+                         for i in (1, 2, 3)) + "</PansharpeningOptions></VRTDataset>").ReadAsArray().astype(np.float64)
+
+
+def test_pansharpening_is_that_of_gdal(scratch):
+    """Of floats the same to a hundredth. Of integers GDAL rounds the bands after resampling, so that it may be 2 off."""
+    numbers = np.random.default_rng(8)
+    y, x = np.mgrid[0:400, 0:480]
+    smooth = 900 + 500 * np.sin(x / 31) + 300 * np.cos(y / 23)
+    pan = np.clip(smooth + numbers.normal(0, 40, smooth.shape), 1, 4000).astype(np.uint16)
+    bands = np.stack([np.clip(smooth[2::4, 2::4] * f + numbers.normal(0, 10, (100, 120)), 1, 4000) for f in (0.6, 0.9, 1.3)]).astype(np.uint16)
+    source = f"      sources: {{PAN: {{file: {scratch}/pan.tif, bands: {{P: 1}}}}}}"
+    for kind, most, share in (("float32", 0.01, 0), ("uint16", 2, 1e-4)):
+        write(scratch / "pan.tif", pan.astype(kind), transform=(500000, 2.5, 0, 4000000, 0, -2.5), nodata=None)
+        write(scratch / "s.tif", bands.astype(kind), nodata=None)
+        report = compute(scratch, scratch / "s.tif", "RGB", ["pansharpen: {pan: P, bands: [R, G, B], weights: {R: 0.3, G: 0.4, B: 0.3}}"],
+                         ["R", "G", "B"], sources=source)
+        ours = gdal.Open(product(report, "cog"))
+        assert ours.GetGeoTransform() == (500000, 2.5, 0, 4000000, 0, -2.5)
+        ours = ours.ReadAsArray()
+        off = np.abs((np.rint(ours) if kind == "uint16" else ours) - sharpen_by_gdal(scratch))
+        assert off.max() <= most and (off > 1).mean() <= share, (kind, off.max(), (off > 1).mean(), np.argwhere(off > most)[:5])
 
 
 def test_products_tell_where_they_lie(scratch):
