@@ -131,7 +131,7 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_resample = {
     .name = "resample",
-    .doc = {.summary = "brings bands onto a coarser or finer grid, or onto that of another band",
+    .doc = {.summary = "brings bands onto another grid",
             .formula = "sum of w * v over sum of w; nearest and mode choose one v",
             .units = "those of the band",
             .nodata = "Pixels without data count for nothing; with nearest, bilinear and cubic a "
