@@ -130,7 +130,7 @@ class Daemon:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.fake = fake
         self.worker = worker  # another program in the workers' place
-        self.settings = dict(settle="150ms", rescan="1s", stall="20s", parallel=1, on_success="archive",
+        self.settings = dict(settle="150ms", rescan="1s", stall="300s", parallel=1, on_success="archive",
                              pipeline="plain", root=self.root)
         self.config = self.root / "config.yaml"
         self.log = self.root / "log"
@@ -142,6 +142,11 @@ class Daemon:
     def write_config(self, **settings):
         self.settings.update(settings)
         self.config.write_text(CONFIG.format(**self.settings))
+
+    def limit_stall(self, stall):
+        """From now on. A test that lets a job stall does so when its worker runs: what is slow to start is no stall."""
+        self.write_config(stall=stall)
+        self.process.send_signal(signal.SIGHUP)
 
     def start(self, wait=True, env=None, user=None):
         command = self.prefix + [str(BIN / "pushbroomd"), "--config", str(self.config)]

@@ -48,7 +48,7 @@ BIG = 1200 if SANITIZED else 3500
 
 @contextlib.contextmanager
 def service(start=True, **settings):
-    d = Daemon(fake=False, stall="60s", **settings)
+    d = Daemon(fake=False, stall="300s", **settings)
     text = d.config.read_text()
     d.config.write_text(text[:text.index("pipelines:")] + PIPELINE)
     try:

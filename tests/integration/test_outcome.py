@@ -50,12 +50,14 @@ class Outcome(DaemonCase):
             self.once(d, name)
 
     def test_a_stall_after_it(self):
-        d = self.daemon(stall="2s")
+        d = self.daemon()
         d.drop("x.tif", "published deaf")
+        d.wait_for(lambda: [j for j in d.jobs() if j["tiles_done"] == 5])
+        d.limit_stall("2s")
         self.once(d, "x")
 
     def test_a_cancel_that_comes_too_late(self):
-        d = self.daemon(stall="60s")
+        d = self.daemon(stall="300s")
         d.drop("x.tif", "published until never")
         job = d.wait_job("x.tif", "running")
         self.is_published(d, "x")
@@ -71,7 +73,7 @@ class Outcome(DaemonCase):
         self.once(d, "x")
 
     def test_a_service_that_is_stopped_before_it_knows(self):
-        d = self.daemon(stall="60s")
+        d = self.daemon(stall="300s")
         d.drop("x.tif", "published deaf")
         self.is_published(d, "x")
         self.assertEqual(d.stop()[0], 0)

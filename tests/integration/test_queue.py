@@ -140,7 +140,7 @@ class Queue(unittest.TestCase):
         self.assertLessEqual(long["finished"], s["started"])
 
     def test_a_job_over_its_time_fails_with_words(self):
-        d = self.daemon(limits="limits: {job_time: 2s}\n", stall="60s")
+        d = self.daemon(limits="limits: {job_time: 2s}\n", stall="300s")
         d.drop("long.tif", "slow 60")
         d.drop("deaf.tif", "deaf")
         d.drop("short.tif")

@@ -34,7 +34,7 @@ def as_user(uid):
 
 class Limits(unittest.TestCase):
     def setUp(self):
-        self.d = Daemon(stall="60s")
+        self.d = Daemon(stall="300s")
         self.addCleanup(self.d.remove)
         self.d.start()
         self.path = self.d.root / "s.sock"

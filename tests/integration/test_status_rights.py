@@ -24,7 +24,7 @@ SERVICE, ALICE, BOB, ADMIN = 65534, 1001, 1002, 1003
 @unittest.skipUnless(os.geteuid() == 0, "needs to be several users")
 class Rights(unittest.TestCase):
     def daemon(self, user=None):
-        d = Daemon(stall="60s")
+        d = Daemon(stall="300s")
         self.addCleanup(d.remove)
         os.chmod(d.root, 0o755)
         text = d.config.read_text().replace("  settle:", "  admins: [\"%d\", nobody-of-that-name]\n  settle:" % ADMIN)

@@ -14,7 +14,7 @@ from daemon_kit import Daemon, RpcError, wait_for  # noqa: E402
 
 class Socket(unittest.TestCase):
     def setUp(self):
-        self.d = Daemon(stall="60s")
+        self.d = Daemon(stall="300s")
         self.addCleanup(self.d.remove)
         self.d.start()
 

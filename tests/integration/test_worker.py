@@ -140,7 +140,7 @@ class Worker(unittest.TestCase):
         self.fail("no job was caught while it ran:\n" + d.log_text())
 
     def test_a_worker_that_is_killed_is_replaced_and_the_job_runs_again(self):
-        d = self.daemon(stall="60s").start()
+        d = self.daemon(stall="300s").start()
         job, worker = self.catch(d)
         os.kill(worker, signal.SIGKILL)
         job = d.wait_job(job["name"], "successful")
@@ -149,7 +149,7 @@ class Worker(unittest.TestCase):
         self.assertEqual([f for f in d.files("products") if f.startswith(".")], [])
 
     def test_cancel_and_sigterm_leave_no_half_products(self):
-        d = self.daemon(stall="60s").start()
+        d = self.daemon(stall="300s").start()
         scene(d.root / "slow_b.tif", 1024, 1024, noise=True)
         job, worker = self.catch(d)
         self.put(d, d.root / "slow_b.tif")

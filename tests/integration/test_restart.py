@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The real pushbroomd with scripted workers, ended by signals and started again: nothing is lost, nothing is done twice."""
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, RpcError, main, wait_for  # noqa: E402
+from patience import run_to_end  # noqa: E402
+from service_case import STOPS, Service  # noqa: E402
+
+
+class Restart(Service):
+    def test_after_kill_9_old_jobs_are_there_and_running_ones_run_again(self):
+        d = self.daemon(parallel=2)
+        d.drop("done.tif")
+        done = d.wait_job("done.tif", "successful")
+        d.drop("a.tif", "slow 4")
+        d.drop("b.tif", "slow 4")
+        d.wait_job("a.tif", "running")
+        d.wait_job("b.tif", "running")
+        wait_for(lambda: [f[:2] for f in self.temporary(d)] == [".a", ".b"])
+        workers = d.workers()
+        d.stop(signal.SIGKILL)
+        wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
+        self.assertEqual(len(self.temporary(d)), 2)
+        d.start()
+        self.assertEqual(d.call("job.get", id=done["id"])["status"], "successful")
+        self.assertEqual(d.wait_job("a.tif", "successful")["attempts"], 2)
+        d.wait_job("b.tif", "successful")
+        self.assertEqual(self.temporary(d), [])
+
+    def lock_store(self, d):
+        other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        return other
+
+    def test_an_end_that_cannot_be_stored_is_shown_and_stored_later(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 3")
+        job = d.wait_job("x.tif", "running")
+        d.drop("waits.tif", "ok")
+        waiting = d.wait_job("waits.tif", "accepted")
+        other = self.lock_store(d)
+        wait_for(lambda: "this is tried again" in d.log_text())
+        self.assertEqual(d.call("job.get", id=job["id"])["status"], "successful")
+        self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
+        with self.assertRaises(RpcError):
+            d.call("job.cancel", id=waiting["id"])
+        self.assertEqual(d.call("job.get", id=waiting["id"])["status"], "accepted")
+        with self.assertRaises(RpcError):
+            d.call("job.retry", id=job["id"])
+        other.execute("ROLLBACK")
+        wait_for(lambda: "stored now as successful" in d.log_text())
+        self.assertFalse((d.root / "work" / job["id"]).exists())
+        d.wait_job("waits.tif", "successful")
+        d.stop(signal.SIGKILL)
+        d.start()
+        self.assertEqual(d.call("job.get", id=job["id"])["attempts"], 1)
+
+    def test_an_end_that_was_never_stored_leaves_the_input_for_the_next_start(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 3")
+        job = d.wait_job("x.tif", "running")
+        other = self.lock_store(d)
+        wait_for(lambda: "this is tried again" in d.log_text())
+        d.stop(signal.SIGKILL)
+        other.execute("ROLLBACK")
+        self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
+        d.start()
+        self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
+        self.assertEqual(d.files("work"), ["done", "done/x.tif"])
+
+    def test_a_store_of_an_older_service_is_taken_over(self):
+        d = self.daemon()
+        d.drop("x.tif")
+        before = d.wait_job("x.tif", "successful")
+        self.assertEqual(d.stop()[0], 0)
+        db = sqlite3.connect(d.root / "state/jobs.db")
+        db.executescript("DROP TABLE job_counts; DROP INDEX jobs_by_tail; DROP INDEX jobs_finished;"
+                         "DROP TRIGGER jobs_inserted; DROP TRIGGER jobs_deleted; DROP TRIGGER jobs_moved;"
+                         "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN identity;"
+                         "ALTER TABLE jobs DROP COLUMN device_why; PRAGMA user_version = 1;")
+        db.close()
+        before["uid"] = None
+        for _ in range(2):
+            d.start()
+            self.assertEqual(d.jobs(), [before])
+            self.assertEqual(d.stop()[0], 0)
+        self.assertEqual([f for f in d.files("state") if "damaged" in f], [])
+
+    def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
+        d = self.daemon()
+        d.drop("x.tif", "slow 20")
+        job = d.wait_job("x.tif", "running")
+        d.stop(signal.SIGKILL)
+        for name in ("jobs.db", "jobs.db-wal"):
+            (d.root / "state" / name).write_bytes(b"rubbish" * 3000)
+        (d.root / "work" / job["id"] / "x.tif").write_text("ok")
+        d.start()
+        self.assertEqual(d.wait_job("x.tif", "successful")["id"], job["id"])
+        self.assertIn("store was damaged", d.log_text())
+        self.assertTrue([f for f in d.files("state") if ".damaged-" in f])
+
+    def test_sigterm_puts_a_long_job_back_and_lets_a_short_one_finish(self):
+        d = self.daemon(parallel=2)
+        d.drop("long.tif", "slow 60")
+        d.drop("short.tif", "slow 1.5")
+        d.wait_job("long.tif", "running")
+        wait_for(lambda: d.wait_job("short.tif", "running")["progress"] > 20)
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, STOPS)
+        self.assertFalse((d.root / "s.sock").exists())
+        d.start()
+        self.assertEqual(d.wait_job("short.tif", "successful")["attempts"], 1)
+        self.assertEqual(d.wait_job("long.tif", "running")["attempts"], 1)
+
+    def test_sigterm_ends_within_10_s_when_a_worker_is_deaf(self):
+        d = self.daemon(stall="300s")
+        d.drop("deaf.tif", "deaf")
+        d.wait_job("deaf.tif", "running")
+        workers = d.workers()
+        status, seconds = d.stop(signal.SIGINT)
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, STOPS)
+        self.assertFalse(any(os.path.exists("/proc/%d" % pid) for pid in workers))
+
+    def test_an_idle_service_stops_at_once(self):
+        begun = time.monotonic()
+        d = self.daemon()
+        started = time.monotonic() - begun  # says how fast this machine is
+        status, seconds = d.stop()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 4 + 4 * started)
+        self.assertIn("stopped", d.log_text())
+
+    def test_a_second_service_on_the_same_state_is_refused(self):
+        d = self.daemon()
+        second = run_to_end([BIN / "pushbroomd", "-c", d.config], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another pushbroomd (pid %d)" % d.process.pid, second.stderr)
+        self.assertTrue(d.is_up())
+
+    def test_reload_takes_a_good_config_and_refuses_a_bad_one(self):
+        d = self.daemon()
+        d.write_config(pipeline="other", parallel=3, settle="100ms")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.call("service.info")["pipelines"] == ["other"])
+        self.assertEqual(d.call("service.info")["parallel_jobs"], 3)
+        good = d.config.read_text()
+        d.config.write_text(good.replace("parallel_jobs: 3", "parallel_jobs: many").replace("settle:", "setle:"))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "stays in use" in d.log_text())
+        self.assertIn("setle", d.log_text())
+        self.assertIn("parallel_jobs", d.log_text())
+        d.config.write_text(good.replace("/inbox", "/inbox2"))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "inbox2 needs a restart" in d.log_text())
+        d.drop("x.tif")
+        self.assertEqual(d.wait_job("x.tif", "successful")["pipeline"], "other")
+
+    def test_a_stale_socket_is_replaced_and_other_files_are_not(self):
+        d = self.daemon()
+        d.stop(signal.SIGKILL)
+        self.assertTrue((d.root / "s.sock").exists())
+        d.start()
+        self.assertEqual(os.stat(d.root / "s.sock").st_mode & 0o777, 0o660)
+        d.stop()
+        (d.root / "s.sock").write_text("precious")
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(60), 1)
+        self.assertEqual((d.root / "s.sock").read_text(), "precious")
+
+
+if __name__ == "__main__":
+    main()
