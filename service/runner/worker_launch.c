@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -48,7 +47,18 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void become(const struct pb_worker_program *program, const struct ends *pipes)
+/* A fork keeps what else is open: libuv closes its own descriptors by number at the next fork, be
+ * they its own still or not. */
+static _Noreturn void go_on(const struct pb_worker_program *program, struct ends *pipes)
+{
+    for (int i = 0; i < PIPES; i++) {
+        close_end(&pipes[i].ours);
+        close_end(&pipes[i].theirs);
+    }
+    _exit(program->main());
+}
+
+static _Noreturn void become(const struct pb_worker_program *program, struct ends *pipes)
 {
     char name[] = "pushbroomd", flag[] = "--worker";
     char *arguments[] = {name, flag, NULL};
@@ -56,10 +66,8 @@ static _Noreturn void become(const struct pb_worker_program *program, const stru
     (void)dup2(pipes[OUT].theirs, STDOUT_FILENO);
     (void)dup2(pipes[LOG].theirs, STDERR_FILENO);
     reset_signals();
-    if (program->path == NULL) {
-        (void)close_range(STDERR_FILENO + 1, ~0U, 0);
-        _exit(program->main());
-    }
+    if (program->path == NULL)
+        go_on(program, pipes);
     (void)execv(program->path, arguments);
     int error = errno;
     ssize_t n = write(pipes[STATUS].theirs, &error, sizeof error);

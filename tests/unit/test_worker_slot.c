@@ -6,10 +6,13 @@
 #include "run_suite.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- the table, pair by pair ----------------------------------------------------------------*/
@@ -159,6 +162,22 @@ static bool runs_next; /* when a run is over */
 static int n_over, n_starts, n_retries, n_gone;
 static char devices[100]; /* what was asked for, run by run */
 
+/* The worker's own descriptors are there in a child of it. */
+static bool forks_well(void)
+{
+    int fds[8], status = 0;
+    struct stat null, st;
+    bool same = stat("/dev/null", &null) == 0;
+    for (int i = 0; i < 8; i++)
+        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pid_t pid = fork();
+    for (int i = 0; i < 8 && pid == 0; i++)
+        same = same && fstat(fds[i], &st) == 0 && st.st_rdev == null.st_rdev;
+    if (pid == 0)
+        _exit(same ? 0 : 1);
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 static void answer(char what, const char *command)
 {
     static const char failed[] = HEAD "%s\",\"message\":\"m\",\"hint\":\"h\"}}\n";
@@ -169,13 +188,13 @@ static void answer(char what, const char *command)
     const char *device = strstr(command, "\"device\":\"");
     (void)fprintf(stderr, "%c", device != NULL ? device[10] : '-');
     (void)fputs("\n", stderr);
-    if (what == 'c')
+    if (what == 'c' || (what == 'f' && !forks_well()))
         abort();
     if (what == 'k')
         (void)kill(getpid(), SIGKILL);
     if (what == 'l')
         (void)printf(failed, "device.lost");
-    if (what == 'i')
+    if (what == 'i' || what == 'f')
         (void)printf(failed, "input.damaged");
     if (what == 'n') /* nonsense */
         (void)printf("{\"event\":\"thanks\",\"job\":\"" JOB "\"}\n");
@@ -351,6 +370,16 @@ START_TEST(a_job_that_was_told_ahead_is_not_told_again)
 }
 END_TEST
 
+START_TEST(what_a_forked_worker_opens_is_there_in_its_children)
+{
+    start("f");
+    run();
+    until_over();
+    ck_assert_msg(over.end == PB_RUN_FAILED, "%s", over.job.error.message);
+    finish();
+}
+END_TEST
+
 START_TEST(a_crash_and_a_kill_are_told_apart)
 {
     start("c");
@@ -463,6 +492,7 @@ int main(void)
     tcase_add_test(tests, every_state_can_be_ended);
     tcase_add_test(tests, an_error_of_the_input_leaves_the_worker_for_the_next_job);
     tcase_add_test(tests, a_job_that_was_told_ahead_is_not_told_again);
+    tcase_add_test(tests, what_a_forked_worker_opens_is_there_in_its_children);
     tcase_add_test(tests, a_crash_and_a_kill_are_told_apart);
     tcase_add_test(tests, a_lost_device_is_tried_afresh_and_then_left);
     tcase_add_test(tests, a_worker_that_says_what_none_says_is_ended);
