@@ -4,17 +4,17 @@
  * configuration is loaded and not when the first scene arrives. The scene it assumes has uint16
  * bands: those of input.bands, or B1 to B64 when the bands have no names. The builder finds every
  * mistake in one go (pb_chain_build); before each step of the file stands one that makes what
- * mistakes in reading took away (lost_names.h). The outputs are the bands that products name. */
+ * mistakes in reading took away (lost_names.h). */
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
 #include "config/lost_names.h"
+#include "config/wanted_bands.h"
 #include "config/yaml_tree.h"
 #include "kernels/chain/chain.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct check {
@@ -28,6 +28,7 @@ struct check {
     struct pb_items *lost;       /* of the input, then of each entry of the list of steps */
     struct pb_chain_step *steps; /* names lost in the input; for each entry names lost, the step */
     struct pb_chain_spec spec;
+    size_t n_default; /* outputs of a product that names none */
 };
 
 static enum pb_code code_of(const struct pb_diag *diag)
@@ -115,17 +116,24 @@ static void report_band(struct check *t, const struct pb_product_config *product
               product->kind->section.name, diag->msg);
 }
 
-/* A band that no step makes, in each product that wants it; or all outputs together. */
+/* A band that no step makes or that does not fit the others, in each product that wants it: one
+ * that names no bands wants the default ones. Of outputs together, or of bands that no product
+ * names, nothing is told when it may come from another mistake. */
 static void report_outputs(struct check *t, const struct pb_diag *diag)
 {
     const struct pb_pipeline_config *pipeline = t->pipeline;
     if (diag->output == SIZE_MAX && t->notes->is_sound)
         pb_report(&t->load->report, code_of(diag), pipeline->line, pipeline->col,
                   "pipeline '%.63s': %s", pipeline->name, diag->msg);
-    for (size_t i = 0; diag->output != SIZE_MAX && i < pipeline->n_products; i++)
-        for (size_t k = 0; k < pipeline->products[i]->n_bands; k++)
-            if (strcmp(pipeline->products[i]->bands[k], t->spec.outputs[diag->output]) == 0)
-                report_band(t, pipeline->products[i], pipeline->products[i]->bands[k], diag);
+    for (size_t i = 0; diag->output != SIZE_MAX && i < pipeline->n_products; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        bool by_default = product->n_bands == 0 && !product->kind->describes_others;
+        for (size_t k = 0; k < product->n_bands; k++)
+            if (strcmp(product->bands[k], t->spec.outputs[diag->output]) == 0)
+                report_band(t, product, product->bands[k], diag);
+        if (by_default && diag->output < t->n_default && t->notes->is_sound)
+            report_band(t, product, "", diag);
+    }
 }
 
 static void report(void *to, const struct pb_diag *diag)
@@ -216,33 +224,21 @@ static bool set_steps(struct check *t, struct pb_arena *arena)
     return true;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Names of bands that products ask for, each once; when no product names a band the first input,
- * which is always there, so that steps are checked even then. */
+/* As the plan will choose them. Of the bands that come in, which may be all that is wanted, the
+ * first stands for all: how many there are is not known here. */
 static bool set_outputs(struct check *t, struct pb_arena *arena)
 {
+    struct pb_wanted_bands *wanted = pb_arena_alloc(arena, 1, sizeof *wanted);
     const struct pb_pipeline_config *pipeline = t->pipeline;
-    size_t room = 1, n = 0, unique = 0;
-    for (size_t i = 0; i < pipeline->n_products; i++)
-        room += pipeline->products[i]->n_bands;
-    const char **names = pb_arena_alloc(arena, room, sizeof *names);
-    if (names == NULL)
+    if (wanted == NULL)
         return false;
-    if (room == 1)
-        names[n++] = t->inputs[0].name;
-    for (size_t i = 0; i < pipeline->n_products; i++)
-        for (size_t k = 0; k < pipeline->products[i]->n_bands; k++)
-            names[n++] = pipeline->products[i]->bands[k];
-    qsort(names, n, sizeof *names, by_name);
-    for (size_t i = 0; i < n; i++)
-        if (unique == 0 || strcmp(names[unique - 1], names[i]) != 0)
-            names[unique++] = names[i];
-    t->spec.outputs = names;
-    t->spec.n_outputs = unique;
+    if (pb_wanted_bands(pipeline, &t->inputs[0].name, 1, wanted) < 0)
+        pb_report(&t->load->report, PB_E_CONFIG_VALUE, pipeline->line, pipeline->col,
+                  "pipeline '%.63s': the products want more than %d bands", pipeline->name,
+                  PB_WANTED_BANDS_MAX);
+    t->spec.outputs = wanted->name;
+    t->spec.n_outputs = wanted->n;
+    t->n_default = wanted->n_default;
     return true;
 }
 

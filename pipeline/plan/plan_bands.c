@@ -3,44 +3,12 @@
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan.h"
 
+#include "config/wanted_bands.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAMES_MAX = 512 };
-
-struct names {
-    const char *name[NAMES_MAX];
-    size_t n;
-    size_t n_default;
-};
-
-static int names_add(struct names *names, const char *name, struct pb_err *err)
-{
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return 0;
-    if (names->n == NAMES_MAX)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "the products want more than %d bands",
-                       NAMES_MAX);
-    names->name[names->n++] = name;
-    return 0;
-}
-
-/* Bands that the steps name as their results. */
-static int names_of_steps(const struct pb_pipeline_config *pipeline, struct names *made,
-                          struct pb_err *err)
-{
-    int rc = 0;
-    for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
-        const struct pb_step_config *step = &pipeline->steps[s];
-        const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
-        for (size_t i = 0; i < outputs->n && rc == 0; i++)
-            rc = names_add(made, pb_item_band(&outputs->items[i]), err);
-    }
-    return rc;
-}
 
 /* The bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
  * others' as their part of the config calls them. */
@@ -133,36 +101,16 @@ static int list_inputs(const struct pb_plan_request *request, struct inputs *in,
     return rc;
 }
 
-/* Default of a product that names no bands: what the steps made, else what came in. */
-static int default_bands(const struct pb_pipeline_config *pipeline, const struct inputs *in,
-                         struct names *wanted, struct pb_err *err)
-{
-    size_t before = wanted->n;
-    int rc = names_of_steps(pipeline, wanted, err);
-    if (rc == 0 && wanted->n == before)
-        for (size_t i = 0; i < in->n_scene && rc == 0; i++)
-            rc = names_add(wanted, in->input[i].name, err);
-    wanted->n_default = wanted->n;
-    return rc;
-}
-
 static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct inputs *in,
-                        struct names *wanted, struct pb_err *err)
+                        struct pb_wanted_bands *wanted, struct pb_err *err)
 {
-    int rc = 0;
-    bool any_default = pipeline->n_products == 0;
-    for (size_t i = 0; i < pipeline->n_products; i++)
-        if (pipeline->products[i]->n_bands == 0 && !pipeline->products[i]->kind->describes_others)
-            any_default = true;
-    /* Defaults first: products without a list take the first n_default planes. */
-    if (any_default)
-        rc = default_bands(pipeline, in, wanted, err);
-    for (size_t i = 0; i < pipeline->n_products && rc == 0; i++)
-        for (size_t b = 0; b < pipeline->products[i]->n_bands && rc == 0; b++)
-            rc = names_add(wanted, pipeline->products[i]->bands[b], err);
-    if (rc == 0 && wanted->n == 0)
-        rc = default_bands(pipeline, in, wanted, err);
-    return rc;
+    const char *inputs[PB_BANDS_MAX];
+    for (size_t i = 0; i < in->n_scene; i++)
+        inputs[i] = in->input[i].name;
+    if (pb_wanted_bands(pipeline, inputs, in->n_scene, wanted) < 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "the products want more than %d bands",
+                       PB_WANTED_BANDS_MAX);
+    return 0;
 }
 
 /* Mistakes of a pipeline in one message, as many as there is room for. */
@@ -220,7 +168,8 @@ static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
 }
 
 static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
-                   const struct inputs *in, const struct names *wanted, struct pb_err *err)
+                   const struct inputs *in, const struct pb_wanted_bands *wanted,
+                   struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = request->pipeline;
     const struct pb_scene_facts facts = facts_of(request->info);
@@ -266,7 +215,8 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
     }
 }
 
-static int copy_names(struct pb_plan *plan, const struct names *wanted, struct pb_err *err)
+static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
+                      struct pb_err *err)
 {
     plan->output_names = calloc(wanted->n, sizeof *plan->output_names);
     for (size_t i = 0; plan->output_names != NULL && i < wanted->n; i++) {
@@ -281,7 +231,7 @@ static int copy_names(struct pb_plan *plan, const struct names *wanted, struct p
 
 int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
 {
-    struct names *wanted = calloc(1, sizeof *wanted);
+    struct pb_wanted_bands *wanted = calloc(1, sizeof *wanted);
     struct inputs *in = calloc(1, sizeof *in);
     int rc = wanted && in ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0)
