@@ -51,13 +51,13 @@ static int by_window(const struct pb_items *window, int32_t grid, struct pb_buil
     if (window->n != 4 || !is_whole(v[0].num) || !is_whole(v[1].num) || !is_whole(v[2].num) ||
         !is_whole(v[3].num) || v[2].num < 1 || v[3].num < 1)
         return pb_builder_mistake(b, PB_DIAG_VALUE, v, 0,
-                                  "crop: a window is [x, y, width, height], whole numbers of "
+                                  "a window is [x, y, width, height], whole numbers of "
                                   "pixels, width and height from 1");
     *out = (struct pb_rect){(int32_t)v[0].num, (int32_t)v[1].num, (int32_t)v[2].num,
                             (int32_t)v[3].num};
     if (!pb_builder_scene(b)->assumed && (v[0].num + v[2].num > g.w || v[1].num + v[3].num > g.h))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "crop: the window reaches to pixel %d, %d, the scene has %d x %d",
+                                  "the window reaches to pixel %d, %d, the scene has %d x %d",
                                   out->x + out->w, out->y + out->h, g.w, g.h);
     return 0;
 }
@@ -88,21 +88,20 @@ static int by_bounds(const struct pb_items *bounds, int32_t grid, struct pb_buil
 
     if (bounds->n != 4 || v[0].num >= v[2].num || v[1].num >= v[3].num)
         return pb_builder_mistake(b, PB_DIAG_VALUE, v, 0,
-                                  "crop: bounds are [west, south, east, north], west below east, "
+                                  "bounds are [west, south, east, north], west below east, "
                                   "south below north");
     *out = (struct pb_rect){0, 0, g.w, g.h};
     if (pb_builder_scene(b)->assumed)
         return 0;
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "crop: the scene has no geotransform, so bounds say nothing; "
+                                  "the scene has no geotransform, so bounds say nothing; "
                                   "give a window in pixels");
     around(t, v, low, high);
     const double x0 = fmax(floor(low[0] + EDGE_PX), 0), y0 = fmax(floor(low[1] + EDGE_PX), 0);
     const double x1 = fmin(ceil(high[0] - EDGE_PX), g.w), y1 = fmin(ceil(high[1] - EDGE_PX), g.h);
     if (!(x1 > x0 && y1 > y0))
-        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "crop: the scene lies outside of the bounds");
+        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0, "the scene lies outside of the bounds");
     *out = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
     return 0;
 }
@@ -131,8 +130,7 @@ static int build(const void *params, struct pb_builder *b)
     int rc = 0;
 
     if ((crop->window.n > 0) == (crop->bounds.n > 0))
-        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
-                                  "crop: give either 'window' or 'bounds'");
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "give either 'window' or 'bounds'");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&crop->bands, b, i);
         const pb_value value = good ? crop_one(crop, b, pick.value) : PB_VALUE_POISON;

@@ -40,7 +40,7 @@ static int build(const void *params, struct pb_builder *b)
 
     if (names->n != minus->n)
         return pb_builder_wrong(b, minus,
-                                "difference: 'bands' has %zu entries, 'minus' %zu; give one for "
+                                "'bands' has %zu entries, 'minus' %zu; give one for "
                                 "each",
                                 names->n, minus->n);
     for (size_t i = 0; i < names->n && rc == 0; i++) {

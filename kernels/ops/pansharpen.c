@@ -64,8 +64,7 @@ static int build(const void *params, struct pb_builder *b)
     int rc = 0;
 
     if (names->n < 1 || names->n > BANDS_MAX)
-        return pb_builder_wrong(b, names, "pansharpen: 1 to %d bands, not %zu", BANDS_MAX,
-                                names->n);
+        return pb_builder_wrong(b, names, "1 to %d bands, not %zu", BANDS_MAX, names->n);
     pb_band_list_check_numbers(&sharpen->weights, names, b, "weights");
     const pb_value pan = pb_band_list_named(b, &sharpen->pan);
     const pb_value sum = sum_of(sharpen, b, pb_builder_grid(b, pan), bands);

@@ -57,7 +57,7 @@ static int by_pixel(const struct resample *resample, int32_t grid, struct pb_bui
         return 0;
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_wrong(b, &resample->pixel,
-                                "resample: the scene has no geotransform, so the size of its "
+                                "the scene has no geotransform, so the size of its "
                                 "pixels is not known; give a factor");
     factor[0] = sqrt(t[1] * t[1] + t[4] * t[4]) / resample->pixel;
     factor[1] = sqrt(t[2] * t[2] + t[5] * t[5]) / resample->pixel;
@@ -71,8 +71,7 @@ static int32_t like_grid(const struct resample *resample, struct pb_builder *b)
     const int32_t grid = pb_builder_grid(b, value);
 
     if (value != PB_VALUE_POISON && grid < 0)
-        (void)pb_builder_wrong(b, &resample->like,
-                               "resample: '%.80s' is a constant, it lies on no grid",
+        (void)pb_builder_wrong(b, &resample->like, "'%.80s' is a constant, it lies on no grid",
                                resample->like);
     return grid;
 }
@@ -98,7 +97,7 @@ static int build(const void *params, struct pb_builder *b)
 
     if ((resample->factor != 0) + (resample->pixel != 0) + (resample->like != NULL) != 1)
         return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
-                                  "resample: give one of 'factor', 'pixel' and 'like'");
+                                  "give one of 'factor', 'pixel' and 'like'");
     const int32_t fixed = resample->like ? like_grid(resample, b) : -1;
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&resample->bands, b, i);
