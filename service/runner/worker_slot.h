@@ -94,7 +94,8 @@ void pb_worker_slot_probe(struct pb_worker_slot *slot);
 void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
                         const struct pb_run_how *how);
 /* Tells a worker the job that comes after the one that it runs: it begins with that at once, and
- * on_over must run this job, if the slot is idle then. Worth something only as long as the process lives. */
+ * on_over must run this job, if the slot is idle then. Worth something only as long as the process
+ * lives. */
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
                               const struct pb_run_how *how);
 /* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL. Also of a run that

@@ -13,7 +13,8 @@
  *                GPU for so long
  *
  * Queries that say "not ready" do not count, for how often they do is chance. When it happens, the
- * name of the call goes to stderr, "CUDA_FAULT name": the process that computes may open no file. */
+ * name of the call goes to stderr, "CUDA_FAULT name": the process that computes may open no file.
+ */
 #include "tests/gpu/faulty_hog.h"
 
 #include <cuda.h>
