@@ -153,7 +153,8 @@ static const struct pb_key source_keys[] = {
      .offset = AT(pb_source_config, file),
      .required = true,
      .doc = "Path; {scene} is the name of the scene's file without its suffix; a relative path "
-            "begins at the configuration's directory."},
+            "begins at the configuration's directory. No symbolic link; whoever may write to its "
+            "directory decides what is read."},
     OPTION("bands", PB_KEY_BAND_MAP, AT(pb_source_config, bands), AT(pb_source_config, n_bands),
            "{P: 1}", "Names by band number, counted from 1."),
     RANGED("scale", PB_KEY_NUMBER, AT(pb_source_config, scale), -1e12, 1e12, "1",

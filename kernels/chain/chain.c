@@ -104,6 +104,15 @@ static void check_one_grid(struct pb_builder *b, const struct pb_chain_spec *spe
             continue;
         if (first == SIZE_MAX)
             first = i;
+        if (isnan(pb_builder_geometry(b, grid).map.scale_x)) {
+            b->output = i;
+            (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                     "'%.80s' is a band of a source that cannot be placed on the "
+                                     "scene: both need a geotransform in the same coordinate "
+                                     "system, with parallel axes",
+                                     spec->outputs[i]);
+            return;
+        }
         if (grid == pb_builder_grid(b, values[first]))
             continue;
         char sizes[100];

@@ -38,7 +38,8 @@ static int32_t least(double a, int32_t b)
     return a < b ? (int32_t)a : b;
 }
 
-/* The largest rect that a plane of a core of this size may have. */
+/* The largest rect that a plane of a core of this size may have: both ends are rounded outwards,
+ * of a number that may be off by its last bit. */
 static struct pb_rect largest_rect(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
                                    uint16_t grid, int32_t margin)
 {
@@ -46,8 +47,8 @@ static struct pb_rect largest_rect(const struct pb_chain *chain, int32_t core_w,
 
     if (chain->keeps_grid)
         return (struct pb_rect){0, 0, core_w + 2 * margin, core_h + 2 * margin};
-    return (struct pb_rect){0, 0, least(ceil(core_w * g->map.scale_x) + 1 + 2 * margin, g->w),
-                            least(ceil(core_h * g->map.scale_y) + 1 + 2 * margin, g->h)};
+    return (struct pb_rect){0, 0, least(ceil(core_w * g->map.scale_x) + 2 + 2.0 * margin, g->w),
+                            least(ceil(core_h * g->map.scale_y) + 2 + 2.0 * margin, g->h)};
 }
 
 struct pb_rect pb_chain_need_most(const struct pb_chain *chain, uint32_t source, int32_t w,

@@ -153,8 +153,8 @@ static int find_places(struct plan *p, uint16_t grid)
             continue; /* the leaf of a view of this program */
         const struct pb_map shift = pb_graph_map(p->graph, grid, own);
         memset(&place, 0, sizeof place);
-        place.dx = (int32_t)shift.offset_x;
-        place.dy = (int32_t)shift.offset_y;
+        place.dx = (int32_t)rint(shift.offset_x);
+        place.dy = (int32_t)rint(shift.offset_y);
         place.grid_w = p->chain->grids[own].w;
         place.grid_h = p->chain->grids[own].h;
         place.map = p->chain->grids[own].map;

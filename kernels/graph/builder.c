@@ -239,6 +239,8 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
     const struct pb_map map = pb_graph_map(&b->graph, grid, own);
     if (is_part(&b->graph.grids[grid], &map, &b->graph.grids[own]))
         return checked(b, pb_graph_view(&b->graph, x, grid));
+    if (pb_map_is_shift(&map))
+        how = PB_NEAREST; /* each makes the same of whole pixels */
     if (scale_fits(map.scale_x) && scale_fits(map.scale_y))
         return checked(b, pb_graph_resample(&b->graph, how, x, grid));
     if (isnan(map.scale_x)) {
@@ -250,7 +252,7 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
     (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
                              "pixels become %g times as large; a step may change their size by 64 "
                              "at most",
-                             map.scale_x);
+                             scale_fits(map.scale_x) ? map.scale_y : map.scale_x);
     return PB_VALUE_POISON;
 }
 

@@ -57,7 +57,7 @@ static int by_window(const struct pb_items *window, int32_t grid, struct pb_buil
                             (int32_t)v[3].num};
     if (!pb_builder_scene(b)->assumed && (v[0].num + v[2].num > g.w || v[1].num + v[3].num > g.h))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "the window reaches to pixel %d, %d, the scene has %d x %d",
+                                  "the window reaches to pixel %d, %d, the band has %d x %d",
                                   out->x + out->w, out->y + out->h, g.w, g.h);
     return 0;
 }
@@ -95,7 +95,7 @@ static int by_bounds(const struct pb_items *bounds, int32_t grid, struct pb_buil
         return 0;
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "the scene has no geotransform, so bounds say nothing; "
+                                  "no geotransform is known for the band, so bounds say nothing; "
                                   "give a window in pixels");
     around(t, v, low, high);
     const double x0 = fmax(floor(low[0] + EDGE_PX), 0), y0 = fmax(floor(low[1] + EDGE_PX), 0);

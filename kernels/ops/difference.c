@@ -4,6 +4,9 @@
  * difference: bands of one scene minus bands of another, on the first one's grid. */
 #include "kernels/expr/grid_args.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 struct difference {
     struct pb_items bands, minus;
     int32_t method;
@@ -36,21 +39,20 @@ static int build(const void *params, struct pb_builder *b)
 {
     const struct difference *const difference = params;
     const struct pb_items *const names = &difference->bands, *const minus = &difference->minus;
-    int rc = 0;
+    pb_value *const values = calloc(names->n + 1, sizeof *values);
+    int rc = values ? 0 : -ENOMEM;
 
     if (names->n != minus->n)
-        return pb_builder_wrong(b, minus,
-                                "'bands' has %zu entries, 'minus' %zu; give one for "
-                                "each",
-                                names->n, minus->n);
-    for (size_t i = 0; i < names->n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(names, b, i);
-        const struct pb_band_pick other = pb_band_list_at(minus, b, i);
-
-        rc = pb_builder_define(
-            b, pick.out,
-            subtract(b, (enum pb_resampling)difference->method, pick.value, other.value));
-    }
+        rc = pb_builder_wrong(b, minus, "'bands' has %zu entries, 'minus' %zu; give one for each",
+                              names->n, minus->n);
+    /* All of them before a band is replaced that a later one may subtract. */
+    for (size_t i = 0; i < names->n && rc == 0; i++)
+        values[i] =
+            subtract(b, (enum pb_resampling)difference->method, pb_band_list_at(names, b, i).value,
+                     pb_band_list_at(minus, b, i).value);
+    for (size_t i = 0; i < names->n && rc == 0; i++)
+        rc = pb_builder_define(b, pb_item_band(&names->items[i]), values[i]);
+    free(values);
     return rc;
 }
 

@@ -67,6 +67,9 @@ static int build(const void *params, struct pb_builder *b)
         return pb_builder_wrong(b, names, "1 to %d bands, not %zu", BANDS_MAX, names->n);
     pb_band_list_check_numbers(&sharpen->weights, names, b, "weights");
     const pb_value pan = pb_band_list_named(b, &sharpen->pan);
+    if (pan != PB_VALUE_POISON && pb_builder_grid(b, pan) < 0)
+        return pb_builder_wrong(b, &sharpen->pan, "'%.80s' is a constant, it lies on no grid",
+                                sharpen->pan);
     const pb_value sum = sum_of(sharpen, b, pb_builder_grid(b, pan), bands);
     const pb_value ratio = pb_builder_emit(b, PB_VM_DIV, pan, sum, -1);
     for (size_t i = 0; i < names->n && rc == 0; i++)

@@ -57,8 +57,8 @@ static int by_pixel(const struct resample *resample, int32_t grid, struct pb_bui
         return 0;
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_wrong(b, &resample->pixel,
-                                "the scene has no geotransform, so the size of its "
-                                "pixels is not known; give a factor");
+                                "no geotransform is known for the band, so the size of its pixels "
+                                "is not; give a factor");
     factor[0] = sqrt(t[1] * t[1] + t[4] * t[4]) / resample->pixel;
     factor[1] = sqrt(t[2] * t[2] + t[5] * t[5]) / resample->pixel;
     return 0;
@@ -84,6 +84,12 @@ static int32_t target(const struct resample *resample, struct pb_builder *b, int
 
     if (resample->factor == 0 && by_pixel(resample, grid, b, factor) < 0)
         return -1;
+    if (!pb_builder_scene(b)->assumed &&
+        (from.w * factor[0] > SIDE_MAX || from.h * factor[1] > SIDE_MAX))
+        return pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                  "the band would have %.0f x %.0f pixels; %d are allowed along an "
+                                  "axis",
+                                  from.w * factor[0], from.h * factor[1], SIDE_MAX);
     const struct pb_geometry to = pb_grid_args_scaled(
         &from, side_of(from.w, factor[0]), side_of(from.h, factor[1]), factor[0], factor[1]);
     return pb_builder_add_grid(b, &to);

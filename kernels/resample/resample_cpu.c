@@ -17,6 +17,9 @@ struct columns {
     size_t room; /* weights of a column */
 };
 
+/* More than any image has: the source's whole grid. */
+#define REACH_MAX (1 << 28)
+
 /* MODE: a value, and the area that has it. */
 struct share {
     float value, area;
@@ -30,6 +33,7 @@ struct job {
     float *total;         /* weights of the row that is being made */
     float *ring;          /* row sums */
     struct share *shares; /* MODE: of the values of a footprint; in the place of sums */
+    int32_t *table;       /* MODE: which share a value has; -1 = free */
     int32_t *ring_row;    /* which row of the source each place has; -1 = none */
     size_t ring_rows;
 };
@@ -65,12 +69,23 @@ int32_t pb_resample_reach(const struct pb_resample *resample, int32_t margin)
     const double scale = map->scale_x > map->scale_y ? map->scale_x : map->scale_y;
 
     /* One pixel more on both grids: rects are rounded outwards, sums of float64 are not exact. */
-    return (int32_t)ceil((margin + 1) * scale + reach_of(resample->how, scale)) + 1;
+    const double reach = ceil((margin + 1.0) * scale + reach_of(resample->how, scale)) + 1;
+    return reach < REACH_MAX ? (int32_t)reach : REACH_MAX;
 }
 
 static size_t taps_room(enum pb_resampling how, double scale)
 {
     return 2 * (size_t)ceil(reach_of(how, scale)) + 2;
+}
+
+/* A power of two, twice as many as there may be values. */
+static size_t table_room(size_t values)
+{
+    size_t room = 8;
+
+    while (room < 2 * values)
+        room *= 2;
+    return room;
 }
 
 size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w)
@@ -82,7 +97,7 @@ size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w)
     if (resample->how == PB_NEAREST)
         return w * taps_px + 2;
     if (resample->how == PB_MODE)
-        return w * (taps_px + across + 1) + 2 * across * down + 2;
+        return w * (taps_px + across + 1) + 2 * across * down + table_room(across * down) + 2;
     return w * (taps_px + across + 2 + down) + down + 2;
 }
 
@@ -99,6 +114,7 @@ static void lay_out(struct job *job, float *temp)
     c->weight = (float *)(c->taps + w);
     c->total = c->weight + w * c->room;
     job->shares = (struct share *)(c->total + w);
+    job->table = (int32_t *)(job->shares + c->room * taps_room(how, job->resample->map.scale_y));
     job->total = c->total + w;
     job->ring = job->total + w;
     job->ring_rows = taps_room(how, job->resample->map.scale_y);
@@ -129,15 +145,24 @@ static void find_columns(struct job *job)
 
 /* --- mode ------------------------------------------------------------------------------------ */
 
-static void add_share(struct share *shares, size_t *n, float value, float area)
+/* The share of a value, new or known: open addressing by the value's bits. */
+static struct share *find_share(const struct job *job, size_t room, size_t *n, float value)
 {
-    size_t i = 0;
+    const float plain = value + 0.0f; /* -0 is 0 */
+    uint32_t bits;
 
-    while (i < *n && shares[i].value != value)
-        i++;
-    if (i == *n)
-        shares[(*n)++] = (struct share){value, 0.0f};
-    shares[i].area = shares[i].area + area;
+    memcpy(&bits, &plain, sizeof bits);
+    for (size_t at = (bits * 0x9e3779b1u) >> 7;; at++) {
+        int32_t *const place = &job->table[at & (room - 1)];
+
+        if (*place < 0) {
+            *place = (int32_t)*n;
+            job->shares[*n] = (struct share){value, 0.0f};
+            return &job->shares[(*n)++];
+        }
+        if (job->shares[*place].value == value)
+            return &job->shares[*place];
+    }
 }
 
 /* pb_resample_mode with the weights at hand. Areas are added up in the same order. */
@@ -145,17 +170,22 @@ static float mode_of(const struct job *job, size_t column, const struct pb_taps 
 {
     const struct pb_taps *const x = &job->columns.taps[column];
     const float *const weight = job->columns.weight + column * job->columns.room;
+    const size_t room = table_room((size_t)x->n * (size_t)y->n);
     struct share best = {pb_pixel_nan(), 0.0f};
     size_t n = 0;
 
+    memset(job->table, 0xff, room * sizeof *job->table);
     for (int32_t j = y->first; j < y->first + y->n; j++) {
         const float row_weight = pb_tap_weight(PB_MODE, y, j);
 
         for (int32_t k = 0; k < x->n; k++) {
             const float value = pb_resample_at(&job->source, x->first + k, j);
 
-            if (value == value)
-                add_share(job->shares, &n, value, row_weight * weight[k]);
+            if (value == value) {
+                struct share *const share = find_share(job, room, &n, value);
+
+                share->area = share->area + row_weight * weight[k];
+            }
         }
     }
     for (size_t i = 0; i < n; i++) {

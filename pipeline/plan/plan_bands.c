@@ -88,8 +88,14 @@ static int list_inputs(const struct pb_plan_request *request, struct inputs *in,
                                                            .map = pb_map_identity()};
     for (size_t i = 0; rc == 0 && i < request->n_others; i++) {
         const struct pb_plan_other *o = &request->others[i];
-        const struct reading other = {o->config->name,      o->config->bands,  o->config->n_bands,
-                                      o->config->scale,     o->config->offset, o->config->nodata,
+        char key[96];
+        (void)snprintf(key, sizeof key, "input.sources.%s", o->config->name);
+        const struct reading other = {key,
+                                      o->config->bands,
+                                      o->config->n_bands,
+                                      o->config->scale,
+                                      o->config->offset,
+                                      o->config->nodata,
                                       o->config->has_nodata};
         rc = add_bands(&other, request->pipeline, o->info, in, err);
         in->source[in->n_sources++] = (struct pb_chain_source){.name = o->config->name,

@@ -32,6 +32,11 @@ static struct pb_cell_shape shape_of(const struct pb_plan_source *source,
         s.h = whole_blocks(info->block_h, CELL_PX);
         return s;
     }
+    if (info->top_down && !info->pixel_interleaved && source->n_bands > 1) {
+        s.w = info->width; /* each band begins at the top again: once for all */
+        s.h = info->height;
+        return s;
+    }
     int64_t row =
         (int64_t)info->width * (int64_t)(pb_type_bytes(source->type) * source->n_bands + 1);
     int64_t rows = STRIP_CELL_BYTES / row > 0 ? STRIP_CELL_BYTES / row : 1;

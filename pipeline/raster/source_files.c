@@ -50,7 +50,7 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
         struct pb_err ignored = {0}; /* the run meets it again */
         if (pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) < 0)
             continue;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
         pb_raster_file_hand_source(i, path, fd < 0 ? -errno : fd);
     }
 }

@@ -10,7 +10,8 @@
 int pb_source_path(const struct pb_config *config, const struct pb_source_config *source,
                    const char *scene, char *out_path, struct pb_err *err);
 /* Opens the descriptors of all sources of a pipeline, for a process that loses the right to open
- * files: pb_raster_open() takes them from then on, by path. What cannot be opened is told by it. */
+ * files: pb_raster_open() takes them from then on, by path. What cannot be opened is told by it; a
+ * file that is a symbolic link is not. */
 void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
                           const char *scene);
 /* Where the grid of `other` lies on that of `scene`: parallel axes in one coordinate system.

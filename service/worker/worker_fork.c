@@ -129,9 +129,6 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     if (getppid() != parent)
         _exit(1);
     if (!resident) {
-        /* Another user may not be allowed to search all directories on the way. */
-        if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
-            _exit(1);
         config->compute.device = PB_DEVICE_CPU;
         child.input = pb_json_get_text(job->command, "input");
         child.input_fd = job->input.fd;
@@ -139,8 +136,12 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     if (resident) /* else the names of its threads, which the driver writes, would be root's */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     close_others(child.socket, child.input_fd, fork);
-    if (!resident)
+    if (!resident) {
         hand_sources(config, job->command);
+        /* Another user may not be allowed to search all directories on the way. */
+        if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
+            _exit(1);
+    }
     pb_worker_child_main(&child);
 }
 

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A GPU is lost for real: a kernel stores to an address that is not there. It must be called
- * device.lost, stay lost to this process, and work again, with all of its memory, in the process
- * that cli_reexec makes of this one.
+ * device.lost, stay lost to this process, and work again, with all of its memory, in a fresh one.
  *
  *   check_lost              0 as it must be; 1 not; 77 no GPU or built without CUDA */
 #include <stdio.h>
@@ -16,7 +15,8 @@ int main(void)
 }
 #else
 #include "pipeline/device/cuda_err.h"
-#include "service/cli/cli_reexec.h"
+
+#include <unistd.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +54,7 @@ static int lose(void)
     void *held = NULL, *more = NULL;
     size_t before = 0, total = 0;
     struct pb_err err = {0}, later = {0};
-    struct cli_reexec again = {.device_try = PB_DEVICE_TRY_FRESH};
-    const char *options[] = {NULL};
-    char input[] = "scene", *inputs[] = {input, NULL};
+    char free_bytes[32];
     if (cudaFree(NULL) != cudaSuccess || cudaMemGetInfo(&before, &total) != cudaSuccess)
         return 77;
     if (cudaMalloc(&held, HELD_BYTES) != cudaSuccess)
@@ -68,18 +66,18 @@ static int lose(void)
     if (later.code != PB_E_DEVICE_LOST)
         return fail("what follows in this process", later.code ? later.msg : "works");
     printf("ok   lost: %s\n", err.msg);
-    (void)snprintf(again.why, sizeof again.why, "%zu", before);
-    (void)cli_reexec(options, inputs, &again);
+    (void)snprintf(free_bytes, sizeof free_bytes, "%zu", before);
+    (void)fflush(stdout);
+    (void)execl("/proc/self/exe", "check_lost", "again", free_bytes, (char *)NULL);
     return fail("exec", "returned");
 }
 
-static int go_on(void)
+/* before: free bytes before the GPU was lost. */
+static int go_on(size_t before)
 {
     void *memory = NULL;
     size_t now = 0, total = 0;
     struct pb_err err = {0};
-    struct cli_reexec again;
-    cli_reexec_take(&again);
     int rc = pb_cuda_err(&err, cudaFree(NULL), "starting");
     rc = rc ? rc : pb_cuda_err(&err, cudaMemGetInfo(&now, &total), "asking for memory");
     rc = rc ? rc : pb_cuda_err(&err, cudaMalloc(&memory, HELD_BYTES), "allocating");
@@ -87,8 +85,7 @@ static int go_on(void)
     rc = rc ? rc : pb_cuda_err(&err, cudaDeviceSynchronize(), "waiting");
     if (rc != 0)
         return fail("the fresh process", err.msg);
-    size_t before = strtoull(again.why, NULL, 10);
-    if (again.device_try != PB_DEVICE_TRY_FRESH || now + SLACK_BYTES < before)
+    if (now + SLACK_BYTES < before)
         return fail("the fresh process", "the lost context's memory is not back");
     printf("ok   the fresh process computes; %zu MiB were free, %zu MiB are\n", before >> 20,
            now >> 20);
@@ -97,6 +94,6 @@ static int go_on(void)
 
 int main(int argc, char **argv)
 {
-    return argc > 1 && strcmp(argv[1], "run") == 0 ? go_on() : lose();
+    return argc > 2 && strcmp(argv[1], "again") == 0 ? go_on(strtoull(argv[2], NULL, 10)) : lose();
 }
 #endif

@@ -290,6 +290,16 @@ def test_difference_of_two_scenes(scratch):
     expected = np.full(after.shape, np.nan, np.float32)
     expected[10:110, 20:110] = after[10:110, 20:110].astype(np.float32) - 2 * before.astype(np.float32)
     same(gdal.Open(product(report, "cog")).ReadAsArray(), expected, "difference")
+    report = compute(scratch, scratch / "s.tif", "A", ["scale: {factor: 3, bands: {B: A}}", "difference: {bands: [A, B], minus: [B, A]}"], ["A", "B"])
+    both = gdal.Open(product(report, "cog")).ReadAsArray()
+    assert (both[0] == -2.0 * after).all() and (both[1] == 2.0 * after).all()
+
+
+def test_lineage_names_the_sources(scratch):
+    write(scratch / "s.tif", np.ones((20, 30), np.uint8))
+    write(scratch / "before.tif", np.ones((20, 30), np.uint8))
+    source = f"      sources: {{BEFORE: {{file: {scratch}/before.tif, bands: {{A0: 1}}}}}}"
+    report = compute(scratch, scratch / "s.tif", "A", ["difference: {bands: {X: A}, minus: [A0]}"], ["X"], sources=source)
     assert "Source BEFORE" in json.load(open(product(report, "stac")))["properties"]["processing:lineage"]
 
 
@@ -297,9 +307,12 @@ def test_sources_that_do_not_fit_say_why(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     write(scratch / "elsewhere.tif", np.ones((20, 30), np.uint8), epsg=32633)
     write(scratch / "nowhere.tif", np.ones((20, 30), np.uint8), transform=None)
-    for file, words in (("missing.tif", "missing.tif"), ("elsewhere.tif", "cannot be placed on the scene"),
-                        ("nowhere.tif", "cannot be placed on the scene")):
-        report = compute(scratch, scene, "A", ["difference: {bands: {X: A}, minus: [Q]}"], ["X"], code=1,
+    apart = "cannot be placed on the scene"
+    for file, step, words in (("missing.tif", "difference: {bands: {X: A}, minus: [Q]}", "missing.tif"),
+                              ("elsewhere.tif", "difference: {bands: {X: A}, minus: [Q]}", apart),
+                              ("nowhere.tif", "difference: {bands: {X: A}, minus: [Q]}", apart),
+                              ("elsewhere.tif", "scale: {factor: 2, bands: {X: Q}}", apart)):
+        report = compute(scratch, scene, "A", [step], ["X"], code=1,
                          sources=f"      sources: {{O: {{file: {scratch}/{file}, bands: {{Q: 1}}}}}}")
         assert report["status"] == "failed" and words in report["error"]["message"], report
 
@@ -381,7 +394,7 @@ def test_ground_control_points_and_rpcs_move_along(scratch):
 def test_mistakes_say_what_to_do(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     for steps, outputs, words in (
-            (["crop: {window: [0, 0, 31, 20]}"], ["A"], "the window reaches to pixel 31, 20, the scene has 30 x 20"),
+            (["crop: {window: [0, 0, 31, 20]}"], ["A"], "the window reaches to pixel 31, 20, the band has 30 x 20"),
             (["crop: {bounds: [0, 0, 10, 10]}"], ["A"], "the scene lies outside of the bounds"),
             (["resample: {factor: 0.5, bands: {X: A}}", 'math: {bands: {Y: "X + A"}}'], ["Y"], "bands on different grids"),
             (["resample: {factor: 0.5, bands: {X: A}}"], ["X", "A"], "products take bands of one"),
