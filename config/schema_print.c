@@ -79,6 +79,25 @@ static void print_sources(struct pb_text *out, const struct pb_source_config *so
     pb_text_add(out, "}");
 }
 
+static void print_list(struct pb_text *out, const struct pb_key *key, const void *at,
+                       const void *more)
+{
+    switch (key->type) {
+    case PB_KEY_PATTERNS:
+    case PB_KEY_BANDS:
+        print_words(out, *(char **const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_SOURCES:
+        print_sources(out, *(struct pb_source_config *const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_BAND_MAP:
+        print_bands(out, *(struct pb_band_config *const *)at, *(const size_t *)more);
+        break;
+    default: /* of struct pb_items */
+        print_items(out, key, at);
+    }
+}
+
 static void print_value(struct pb_text *out, const struct pb_key *key, const void *at,
                         const void *more)
 {
@@ -121,23 +140,8 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
         pb_text_add(out, "[%s, %s]", pb_units_number_text(((const double *)at)[0], text),
                     pb_units_number_text(((const double *)at)[1], second));
         break;
-    case PB_KEY_PATTERNS:
-    case PB_KEY_BANDS:
-        print_words(out, *(char **const *)at, *(const size_t *)more);
-        break;
-    case PB_KEY_SOURCES:
-        print_sources(out, *(struct pb_source_config *const *)at, *(const size_t *)more);
-        break;
-    case PB_KEY_BAND_MAP:
-        print_bands(out, *(struct pb_band_config *const *)at, *(const size_t *)more);
-        break;
-    case PB_KEY_NAMES:
-    case PB_KEY_EXPRESSIONS:
-    case PB_KEY_NUMBERS:
-    case PB_KEY_CONSTANTS:
-    case PB_KEY_WEIGHTS:
-        print_items(out, key, at);
-        break;
+    default:
+        print_list(out, key, at, more);
     }
 }
 

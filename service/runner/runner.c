@@ -112,13 +112,15 @@ static void on_tick(uv_timer_t *timer)
     }
     pb_pending_tick(runner, now);
     wanted = wanted || runner->pending != NULL;
-    if (runner->drain_ms > 0)
-        drain_tick(runner, now);
-    else if (due)
+    if (runner->drain_ms > 0) {
+        trim(runner, 0);
+        drain_tick(runner, now); /* the last thing: who waited for it may destroy the runner */
+        return;
+    }
+    if (due)
         pb_runner_kick(runner);
     int64_t idle_kept = runner->config->service.parallel_jobs - pb_express_ordinary(runner);
-    trim(runner,
-         runner->drain_ms > 0 ? 0 : pb_runner_taken(runner) + (idle_kept > 0 ? idle_kept : 0));
+    trim(runner, pb_runner_taken(runner) + (idle_kept > 0 ? idle_kept : 0));
     if (!wanted && !runner->more && !pb_hold_waits(&runner->hold))
         (void)uv_timer_stop(timer);
 }
