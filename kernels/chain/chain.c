@@ -107,10 +107,7 @@ static void check_one_grid(struct pb_builder *b, const struct pb_chain_spec *spe
         if (isnan(pb_builder_geometry(b, grid).map.scale_x)) {
             b->output = i;
             (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                     "'%.80s' is a band of a source that cannot be placed on the "
-                                     "scene: both need a geotransform in the same coordinate "
-                                     "system, with parallel axes",
-                                     spec->outputs[i]);
+                                     "'%.80s' is a band of " PB_UNPLACED_SOURCE, spec->outputs[i]);
             return;
         }
         if (grid == pb_builder_grid(b, values[first]))
@@ -281,11 +278,6 @@ bool pb_chain_keeps_grid(const struct pb_chain *chain)
 struct pb_geometry pb_chain_geometry(const struct pb_chain *chain)
 {
     return chain->geometry;
-}
-
-bool pb_chain_needs_source(const struct pb_chain *chain, uint32_t source)
-{
-    return source < PB_SOURCES_MAX && chain->sources[source].n_planes > 0;
 }
 
 struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,

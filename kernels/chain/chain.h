@@ -18,7 +18,6 @@ struct pb_chain;
 
 /* A file, or what stands for one: bands on one grid. */
 struct pb_chain_source {
-    const char *name; /* for messages; NULL = the scene */
     int32_t w, h;
     bool placed;       /* whether it is known where its grid lies on the scene's; the scene's is */
     struct pb_map map; /* from the scene's grid to its own; of the scene: the identity */
@@ -78,8 +77,6 @@ bool pb_chain_keeps_grid(const struct pb_chain *chain);
 struct pb_geometry pb_chain_geometry(const struct pb_chain *chain);
 /* Pixels needed around a core on every side, of a source's grid. */
 int32_t pb_chain_halo(const struct pb_chain *chain);
-/* Whether the outputs depend on a source. */
-bool pb_chain_needs_source(const struct pb_chain *chain, uint32_t source);
 /* The pixels of a source that a core of the outputs' grid needs, on the source's grid; may be
  * empty. */
 struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,

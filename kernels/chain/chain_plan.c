@@ -108,7 +108,6 @@ static int find_grids(struct plan *p)
     for (size_t i = 0; i < graph->n_grids; i++)
         chain->grids[i] = (struct pb_chain_grid){graph->grids[i].w, graph->grids[i].h,
                                                  pb_graph_map(graph, p->out_grid, (int32_t)i)};
-    chain->n_grids = graph->n_grids;
     chain->geometry = graph->grids[p->out_grid];
     for (size_t v = 0; v < graph->n; v++) {
         const struct pb_node *const node = &graph->nodes[v];

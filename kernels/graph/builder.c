@@ -244,9 +244,7 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
     if (scale_fits(map.scale_x) && scale_fits(map.scale_y))
         return checked(b, pb_graph_resample(&b->graph, how, x, grid));
     if (isnan(map.scale_x)) {
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "a source cannot be placed on the scene: both need a geotransform "
-                                 "in the same coordinate system, with parallel axes");
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "a band is of " PB_UNPLACED_SOURCE);
         return PB_VALUE_POISON;
     }
     (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,

@@ -26,6 +26,10 @@ struct pb_builder {
 
 void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to);
 void pb_builder_fini(struct pb_builder *b);
+/* Of a mistake about a grid whose map from the scene's is not known. */
+#define PB_UNPLACED_SOURCE                                                                         \
+    "a source that cannot be placed on the scene: both need a geotransform in the same "           \
+    "coordinate system, with parallel axes"
 /* " (10 x 20 pixels, 5 x 10 pixels)", or "" when no scene is there yet. */
 void pb_builder_say_grids(const struct pb_builder *b, int32_t one, int32_t other, char *text,
                           size_t bytes);

@@ -61,15 +61,15 @@ static uint32_t cell_rows(const struct pb_grid *grid)
     return ((uint32_t)grid->rows + 1) / 2;
 }
 
-static uint32_t stripe_cols(const struct pb_grid *grid)
+int32_t pb_grid_stripe_cols(const struct pb_grid *grid)
 {
     bool whole = grid->stripe_cols < 1 || grid->stripe_cols > grid->cols;
-    return (uint32_t)(whole ? grid->cols : grid->stripe_cols);
+    return whole ? grid->cols : grid->stripe_cols;
 }
 
 static uint32_t unit_cols(const struct pb_grid *grid)
 {
-    uint32_t most = stripe_cols(grid);
+    uint32_t most = (uint32_t)pb_grid_stripe_cols(grid);
     return grid->unit_cols < 1 || (uint32_t)grid->unit_cols > most ? most
                                                                    : (uint32_t)grid->unit_cols;
 }
@@ -85,7 +85,7 @@ uint32_t pb_order_units(const struct pb_grid *grid, enum pb_order order)
 {
     if (order == PB_ORDER_Z)
         return cell_cols(grid) * cell_rows(grid);
-    uint32_t stripe = stripe_cols(grid), cols = (uint32_t)grid->cols;
+    uint32_t stripe = (uint32_t)pb_grid_stripe_cols(grid), cols = (uint32_t)grid->cols;
     return (cols / stripe * row_units(grid, stripe) + row_units(grid, cols % stripe)) *
            (uint32_t)grid->rows;
 }
@@ -97,7 +97,8 @@ uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order)
 
 static uint32_t rows_unit(const struct pb_grid *grid, uint32_t u, uint32_t *out_tiles)
 {
-    uint32_t cols = (uint32_t)grid->cols, width = stripe_cols(grid), each = unit_cols(grid), n = 0;
+    uint32_t cols = (uint32_t)grid->cols, width = (uint32_t)pb_grid_stripe_cols(grid),
+             each = unit_cols(grid), n = 0;
     uint32_t per_stripe = row_units(grid, width) * (uint32_t)grid->rows;
     uint32_t stripe = u / per_stripe, left = u % per_stripe;
     uint32_t first = stripe * width, end = first + width < cols ? first + width : cols;
@@ -154,7 +155,7 @@ uint32_t pb_order_unit(const struct pb_grid *grid, enum pb_order order, uint32_t
 
 static uint32_t rows_position(const struct pb_grid *grid, uint32_t col, uint32_t row)
 {
-    uint32_t cols = (uint32_t)grid->cols, width = stripe_cols(grid);
+    uint32_t cols = (uint32_t)grid->cols, width = (uint32_t)pb_grid_stripe_cols(grid);
     uint32_t first = col / width * width;
     uint32_t own = cols - first < width ? cols - first : width;
     return first * (uint32_t)grid->rows + row * own + (col - first);

@@ -22,6 +22,8 @@ struct pb_grid {
 /* 0, or -EINVAL for an empty image or a side below 1. */
 int pb_grid_init(struct pb_grid *grid, int32_t image_w, int32_t image_h, int32_t side_px);
 uint32_t pb_grid_count(const struct pb_grid *grid);
+/* Columns of tiles of a stripe: all where none is set. */
+int32_t pb_grid_stripe_cols(const struct pb_grid *grid);
 /* Core of tile i, clipped to the image. i < count. */
 struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i);
 

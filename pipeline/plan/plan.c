@@ -228,14 +228,11 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
     const struct pb_plan_source *scene = &plan->source[0];
     if (scene->cell_count == 0)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
-    int32_t cols = plan->grid.stripe_cols > 0 && plan->grid.stripe_cols < plan->grid.cols
-                       ? plan->grid.stripe_cols
-                       : plan->grid.cols;
     return snprintf(text, bytes,
                     "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
                     "stripes of %d of %d tiles\n",
                     plan->decodes, scene->cell_count, scene->cell.w + 2 * scene->cell.overlap,
-                    scene->cell.h, cols, plan->grid.cols);
+                    scene->cell.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
 }
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)

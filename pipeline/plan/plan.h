@@ -41,7 +41,6 @@ struct pb_plan_source {
     bool has_mask;
     struct pb_cell_shape cell;
     uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
-    double decodes;      /* how often a block is decoded, on average */
 };
 
 struct pb_plan {
@@ -67,7 +66,8 @@ struct pb_plan {
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
-    double decodes; /* how often a block is decoded, on average: of the scene */
+    double
+        decodes; /* how often a block is decoded, on average; of the source that it is most for */
     uint64_t cells_bytes;
     uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
     uint64_t reader_bytes; /* what their open files hold */

@@ -98,11 +98,8 @@ static int list_inputs(const struct pb_plan_request *request, struct inputs *in,
                                       o->config->nodata,
                                       o->config->has_nodata};
         rc = add_bands(&other, request->pipeline, o->info, in, err);
-        in->source[in->n_sources++] = (struct pb_chain_source){.name = o->config->name,
-                                                               .w = o->info->width,
-                                                               .h = o->info->height,
-                                                               .placed = o->placed,
-                                                               .map = o->map};
+        in->source[in->n_sources++] = (struct pb_chain_source){
+            .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
     }
     return rc;
 }

@@ -20,30 +20,9 @@
  * One compressed strip for all the image decodes from its top only: one reader, and a stripe is one
  * pass. With a strip for each band apart, going to the next band starts from the top as well; so
  * cells may grow there, up to the image. */
-#include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/plan_cache_parts.h"
 
-enum { CELL_PX = 256, STRIP_ROWS = 32, STRIP_CELL_BYTES = 4 << 20 };
 enum { LARGE_BLOCK_BYTES = 8 << 20, BLOCK_OVERHEAD = 256 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t parts(int64_t length, int64_t each)
-{
-    return (length + each - 1) / each;
-}
-
-static bool striped(const struct pb_raster_info *info)
-{
-    return info->block_w >= info->width;
-}
 
 bool pb_plan_reads_direct(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
@@ -58,8 +37,8 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
                        int32_t image)
 {
     int64_t side = plan->grid.side_px;
-    int64_t begin = most(first * side - plan->halo, 0);
-    int64_t end = least((last + 1) * side + plan->halo, image);
+    int64_t begin = pb_cache_most(first * side - plan->halo, 0);
+    int64_t end = pb_cache_least((last + 1) * side + plan->halo, image);
     return (end - 1) / cell - begin / cell + 1;
 }
 
@@ -68,43 +47,30 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
 static int64_t touched_by_a_row(const struct pb_plan *plan)
 {
     int64_t n = 0, differ = plan->source[0].cell.h + (int64_t)plan->halo / plan->grid.side_px + 1;
-    int32_t rows = (int32_t)least(plan->grid.rows, differ);
+    int32_t rows = (int32_t)pb_cache_least(plan->grid.rows, differ);
     for (int32_t row = 0; row < rows; row++)
-        n = most(n, touched(plan, row, row, plan->source[0].cell.h, plan->grid.image_h));
+        n = pb_cache_most(n, touched(plan, row, row, plan->source[0].cell.h, plan->grid.image_h));
     return n;
 }
 
-static int32_t stripe_cols(const struct pb_grid *grid)
-{
-    return grid->stripe_cols > 0 && grid->stripe_cols < grid->cols ? grid->stripe_cols : grid->cols;
-}
-
 /* --- shape ----------------------------------------------------------------------------------- */
-
-static int32_t whole_blocks(int32_t block, int32_t wanted)
-{
-    return block >= wanted ? block : wanted / block * block;
-}
 
 static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb_raster_info *info,
                                      uint32_t growth)
 {
     struct pb_cell_shape s = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
-    if (!striped(info)) {
-        s.w = whole_blocks(info->block_w, CELL_PX);
-        s.h = whole_blocks(info->block_h, CELL_PX);
+    if (!pb_cache_is_striped(info)) {
+        s.w = pb_cache_whole_blocks(info->block_w, PB_CELL_PX);
+        s.h = pb_cache_whole_blocks(info->block_h, PB_CELL_PX);
         return s;
     }
-    int64_t cols = stripe_cols(&plan->grid);
+    int64_t cols = pb_grid_stripe_cols(&plan->grid);
     bool all = plan->order == PB_ORDER_Z || cols == plan->grid.cols;
     s.w = all ? plan->grid.image_w : (int32_t)(cols * plan->grid.side_px);
     s.overlap = all ? 0 : plan->halo;
-    int64_t row_px = least(s.w + 2 * (int64_t)s.overlap, plan->grid.image_w);
-    int64_t row_bytes =
-        row_px * (int64_t)(pb_type_bytes(plan->source[0].type) * plan->source[0].n_bands + 1);
-    int64_t rows = least(STRIP_ROWS, most(STRIP_CELL_BYTES / row_bytes, 1));
-    s.h = (int32_t)least((int64_t)whole_blocks(info->block_h, (int32_t)rows) << growth,
-                         plan->grid.image_h);
+    int64_t row_px = pb_cache_least(s.w + 2 * (int64_t)s.overlap, plan->grid.image_w);
+    int64_t rows = pb_cache_strip_rows(&plan->source[0], info, row_px);
+    s.h = (int32_t)pb_cache_least(rows << growth, plan->grid.image_h);
     return s;
 }
 
@@ -123,11 +89,12 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_i
 static void count_striped(struct pb_plan *plan, const struct pb_raster_info *info)
 {
     const struct pb_grid *g = &plan->grid;
-    int64_t passes = plan->order == PB_ORDER_Z ? 1 : parts(g->cols, stripe_cols(g));
-    int64_t down = touched_by_a_row(plan), all = parts(g->image_h, plan->source[0].cell.h);
+    int64_t passes =
+        plan->order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
+    int64_t down = touched_by_a_row(plan), all = pb_cache_parts(g->image_h, plan->source[0].cell.h);
     /* Half of the next row's, for readers that are there already. */
-    int64_t count = down + parts(g->side_px, plan->source[0].cell.h) / 2 + plan->readers;
-    plan->source[0].cell_count = (uint32_t)least(count, passes * all);
+    int64_t count = down + pb_cache_parts(g->side_px, plan->source[0].cell.h) / 2 + plan->readers;
+    plan->source[0].cell_count = (uint32_t)pb_cache_least(count, passes * all);
     plan->decodes = (double)passes;
     if (pb_plan_cache_grow(plan, info) > 0)
         plan->decodes *= 1.0 + 0.5 * (double)(all - 1);
@@ -136,28 +103,30 @@ static void count_striped(struct pb_plan *plan, const struct pb_raster_info *inf
 static void count_tiled(struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->grid;
-    int64_t across = 0, columns = 0, cell = plan->source[0].cell.w, cols = stripe_cols(g);
+    int64_t across = 0, columns = 0, cell = plan->source[0].cell.w, cols = pb_grid_stripe_cols(g);
     for (int64_t first = 0; first < g->cols; first += cols) {
-        int64_t last = least(first + cols, g->cols) - 1;
+        int64_t last = pb_cache_least(first + cols, g->cols) - 1;
         int64_t n = touched(plan, first, last, plan->source[0].cell.w, g->image_w);
-        across = most(across, n);
+        across = pb_cache_most(across, n);
         columns += n;
     }
     int64_t down = touched_by_a_row(plan);
-    int64_t ahead = parts(g->side_px, cell) * plan->readers;
-    int64_t all = parts(g->image_w, cell) * parts(g->image_h, plan->source[0].cell.h);
-    plan->source[0].cell_count = (uint32_t)least(down * (across + ahead), all);
-    plan->decodes = (double)columns / (double)parts(g->image_w, cell);
+    int64_t ahead = pb_cache_parts(g->side_px, cell) * plan->readers;
+    int64_t all =
+        pb_cache_parts(g->image_w, cell) * pb_cache_parts(g->image_h, plan->source[0].cell.h);
+    plan->source[0].cell_count = (uint32_t)pb_cache_least(down * (across + ahead), all);
+    plan->decodes = (double)columns / (double)pb_cache_parts(g->image_w, cell);
 }
 
 /* Units of the Z curve and blocks lie within each other here: pb_plan_create chooses it only so. */
 static void count_z(struct pb_plan *plan)
 {
     int64_t side = 2 * (int64_t)plan->grid.side_px;
-    int64_t each = parts(side, plan->source[0].cell.w) * parts(side, plan->source[0].cell.h);
-    int64_t all = parts(plan->grid.image_w, plan->source[0].cell.w) *
-                  parts(plan->grid.image_h, plan->source[0].cell.h);
-    plan->source[0].cell_count = (uint32_t)least(plan->readers * (each + 1), all);
+    int64_t each =
+        pb_cache_parts(side, plan->source[0].cell.w) * pb_cache_parts(side, plan->source[0].cell.h);
+    int64_t all = pb_cache_parts(plan->grid.image_w, plan->source[0].cell.w) *
+                  pb_cache_parts(plan->grid.image_h, plan->source[0].cell.h);
+    plan->source[0].cell_count = (uint32_t)pb_cache_least(plan->readers * (each + 1), all);
     plan->decodes = 1.0;
 }
 
@@ -190,7 +159,8 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     uint64_t px = (uint64_t)info->block_w * (uint64_t)info->block_h;
     uint64_t plane = px * pb_type_bytes(info->type) + BLOCK_OVERHEAD;
     uint64_t planes = (uint64_t)info->n_bands;
-    uint64_t blocks = (uint64_t)(parts(window->w, info->block_w) * parts(window->h, info->block_h));
+    uint64_t blocks = (uint64_t)(pb_cache_parts(window->w, info->block_w) *
+                                 pb_cache_parts(window->h, info->block_h));
     uint64_t bytes = pb_raster_cache_bytes(info, window);
     /* Large blocks are not taken apart into all bands when the cache is smaller than that; each
      * band is copied from the decoded block that GDAL holds anyway. */
@@ -211,9 +181,9 @@ void pb_plan_cache_add_readers(struct pb_plan *plan, const struct pb_raster_info
                                struct pb_rect window)
 {
     /* A cell goes through its blocks once, whatever part of their width it takes. */
-    if (striped(info))
+    if (pb_cache_is_striped(info))
         window.w = info->width;
-    window.h = (int32_t)least(window.h, info->height);
+    window.h = (int32_t)pb_cache_least(window.h, info->height);
     plan->cache_bytes += plan->readers * reader_cache(info, &window);
     plan->reader_bytes += plan->readers * pb_raster_reader_bytes(info);
 }
@@ -230,7 +200,7 @@ void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint
         plan->source[0].cell = shape_of(plan, info, growth);
         if (plan->order == PB_ORDER_Z)
             count_z(plan);
-        else if (striped(info))
+        else if (pb_cache_is_striped(info))
             count_striped(plan, info);
         else
             count_tiled(plan);

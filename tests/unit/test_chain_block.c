@@ -222,7 +222,6 @@ START_TEST(registers_and_patches_share_the_memory_of_a_block)
                              .n_registers = 3,
                              .n_planes = 2,
                              .grids = &grid,
-                             .n_grids = 1,
                              .keeps_grid = true};
     struct pb_chain_block_needs needs;
 

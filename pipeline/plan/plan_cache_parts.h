@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PLAN_CACHE_PARTS_H
+#define PB_PLAN_CACHE_PARTS_H
+/* What both ways to size the cells of a source share: plan_cache.c and plan_cache_mapped.c. */
+#include "pipeline/plan/plan_cache.h"
+
+enum {
+    PB_CELL_PX = 256, /* about, of a tiled file */
+    PB_STRIP_CELL_ROWS = 32,
+    PB_STRIP_CELL_BYTES = 4 << 20
+};
+
+static inline int64_t pb_cache_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t pb_cache_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t pb_cache_parts(int64_t length, int64_t each)
+{
+    return (length + each - 1) / each;
+}
+
+static inline bool pb_cache_is_striped(const struct pb_raster_info *info)
+{
+    return info->block_w >= info->width;
+}
+
+/* About `wanted` pixels, in whole blocks. */
+static inline int32_t pb_cache_whole_blocks(int32_t block, int32_t wanted)
+{
+    return block >= wanted ? block : wanted / block * block;
+}
+
+/* Rows of a cell of a striped file whose cells have rows of row_px pixels of all bands. */
+static inline int32_t pb_cache_strip_rows(const struct pb_plan_source *source,
+                                          const struct pb_raster_info *info, int64_t row_px)
+{
+    int64_t row_bytes = row_px * (int64_t)(pb_type_bytes(source->type) * source->n_bands + 1);
+    int64_t rows =
+        pb_cache_least(PB_STRIP_CELL_ROWS, pb_cache_most(PB_STRIP_CELL_BYTES / row_bytes, 1));
+    return pb_cache_whole_blocks(info->block_h, (int32_t)rows);
+}
+#endif
