@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct group {
-    const struct pb_stream *stream;
+    const struct pb_run_products *products;
     struct pb_file_progress *files;
     struct pb_product_result *results;
     const size_t *product; /* numbers of those to finish; result i is of product[i] */
@@ -38,7 +38,7 @@ static void record(struct group *group, int rc, const struct pb_err *why)
 static void *work(void *arg)
 {
     struct group *group = arg;
-    const struct pb_stream *s = group->stream;
+    const struct pb_run_products *all = group->products;
     size_t i;
     while ((i = atomic_fetch_add(&group->next, 1)) < group->n) {
         struct pb_err why = {0};
@@ -47,7 +47,7 @@ static void *work(void *arg)
         if (atomic_load(&group->files->stop))
             rc = pb_fail(&why, PB_E_JOB_DISMISSED, "cancelled before all products were written");
         else
-            rc = s->types[p]->finish(s->products[p], NULL, 0, &why, &group->results[i]);
+            rc = all->type[p]->finish(all->product[p], NULL, 0, &why, &group->results[i]);
         if (rc < 0) {
             record(group, rc, &why);
             break;
@@ -80,41 +80,42 @@ static int finish_together(struct group *group, uint32_t threads, pthread_t *hel
     return group->rc;
 }
 
-int pb_finish_items(const struct pb_stream *s, struct pb_err *err,
+int pb_finish_items(const struct pb_run_products *all, struct pb_err *err,
                     struct pb_product_result *results)
 {
     size_t n = 0;
     int rc = 0;
-    for (size_t i = 0; i < s->n_products; i++)
-        n += !s->types[i]->kind->describes_others;
+    for (size_t i = 0; i < all->n; i++)
+        n += !all->type[i]->kind->describes_others;
     const size_t n_earlier = n;
-    for (size_t i = 0; i < s->n_products && rc == 0; i++)
-        if (s->types[i]->kind->describes_others)
-            rc = s->types[i]->finish(s->products[i], results, n_earlier, err, &results[n++]);
+    for (size_t i = 0; i < all->n && rc == 0; i++)
+        if (all->type[i]->kind->describes_others)
+            rc = all->type[i]->finish(all->product[i], results, n_earlier, err, &results[n++]);
     return rc;
 }
 
-int pb_finish_products(const struct pb_stream *s, uint32_t threads, struct pb_file_progress *files,
-                       struct pb_err *err, struct pb_product_result *out_results, size_t *out_n)
+int pb_finish_products(const struct pb_run_products *all, uint32_t threads,
+                       struct pb_file_progress *files, struct pb_err *err,
+                       struct pb_product_result *out_results, size_t *out_n)
 {
-    struct group group = {.stream = s, .files = files, .results = out_results};
-    size_t *product = calloc(s->n_products + 1, sizeof *product);
-    pthread_t *helper = calloc(s->n_products + 1, sizeof *helper);
+    struct group group = {.products = all, .files = files, .results = out_results};
+    size_t *product = calloc(all->n + 1, sizeof *product);
+    pthread_t *helper = calloc(all->n + 1, sizeof *helper);
     *out_n = 0;
     int rc = 0;
     if (product == NULL || helper == NULL) {
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for finishing the products");
         goto out;
     }
-    for (size_t i = 0; i < s->n_products; i++)
-        if (!s->types[i]->kind->describes_others)
+    for (size_t i = 0; i < all->n; i++)
+        if (!all->type[i]->kind->describes_others)
             product[group.n++] = i;
     group.product = product;
     rc = finish_together(&group, threads, helper, err);
     if (rc == 0)
-        rc = pb_finish_items(s, err, out_results);
+        rc = pb_finish_items(all, err, out_results);
     if (rc == 0)
-        *out_n = s->n_products;
+        *out_n = all->n;
 out:
     free(product);
     free(helper);

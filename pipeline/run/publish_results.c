@@ -46,7 +46,7 @@ static int describe(const struct pb_product_result *results, size_t n,
     return 0;
 }
 
-int pb_publish_results(struct pb_publish *publish, const struct pb_stream *stream,
+int pb_publish_results(struct pb_publish *publish, const struct pb_run_products *products,
                        struct pb_product_result *results, size_t n, struct pb_err *err,
                        char *out_directory)
 {
@@ -55,7 +55,7 @@ int pb_publish_results(struct pb_publish *publish, const struct pb_stream *strea
         return pb_fail(err, PB_E_MEMORY, "out of memory for publishing");
     int rc = PB_PUBLISH_MOVED;
     for (int i = 0; i < PLACES_MAX && rc == PB_PUBLISH_MOVED; i++) {
-        rc = i == 0 ? 0 : pb_finish_items(stream, err, results);
+        rc = i == 0 ? 0 : pb_finish_items(products, err, results);
         rc = rc ? rc : describe(results, n, files, err);
         rc = rc ? rc : pb_publish_commit(publish, files, n, err, out_directory);
     }

@@ -5,16 +5,16 @@
 /* What a run tells publishing. */
 #include "pipeline/publish/publish.h"
 #include "pipeline/run/run.h"
-#include "pipeline/run/stream.h"
+#include "pipeline/run/run_products.h"
 
 /* Opens the place for the products of a run. */
 int pb_publish_begin(const struct pb_run_options *run, const char *scene,
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish);
-/* Commits the n results of the stream. When the scene's place was taken since the run began, its
+/* Commits the n results of the products. When the scene's place was taken since the run began, its
  * STAC items, whose ids hold the place, are written anew for the next one. out_directory: PATH_MAX
  * bytes. */
-int pb_publish_results(struct pb_publish *publish, const struct pb_stream *stream,
+int pb_publish_results(struct pb_publish *publish, const struct pb_run_products *products,
                        struct pb_product_result *results, size_t n, struct pb_err *err,
                        char *out_directory);
 #endif

@@ -2,14 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STREAM_H
 #define PB_STREAM_H
-/* What the three stages of a run share: readers == in ==> executor == out ==> writers. The run owns
- * everything; stages borrow it from start to join. A failure anywhere is recorded once and wakes
- * every stage, wherever it waits. */
+/* What the three stages of a pass share: readers == in ==> executor == out ==> writers. The pass
+ * owns everything; stages borrow it from start to join. A failure anywhere is recorded once and
+ * wakes every stage, wherever it waits. */
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/in_flight.h"
+#include "pipeline/run/sink.h"
 
 #include "wic/wic.h"
 
@@ -36,9 +37,8 @@ struct pb_stream {
     struct pb_in_flight *in_flight;
     struct pb_block_cache *cache[PB_SOURCES_MAX]; /* NULL = readers share nothing */
     struct pb_stage_counter read, compute, write;
-    void **products; /* as made by types[i]->create */
-    const struct pb_product_type **types;
-    size_t n_products;
+    const struct pb_sink *sinks; /* get every finished tile */
+    size_t n_sinks;
 
     pthread_mutex_t lock; /* failure */
     struct pb_err failure;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A writer thread: hands each finished tile to every product, then gives the slot back. */
+/* A writer thread: hands each finished tile to every sink, then gives the slot back. */
 #include "pipeline/run/stream.h"
 
 #include "config/base/clock.h"
@@ -14,14 +14,10 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     const struct pb_slot_tile *t = slot->user;
     struct pb_tile_done done = {
         .index = t->tile, .core = t->place.core, .data = slot->data, .plane_px = t->place.out_px};
-    for (size_t i = 0; i < s->n_products; i++) {
-        if (s->types[i]->tile == NULL)
-            continue;
-        int rc = s->types[i]->tile(s->products[i], &done, worker, err);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    int rc = 0;
+    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
+        rc = s->sinks[i].tile(s->sinks[i].object, &done, worker, err);
+    return rc;
 }
 
 void pb_writer_run(struct pb_stream *s, uint32_t worker)

@@ -9,6 +9,7 @@
 #include <check.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static void *products[PRODUCTS];
 static const struct pb_product_type *types[PRODUCTS];
 static struct pb_product_result results[PRODUCTS];
 static size_t n_results;
-static struct pb_stream stream;
+static struct pb_run_products all;
 
 static int finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                   struct pb_err *err, struct pb_product_result *out_result)
@@ -73,15 +74,14 @@ static void setup(size_t n, size_t stac)
     atomic_store(&files.stop, false);
     atomic_store(&most, 0);
     atomic_store(&finished, 0);
-    stream = (struct pb_stream){.products = products, .types = types, .n_products = n};
+    all = (struct pb_run_products){.product = products, .type = types, .n = n};
 }
 
 START_TEST(results_are_in_the_order_of_the_pipeline_and_items_last)
 {
     for (uint32_t threads = 0; threads <= 16; threads++) {
         setup(PRODUCTS, 2);
-        ck_assert_int_eq(pb_finish_products(&stream, threads, &files, NULL, results, &n_results),
-                         0);
+        ck_assert_int_eq(pb_finish_products(&all, threads, &files, NULL, results, &n_results), 0);
         ck_assert_uint_eq(n_results, PRODUCTS);
         for (uint32_t i = 0; i < PRODUCTS; i++)
             ck_assert_uint_eq(results[i].bytes, i == PRODUCTS - 1 ? 2 : i + (i >= 2));
@@ -97,7 +97,7 @@ START_TEST(products_finish_side_by_side)
     setup(4, 4);
     for (int i = 0; i < 4; i++)
         fake[i].wait_for = 4;
-    ck_assert_int_eq(pb_finish_products(&stream, 4, &files, NULL, results, &n_results), 0);
+    ck_assert_int_eq(pb_finish_products(&all, 4, &files, NULL, results, &n_results), 0);
     ck_assert_int_eq(atomic_load(&most), 4);
 }
 END_TEST
@@ -111,7 +111,7 @@ START_TEST(the_first_failure_ends_the_others_and_is_told)
         fake[i].until_stopped = i != 1;
     }
     fake[1].rc = -1;
-    ck_assert_int_eq(pb_finish_products(&stream, 3, &files, &err, results, &n_results), -ENOSPC);
+    ck_assert_int_eq(pb_finish_products(&all, 3, &files, &err, results, &n_results), -ENOSPC);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
     ck_assert_ptr_nonnull(strstr(err.msg, "product 1 is full"));
     ck_assert_int_eq(atomic_load(&finished), 0); /* the rest was not begun */
@@ -137,7 +137,7 @@ START_TEST(a_run_that_is_cancelled_ends_what_is_under_way)
     for (int i = 0; i < 5; i++)
         fake[i].until_stopped = true;
     ck_assert_int_eq(pthread_create(&thread, NULL, stop_soon, NULL), 0);
-    ck_assert_int_eq(pb_finish_products(&stream, 2, &files, &err, results, &n_results), -ECANCELED);
+    ck_assert_int_eq(pb_finish_products(&all, 2, &files, &err, results, &n_results), -ECANCELED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
     ck_assert_int_eq(atomic_load(&finished), 0);
@@ -150,12 +150,12 @@ START_TEST(a_failing_item_is_told)
     struct pb_err err = {0};
     setup(3, 0);
     fake[0].rc = -1;
-    ck_assert_int_eq(pb_finish_products(&stream, 3, &files, &err, results, &n_results), -ENOSPC);
+    ck_assert_int_eq(pb_finish_products(&all, 3, &files, &err, results, &n_results), -ENOSPC);
     ck_assert_ptr_nonnull(strstr(err.msg, "product 0 is full"));
     ck_assert_int_eq(atomic_load(&finished), 2);
     ck_assert_uint_eq(n_results, 0);
     setup(0, 0);
-    ck_assert_int_eq(pb_finish_products(&stream, 3, &files, NULL, results, &n_results), 0);
+    ck_assert_int_eq(pb_finish_products(&all, 3, &files, NULL, results, &n_results), 0);
     ck_assert_uint_eq(n_results, 0);
 }
 END_TEST

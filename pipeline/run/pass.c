@@ -1,0 +1,180 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Everything is made in create(), in this order: slots, channels, limiter, block caches, executor;
+ * destroy() undoes what is there, in reverse. */
+#include "pipeline/run/pass.h"
+#include "pipeline/device/device.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/plan/plan_cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RATE_BYTES = 4 << 20 }; /* moved each way to measure the link: 0.1 ms */
+
+static int make_channel(const struct wic_options *options, void **out_memory,
+                        struct wic_channel **out_channel, struct pb_err *err)
+{
+    size_t bytes = (wic_channel_bytes(options) + 63) / 64 * 64;
+    if (bytes == 0 || (*out_memory = aligned_alloc(64, bytes)) == NULL ||
+        wic_channel_init(*out_memory, options, out_channel) < 0)
+        return pb_fail(err, PB_E_MEMORY, "cannot make a channel of %u slots of %zu bytes",
+                       options->slots, options->slot_bytes);
+    return 0;
+}
+
+static int make_channels(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    pass->in_bytes = plan->in_slots * wic_slot_stride(plan->in_slot_bytes);
+    pass->out_bytes = plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+    int rc = pb_mem_alloc(plan->mem, pass->in_bytes, err, &pass->in_memory);
+    if (rc == 0)
+        rc = pb_mem_alloc(plan->mem, pass->out_bytes, err, &pass->out_memory);
+    if (rc < 0)
+        return rc;
+    struct wic_options in = {
+        .slots = plan->in_slots, .slot_bytes = plan->in_slot_bytes, .payload = pass->in_memory};
+    struct wic_options out = {
+        .slots = plan->out_slots, .slot_bytes = plan->out_slot_bytes, .payload = pass->out_memory};
+    rc = make_channel(&in, &pass->in_channel, &pass->stream.in, err);
+    return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
+}
+
+static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,
+                       struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_stream *s = &pass->stream;
+    int rc = make_channels(pass, err);
+    if (rc < 0)
+        return rc;
+    s->plan = plan;
+    for (size_t i = 0; i < plan->n_sources; i++)
+        s->raster[i] = request->raster[i];
+    s->limits = request->limits;
+    s->sinks = request->sinks;
+    s->n_sinks = request->n_sinks;
+    s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
+    if (s->in_flight == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        struct pb_block_cache_options cells = pb_plan_cache_options(plan, i);
+        if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache[i])) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
+                   struct pb_pass **out_pass)
+{
+    struct pb_pass *pass = calloc(1, sizeof *pass);
+    if (pass == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    pass->plan = request->plan;
+    pass->exec_type = pb_exec_of(pass->plan);
+    pthread_mutex_init(&pass->stream.lock, NULL);
+    pb_run_threads_init(&pass->threads);
+    int rc = make_stream(pass, request, err);
+    if (rc == 0 && pass->plan->cuda) /* before a kernel may be there */
+        pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
+                       &pass->from_device_rate);
+    if (rc == 0)
+        rc = pass->exec_type->create(&pass->stream, err, &pass->exec);
+    if (rc < 0) {
+        pb_pass_destroy(pass);
+        return rc;
+    }
+    *out_pass = pass;
+    return 0;
+}
+
+int pb_pass_start(struct pb_pass *pass, struct pb_err *err)
+{
+    return pb_run_threads_start(&pass->threads, &pass->stream, pass->exec_type, pass->exec, err);
+}
+
+int pb_pass_wait(struct pb_pass *pass, int64_t timeout_ms, struct pb_err *err)
+{
+    int rc = pb_run_threads_join(&pass->threads, timeout_ms);
+    if (rc < 0 || !atomic_load(&pass->stream.failed))
+        return rc;
+    if (err != NULL && err->code == PB_OK)
+        *err = pass->stream.failure;
+    return pb_code_errno(pass->stream.failure.code);
+}
+
+void pb_pass_abort(struct pb_pass *pass)
+{
+    pb_stream_abort(&pass->stream);
+}
+
+static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
+{
+    struct pb_link_report own = {0};
+    pass->exec_type->link(pass->exec, &own);
+    own.to_device_bytes += out->to_device_bytes;
+    own.from_device_bytes += out->from_device_bytes;
+    own.starved_ns += out->starved_ns;
+    own.launches += out->launches;
+    own.to_device_rate = pass->to_device_rate;
+    own.from_device_rate = pass->from_device_rate;
+    *out = own;
+}
+
+void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
+{
+    const struct pb_stream *s = &pass->stream;
+    const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
+    const char *const names[3] = {"read", "compute", "write"};
+    const uint32_t threads[3] = {pass->plan->readers, pass->exec_type->threads(pass->exec),
+                                 pass->plan->writers};
+    struct wic_stats in, out;
+    wic_stats_get(s->in, &in);
+    wic_stats_get(s->out, &out);
+    const uint64_t parked[3] = {in.producer_parked_ns + atomic_load(&s->read.parked_ns),
+                                pass->exec_type->counts_parked
+                                    ? atomic_load(&s->compute.parked_ns)
+                                    : in.consumer_parked_ns + out.producer_parked_ns,
+                                out.consumer_parked_ns};
+    (void)snprintf(report->sync, sizeof report->sync, "%s", pass->exec_type->sync);
+    for (int i = 0; i < 3; i++) {
+        struct pb_stage_report *stage = &report->stage[i];
+        stage->name = names[i];
+        stage->threads = threads[i];
+        stage->busy_ns += atomic_load(&counter[i]->busy_ns);
+        stage->parked_ns += parked[i];
+        stage->tiles += atomic_load(&counter[i]->tiles);
+        stage->bytes += atomic_load(&counter[i]->bytes);
+    }
+    if (pass->exec_type->link != NULL)
+        add_link(pass, &report->link);
+}
+
+void pb_pass_destroy(struct pb_pass *pass)
+{
+    if (pass == NULL)
+        return;
+    struct pb_stream *s = &pass->stream;
+    if (s->in_flight != NULL)
+        pb_stream_abort(s);
+    (void)pb_run_threads_join(&pass->threads, -1);
+    pb_run_threads_fini(&pass->threads);
+    if (pass->exec != NULL)
+        pass->exec_type->destroy(pass->exec);
+    pb_in_flight_destroy(s->in_flight);
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+        pb_block_cache_destroy(s->cache[i]);
+    wic_channel_fini(s->in);
+    wic_channel_fini(s->out);
+    free(pass->in_channel);
+    free(pass->out_channel);
+    if (!pb_device_left_behind()) {
+        pb_mem_free(pass->plan->mem, pass->in_memory, pass->in_bytes);
+        pb_mem_free(pass->plan->mem, pass->out_memory, pass->out_bytes);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(pass);
+}

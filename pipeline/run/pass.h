@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PASS_H
+#define PB_PASS_H
+/* One pass of a run over its sources: slots, channels, executor and threads, as a plan has sized
+ * them. The caller keeps plan, rasters and sinks until destroy. create, start, wait and destroy
+ * belong to one thread; abort and progress to any, between create and destroy. */
+#include "pipeline/run/run_threads.h"
+#include "pipeline/run/stream.h"
+
+struct pb_pass_request {
+    const struct pb_plan *plan;
+    const struct pb_raster *const *raster; /* plan->n_sources */
+    const struct pb_limits *limits;
+    const struct pb_sink *sinks; /* that get every tile */
+    size_t n_sinks;
+};
+
+struct pb_pass {
+    const struct pb_plan *plan;
+    struct pb_stream stream;
+    void *in_memory, *out_memory; /* slots */
+    size_t in_bytes, out_bytes;
+    void *in_channel, *out_channel; /* the channels themselves */
+    const struct pb_exec_type *exec_type;
+    void *exec;
+    double to_device_rate, from_device_rate; /* of the link, bytes/s; 0 = not known */
+    struct pb_run_threads threads;
+};
+
+int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
+                   struct pb_pass **out_pass);
+int pb_pass_start(struct pb_pass *pass, struct pb_err *err);
+/* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
+ * *err filled. After an abort without a failure: 0, and tiles are missing. timeout_ms < 0 = no
+ * limit. */
+int pb_pass_wait(struct pb_pass *pass, int64_t timeout_ms, struct pb_err *err);
+void pb_pass_abort(struct pb_pass *pass);
+/* Adds the pass to the report; device, names and numbers that are no sums are those of this pass.
+ */
+void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report);
+/* Aborts if needed, joins, frees. NULL is fine. Memory that a GPU which does not answer may still
+ * use stays: see pb_device_left_behind. */
+void pb_pass_destroy(struct pb_pass *pass);
+#endif

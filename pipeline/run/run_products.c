@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/run_products.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int pb_run_products_create(const struct pb_product_env *env, struct pb_err *err,
+                           struct pb_run_products *p)
+{
+    const struct pb_pipeline_config *pipeline = env->pipeline;
+    p->product = calloc(pipeline->n_products + 1, sizeof *p->product);
+    p->type = calloc(pipeline->n_products + 1, sizeof *p->type);
+    p->sinks = calloc(pipeline->n_products + 1, sizeof *p->sinks);
+    if (p->product == NULL || p->type == NULL || p->sinks == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the products");
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        int rc = type->create(env, pipeline->products[i], err, &p->product[i]);
+        if (rc < 0)
+            return rc;
+        p->type[i] = type;
+        p->n = i + 1;
+        if (type->tile != NULL)
+            p->sinks[p->n_sinks++] = (struct pb_sink){type->tile, p->product[i]};
+    }
+    return 0;
+}
+
+void pb_run_products_destroy(struct pb_run_products *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->type[i]->destroy(p->product[i]);
+    free(p->product);
+    free(p->type);
+    free(p->sinks);
+    memset(p, 0, sizeof *p);
+}

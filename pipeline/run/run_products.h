@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUN_PRODUCTS_H
+#define PB_RUN_PRODUCTS_H
+/* The products of a run, in the order of the pipeline. One thread, but for the sinks. */
+#include "pipeline/product/product.h"
+#include "pipeline/run/sink.h"
+
+struct pb_run_products {
+    void **product; /* as made by type[i]->create */
+    const struct pb_product_type **type;
+    size_t n;
+    struct pb_sink *sinks; /* of the products that take tiles */
+    size_t n_sinks;
+};
+
+/* Makes the products of env->pipeline. After a failure what was made is destroyed by
+ * pb_run_products_destroy. */
+int pb_run_products_create(const struct pb_product_env *env, struct pb_err *err,
+                           struct pb_run_products *out_products);
+/* Zeroed products are fine. Removes no file. */
+void pb_run_products_destroy(struct pb_run_products *products);
+#endif

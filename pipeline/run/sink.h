@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SINK_H
+#define PB_SINK_H
+/* What takes the finished tiles of a pass: a product, or a set of reductions. */
+#include "config/base/err.h"
+#include "pipeline/product/product.h"
+
+#include <stdint.h>
+
+struct pb_sink {
+    /* As pb_product_type.tile: called by several writers at once, worker < workers. */
+    int (*tile)(void *object, const struct pb_tile_done *tile, uint32_t worker, struct pb_err *err);
+    void *object;
+};
+#endif
