@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Who may include whom: service > pipeline > config > kernels > wic, never to the left, and within a layer its rooms
-(sub-folders) in the order below, never to the left; each foreign library is included by one file; .cu files live in wic/
-and kernels/ only. Prints every breach, exits 1."""
+(sub-folders) in the order below, never to the left; in some rooms every file has its header and no two files need each
+other; each foreign library is included by one file; .cu files live in wic/ and kernels/ only. Prints every breach, exits 1."""
 import pathlib
 import re
 import sys
@@ -18,6 +18,9 @@ ROOMS = {
     "pipeline": ["run", "publish", "plan", "product", "cog", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "confine", "jobs", "base"],
 }
+# Rooms whose files have a header each and include each other in one direction only; files of one module may share its
+# <module>_table.h.
+TREES = ["service/runner"]
 # header pattern -> the files that may include it
 FOREIGN = {
     r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster/raster_gdal.c"},
@@ -49,7 +52,40 @@ def points_up(name, header):
     return None if own not in order or other not in order else order.index(other) < order.index(own)
 
 
+def module(name):
+    """The file without its ending; a header for the inside of a module belongs to that."""
+    return re.sub(r"(_table|_parts|_inside)?\.\w+$", "", name)
+
+
+def circles(folder):
+    """Modules of a room that include one another, over whatever way."""
+    uses = {}
+    for path in (p for p in (ROOT / folder).glob("*") if p.suffix in (".c", ".h")):
+        own = module(path.relative_to(ROOT).as_posix())
+        for header in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(errors="replace"), re.M):
+            uses.setdefault(own, set()).update({module(header)} - {own})
+    for first in sorted(uses):
+        reached, to_do = set(), [first]
+        while to_do:
+            new = uses.get(to_do.pop(), set()) - reached
+            reached |= new
+            to_do += new
+        if first in reached:
+            yield f"{first}: in a circle of includes inside {folder}/"
+
+
+def without_header(folder):
+    """Sources of a room that no header of their own describes."""
+    tables = [p.name.removesuffix("_table.h") for p in (ROOT / folder).glob("*_table.h")]
+    for path in sorted((ROOT / folder).glob("*.c")):
+        if not path.with_suffix(".h").exists() and not any(path.name.startswith(t + "_") for t in tables):
+            yield f"{path.relative_to(ROOT).as_posix()}: has no header of its own"
+
+
 def breaches():
+    for folder in TREES:
+        yield from circles(folder)
+        yield from without_header(folder)
     for path in sorted(p for d in ORDER for p in (ROOT / d).rglob("*") if p.suffix in (".c", ".h", ".cu", ".cuh", ".def")):
         name = path.relative_to(ROOT).as_posix()
         folder = name.split("/")[0]

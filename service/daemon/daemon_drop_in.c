@@ -11,7 +11,7 @@
 #define SERVICE_BYTES (256 * MIB) /* the service itself, its store and clients */
 #define JOB_BYTES     (512 * MIB) /* of a job beside its tiles: libraries, codecs, products */
 
-/* At a time; runner_express.c opens the place for short jobs. */
+/* At a time; an express job (express.h) runs over this number. */
 static uint64_t jobs_at_most(const struct pb_config *config)
 {
     bool express = config->service.express_ms > 0 && config->compute.device != PB_DEVICE_CUDA;

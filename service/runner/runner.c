@@ -1,180 +1,319 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A change of state is stored before anything visible follows from it, so that a restart repeats
- * work at most; that is done on libuv's pool (runner_pending.c). A tick of 100 ms runs only while
- * there is something to time. */
+ * Puts the parts of the runner together and chooses what starts next; each part has its own header
+ * and reports by handlers. The oldest waiting job starts whose scene is not running already (two
+ * runs of one scene would publish into one directory) and that need not wait on its own account.
+ * While the queue is held (hold.h) one job at a time starts, as a probe. A change of state is
+ * stored before anything visible follows from it, so that a restart repeats work at most
+ * (pending.c). A tick of 100 ms runs only while there is something to time. */
 #include "service/runner/runner.h"
 
 #include "config/base/clock.h"
-#include "service/base/log.h"
-#include "service/runner/runner_parts.h"
+#include "service/runner/express.h"
+#include "service/runner/job_start.h"
+#include "service/runner/requests.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#define TICK_MS          100
-#define NEARLY_DONE_MS   4000
-#define DRAIN_FINISH_MS  5000
-#define DRAIN_CANCEL_MS  2000
-#define DRAIN_LEAVE_MS   1500
-#define DRAIN_GIVE_UP_MS 8900
-#define LAST_SAVE_MS     6000
+#define TICK_MS      100
+#define LAST_SAVE_MS 6000
+#define BATCH        16 /* jobs that one call starts, before the loop goes on */
+#define PENDING_MAX  64 /* jobs that wait for the disk before no further one is started */
+
+struct pb_runner {
+    uv_timer_t tick;
+    struct pb_runner_env env;
+    struct pb_job_queue queue;
+    struct pb_worker_pool pool;
+    struct pb_pending_list pending;
+    struct pb_faults faults;
+    struct pb_express express;
+    struct pb_job_ends ends;
+    struct pb_job_starts starts;
+    struct pb_requests requests;
+    bool more;        /* the next tick starts further jobs */
+    bool kicks;       /* jobs are being started: a kick from there is for later */
+    int64_t drain_ms; /* when drain was called; 0 = not */
+    void (*drained)(void *user);
+    void *drained_user;
+};
 
 static void on_tick(uv_timer_t *timer);
 
-void pb_runner_wake(struct pb_runner *runner)
+static void wake(struct pb_runner *runner)
 {
     if (!uv_is_active((uv_handle_t *)&runner->tick))
         (void)uv_timer_start(&runner->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-int64_t pb_runner_busy(const struct pb_runner *runner)
+/* --- the choice of the next job -------------------------------------------------------------*/
+
+static bool may_start(void *user, const struct pb_job *job)
 {
-    int64_t n = 0;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += pb_place_job(&runner->places[i]) != NULL;
-    return n;
+    const struct pb_runner *runner = user;
+    return !pb_pool_blocks(&runner->pool, job) && !pb_pending_blocks(&runner->pending, job) &&
+           pb_faults_may_try(&runner->faults, job->seq, pb_clock_mono_ms());
 }
 
-int64_t pb_runner_workers(const struct pb_runner *runner)
+static bool may_start_short(void *user, const struct pb_job *job)
 {
-    int64_t n = 0;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        n += pb_worker_slot_has_process(runner->places[i].slot);
-    return n;
+    const struct pb_runner *runner = user;
+    return !pb_express_is_long(&runner->express, job->seq) && may_start(user, job);
 }
 
-/* Lets idle workers go that are more than the config wants. */
-static void trim(struct pb_runner *runner, int64_t most)
+static int64_t probe_rank(void *user, const struct pb_job *job)
 {
-    int64_t n = pb_runner_workers(runner);
-    for (int i = PB_RUNNER_PLACES_MAX - 1; i >= 0 && n > most; i--) {
-        const struct pb_place *place = &runner->places[i];
-        if (!pb_worker_slot_has_process(place->slot) || pb_place_is_taken(place))
-            continue;
-        n--;
-        pb_worker_slot_leave(place->slot, DRAIN_LEAVE_MS);
+    const struct pb_runner *runner = user;
+    return pb_hold_rank(&runner->faults.hold, job->seq);
+}
+
+/* 1 and the job (the caller's), 0 none, negative errno. */
+static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
+                    struct pb_job *out_job)
+{
+    const struct pb_config *config = runner->env.config;
+    bool holds = runner->faults.hold.on;
+    *out_express = pb_pool_ordinary(&runner->pool) >= config->service.parallel_jobs;
+    if (*out_express) {
+        const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
+        if (holds || !pb_express_may_open(&runner->express, &runner->pool, config, now_ms))
+            return 0;
+        return pb_job_queue_smallest(&runner->queue, &is_short, err, out_job);
+    }
+    const struct pb_job_filter filter = {may_start, holds ? probe_rank : NULL, runner};
+    bool more = false;
+    int rc = pb_job_queue_next(&runner->queue, &filter, err, &more, out_job);
+    runner->more = runner->more || more;
+    return rc;
+}
+
+static void start_jobs(struct pb_runner *runner)
+{
+    int64_t now = pb_clock_mono_ms();
+    for (int i = 0; !runner->env.drains && pb_hold_may_start(&runner->faults.hold, now); i++) {
+        struct pb_job job;
+        struct pb_err err = {0};
+        if (i == BATCH || runner->pending.n >= PENDING_MAX) {
+            runner->more = true;
+            break;
+        }
+        struct pb_pool_slot *slot = pb_pool_free_slot(&runner->pool);
+        bool express = false;
+        int rc = slot ? next_job(runner, now, &err, &express, &job) : 0;
+        if (rc == 0)
+            break;
+        slot->express = express;
+        if (rc > 0)
+            pb_job_start(&runner->starts, slot, &job);
+        else
+            pb_faults_cannot_start(&runner->faults, &err);
     }
 }
 
-static bool is_nearly_done(const struct pb_job *job)
+/* With nothing waiting and nothing running, no success would ever end the hold. */
+static void clear_if_empty(struct pb_runner *runner)
 {
-    if (job->progress <= 0)
-        return false;
-    int64_t spent_ms = pb_clock_wall_ms() - job->started_ms;
-    return spent_ms * (100 - job->progress) / job->progress <= NEARLY_DONE_MS ||
-           strcmp(job->stage, "publish") == 0;
+    if (runner->faults.hold.on && pb_pool_busy(&runner->pool) == 0 &&
+        runner->pending.first == NULL && pb_job_queue_is_empty(&runner->queue))
+        pb_faults_clear(&runner->faults);
 }
 
-static void drain_place(struct pb_runner *runner, const struct pb_place *place, int64_t now)
+void pb_runner_kick(struct pb_runner *runner)
 {
-    struct pb_worker_slot *slot = place->slot;
-    const struct pb_job *job = pb_place_job(place);
-    bool time_over = now - runner->drain_ms >= DRAIN_FINISH_MS;
-    bool ends = job != NULL && pb_worker_slot_ending(slot) != PB_ENDING_NONE;
-    if (job != NULL && (time_over || (!ends && !is_nearly_done(job))))
-        pb_worker_slot_end(slot, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
-    if (now - runner->drain_ms >= DRAIN_GIVE_UP_MS && pb_worker_slot_has_process(slot))
-        pb_worker_slot_give_up(slot);
+    wake(runner);
+    if (runner->kicks) { /* a start calls back: the next tick goes on */
+        runner->more = true;
+        return;
+    }
+    runner->kicks = true;
+    runner->more = false;
+    pb_pool_reap(&runner->pool);
+    start_jobs(runner);
+    clear_if_empty(runner);
+    runner->kicks = false;
+}
+
+/* --- reports of the parts -------------------------------------------------------------------*/
+
+static void on_kick(void *user)
+{
+    pb_runner_kick(user);
+}
+
+static void on_wake(void *user)
+{
+    wake(user);
+}
+
+static void on_freed(void *user)
+{
+    struct pb_runner *runner = user;
+    runner->more = true;
+    wake(runner);
+}
+
+static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
+{
+    struct pb_runner *runner = user;
+    if (pb_job_end_run(&runner->ends, over) && slot->express)
+        pb_express_done(&runner->express);
+}
+
+/* --- time -----------------------------------------------------------------------------------*/
+
+static void express_tick(struct pb_runner *runner, int64_t now_ms)
+{
+    const struct pb_config *config = runner->env.config;
+    const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
+    struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, config, now_ms);
+    if (slot == NULL)
+        return;
+    if (pb_job_queue_has(&runner->queue, &is_short))
+        pb_express_put_back(&runner->express, slot, config->service.express_ms, now_ms);
+    else
+        pb_express_extend(slot, now_ms);
 }
 
 static void drain_tick(struct pb_runner *runner, int64_t now)
 {
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        drain_place(runner, &runner->places[i], now);
-    if (pb_runner_busy(runner) > 0 || runner->n_works > 0)
+    pb_pool_trim(&runner->pool, 0);
+    pb_pool_drain(&runner->pool, runner->drain_ms, now);
+    if (pb_pool_busy(&runner->pool) > 0 || runner->pending.n_works + runner->pool.n_sweeps > 0)
         return;
-    trim(runner, 0);
-    if (pb_runner_workers(runner) == 0 && runner->drained != NULL) {
+    pb_pool_trim(&runner->pool, 0);
+    if (pb_pool_workers(&runner->pool) == 0 && runner->drained != NULL) {
         void (*drained)(void *user) = runner->drained;
         runner->drained = NULL;
-        drained(runner->drained_user);
+        drained(runner->drained_user); /* may destroy the runner */
     }
+}
+
+static bool is_due(struct pb_runner *runner, int64_t now)
+{
+    return pb_hold_tick(&runner->faults.hold, now) || runner->more ||
+           (!runner->faults.hold.on &&
+            pb_express_is_due(&runner->express, &runner->pool, runner->env.config, now));
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct pb_runner *runner = timer->data;
     int64_t now = pb_clock_mono_ms();
-    bool due = pb_hold_tick(&runner->hold, now) || runner->more || pb_express_is_due(runner, now);
-    bool wanted = runner->drain_ms > 0;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        struct pb_place *place = &runner->places[i];
-        if (place->changed && now - place->notified_ms >= PB_RUNNER_NOTIFY_MS)
-            pb_place_notify(runner, place);
-        pb_express_tick(runner, place, now);
-        pb_worker_slot_tick(place->slot, now);
-        wanted = wanted || pb_worker_slot_wants_tick(place->slot);
-    }
-    pb_pending_tick(runner, now);
-    wanted = wanted || runner->pending != NULL;
-    if (runner->drain_ms > 0) {
-        trim(runner, 0);
-        drain_tick(runner, now); /* the last thing: who waited for it may destroy the runner */
+    bool due = is_due(runner, now);
+    express_tick(runner, now);
+    bool wanted = pb_pool_tick(&runner->pool, now);
+    pb_pending_tick(&runner->pending, now);
+    wanted = wanted || runner->pending.first != NULL;
+    if (runner->env.drains) {
+        drain_tick(runner, now);
         return;
     }
     if (due)
         pb_runner_kick(runner);
-    int64_t idle_kept = runner->config->service.parallel_jobs - pb_express_ordinary(runner);
-    trim(runner, pb_runner_taken(runner) + (idle_kept > 0 ? idle_kept : 0));
-    if (!wanted && !runner->more && !pb_hold_waits(&runner->hold))
+    int64_t idle_kept = runner->env.config->service.parallel_jobs - pb_pool_ordinary(&runner->pool);
+    pb_pool_trim(&runner->pool, pb_pool_taken(&runner->pool) + (idle_kept > 0 ? idle_kept : 0));
+    if (!wanted && !runner->more && !pb_hold_waits(&runner->faults.hold))
         (void)uv_timer_stop(timer);
 }
 
 void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user)
 {
     runner->drain_ms = pb_clock_mono_ms();
+    runner->env.drains = true;
     runner->drained = done;
     runner->drained_user = user;
-    pb_runner_wake(runner);
+    wake(runner);
 }
 
-const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id)
+/* --- for the service ------------------------------------------------------------------------*/
+
+int64_t pb_runner_busy(const struct pb_runner *runner)
 {
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        const struct pb_job *job = pb_place_job(&runner->places[i]);
-        if (job != NULL && strcmp(job->id, id) == 0)
-            return job;
-    }
-    const struct pb_pending *pending = pb_pending_find(runner, id);
-    return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
+    return pb_pool_busy(&runner->pool);
+}
+
+int64_t pb_runner_workers(const struct pb_runner *runner)
+{
+    return pb_pool_workers(&runner->pool);
 }
 
 uint64_t pb_runner_planned_bytes(const struct pb_runner *runner)
 {
-    return runner->planned_bytes;
+    return runner->pool.planned_bytes;
 }
 
 const char *pb_runner_device(const struct pb_runner *runner, const char **out_why)
 {
-    *out_why = runner->device_why;
-    return runner->device;
+    *out_why = runner->pool.device_why;
+    return runner->pool.device;
+}
+
+const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id)
+{
+    const struct pb_pool_slot *slot = pb_pool_find(&runner->pool, id);
+    if (slot != NULL)
+        return pb_pool_job(slot);
+    const struct pb_pending *pending = pb_pending_find(&runner->pending, id);
+    return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
+}
+
+void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id)
+{
+    pb_requests_cancel(&runner->requests, ticket, id);
+}
+
+void pb_runner_retry(struct pb_runner *runner, uint64_t ticket, const char *id,
+                     const char *identity)
+{
+    pb_requests_retry(&runner->requests, ticket, id, identity);
 }
 
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config)
 {
-    struct pb_err err = {0};
-    runner->config = runner->owner.config = config;
-    struct pb_place *place = pb_runner_free_place(runner);
-    pb_hold_hurry(&runner->hold, pb_clock_mono_ms());
-    pb_runner_config_is_new(runner);
-    if (place == NULL || pb_runner_taken(runner) > 0)
-        return; /* a worker that runs a job says its device by itself */
-    if (pb_worker_slot_is_empty(place->slot) && pb_place_start_worker(place, &err) != 0)
-        pb_log(PB_LOG_ERROR, "%s", err.msg);
-    else
-        pb_worker_slot_probe(place->slot);
-    pb_runner_kick(runner);
+    runner->env.config = config;
+    pb_faults_config_changed(&runner->faults);
+    on_freed(runner);
+    pb_pool_config_changed(&runner->pool);
 }
 
-static void destroy_slots(struct pb_runner *runner)
+static void connect_parts(struct pb_runner *runner, const struct pb_runner_options *options)
 {
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++)
-        pb_worker_slot_destroy(runner->places[i].slot);
+    const struct pb_runner_env *env = &runner->env;
+    runner->queue.reader = options->reader;
+    runner->pool = (struct pb_worker_pool){.loop = options->loop,
+                                           .worker = options->worker,
+                                           .dirs = options->dirs,
+                                           .env = env,
+                                           .on_over = on_over,
+                                           .on_free = on_kick,
+                                           .user = runner};
+    runner->pending = (struct pb_pending_list){.loop = options->loop,
+                                               .store = options->store,
+                                               .moves = options->moves,
+                                               .dirs = options->dirs,
+                                               .troubles = options->troubles,
+                                               .env = env,
+                                               .on_settled = on_kick,
+                                               .on_kept = on_wake,
+                                               .user = runner};
+    runner->faults.troubles = options->troubles;
+    runner->faults.env = env;
+    runner->faults.on_freed = on_freed;
+    runner->faults.user = runner;
+    runner->ends = (struct pb_job_ends){env, &runner->pending, &runner->faults};
+    runner->starts = (struct pb_job_starts){env, &runner->pool, &runner->pending, &runner->faults,
+                                            &runner->ends};
+    runner->requests = (struct pb_requests){.env = env,
+                                            .pool = &runner->pool,
+                                            .pending = &runner->pending,
+                                            .queue = &runner->queue,
+                                            .ends = &runner->ends,
+                                            .on_waiting = on_kick,
+                                            .user = runner,
+                                            .on_answer = options->on_answer,
+                                            .answer_user = options->user};
 }
 
 int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
@@ -183,16 +322,13 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     struct pb_runner *runner = calloc(1, sizeof *runner);
     if (runner == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    runner->options = *options;
-    runner->config = options->config;
-    pb_runner_own_slots(runner);
-    bool complete = true;
-    for (int i = 0; i < PB_RUNNER_PLACES_MAX; i++) {
-        runner->places[i].slot = pb_worker_slot_create(&runner->owner, i);
-        complete = complete && runner->places[i].slot != NULL;
-    }
-    if (!complete) {
-        destroy_slots(runner);
+    runner->env = (struct pb_runner_env){.config = options->config,
+                                         .metrics = options->metrics,
+                                         .on_change = options->on_change,
+                                         .on_hold = options->on_hold,
+                                         .user = options->user};
+    connect_parts(runner, options);
+    if (pb_pool_init(&runner->pool) != 0) {
         free(runner);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
@@ -211,9 +347,9 @@ void pb_runner_destroy(struct pb_runner *runner)
 {
     if (runner == NULL)
         return;
-    destroy_slots(runner);
+    pb_pool_fini(&runner->pool);
     /* The last try may wait for a lock. */
-    pb_pending_free(runner, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
-    pb_config_waits_clear(&runner->waits);
+    pb_pending_free(&runner->pending, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
+    pb_faults_fini(&runner->faults);
     uv_close((uv_handle_t *)&runner->tick, on_close);
 }

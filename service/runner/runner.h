@@ -16,8 +16,6 @@
 #include <pthread.h>
 #include <uv.h>
 
-#define PB_RUNNER_PLACES_MAX 64
-
 struct pb_runner;
 
 struct pb_runner_options {
@@ -53,7 +51,7 @@ void pb_runner_kick(struct pb_runner *runner);
 
 /* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
  * its live progress, or whose last change could not be stored. Else NULL. */
-const struct pb_job *pb_runner_find(const struct pb_runner *runner, const char *id);
+const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id);
 /* Both take a whole id; on_answer says what became of it, from here or later from the loop.
  * Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
 void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id);

@@ -1,0 +1,85 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs start in the order in which they came, service.parallel_jobs side by side. When each of
+ * these has run for service.express already and others wait, one job more may run: the express job,
+ * the one with the smallest input first. It has service.express to run; if it needs longer and
+ * others wait for the slot, it goes back to where it was in the queue (no attempt counts), is known
+ * as long, and waits for an ordinary slot. So a short job waits for long ones for a bounded time,
+ * and a long one loses at most one such try: no job is overtaken twice by the same job and none
+ * starves, as the ordinary slots go on in order. Each try that was in vain doubles the pause until
+ * the next, so that a queue of long jobs alone costs little.
+ *
+ * The express job is computed on the CPU when the others use a GPU: a device is for one job at a
+ * time unless parallel_jobs says otherwise. Where the configuration demands a GPU there is none.
+ * After a restart each long job may cost one try more. */
+#include "service/runner/express.h"
+
+#include "service/base/log.h"
+
+#define PAUSE_DOUBLINGS 6
+#define CHECK_MS        1000 /* between two checks whether an express job may start */
+#define PUT_BACK_MS     5000 /* from the cancel line to SIGKILL */
+
+bool pb_express_is_long(const struct pb_express *express, int64_t seq)
+{
+    for (size_t i = 0; i < PB_EXPRESS_LONG_MAX; i++) {
+        if (express->known_long[i] == seq)
+            return true;
+    }
+    return false;
+}
+
+bool pb_express_may_open(const struct pb_express *express, struct pb_worker_pool *pool,
+                         const struct pb_config *config, int64_t mono_ms)
+{
+    int64_t express_ms = config->service.express_ms;
+    return express_ms != 0 && mono_ms >= express->pause_until_ms &&
+           config->compute.device != PB_DEVICE_CUDA && pb_pool_express(pool) == NULL &&
+           pb_pool_all_run_for(pool, express_ms, mono_ms) &&
+           pb_pool_ordinary(pool) >= config->service.parallel_jobs;
+}
+
+bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
+                       const struct pb_config *config, int64_t mono_ms)
+{
+    if (mono_ms < express->check_at_ms || !pb_express_may_open(express, pool, config, mono_ms))
+        return false;
+    express->check_at_ms = mono_ms + CHECK_MS;
+    return true;
+}
+
+struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struct pb_config *config,
+                                        int64_t mono_ms)
+{
+    struct pb_pool_slot *slot = pb_pool_express(pool);
+    if (slot == NULL || pb_worker_slot_ending(slot->worker) != PB_ENDING_NONE ||
+        mono_ms < slot->express_until_ms)
+        return NULL;
+    if (pb_pool_ordinary(pool) >= config->service.parallel_jobs)
+        return slot;
+    slot->express = false; /* an ordinary slot has become free: the job goes on as such */
+    return NULL;
+}
+
+void pb_express_extend(struct pb_pool_slot *slot, int64_t mono_ms)
+{
+    slot->express_until_ms = mono_ms + CHECK_MS;
+}
+
+void pb_express_put_back(struct pb_express *express, struct pb_pool_slot *slot, int64_t express_ms,
+                         int64_t mono_ms)
+{
+    const struct pb_job *job = pb_pool_job(slot);
+    express->known_long[express->next_long++ % PB_EXPRESS_LONG_MAX] = job->seq;
+    express->pause_until_ms = mono_ms + (express_ms << express->in_vain);
+    express->in_vain += express->in_vain < PAUSE_DOUBLINGS;
+    pb_log(PB_LOG_NOTICE, "job %s: takes longer than service.express; it waits for its turn",
+           job->id);
+    pb_worker_slot_end(slot->worker, PB_ENDING_PUT_BACK, PUT_BACK_MS);
+}
+
+void pb_express_done(struct pb_express *express)
+{
+    express->in_vain = 0;
+}

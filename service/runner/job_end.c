@@ -1,0 +1,253 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The new state is on the disk before on_change tells of it, unless the store does not take it
+ * (pending.c). */
+#include "service/runner/job_end.h"
+
+#include "config/base/clock.h"
+#include "service/base/log.h"
+
+#include <string.h>
+
+static void log_end(const struct pb_job *job)
+{
+    if (job->status == PB_JOB_SUCCESSFUL)
+        pb_log(PB_LOG_NOTICE, "job %s: %s done in %.1f s on %s", job->id, job->name,
+               (double)(job->finished_ms - job->started_ms) / 1000,
+               job->device[0] ? job->device : "?");
+    else
+        pb_log(PB_LOG_WARNING, "job %s: %s %s: %s: %s", job->id, job->name,
+               pb_job_status_name(job->status), job->error.code, job->error.message);
+}
+
+static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    const struct pb_runner_env *env = ends->env;
+    if (pending->announced)
+        return;
+    pending->announced = true;
+    pb_metrics_finished(env->metrics, &pending->job);
+    log_end(&pending->job);
+    env->on_change(env->user, &pending->job);
+}
+
+static void finished(void *user, struct pb_pending *pending)
+{
+    announce_end(user, pending);
+    pb_pending_settle(pending);
+}
+
+void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
+                       enum pb_job_status status)
+{
+    struct pb_job *job = &pending->job;
+    if (status == PB_JOB_SUCCESSFUL && job->attempts == 0)
+        job->attempts = 1; /* a run that was put back uncounted had finished all the same */
+    if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
+        pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
+    pb_faults_end(ends->faults, job, true);
+    pb_pending_work(pending, PB_PENDING_STORE, finished, ends);
+}
+
+static void hold(struct pb_job_ends *ends, const struct pb_job *job)
+{
+    ends->env->on_hold(ends->env->user, job);
+}
+
+static void finish_looked(void *user, struct pb_pending *pending)
+{
+    pb_job_end_finish(user, pending, pending->published ? PB_JOB_SUCCESSFUL : pending->status);
+}
+
+/* A running job ends so; one that did not succeed only if its products are not in place. */
+static void finish(struct pb_job_ends *ends, struct pb_job *job, enum pb_job_status status)
+{
+    hold(ends, job);
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending == NULL)
+        return;
+    pending->status = status;
+    if (status == PB_JOB_SUCCESSFUL)
+        pb_job_end_finish(ends, pending, status);
+    else
+        pb_pending_work(pending, PB_PENDING_LOOK, finish_looked, ends);
+}
+
+void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    /* It ran to its end once; this is no further run. */
+    struct pb_job *job = &pending->job;
+    char *products = job->products, *directory = job->directory;
+    int64_t started_ms = job->started_ms;
+    job->products = job->directory = NULL;
+    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    job->attempts -= job->attempts > 1;
+    if (started_ms > 0)
+        job->started_ms = started_ms;
+    job->products = products;
+    job->directory = directory;
+    hold(ends, job);
+    pb_job_end_finish(ends, pending, PB_JOB_SUCCESSFUL);
+}
+
+static void dismissed(void *user, struct pb_pending *pending)
+{
+    struct pb_job_ends *ends = user;
+    if (!pending->stored) {
+        struct pb_err err = pending->err;
+        pb_pending_end(pending, pending->rc, &err);
+        return;
+    }
+    if (!pending->announced)
+        pb_faults_end(ends->faults, &pending->job, true);
+    announce_end(ends, pending);
+    if (pending->rc != 0) /* only where its input lies now is not stored */
+        pb_pending_answer(pending);
+    pb_pending_settle(pending);
+}
+
+void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    hold(ends, &pending->job);
+    pb_job_fail(&pending->job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
+    (void)pb_job_move(&pending->job, PB_JOB_DISMISSED, pb_clock_wall_ms());
+    pb_pending_work(pending, PB_PENDING_STORE, dismissed, ends);
+}
+
+/* --- back into the queue --------------------------------------------------------------------*/
+
+static void was_put_back(void *user, struct pb_pending *pending)
+{
+    const struct pb_runner_env *env = ((struct pb_job_ends *)user)->env;
+    if (!pending->announced) {
+        pending->announced = true;
+        pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", pending->job.id);
+        env->on_change(env->user, &pending->job);
+    }
+    pb_pending_settle(pending);
+}
+
+static void put_back(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    struct pb_job *job = &pending->job;
+    struct pb_job_error why = job->error;
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->error = why; /* is shown while the job waits */
+    pb_faults_end(ends->faults, job, false);
+    pb_pending_work(pending, PB_PENDING_STORE, was_put_back, ends);
+}
+
+static void put_back_looked(void *user, struct pb_pending *pending)
+{
+    if (pending->published)
+        pb_job_end_finish(user, pending, PB_JOB_SUCCESSFUL);
+    else
+        put_back(user, pending);
+}
+
+void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job)
+{
+    hold(ends, job);
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending != NULL)
+        pb_pending_work(pending, PB_PENDING_LOOK, put_back_looked, ends);
+}
+
+static void set_back_looked(void *user, struct pb_pending *pending)
+{
+    struct pb_job_ends *ends = user;
+    if (pending->published) {
+        pb_job_end_finish(ends, pending, PB_JOB_SUCCESSFUL);
+    } else if (pb_faults_machine(ends->faults, &pending->job, pending->began_ms) == PB_HOLD_ASIDE) {
+        pb_job_end_finish(ends, pending, PB_JOB_FAILED);
+    } else {
+        pending->job.attempts--;
+        put_back(ends, pending);
+    }
+}
+
+void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
+{
+    hold(ends, job);
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending == NULL)
+        return;
+    pending->began_ms = began_ms;
+    pb_pending_work(pending, PB_PENDING_LOOK, set_back_looked, ends);
+}
+
+/* --- the end of a run -----------------------------------------------------------------------*/
+
+static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
+{
+    /* The client that submitted a file keeps it and is to be told, so such a job does not wait. */
+    int rc = job->owned ? pb_faults_config(ends->faults, job) : 0;
+    if (rc < 0) {
+        pb_job_end_set_back(ends, job, began_ms);
+    } else if (rc == 0) {
+        finish(ends, job, PB_JOB_FAILED);
+    } else {
+        job->attempts--;
+        pb_job_end_put_back(ends, job);
+    }
+}
+
+/* An unknown code counts as the input's. */
+static enum pb_code_class class_of(const char *code)
+{
+    enum pb_code known = pb_code_find(code);
+    return known == PB_E_COUNT ? PB_CLASS_INPUT : pb_code_class(known);
+}
+
+static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
+{
+    enum pb_code_class class = class_of(over->job.error.code);
+    if (class == PB_CLASS_INPUT)
+        finish(ends, &over->job, PB_JOB_FAILED);
+    else if (class == PB_CLASS_CONFIG)
+        await_config(ends, &over->job, over->began_ms);
+    else
+        pb_job_end_set_back(ends, &over->job, over->began_ms);
+    return class == PB_CLASS_INPUT;
+}
+
+static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
+{
+    if (job->attempts >= ends->env->config->service.max_attempts) {
+        finish(ends, job, PB_JOB_FAILED);
+        return true;
+    }
+    memset(&job->error, 0, sizeof job->error); /* the log has it */
+    pb_job_end_put_back(ends, job);
+    return false;
+}
+
+static bool ended(struct pb_job_ends *ends, struct pb_run_over *over)
+{
+    struct pb_job *job = &over->job;
+    if (over->ending == PB_ENDING_CANCEL) {
+        pb_job_fail(job, PB_E_JOB_DISMISSED, "cancelled on request");
+        finish(ends, job, PB_JOB_DISMISSED);
+        return true;
+    }
+    job->attempts--;
+    pb_job_end_put_back(ends, job);
+    return false;
+}
+
+bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over)
+{
+    switch (over->end) {
+    case PB_RUN_SUCCESSFUL:
+        finish(ends, &over->job, PB_JOB_SUCCESSFUL);
+        return true;
+    case PB_RUN_FAILED:
+        return failed(ends, over);
+    case PB_RUN_CRASHED:
+        return crashed(ends, &over->job);
+    case PB_RUN_ENDED:
+        return ended(ends, over);
+    }
+    return false;
+}

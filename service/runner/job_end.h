@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_END_H
+#define PB_JOB_END_H
+/* The end of a job's run: by its outcome and by whose fault that was, the job ends or goes back
+ * into the queue. A state is announced when it is on the disk, or when the store does not take it.
+ * The functions take what a job holds. Thread: loop. */
+#include "service/runner/faults.h"
+#include "service/runner/pending.h"
+#include "service/runner/worker_slot.h"
+
+struct pb_job_ends {
+    const struct pb_runner_env *env; /* borrowed, as all of these */
+    struct pb_pending_list *pending;
+    struct pb_faults *faults;
+};
+
+/* Decides what becomes of the job. True: it ends, and no fault of the machine or of the
+ * configuration ended its run. */
+bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
+/* running -> accepted; or -> successful, when its products are in place. Its error stays. */
+void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
+/* The fault of the machine in job->error ended a run that began then: the job waits again, or
+ * fails. */
+void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
+
+/* The same for jobs that are pending already and whose products were looked for. */
+/* Moves a running job to its final state, stores it, puts its input away, announces it. */
+void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
+                       enum pb_job_status status);
+/* A waiting job whose products are in place after all is successful. */
+void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending);
+/* A waiting job is dismissed. When that cannot be stored nothing has happened. */
+void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending);
+#endif

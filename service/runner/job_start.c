@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A slot is reserved; the products of a job that ran before are looked for, as it may be done; its
+ * start is stored; it runs. Admission pauses when a worker cannot start or the store does not take
+ * the start: the job is still accepted then. */
+#include "service/runner/job_start.h"
+
+#include "config/base/clock.h"
+#include "service/base/log.h"
+
+#include <stdio.h>
+
+#define EXTRA_STARTS_MAX 8 /* over max_attempts, until a job fails that ends the service itself */
+
+/* Jobs that cannot run at all get their error here. */
+static bool is_runnable(const struct pb_config *config, struct pb_job *job)
+{
+    int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
+    if (job->attempts > starts_max) {
+        pb_job_fail(job, PB_E_JOB_CRASHED, "the service itself ended %d times while this job ran",
+                    job->attempts - 1);
+        return false;
+    }
+    if (job->pipeline[0] != '\0' && pb_config_pipeline(config, job->pipeline) != NULL)
+        return true;
+    if (job->pipeline[0] != '\0' && !job->owned) {
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
+                    job->pipeline, config->path);
+        return false;
+    }
+    const struct pb_pipeline_config *pipeline = pb_config_match(config, job->name);
+    if (pipeline == NULL) {
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
+                    config->path, job->name);
+        return false;
+    }
+    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    return true;
+}
+
+/* Ends the pending start; the job waits as before. */
+static void cannot_start(struct pb_job_starts *starts, struct pb_pending *pending,
+                         const struct pb_err *err)
+{
+    struct pb_err why = *err;
+    pending->slot->reserved = false;
+    pb_hold_end(&starts->faults->hold, pending->job.seq, false);
+    pb_pending_end(pending, 0, NULL);
+    pb_faults_cannot_start(starts->faults, &why);
+}
+
+/* The worker may have gone while the start was stored. */
+static int have_worker(struct pb_pool_slot *slot, struct pb_err *err)
+{
+    return pb_worker_slot_is_empty(slot->worker) ? pb_pool_start_worker(slot, err) : 0;
+}
+
+static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job)
+{
+    struct pb_err err = {0};
+    if (have_worker(slot, &err) != 0) {
+        pb_job_fail(job, err.code, "%s", err.msg);
+        pb_job_end_set_back(starts->ends, job, pb_clock_mono_ms());
+        return;
+    }
+    starts->env->metrics->jobs[PB_JOB_RUNNING]++;
+    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
+           pb_worker_slot_pid(slot->worker));
+    pb_pool_run(starts->pool, slot, job);
+}
+
+static void stored(void *user, struct pb_pending *pending)
+{
+    struct pb_job_starts *starts = user;
+    struct pb_pool_slot *slot = pending->slot;
+    if (pending->rc != 0) {
+        cannot_start(starts, pending, &pending->err);
+        return;
+    }
+    slot->reserved = false;
+    struct pb_job job = pending->job;
+    pb_job_init(&pending->job);
+    if (starts->env->drains) {
+        job.attempts--;
+        pb_job_end_put_back(starts->ends, &job);
+    } else {
+        run(starts, slot, &job);
+    }
+    pb_pending_end(pending, 0, NULL); /* its waiters find the job where it is now */
+}
+
+static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
+{
+    const struct pb_runner_env *env = starts->env;
+    struct pb_pool_slot *slot = pending->slot;
+    struct pb_err err = {0};
+    if (env->drains) {
+        slot->reserved = false;
+        pb_pending_end(pending, 0, NULL);
+        return;
+    }
+    (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    if (!is_runnable(env->config, &pending->job)) {
+        slot->reserved = false;
+        env->on_hold(env->user, &pending->job);
+        pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);
+    } else if (have_worker(slot, &err) != 0) {
+        cannot_start(starts, pending, &err);
+    } else {
+        pb_pending_work(pending, PB_PENDING_STORE, stored, starts);
+    }
+}
+
+static void looked(void *user, struct pb_pending *pending)
+{
+    struct pb_job_starts *starts = user;
+    if (!pending->published) {
+        begin(starts, pending);
+        return;
+    }
+    pending->slot->reserved = false;
+    pb_job_end_is_done(starts->ends, pending);
+}
+
+void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job)
+{
+    bool ran = job->attempts > 0 || job->error.code[0] != '\0';
+    struct pb_pending *pending = pb_pending_add(starts->pending, job);
+    if (pending == NULL)
+        return;
+    pending->slot = slot;
+    slot->reserved = true;
+    pb_hold_started(&starts->faults->hold, pending->job.seq, pb_clock_mono_ms());
+    if (ran)
+        pb_pending_work(pending, PB_PENDING_LOOK, looked, starts);
+    else
+        begin(starts, pending);
+}

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOB_START_H
+#define PB_JOB_START_H
+/* The start of a job, from the queue to a worker. Thread: loop. */
+#include "service/runner/job_end.h"
+#include "service/runner/worker_pool.h"
+
+struct pb_job_starts {
+    const struct pb_runner_env *env; /* borrowed, as all of these */
+    struct pb_worker_pool *pool;
+    struct pb_pending_list *pending;
+    struct pb_faults *faults;
+    struct pb_job_ends *ends;
+};
+
+/* Starts a waiting job (taken) in the free slot, which is reserved for it until it runs. A job that
+ * cannot run at all fails. */
+void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job);
+#endif

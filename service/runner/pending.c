@@ -1,0 +1,265 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A job's new state is stored by libuv's pool, never by the loop. What the store does not take (a
+ * full disk, a locked file) is kept and shown as it is, no second run of it is started, and the
+ * runner's tick tries again. No job runs before its start is stored, so at most as many changes are
+ * kept as jobs run side by side. A restart in between finds the older state and repeats the work.
+ */
+#include "service/runner/pending.h"
+
+#include "config/base/clock.h"
+#include "service/base/log.h"
+#include "service/inbox/input_store.h"
+#include "service/worker/outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TROUBLE       "jobs"
+#define SAVE_EVERY_MS 5000
+
+static bool is_finished(const struct pb_job *job)
+{
+    return (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
+}
+
+/* --- on the pool --- */
+
+/* The state first: an end that is not on the disk did not happen yet, and the input stays in work/,
+ * so that a restart runs the job again. */
+static int store(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    struct pb_job *job = &pending->job;
+    int rc = pb_job_store_update(list->store, job, &pending->err);
+    pending->stored = pending->stored || rc == 0;
+    if (rc != 0 || !is_finished(job) || pending->disposed)
+        return rc;
+    if (pb_input_store_put(job, list->dirs, pending->on_success, &pending->dispose_err) != 0)
+        return 0; /* the sweep of work/ tries again */
+    pending->disposed = true;
+    return pb_job_store_update(list->store, job, &pending->err);
+}
+
+static int restore(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    struct pb_job *job = &pending->job;
+    int rc = pb_input_store_restore(job, list->dirs, &pending->err);
+    if (rc != 0)
+        return rc;
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    return pb_job_store_update(list->store, job, &pending->err);
+}
+
+static void do_step(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    pending->err = pending->dispose_err = (struct pb_err){0};
+    if (pending->step == PB_PENDING_LOOK) {
+        pending->published = pb_outcome_is_published(&pending->job, pending->products);
+        return;
+    }
+    (void)pthread_rwlock_rdlock(list->moves);
+    pending->rc = pending->step == PB_PENDING_STORE ? store(pending) : restore(pending);
+    (void)pthread_rwlock_unlock(list->moves);
+}
+
+static void work(uv_work_t *request)
+{
+    do_step(request->data);
+}
+
+/* --- on the loop --- */
+
+static void report(struct pb_pending *pending)
+{
+    const struct pb_err *why = &pending->dispose_err;
+    if (pending->step != PB_PENDING_STORE || why->code == PB_OK)
+        return;
+    pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again", pending->job.id, why->msg);
+    pb_trouble_raise(pending->list->troubles, "work", why->code, why->msg); /* the intake's */
+}
+
+static void on_worked(uv_work_t *request, int status)
+{
+    struct pb_pending *pending = request->data;
+    (void)status;
+    pending->works = false;
+    pending->list->n_works--;
+    report(pending);
+    pending->then(pending->user, pending);
+}
+
+struct pb_pending *pb_pending_add(struct pb_pending_list *list, struct pb_job *job)
+{
+    struct pb_pending *pending = calloc(1, sizeof *pending);
+    if (pending == NULL) {
+        pb_log(PB_LOG_ERROR, "job %s: out of memory; a restart takes it up again", job->id);
+        pb_job_fini(job);
+        return NULL;
+    }
+    pending->list = list;
+    pending->work.data = pending;
+    pending->job = *job;
+    memset(job, 0, sizeof *job);
+    pending->next = list->first;
+    list->first = pending;
+    list->n++;
+    return pending;
+}
+
+void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
+                     void (*then)(void *user, struct pb_pending *pending), void *user)
+{
+    struct pb_pending_list *list = pending->list;
+    (void)snprintf(pending->products, sizeof pending->products, "%s", list->dirs->products);
+    pending->on_success = list->env->config->service.on_success;
+    pending->step = step;
+    pending->then = then;
+    pending->user = user;
+    pending->works = true;
+    list->n_works++;
+    (void)uv_queue_work(list->loop, &pending->work, work, on_worked);
+}
+
+struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id)
+{
+    struct pb_pending *pending = list->first;
+    while (pending != NULL && strcmp(pending->job.id, id) != 0)
+        pending = pending->next;
+    return pending;
+}
+
+bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job)
+{
+    for (const struct pb_pending *pending = list->first; pending != NULL; pending = pending->next) {
+        if (strcmp(pending->job.id, job->id) == 0 ||
+            (pending->works && strcmp(pending->job.scene, job->scene) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Tries to store a kept change again. */
+static void save_again(struct pb_pending *pending)
+{
+    if (pending->failed && !pending->works)
+        pb_pending_work(pending, PB_PENDING_STORE, pending->then, pending->user);
+}
+
+static void take_out(struct pb_pending *pending)
+{
+    struct pb_pending **link = &pending->list->first;
+    while (*link != pending)
+        link = &(*link)->next;
+    *link = pending->next;
+    pending->list->n--;
+}
+
+static void end_waiters(struct pb_pending_waiter *waiter, int rc, const struct pb_err *err)
+{
+    while (waiter != NULL) {
+        struct pb_pending_waiter *next = waiter->next;
+        waiter->next = NULL;
+        waiter->done(waiter, rc, err);
+        waiter = next;
+    }
+}
+
+void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err)
+{
+    struct pb_pending_waiter *waiters = pending->waiters;
+    take_out(pending);
+    end_waiters(waiters, rc, err);
+    pb_job_fini(&pending->job);
+    free(pending);
+}
+
+void pb_pending_answer(struct pb_pending *pending)
+{
+    struct pb_pending_waiter **link = &pending->waiters;
+    while (*link != NULL) {
+        struct pb_pending_waiter *waiter = *link;
+        if (!waiter->served) {
+            link = &waiter->next;
+            continue;
+        }
+        *link = waiter->next;
+        waiter->next = NULL;
+        waiter->done(waiter, 0, NULL);
+    }
+}
+
+void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waiter)
+{
+    struct pb_pending_waiter **link = &pending->waiters;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = waiter;
+    save_again(pending); /* a client does not wait for the next tick */
+}
+
+/* Whether there is a change that the store did not take. */
+static bool is_one_kept(const struct pb_pending_list *list)
+{
+    const struct pb_pending *pending = list->first;
+    while (pending != NULL && !pending->failed)
+        pending = pending->next;
+    return pending != NULL;
+}
+
+static void keep(struct pb_pending *pending)
+{
+    struct pb_pending_list *list = pending->list;
+    struct pb_pending_waiter *waiters = pending->waiters;
+    if (!pending->failed)
+        pb_log(PB_LOG_ERROR,
+               "job %s: %s; this is tried again, and a restart before that repeats it",
+               pending->job.id, pending->err.msg);
+    pb_trouble_raise(list->troubles, TROUBLE, pending->err.code, pending->err.msg);
+    pending->failed = true;
+    pending->waiters = NULL;
+    list->save_at_ms = pb_clock_mono_ms() + SAVE_EVERY_MS;
+    list->on_kept(list->user);
+    end_waiters(waiters, pending->rc, &pending->err);
+}
+
+void pb_pending_settle(struct pb_pending *pending)
+{
+    struct pb_pending_list *list = pending->list;
+    if (pending->rc != 0) {
+        keep(pending);
+        return;
+    }
+    if (pending->failed)
+        pb_log(PB_LOG_NOTICE, "job %s: stored now as %s", pending->job.id,
+               pb_job_status_name(pending->job.status));
+    pb_pending_end(pending, 0, NULL);
+    if (!is_one_kept(list))
+        pb_trouble_clear(list->troubles, TROUBLE);
+    list->on_settled(list->user);
+}
+
+void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms)
+{
+    if (mono_ms < list->save_at_ms)
+        return;
+    list->save_at_ms = mono_ms + SAVE_EVERY_MS;
+    for (struct pb_pending *pending = list->first; pending != NULL; pending = pending->next)
+        save_again(pending);
+}
+
+void pb_pending_free(struct pb_pending_list *list, bool try_again)
+{
+    struct pb_pending *pending;
+    while ((pending = list->first) != NULL) {
+        list->first = pending->next;
+        pending->step = PB_PENDING_STORE;
+        if (try_again && pending->failed)
+            do_step(pending);
+        pb_job_fini(&pending->job);
+        free(pending);
+    }
+}

@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A request about a job whose state is on its way to the disk waits for that, and is decided by the
+ * new state. */
+#include "service/runner/requests.h"
+
+#include "service/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* waiter comes first: it is the part that pending.c knows. */
+struct request {
+    struct pb_pending_waiter waiter;
+    struct pb_requests *requests;
+    bool retries; /* else it cancels */
+    uint64_t ticket;
+    char id[PB_JOB_ID_BYTES];
+    char identity[PB_JOB_IDENTITY_BYTES];
+};
+
+static void step(struct request *request);
+
+static void answer(struct request *request, int rc, const struct pb_err *err)
+{
+    const struct pb_requests *requests = request->requests;
+    requests->on_answer(requests->answer_user, request->ticket, request->id, rc, err);
+    free(request);
+}
+
+static void on_done(struct pb_pending_waiter *waiter, int rc, const struct pb_err *err)
+{
+    struct request *request = (struct request *)waiter;
+    if (rc == 0 && !waiter->served)
+        step(request);
+    else
+        answer(request, rc, err);
+}
+
+static void refuse(struct request *request, const struct pb_job *job)
+{
+    struct pb_err err = {0};
+    int rc = pb_fail(&err, PB_E_JOB_STATE, "job %s is %s and cannot be %s", job->id,
+                     pb_job_status_name(job->status), request->retries ? "retried" : "cancelled");
+    answer(request, rc, &err);
+}
+
+/* A running job. The run of one whose worker has gone ends at once: then its end is the answer. */
+static void cancel_running(struct request *request, struct pb_pool_slot *slot)
+{
+    pb_worker_slot_end(slot->worker, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
+    struct pb_pending *pending = pb_pending_find(request->requests->pending, request->id);
+    if (pending == NULL) {
+        answer(request, 0, NULL);
+        return;
+    }
+    request->waiter.served = true;
+    pb_pending_wait(pending, &request->waiter);
+}
+
+static void cancel_looked(void *user, struct pb_pending *pending)
+{
+    struct pb_requests *requests = user;
+    if (pending->published)
+        pb_job_end_is_done(requests->ends, pending); /* too late */
+    else
+        pb_job_end_dismiss(requests->ends, pending);
+}
+
+static void retried(void *user, struct pb_pending *pending)
+{
+    struct pb_requests *requests = user;
+    struct pb_err err = pending->err;
+    if (pending->rc == 0) {
+        pb_log(PB_LOG_NOTICE, "job %s: waits to run again", pending->job.id);
+        requests->env->on_change(requests->env->user, &pending->job);
+    }
+    pb_pending_end(pending, pending->rc, &err);
+    requests->on_waiting(requests->user);
+}
+
+static bool may(const struct request *request, enum pb_job_status status)
+{
+    return request->retries ? status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED)
+                            : status == PB_JOB_ACCEPTED;
+}
+
+/* A job (taken) that waits or is over. */
+static void change_stored(struct request *request, struct pb_job *job)
+{
+    struct pb_requests *requests = request->requests;
+    bool ran = job->attempts > 0 || job->error.code[0] != '\0';
+    if (!may(request, job->status)) {
+        refuse(request, job);
+        pb_job_fini(job);
+        return;
+    }
+    if (request->identity[0] != '\0') /* the file is the one meant from now on */
+        (void)snprintf(job->identity, sizeof job->identity, "%s", request->identity);
+    bool retries = request->retries;
+    struct pb_pending *pending = pb_pending_add(requests->pending, job);
+    if (pending == NULL) {
+        struct pb_err err = {0};
+        answer(request, pb_fail(&err, PB_E_MEMORY, "out of memory"), &err);
+        return;
+    }
+    request->waiter.served = true;
+    pb_pending_wait(pending, &request->waiter);
+    if (retries)
+        pb_pending_work(pending, PB_PENDING_RESTORE, retried, requests);
+    else if (ran)
+        pb_pending_work(pending, PB_PENDING_LOOK, cancel_looked, requests);
+    else
+        pb_job_end_dismiss(requests->ends, pending);
+}
+
+/* The next thing to do for it (taken). */
+static void step(struct request *request)
+{
+    struct pb_requests *requests = request->requests;
+    struct pb_err err = {0};
+    struct pb_job job;
+    struct pb_pending *pending = pb_pending_find(requests->pending, request->id);
+    struct pb_pool_slot *slot = pb_pool_find(requests->pool, request->id);
+    if (pending != NULL) {
+        pb_pending_wait(pending, &request->waiter);
+    } else if (slot != NULL && !request->retries) {
+        cancel_running(request, slot);
+    } else if (slot != NULL) {
+        refuse(request, pb_pool_job(slot));
+    } else {
+        int rc = pb_job_queue_find(requests->queue, request->id, &err, &job);
+        if (rc != 0)
+            answer(request, rc, &err);
+        else
+            change_stored(request, &job);
+    }
+}
+
+static void ask(struct pb_requests *requests, uint64_t ticket, const char *id, bool retries,
+                const char *identity)
+{
+    struct pb_err err = {0};
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        int rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
+        requests->on_answer(requests->answer_user, ticket, id, rc, &err);
+        return;
+    }
+    request->waiter.done = on_done;
+    request->requests = requests;
+    request->retries = retries;
+    request->ticket = ticket;
+    (void)snprintf(request->id, sizeof request->id, "%s", id);
+    (void)snprintf(request->identity, sizeof request->identity, "%s", identity);
+    step(request);
+}
+
+void pb_requests_cancel(struct pb_requests *requests, uint64_t ticket, const char *id)
+{
+    ask(requests, ticket, id, false, "");
+}
+
+void pb_requests_retry(struct pb_requests *requests, uint64_t ticket, const char *id,
+                       const char *identity)
+{
+    ask(requests, ticket, id, true, identity);
+}

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_REQUESTS_H
+#define PB_REQUESTS_H
+/* Requests of clients that concern one job: to cancel it, to run it again. Thread: loop. */
+#include "service/runner/job_end.h"
+#include "service/runner/job_queue.h"
+#include "service/runner/worker_pool.h"
+
+struct pb_requests {
+    const struct pb_runner_env *env; /* borrowed, as all of these */
+    struct pb_worker_pool *pool;
+    struct pb_pending_list *pending;
+    struct pb_job_queue *queue;
+    struct pb_job_ends *ends;
+    void (*on_waiting)(void *user); /* a job waits to run again */
+    void *user;
+    /* See runner.h; answer_user is its user. */
+    void (*on_answer)(void *answer_user, uint64_t ticket, const char *id, int rc,
+                      const struct pb_err *err);
+    void *answer_user;
+};
+
+/* As pb_runner_cancel and pb_runner_retry. */
+void pb_requests_cancel(struct pb_requests *requests, uint64_t ticket, const char *id);
+void pb_requests_retry(struct pb_requests *requests, uint64_t ticket, const char *id,
+                       const char *identity);
+#endif

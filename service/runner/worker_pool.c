@@ -1,0 +1,389 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/runner/worker_pool.h"
+
+#include "config/base/clock.h"
+#include "pipeline/publish/publish.h"
+#include "service/base/files.h"
+#include "service/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define NOTIFY_MS        200 /* between two progress events of a job */
+#define NEARLY_DONE_MS   4000
+#define DRAIN_FINISH_MS  5000
+#define DRAIN_CANCEL_MS  2000
+#define DRAIN_GIVE_UP_MS 8900
+#define LEAVE_MS         1500
+
+/* products/ is cleared before a job runs again. */
+struct sweep {
+    uv_work_t work;
+    struct pb_worker_pool *pool;
+    int number;
+    char products[PB_FILES_PATH_BYTES];
+};
+
+/* --- what is there --------------------------------------------------------------------------*/
+
+const struct pb_job *pb_pool_job(const struct pb_pool_slot *slot)
+{
+    return pb_worker_slot_job(slot->worker);
+}
+
+static bool is_taken(const struct pb_pool_slot *slot)
+{
+    return slot->reserved || pb_pool_job(slot) != NULL;
+}
+
+int64_t pb_pool_busy(const struct pb_worker_pool *pool)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += pb_pool_job(&pool->slots[i]) != NULL;
+    return n;
+}
+
+int64_t pb_pool_taken(const struct pb_worker_pool *pool)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += is_taken(&pool->slots[i]);
+    return n;
+}
+
+int64_t pb_pool_ordinary(const struct pb_worker_pool *pool)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += is_taken(&pool->slots[i]) && !pool->slots[i].express;
+    return n;
+}
+
+int64_t pb_pool_workers(const struct pb_worker_pool *pool)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += pb_worker_slot_has_process(pool->slots[i].worker);
+    return n;
+}
+
+struct pb_pool_slot *pb_pool_find(struct pb_worker_pool *pool, const char *id)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_job *job = pb_pool_job(&pool->slots[i]);
+        if (job != NULL && strcmp(job->id, id) == 0)
+            return &pool->slots[i];
+    }
+    return NULL;
+}
+
+struct pb_pool_slot *pb_pool_express(struct pb_worker_pool *pool)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        if (pool->slots[i].express && pb_pool_job(&pool->slots[i]) != NULL)
+            return &pool->slots[i];
+    }
+    return NULL;
+}
+
+bool pb_pool_blocks(const struct pb_worker_pool *pool, const struct pb_job *job)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_job *running = pb_pool_job(&pool->slots[i]);
+        if (running != NULL &&
+            (strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0))
+            return true;
+    }
+    return false;
+}
+
+bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t mono_ms)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_pool_slot *slot = &pool->slots[i];
+        if (slot->reserved ||
+            (pb_pool_job(slot) != NULL && mono_ms - pb_worker_slot_began_ms(slot->worker) < ms))
+            return false;
+    }
+    return true;
+}
+
+/* --- what is done with it -------------------------------------------------------------------*/
+
+struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool)
+{
+    struct pb_pool_slot *empty = NULL;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        struct pb_pool_slot *slot = &pool->slots[i];
+        if (slot->reserved)
+            continue;
+        if (pb_worker_slot_is_idle(slot->worker))
+            return slot;
+        if (empty == NULL && pb_worker_slot_is_empty(slot->worker))
+            empty = slot;
+    }
+    return empty;
+}
+
+int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
+{
+    return pb_worker_slot_start(slot->worker, err);
+}
+
+/* An express job is computed on the CPU when the others use a GPU. */
+void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job)
+{
+    bool on_cpu = slot->express && strcmp(pool->device, "cpu") != 0;
+    struct pb_run_how how = {.products = pool->dirs->products, .device = on_cpu ? "cpu" : NULL};
+    slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
+    if (on_cpu)
+        (void)snprintf(job->device_why, sizeof job->device_why,
+                       "on the CPU, to overtake jobs that take long");
+    pb_worker_slot_run(slot->worker, job, &how);
+}
+
+static void notify(const struct pb_worker_pool *pool, struct pb_pool_slot *slot)
+{
+    const struct pb_job *job = pb_pool_job(slot);
+    slot->changed = false;
+    slot->notified_ms = pb_clock_mono_ms();
+    if (job != NULL)
+        pool->env->on_change(pool->env->user, job);
+}
+
+bool pb_pool_tick(struct pb_worker_pool *pool, int64_t mono_ms)
+{
+    bool wanted = false;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        struct pb_pool_slot *slot = &pool->slots[i];
+        if (slot->changed && mono_ms - slot->notified_ms >= NOTIFY_MS)
+            notify(pool, slot);
+        pb_worker_slot_tick(slot->worker, mono_ms);
+        wanted = wanted || pb_worker_slot_wants_tick(slot->worker);
+    }
+    return wanted;
+}
+
+static bool is_nearly_done(const struct pb_job *job)
+{
+    if (job->progress <= 0)
+        return false;
+    int64_t spent_ms = pb_clock_wall_ms() - job->started_ms;
+    return spent_ms * (100 - job->progress) / job->progress <= NEARLY_DONE_MS ||
+           strcmp(job->stage, "publish") == 0;
+}
+
+static void drain_slot(const struct pb_pool_slot *slot, int64_t spent_ms)
+{
+    struct pb_worker_slot *worker = slot->worker;
+    const struct pb_job *job = pb_pool_job(slot);
+    bool time_over = spent_ms >= DRAIN_FINISH_MS;
+    bool ends = job != NULL && pb_worker_slot_ending(worker) != PB_ENDING_NONE;
+    if (job != NULL && (time_over || (!ends && !is_nearly_done(job))))
+        pb_worker_slot_end(worker, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
+    if (spent_ms >= DRAIN_GIVE_UP_MS && pb_worker_slot_has_process(worker))
+        pb_worker_slot_give_up(worker);
+}
+
+void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        drain_slot(&pool->slots[i], mono_ms - since_ms);
+}
+
+void pb_pool_trim(struct pb_worker_pool *pool, int64_t most)
+{
+    int64_t n = pb_pool_workers(pool);
+    for (int i = PB_POOL_SLOTS_MAX - 1; i >= 0 && n > most; i--) {
+        const struct pb_pool_slot *slot = &pool->slots[i];
+        if (!pb_worker_slot_has_process(slot->worker) || is_taken(slot))
+            continue;
+        n--;
+        pb_worker_slot_leave(slot->worker, LEAVE_MS);
+    }
+}
+
+void pb_pool_reap(struct pb_worker_pool *pool)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        if (pool->hung[i] != 0 && waitpid(pool->hung[i], NULL, WNOHANG) != 0)
+            pool->hung[i] = 0;
+    }
+}
+
+void pb_pool_config_changed(struct pb_worker_pool *pool)
+{
+    struct pb_err err = {0};
+    pool->owner.config = pool->env->config;
+    struct pb_pool_slot *slot = pb_pool_free_slot(pool);
+    if (slot == NULL || pb_pool_taken(pool) > 0)
+        return; /* a worker that runs a job reports its device */
+    if (pb_worker_slot_is_empty(slot->worker) && pb_pool_start_worker(slot, &err) != 0)
+        pb_log(PB_LOG_ERROR, "%s", err.msg);
+    else
+        pb_worker_slot_probe(slot->worker);
+    pool->on_free(pool->user);
+}
+
+/* --- reports of the slots -------------------------------------------------------------------*/
+
+static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
+{
+    struct pb_worker_pool *pool = user;
+    struct pb_pool_slot *slot = &pool->slots[number];
+    (void)job;
+    if (at_once || pb_clock_mono_ms() - slot->notified_ms >= NOTIFY_MS)
+        notify(pool, slot);
+    else
+        slot->changed = true;
+}
+
+static void on_device(void *user, const char *device, const char *why)
+{
+    struct pb_worker_pool *pool = user;
+    const struct pb_config *config = pool->env->config;
+    (void)snprintf(pool->device, sizeof pool->device, "%s", device);
+    (void)snprintf(pool->device_why, sizeof pool->device_why, "%s", why);
+    if (device[0] == '\0')
+        pb_log(PB_LOG_ERROR, "device: %s", why[0] != '\0' ? pool->device_why : "none");
+    else
+        pb_log(PB_LOG_NOTICE, "device: %s%s%s", pool->device, why[0] != '\0' ? ": " : "",
+               pool->device_why);
+    if (strncmp(pool->device, "cuda", 4) == 0 && config->compute.sync == PB_SYNC_WIC &&
+        config->service.parallel_jobs > 1)
+        pb_log(PB_LOG_NOTICE,
+               "device: service.parallel_jobs is %d, so jobs use streams (compute.sync: stream) "
+               "unless MPS shares the GPU; one job at a time would use wic",
+               config->service.parallel_jobs);
+}
+
+static void on_start(void *user, int number)
+{
+    const struct pb_worker_pool *pool = user;
+    (void)number;
+    pool->env->metrics->worker_starts++;
+}
+
+/* The store keeps the job as running: a restart of the service in between runs it from the
+ * beginning. */
+static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
+{
+    struct pb_worker_pool *pool = user;
+    pb_metrics_device_retry(pool->env->metrics, which);
+    pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
+    notify(pool, &pool->slots[number]);
+}
+
+static void clear_products(uv_work_t *request)
+{
+    const struct sweep *sweep = request->data;
+    (void)pb_publish_sweep(sweep->products);
+}
+
+static void on_swept(uv_work_t *request, int status)
+{
+    struct sweep *sweep = request->data;
+    (void)status;
+    sweep->pool->n_sweeps--;
+    pb_worker_slot_cleared(sweep->pool->slots[sweep->number].worker);
+    free(sweep);
+}
+
+static void on_clear(void *user, int number, const char *products)
+{
+    struct pb_worker_pool *pool = user;
+    struct sweep *sweep = calloc(1, sizeof *sweep);
+    if (sweep == NULL) {
+        pb_worker_slot_cleared(pool->slots[number].worker);
+        return;
+    }
+    sweep->pool = pool;
+    sweep->number = number;
+    sweep->work.data = sweep;
+    (void)snprintf(sweep->products, sizeof sweep->products, "%s", products);
+    pool->n_sweeps++;
+    (void)uv_queue_work(pool->loop, &sweep->work, clear_products, on_swept);
+}
+
+/* A worker that SIGKILL did not end is reaped later. */
+static void note_hung(struct pb_worker_pool *pool, int pid)
+{
+    pool->env->metrics->worker_deaths++;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        if (pool->hung[i] == 0) {
+            pool->hung[i] = pid;
+            return;
+        }
+    }
+}
+
+static void on_over(void *user, int number, struct pb_run_over *over)
+{
+    struct pb_worker_pool *pool = user;
+    struct pb_pool_slot *slot = &pool->slots[number];
+    if (over->hung_pid != 0)
+        note_hung(pool, over->hung_pid);
+    else if (over->died)
+        pool->env->metrics->worker_deaths++;
+    if (over->end == PB_RUN_SUCCESSFUL)
+        pool->planned_bytes = (uint64_t)over->memory_bytes;
+    pool->on_over(pool->user, slot, over);
+    slot->express = slot->changed = false;
+    pb_job_fini(&over->job);
+    pool->on_free(pool->user);
+}
+
+static void on_gone(void *user, int number, int pid, bool hung)
+{
+    struct pb_worker_pool *pool = user;
+    (void)number;
+    if (hung)
+        note_hung(pool, pid);
+    pool->on_free(pool->user);
+}
+
+static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
+{
+    (void)user;
+    if (pid != 0)
+        pb_log(level, "worker %d: %s", pid, text);
+    else
+        pb_log(level, "%s", text);
+}
+
+/* --- life -----------------------------------------------------------------------------------*/
+
+int pb_pool_init(struct pb_worker_pool *pool)
+{
+    pool->owner = (struct pb_worker_slot_owner){.loop = pool->loop,
+                                                .program = {.path = pool->worker},
+                                                .config = pool->env->config,
+                                                .on_news = on_news,
+                                                .on_device = on_device,
+                                                .on_start = on_start,
+                                                .on_retry = on_retry,
+                                                .on_clear = on_clear,
+                                                .on_over = on_over,
+                                                .on_gone = on_gone,
+                                                .on_say = on_say,
+                                                .user = pool};
+    bool complete = true;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        pool->slots[i].worker = pb_worker_slot_create(&pool->owner, i);
+        complete = complete && pool->slots[i].worker != NULL;
+    }
+    if (!complete)
+        pb_pool_fini(pool);
+    return complete ? 0 : -ENOMEM;
+}
+
+void pb_pool_fini(struct pb_worker_pool *pool)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        pb_worker_slot_destroy(pool->slots[i].worker);
+}
