@@ -3,12 +3,14 @@
 #ifndef PB_EXTREME_PIXEL_H
 #define PB_EXTREME_PIXEL_H
 /* The least or greatest pixel of a window, or the difference of the two. C11 and C++17. */
+#include "kernels/focal/focal.h"
 #include "kernels/pixel.h"
 
 /* pb_focal.choice of PB_FOCAL_EXTREME */
 enum pb_extreme { PB_EXTREME_LEAST, PB_EXTREME_GREATEST, PB_EXTREME_RANGE };
 
-PB_PIXEL float pb_focal_extreme(const float *window, int32_t stride, int32_t radius, int32_t choice)
+PB_PIXEL float pb_focal_extreme(const float *window, int32_t stride, int32_t radius,
+                                const struct pb_focal *focal)
 {
     float least = window[0], greatest = window[0], invalid = 0.0f;
 
@@ -19,9 +21,9 @@ PB_PIXEL float pb_focal_extreme(const float *window, int32_t stride, int32_t rad
             greatest = v > greatest ? v : greatest;
             invalid += v - v; /* NaN of NaN, else 0 */
         }
-    const float value = choice == PB_EXTREME_RANGE   ? greatest - least
-                        : choice == PB_EXTREME_LEAST ? least
-                                                     : greatest;
+    const float value = focal->choice == PB_EXTREME_RANGE   ? greatest - least
+                        : focal->choice == PB_EXTREME_LEAST ? least
+                                                            : greatest;
     return value + invalid;
 }
 #endif

@@ -63,10 +63,10 @@ __global__ void __launch_bounds__(THREADS) full(const pb_focal focal, const patc
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     template <int R>                                                                               \
-    __global__ void __launch_bounds__(THREADS) name(int32_t choice, const patch_task task)         \
+    __global__ void __launch_bounds__(THREADS) name(const pb_focal focal, const patch_task task)   \
     {                                                                                              \
         __shared__ float shared[sizeof(patch<R>) / sizeof(float)];                                 \
-        pb_device::name##_patch<R>(choice, mine(task), shared, whole_block(), false);              \
+        pb_device::name##_patch<R>(focal, mine(task), shared, whole_block(), false);               \
     }
 #include "kernels/focal/focal.def"
 
@@ -86,7 +86,7 @@ template <int R> void launch(const pb_focal &focal, const patch_task &task, cuda
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     case PB_FOCAL_##NAME:                                                                          \
-        name<R><<<grid, block, 0, stream>>>(focal.choice, task);                                   \
+        name<R><<<grid, block, 0, stream>>>(focal, task);                                          \
         break;
 #include "kernels/focal/focal.def"
     default:

@@ -163,7 +163,7 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     template <int R, class Group>                                                                  \
-    __device__ void name##_patch(int32_t choice, const patch_task &task, float *shared,            \
+    __device__ void name##_patch(const pb_focal &focal, const patch_task &task, float *shared,     \
                                  const Group &group, bool again)                                   \
     {                                                                                              \
         const warp_lane me = find_warp_lane(group);                                                \
@@ -172,7 +172,7 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
         group.sync();                                                                              \
         for (int i = me.warp; i < PATCH; i += me.warps) {                                          \
             store_pixel(task, me, i,                                                               \
-                        pb_focal_##name(&pixels[i][me.lane], PATCH + 2 * R, R, choice));           \
+                        pb_focal_##name(&pixels[i][me.lane], PATCH + 2 * R, R, &focal));           \
         }                                                                                          \
         if (again) {                                                                               \
             group.sync(); /* the next patch is loaded over this one */                             \
@@ -204,7 +204,7 @@ __device__ void run_patches(const pb_focal &focal, patch_task task, float *share
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     case PB_FOCAL_##NAME:                                                                          \
-        name##_patch<R>(focal.choice, task, shared, group, true);                                  \
+        name##_patch<R>(focal, task, shared, group, true);                                         \
         break;
 #include "kernels/focal/focal.def"
             default:

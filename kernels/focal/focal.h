@@ -8,6 +8,8 @@
  * tile) follow the edge rule. C11 and C++17. Thread: any. */
 #include "kernels/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,6 +46,9 @@ struct pb_plane {
 
 /* The kind's name as in focal.def. */
 const char *pb_focal_name(enum pb_focal_kind kind);
+
+/* Whether each pixel made is one of its neighbourhood. */
+bool pb_focal_chooses(const struct pb_focal *focal);
 
 /* out->rect lies inside the image; in->rect holds out->rect grown by radius and clipped to the
  * image. temp: as many floats as pb_focal_temp_px says (NULL when that is 0); same memory kind as

@@ -6,6 +6,7 @@
  * reaches over the left or right edge is copied into a padded row, a row above or below is another
  * row's index. */
 #include "kernels/focal/focal_job.h"
+#include "kernels/focal/extreme_pixel.h"
 #include "kernels/focal/focal_pixel.h"
 
 #include <assert.h>
@@ -15,19 +16,28 @@
 static const struct {
     const char *name;
     pb_focal_row *row;
-    size_t (*temp_px)(const struct pb_focal *focal, size_t w);
-    void (*begin)(struct pb_focal_job *job); /* before the first row; NULL = nothing to do */
+    pb_focal_temp *temp_px;
+    pb_focal_begin *begin; /* NULL = nothing to do */
 } kinds[PB_FOCAL_COUNT] = {
 #define PB_FOCAL_SUM(NAME, name)                                                                   \
     [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_sum_temp_px, pb_focal_sum_begin},
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_window_temp_px, NULL},
+#define PB_FOCAL_ROWS(NAME, name)                                                                  \
+    [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_##name##_temp_px,                  \
+                         pb_focal_##name##_begin},
 #include "kernels/focal/focal.def"
 };
 
 const char *pb_focal_name(enum pb_focal_kind kind)
 {
     return kinds[kind].name;
+}
+
+bool pb_focal_chooses(const struct pb_focal *focal)
+{
+    return focal->kind == PB_FOCAL_RANK ||
+           (focal->kind == PB_FOCAL_EXTREME && focal->choice != PB_EXTREME_RANGE);
 }
 
 const float *pb_focal_source_row(const struct pb_focal_job *job, int32_t y, float *padded)

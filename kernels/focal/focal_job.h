@@ -23,15 +23,28 @@ struct pb_focal_job {
 
 /* Makes a row of the output. rows: the `side` image rows around it, the edge rule applied. */
 typedef void pb_focal_row(struct pb_focal_job *job, const int32_t *rows, float *out);
+/* Before the first row. */
+typedef void pb_focal_begin(struct pb_focal_job *job);
+/* Floats of temp for rows of w pixels. */
+typedef size_t pb_focal_temp(const struct pb_focal *focal, size_t w);
 #define PB_FOCAL_SUM(NAME, name)    pb_focal_row pb_focal_##name##_row;
 #define PB_FOCAL_WINDOW(NAME, name) pb_focal_row pb_focal_##name##_row;
+#define PB_FOCAL_ROWS(NAME, name)                                                                  \
+    pb_focal_row pb_focal_##name##_row;                                                            \
+    pb_focal_begin pb_focal_##name##_begin;                                                        \
+    pb_focal_temp pb_focal_##name##_temp_px;
 #include "kernels/focal/focal.def"
 
-/* Floats of temp for rows of w pixels. */
-size_t pb_focal_sum_temp_px(const struct pb_focal *focal, size_t w);
-size_t pb_focal_window_temp_px(const struct pb_focal *focal, size_t w);
-/* Before the first row, for the kinds of sums. */
-void pb_focal_sum_begin(struct pb_focal_job *job);
+/* Of all kinds of sums. */
+pb_focal_begin pb_focal_sum_begin;
+pb_focal_temp pb_focal_sum_temp_px;
+/* Of window kinds: what pb_focal_find_windows takes, from the start of temp. */
+pb_focal_temp pb_focal_window_temp_px;
+
+/* The upper left pixel of the first window of a row, rows *out_stride floats apart: in the plane
+ * itself where the image has all pixels of the row's windows, else in a copy in temp. */
+const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t *rows,
+                                   int32_t *out_stride);
 
 /* Image row y from column out.x - radius to out.x + out.w + radius: in place where the image has
  * all of it, else a copy in `padded`. */

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Window kinds on the CPU: the pixel function of focal.def over a row of windows. They lie in the
- * plane itself where the image has all of their pixels, else in a copy of `side` padded rows. Each
- * radius has a loop of its own, because the compiler unrolls what it knows. */
+ * Window kinds on the CPU without a row of their own: the pixel function of focal.def over a row of
+ * windows. They lie in the plane itself where the image has all of their pixels, else in a copy of
+ * `side` padded rows. Each radius has a loop of its own, because the compiler unrolls what it
+ * knows. */
 #include "kernels/focal/focal_job.h"
 #include "kernels/focal/focal_window.h"
 
@@ -33,9 +34,8 @@ static bool is_inside(const struct pb_focal_job *job, const int32_t *rows)
     return out->x >= radius && out->x + out->w + radius <= job->image_w;
 }
 
-/* The upper left pixel of the first window of a row. */
-static const float *find_windows(const struct pb_focal_job *job, const int32_t *rows,
-                                 int32_t *out_stride)
+const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t *rows,
+                                   int32_t *out_stride)
 {
     const struct pb_rect *in = &job->in->rect, *out = &job->out->rect;
     if (is_inside(job, rows)) {
@@ -58,14 +58,16 @@ static const float *find_windows(const struct pb_focal_job *job, const int32_t *
 #define RADIUS(name, r)                                                                            \
     case r:                                                                                        \
         for (int32_t x = 0; x < w; x++) {                                                          \
-            out[x] = pb_pixel_result(pb_focal_##name(window + x, stride, r, choice));              \
+            out[x] = pb_pixel_result(pb_focal_##name(window + x, stride, r, focal));               \
         }                                                                                          \
         break;
 
 #define PB_FOCAL_SUM(NAME, name)
+#define PB_FOCAL_ROWS(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     PB_CLONES static void name##_windows(const float *window, int32_t stride, int32_t radius,      \
-                                         int32_t choice, int32_t w, float *restrict out)           \
+                                         const struct pb_focal *focal, int32_t w,                  \
+                                         float *restrict out)                                      \
     {                                                                                              \
         switch (radius) {                                                                          \
             RADIUS(name, 1)                                                                        \
@@ -82,8 +84,7 @@ static const float *find_windows(const struct pb_focal_job *job, const int32_t *
     void pb_focal_##name##_row(struct pb_focal_job *job, const int32_t *rows, float *out)          \
     {                                                                                              \
         int32_t stride;                                                                            \
-        const float *window = find_windows(job, rows, &stride);                                    \
-        name##_windows(window, stride, job->focal->radius, job->focal->choice, job->out->rect.w,   \
-                       out);                                                                       \
+        const float *window = pb_focal_find_windows(job, rows, &stride);                           \
+        name##_windows(window, stride, job->focal->radius, job->focal, job->out->rect.w, out);     \
     }
 #include "kernels/focal/focal.def"

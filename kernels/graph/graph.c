@@ -351,6 +351,14 @@ void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_pl
     }
 }
 
+/* Whether the node is one of the pixels of its operand. */
+static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
+{
+    if (node->kind == PB_NODE_FOCAL)
+        return pb_focal_chooses(&graph->focals[node->index]);
+    return node->kind != PB_NODE_RESAMPLE || pb_resampling_chooses((enum pb_resampling)node->index);
+}
+
 static bool is_comparison(int kind)
 {
     return kind >= PB_VM_LT && kind <= PB_VM_NE;
@@ -360,9 +368,7 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
 {
     for (size_t id = 0; id < graph->n; id++) {
         const struct pb_node *const node = &graph->nodes[id];
-        bool few = node->kind != PB_NODE_INPUT && node->kind != PB_NODE_FOCAL &&
-                   (node->kind != PB_NODE_RESAMPLE ||
-                    pb_resampling_chooses((enum pb_resampling)node->index));
+        bool few = node->kind != PB_NODE_INPUT && chooses(graph, node);
 
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)

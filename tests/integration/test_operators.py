@@ -59,15 +59,32 @@ def test_roughness_is_that_of_gdaldem(scratch):
         same(compute(scratch, scene, "roughness: {bands: {OUT: DEM}}"), theirs, NODATA)
 
 
-def test_roughness_of_other_sizes_and_edges_is_that_of_numpy(scratch):
-    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+def windows_of(scene, size, edge):
+    """The neighbourhoods of all pixels, NaN where there is no data: height x width x size x size."""
     z = gdal.Open(str(scene)).ReadAsArray()
     z = np.where(z == NODATA, np.nan, z)
-    for size, edge, mode in ((5, "reflect", "reflect"), (15, "clamp", "edge"), (7, "nodata", "constant")):
-        padded = np.pad(z, size // 2, mode=mode, **({"constant_values": np.nan} if mode == "constant" else {}))
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
+    mode = {"reflect": "reflect", "clamp": "edge", "nodata": "constant"}[edge]
+    padded = np.pad(z, size // 2, mode=mode, **({"constant_values": np.nan} if edge == "nodata" else {}))
+    return np.lib.stride_tricks.sliding_window_view(padded, (size, size))
+
+
+def test_roughness_of_other_sizes_and_edges_is_that_of_numpy(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+    for size, edge in ((5, "reflect"), (15, "clamp"), (7, "nodata")):
+        windows = windows_of(scene, size, edge)
         theirs = windows.max((2, 3)) - windows.min((2, 3))
         same(compute(scratch, scene, f"roughness: {{size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, None)
+
+
+def test_median_and_percentiles_are_those_of_sorting(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+    for size, percentile, edge in ((3, 50, "reflect"), (5, 50, "clamp"), (5, 10, "nodata"), (7, 100, "reflect"), (9, 0, "clamp"), (15, 37.5, "reflect")):
+        windows = windows_of(scene, size, edge).reshape(111, 203, -1)
+        theirs = np.sort(windows, 2)[..., min(int(size * size * percentile / 100), size * size - 1)]
+        theirs[np.isnan(windows).any(2)] = np.nan
+        step = f"median: {{size: {size}, percentile: {percentile}, edge: {edge}, bands: {{OUT: DEM}}}}"
+        same(compute(scratch, scene, step), theirs, None)
+    same(compute(scratch, scene, step, memory="16MiB"), theirs, None)
 
 
 if __name__ == "__main__":
