@@ -6,7 +6,13 @@
  * only. */
 #include "kernels/graph/builder.h"
 
-/* Rows for members int32_t edge and struct pb_items bands of the operator's struct. */
+/* Rows for members int32_t size, int32_t edge and struct pb_items bands of the operator's struct.
+ */
+#define PB_KEY_FOCAL_SIZE(params, def_)                                                            \
+    {                                                                                              \
+        .name = "size", .type = PB_KEY_ODD, .offset = offsetof(params, size), .min = 3,            \
+        .max = PB_FOCAL_SIDE_MAX, .def = def_, .doc = "Side of the neighbourhood in pixels, odd."  \
+    }
 #define PB_KEY_FOCAL_EDGE(params, def_)                                                            \
     {                                                                                              \
         .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, edge), .def = def_,      \

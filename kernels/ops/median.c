@@ -14,13 +14,7 @@ struct median {
 };
 
 static const struct pb_key keys[] = {
-    {.name = "size",
-     .type = PB_KEY_ODD,
-     .offset = offsetof(struct median, size),
-     .min = 3,
-     .max = PB_FOCAL_SIDE_MAX,
-     .def = "3",
-     .doc = "Side of the neighbourhood in pixels, odd."},
+    PB_KEY_FOCAL_SIZE(struct median, "3"),
     {.name = "percentile",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct median, percentile),

@@ -15,13 +15,7 @@ struct roughness {
 };
 
 static const struct pb_key keys[] = {
-    {.name = "size",
-     .type = PB_KEY_ODD,
-     .offset = offsetof(struct roughness, size),
-     .min = 3,
-     .max = PB_FOCAL_SIDE_MAX,
-     .def = "3",
-     .doc = "Side of the neighbourhood in pixels, odd."},
+    PB_KEY_FOCAL_SIZE(struct roughness, "3"),
     PB_KEY_FOCAL_EDGE(struct roughness, "nodata"),
     PB_KEY_FOCAL_BANDS(struct roughness),
 };

@@ -87,5 +87,38 @@ def test_median_and_percentiles_are_those_of_sorting(scratch):
     same(compute(scratch, scene, step, memory="16MiB"), theirs, None)
 
 
+def near(ours, theirs, relative, absolute=0.0):
+    assert ours.shape == theirs.shape and (np.isnan(ours) == np.isnan(theirs)).all()
+    off = np.abs(ours - theirs) - relative * np.abs(theirs) - absolute
+    assert not np.nanmax(off) > 0, f"{np.nanmax(off)} more than allowed, at {np.unravel_index(np.nanargmax(off), off.shape)}"
+
+
+def test_texture_is_that_of_two_passes(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+    measures = {"mean": lambda w: w.mean((2, 3)), "variance": lambda w: w.var((2, 3)), "deviation": lambda w: w.std((2, 3)),
+                "variation": lambda w: w.std((2, 3)) / w.mean((2, 3))}
+    for (name, measure), size, edge in zip(measures.items(), (3, 7, 9, 15), ("reflect", "clamp", "nodata", "reflect")):
+        theirs = measure(windows_of(scene, size, edge).astype(np.float64))
+        near(compute(scratch, scene, f"texture: {{measure: {name}, size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, 1e-6)
+
+
+def lee(value, mean, variance, noise):
+    signal = np.maximum(variance - mean ** 2 * noise, 0) / (1 + noise)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        k = np.where(signal > 0, signal / variance, 0)
+    return mean + k * (value - mean)
+
+
+def test_lee_is_the_estimate_of_least_square_error(scratch):
+    scene = terrain(scratch / "sar.tif", 203, 111, 0.0005)
+    for looks, data, noise in ((50, "intensity", 1 / 50), (7, "amplitude", (4 / np.pi - 1) / 7)):
+        windows = windows_of(scene, 7, "reflect").astype(np.float64)
+        theirs = lee(windows[:, :, 3, 3], windows.mean((2, 3)), windows.var((2, 3)), noise)
+        step = f"lee: {{looks: {looks}, data: {data}, bands: {{OUT: DEM}}}}"
+        ours = compute(scratch, scene, step)
+        near(ours, theirs, 1e-5)
+        assert np.nanstd(ours) > 0 and not np.allclose(ours, windows[:, :, 3, 3], equal_nan=True)
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

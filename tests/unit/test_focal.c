@@ -41,8 +41,9 @@ static float any_float(void)
 /* One of what the kind offers. */
 static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
 {
-    return kind == PB_FOCAL_RANK ? between(0, side * side - 1)
-                                 : between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
+    return kind == PB_FOCAL_RANK      ? between(0, side * side - 1)
+           : kind == PB_FOCAL_MOMENTS ? between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION)
+                                      : between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
 }
 
 static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int32_t radius)
@@ -176,9 +177,38 @@ static bool is_window_kind(enum pb_focal_kind kind)
     }
 }
 
+/* In two passes. */
+static float moment(const struct pb_focal *s, const float *value, int n)
+{
+    long double mean = 0, variance = 0;
+    for (int i = 0; i < n; i++) {
+        mean += (long double)value[i] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        variance += (value[i] - mean) * (value[i] - mean) / n;
+    }
+    return (float)(s->choice == PB_MOMENT_MEAN        ? mean
+                   : s->choice == PB_MOMENT_VARIANCE  ? variance
+                   : s->choice == PB_MOMENT_DEVIATION ? sqrtl(variance)
+                                                      : sqrtl(variance) / mean);
+}
+
 static float of_window(const struct pb_focal *s, float *window, int n)
 {
-    return s->kind == PB_FOCAL_RANK ? rank(s, window, n) : extreme(s, window, n);
+    switch (s->kind) {
+    case PB_FOCAL_RANK:
+        return rank(s, window, n);
+    case PB_FOCAL_MOMENTS:
+        return moment(s, window, n);
+    default:
+        return extreme(s, window, n);
+    }
+}
+
+/* Of kinds whose reference is told in other words: so much of a value may differ. */
+static float tolerance(enum pb_focal_kind kind)
+{
+    return kind == PB_FOCAL_MOMENTS ? 2e-6f : 0.0f;
 }
 
 /* What a GPU makes of the window. */
@@ -280,7 +310,9 @@ static void check_against_reference(const struct picture *p, const struct pb_foc
     for (int32_t y = 0; y < p->h; y++) {
         for (int32_t x = 0; x < p->w; x++) {
             float want = reference(p, s, x, y), is = got[(int64_t)y * p->w + x];
-            bool same = isnan(want) ? isnan(is) : same_bits(want, is);
+            bool same = isnan(want) ? isnan(is)
+                                    : same_bits(want, is) ||
+                                          fabsf(want - is) <= tolerance(s->kind) * fabsf(want);
             ck_assert_msg(same, "kind %d edge %d radius %d image %dx%d at %d,%d: %.9g, not %.9g",
                           s->kind, s->edge, s->radius, p->w, p->h, x, y, (double)is, (double)want);
         }

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SPECKLE_ARGS_H
+#define PB_SPECKLE_ARGS_H
+/* What speckle filters share: how strong the speckle is, as their parameters `looks` and `data`
+ * say, and Lee's estimate. During an operator's build() only. */
+#include "kernels/graph/builder.h"
+
+/* Rows for members double looks and int32_t data of the operator's struct. */
+#define PB_KEY_SPECKLE_LOOKS(params)                                                               \
+    {                                                                                              \
+        .name = "looks", .type = PB_KEY_NUMBER, .offset = offsetof(params, looks), .min = 0.1,     \
+        .max = 10000, .def = "1", .doc = "Equivalent number of looks of the data."                 \
+    }
+#define PB_KEY_SPECKLE_DATA(params)                                                                \
+    {                                                                                              \
+        .name = "data", .type = PB_KEY_CHOICE, .offset = offsetof(params, data),                   \
+        .def = "intensity", .choices = "intensity|amplitude",                                      \
+        .doc = "What the bands hold, never decibels: power, or its square root."                   \
+    }
+
+/* The formula that Lee's filters document. */
+#define PB_SPECKLE_FORMULA                                                                         \
+    "mean + k * (value - mean), k = max(0, variance - mean^2 * c) / ((1 + c) * variance); c, the " \
+    "squared coefficient of variation of speckle, is 1 / looks of intensity and (4 / pi - 1) / "   \
+    "looks of amplitude."
+
+/* c above. data: the index in the choices of PB_KEY_SPECKLE_DATA. */
+float pb_speckle_args_noise(double looks, int32_t data);
+/* Lee's estimate of x from the mean and the variance around it. */
+pb_value pb_speckle_args_lee(struct pb_builder *b, pb_value x, pb_value mean, pb_value variance,
+                             float noise);
+#endif

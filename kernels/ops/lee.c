@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * lee: Lee's speckle filter, from mean and variance of a square window. */
+#include "kernels/expr/band_list.h"
+#include "kernels/expr/focal_args.h"
+#include "kernels/expr/speckle_args.h"
+#include "kernels/focal/moments_pixel.h"
+
+#include <string.h>
+
+struct lee {
+    int32_t size, edge, data;
+    double looks;
+    struct pb_items bands;
+};
+
+static const struct pb_key keys[] = {
+    PB_KEY_FOCAL_SIZE(struct lee, "7"), PB_KEY_SPECKLE_LOOKS(struct lee),
+    PB_KEY_SPECKLE_DATA(struct lee),    PB_KEY_FOCAL_EDGE(struct lee, "reflect"),
+    PB_KEY_FOCAL_BANDS(struct lee),
+};
+
+static int build(const void *params, struct pb_builder *b)
+{
+    const struct lee *const lee = params;
+    const size_t n = pb_band_list_count(&lee->bands, b);
+    struct pb_focal mean, variance;
+    int rc = 0;
+
+    memset(&mean, 0, sizeof mean); /* all of it: equal operations are equal bytes */
+    mean.kind = PB_FOCAL_MOMENTS;
+    mean.choice = PB_MOMENT_MEAN;
+    mean.edge = pb_focal_args_edge(lee->edge);
+    mean.radius = lee->size / 2;
+    variance = mean;
+    variance.choice = PB_MOMENT_VARIANCE;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pb_band_pick pick = pb_band_list_at(&lee->bands, b, i);
+
+        rc = pb_builder_define(b, pick.out,
+                               pb_speckle_args_lee(b, pick.value,
+                                                   pb_builder_focal(b, &mean, pick.value),
+                                                   pb_builder_focal(b, &variance, pick.value),
+                                                   pb_speckle_args_noise(lee->looks, lee->data)));
+    }
+    return rc;
+}
+
+static const struct pb_op_case cases[] = {
+    {"7 x 7", "N", true, {{NULL, {{.text = NULL}}}}},
+    {"5 x 5, amplitude",
+     "F",
+     true,
+     {{"size", {{.text = "5", .num = 5}}},
+      {"data", {{.text = "amplitude"}}},
+      {"bands", {{.key = "F", .text = "N"}}}}},
+};
+
+const struct pb_op pb_op_lee = {
+    .name = "lee",
+    .doc =
+        {
+            .summary = "Lee's speckle filter for radar images",
+            .formula = PB_SPECKLE_FORMULA " Mean and variance are of size * size pixels.",
+            .units = "Those of the band.",
+            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
+                      "where a part of it lies outside the image.",
+            .source = "J.-S. Lee, Digital Image Enhancement and Noise Filtering by Use of Local "
+                      "Statistics, IEEE Transactions on Pattern Analysis and Machine Intelligence "
+                      "2 (1980), 165-168: the estimate of least mean square error for "
+                      "multiplicative noise. The same as speck_lee of RAT.",
+            .notes = "\n"
+                     "  - lee: {looks: 4.4, bands: [VV, VH]}\n"
+                     "  - lee: {size: 5, looks: 1, data: amplitude, bands: {SMOOTH: VV}}\n",
+        },
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct lee),
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};
