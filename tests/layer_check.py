@@ -13,7 +13,7 @@ ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 # The rooms of a layer, top first; "" is the layer's folder itself.
 ROOMS = {
     "wic": ["examples", "bench", "device", "pattern", ""],
-    "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "resample", "focal", ""],
+    "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["", "base"],
     "pipeline": ["run", "publish", "plan", "product", "cog", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "confine", "jobs", "base"],

@@ -22,12 +22,4 @@ void pb_shrink_area(const struct pb_shrink *how, const float *source, float *tar
 /* The same by the source pixel in which the middle of the target pixel lies: no value is made that
  * the source does not have. */
 void pb_shrink_nearest(const struct pb_shrink *how, const float *source, float *target);
-
-/* Sorts n finite values ascending, in time proportional to n; scratch holds n more. -0 comes before
- * 0. n < 2^32. */
-void pb_sort_floats(float *value, float *scratch, uint64_t n);
-
-/* The p-th percentile (0 .. 100) of n sorted values, with linear interpolation between the two
- * nearest ranks, as numpy does by default. n > 0. */
-double pb_percentile(const float *sorted, uint64_t n, double p);
 #endif

@@ -1,43 +1,36 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of every band, made while the tiles pass and equal to the last bit whatever their
- * order and size. Plain sums would depend on where a tile ends; so a sum is formed over runs of 64
- * pixels that begin at multiples of 64 in the image (tile sides are such multiples) in one fixed
- * order, and runs are added up without rounding (exact_sum.h). Squares of float32 have 48 bits: 32
- * of like magnitude add up exactly in a double, hence two of them a run; a constant band has a
- * standard deviation of 0.
+/* Statistics of every band, made while the tiles pass by reductions that give the same bits
+ * whatever the order and size of tiles (kernels/reduce).
  *
- * Each worker sweeps a tile twice, first for sums and range, then (in cache) for the histogram,
+ * Each worker sweeps a tile twice, first for moments and range, then (in cache) for the histogram,
  * into memory of its own, and merges under the band's lock: one lock a tile and band, nothing else
  * shared. */
 #include "config/base/json_writer.h"
-#include "kernels/pixel.h"
-#include "pipeline/product/exact_sum.h"
-#include "pipeline/product/histogram.h"
+#include "kernels/reduce/histogram.h"
+#include "kernels/reduce/moments.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/statistics.h"
 
 #include <assert.h>
-#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_PX = 64, HALF_PX = RUN_PX / 2, LANES = 8, BUCKETS_DEFAULT = 256 };
+enum { BUCKETS_DEFAULT = 256 };
 enum { TEXT_BYTES = 32 }; /* of a count in the JSON, with room for the buffer to grow */
 
 struct band {
     pthread_mutex_t lock; /* everything below */
-    uint64_t valid;
-    struct pb_exact_sum sum, squares;
+    struct pb_moments moments;
     struct pb_histogram histogram;
 };
 
 struct worker {
-    struct pb_exact_sum sum, squares;
+    struct pb_moments moments; /* of one tile */
     struct pb_histogram_part part;
 };
 
@@ -93,6 +86,7 @@ static int allocate(struct statistics *s)
         s->result[b].bucket = calloc(buckets_of(s->config), sizeof *s->result[b].bucket);
         if (s->result[b].bucket == NULL || pthread_mutex_init(&s->bands[b].lock, NULL) != 0)
             return -1;
+        pb_moments_begin(&s->bands[b].moments);
         s->n_locks++;
     }
     return 0;
@@ -121,95 +115,6 @@ static int statistics_create(const struct pb_product_env *env,
     return 0;
 }
 
-struct run {
-    double sum, squares[2];
-    uint32_t valid;
-    float min, max; /* FLT_MAX, -FLT_MAX when nothing is valid */
-};
-
-static double fold_lanes(const double *lane)
-{
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-/* One run, always RUN_PX long; written so that compilers turn the inner loops into vectors. */
-static inline struct run sweep_run(const float *px)
-{
-    struct run out = {.min = FLT_MAX, .max = -FLT_MAX};
-    double sum[LANES] = {0};
-    float min[LANES], max[LANES];
-    uint32_t valid[LANES] = {0};
-    for (int l = 0; l < LANES; l++) {
-        min[l] = FLT_MAX;
-        max[l] = -FLT_MAX;
-    }
-    for (int half = 0; half < 2; half++) {
-        double squares[LANES] = {0};
-        for (int i = half * HALF_PX; i < (half + 1) * HALF_PX; i += LANES)
-            for (int l = 0; l < LANES; l++) {
-                float v = px[i + l];
-                bool ok = fabsf(v) <= FLT_MAX;
-                float low = ok ? v : FLT_MAX, high = ok ? v : -FLT_MAX;
-                double x = ok ? v : 0.0F;
-                sum[l] += x;
-                squares[l] += x * x;
-                valid[l] += ok;
-                min[l] = low < min[l] ? low : min[l];
-                max[l] = high > max[l] ? high : max[l];
-            }
-        out.squares[half] = fold_lanes(squares);
-    }
-    out.sum = fold_lanes(sum);
-    for (int l = 0; l < LANES; l++) {
-        out.valid += valid[l];
-        out.min = min[l] < out.min ? min[l] : out.min;
-        out.max = max[l] > out.max ? max[l] : out.max;
-    }
-    return out;
-}
-
-static void take_run(struct worker *worker, const struct run *run, uint64_t *valid, float *min,
-                     float *max)
-{
-    pb_exact_sum_add(&worker->sum, run->sum);
-    pb_exact_sum_add(&worker->squares, run->squares[0]);
-    pb_exact_sum_add(&worker->squares, run->squares[1]);
-    *valid += run->valid;
-    *min = run->min < *min ? run->min : *min;
-    *max = run->max > *max ? run->max : *max;
-}
-
-/* Sums and range of one plane; returns the number of valid pixels. */
-PB_CLONES
-static uint64_t sweep_plane(struct worker *worker, const float *plane, const struct pb_rect *core,
-                            float *out_min, float *out_max)
-{
-    uint64_t valid = 0;
-    float min = FLT_MAX, max = -FLT_MAX;
-    for (int32_t y = 0; y < core->h; y++) {
-        const float *row = plane + (size_t)y * (size_t)core->w;
-        int32_t x = 0;
-        for (; x + RUN_PX <= core->w; x += RUN_PX) {
-            struct run run = sweep_run(row + x);
-            if (run.valid > 0)
-                take_run(worker, &run, &valid, &min, &max);
-        }
-        if (x < core->w) { /* the image ends inside the run */
-            float padded[RUN_PX];
-            for (int32_t i = 0; i < RUN_PX; i++)
-                padded[i] = x + i < core->w ? row[x + i] : NAN;
-            struct run run = sweep_run(padded);
-            if (run.valid > 0)
-                take_run(worker, &run, &valid, &min, &max);
-        }
-    }
-    /* -0 and 0 are equal, and which one comes first depends on the order: always 0 */
-    *out_min = min + 0.0F;
-    *out_max = max + 0.0F;
-    return valid;
-}
-
 static int statistics_tile(void *product, const struct pb_tile_done *tile, uint32_t worker_index,
                            struct pb_err *err)
 {
@@ -217,22 +122,18 @@ static int statistics_tile(void *product, const struct pb_tile_done *tile, uint3
     struct worker *worker = &s->workers[worker_index];
     (void)err;
     assert(worker_index < s->env->workers);
-    assert(tile->core.x % RUN_PX == 0);
+    assert(tile->core.x % PB_MOMENTS_RUN == 0);
     for (uint32_t b = 0; b < s->n_bands; b++) {
         const float *plane = tile->data + s->plane[b] * tile->plane_px;
-        float min, max;
-        pb_exact_sum_init(&worker->sum);
-        pb_exact_sum_init(&worker->squares);
-        uint64_t valid = sweep_plane(worker, plane, &tile->core, &min, &max);
-        if (valid == 0)
+        pb_moments_begin(&worker->moments);
+        pb_moments_add(&worker->moments, plane, tile->core.w, tile->core.h);
+        if (worker->moments.valid == 0)
             continue;
-        pb_histogram_part_begin(&worker->part, min, max);
+        pb_histogram_part_begin(&worker->part, worker->moments.min, worker->moments.max);
         pb_histogram_part_add(&worker->part, plane, (size_t)tile->core.w * (size_t)tile->core.h);
         struct band *band = &s->bands[b];
         pthread_mutex_lock(&band->lock);
-        band->valid += valid;
-        pb_exact_sum_merge(&band->sum, &worker->sum);
-        pb_exact_sum_merge(&band->squares, &worker->squares);
+        pb_moments_merge(&band->moments, &worker->moments);
         pb_histogram_merge(&band->histogram, &worker->part);
         pthread_mutex_unlock(&band->lock);
     }
@@ -245,16 +146,14 @@ static void conclude(const struct statistics *s, uint32_t b)
     struct pb_band_statistics *out = &s->result[b];
     (void)snprintf(out->name, sizeof out->name, "%s", s->env->band_names[s->plane[b]]);
     out->count = (uint64_t)s->env->geometry.w * (uint64_t)s->env->geometry.h;
-    out->valid = band->valid;
+    out->valid = band->moments.valid;
     out->minimum = out->maximum = out->mean = out->stddev = NAN;
     out->histogram_min = out->histogram_max = NAN;
-    if (band->valid == 0)
+    if (out->valid == 0)
         return;
-    double variance;
-    pb_exact_moments(&band->sum, &band->squares, band->valid, &out->mean, &variance);
-    out->minimum = band->histogram.min;
-    out->maximum = band->histogram.max;
-    out->stddev = sqrt(variance);
+    pb_moments_result(&band->moments, &out->mean, &out->stddev);
+    out->minimum = band->moments.min;
+    out->maximum = band->moments.max;
     out->n_buckets = pb_histogram_fold(&band->histogram, buckets_of(s->config), out->bucket,
                                        &out->histogram_min, &out->histogram_max);
 }

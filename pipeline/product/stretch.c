@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stretch.h"
-#include "pipeline/product/shrink.h"
+#include "kernels/reduce/percentiles.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MID_GREY = 128 };
+enum { MID_GREY = 128, CHUNK_PX = 1024 };
 
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel)
 {
@@ -16,27 +16,44 @@ bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t p
     return true;
 }
 
+/* Adds the pixels of plane p that are shown. Returns how many. */
+static uint64_t add_shown(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
+                          struct pb_percentiles *to)
+{
+    float chunk[CHUNK_PX];
+    uint64_t shown = 0;
+    for (size_t first = 0; first < n_px; first += CHUNK_PX) {
+        size_t n = 0;
+        for (size_t i = first; i < n_px && i < first + CHUNK_PX; i++)
+            if (pb_stretch_is_shown(planes, n_planes, i))
+                chunk[n++] = planes[p][i];
+        pb_percentiles_add(to, chunk, n);
+        shown += n;
+    }
+    return shown;
+}
+
 int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
                     const double percentiles[2], struct pb_err *err, double *low, double *high,
                     bool *out_any)
 {
-    float *sorted = malloc(2 * n_px * sizeof *sorted); /* the second half is scratch */
-    if (sorted == NULL)
+    static const struct pb_samples any = {.n = 0};
+    struct pb_percentiles *state = malloc(pb_percentiles_bytes(2));
+    if (state == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
     *out_any = false;
     for (uint32_t p = 0; p < n_planes; p++) {
-        size_t shown = 0;
-        for (size_t i = 0; i < n_px; i++)
-            if (pb_stretch_is_shown(planes, n_planes, i))
-                sorted[shown++] = planes[p][i];
-        if (shown == 0)
+        double found[2];
+        pb_percentiles_begin(state, percentiles, 2, &any);
+        if (add_shown(planes, n_planes, p, n_px, state) == 0)
             break;
         *out_any = true;
-        pb_sort_floats(sorted, sorted + n_px, shown);
-        low[p] = pb_percentile(sorted, shown, percentiles[0]);
-        high[p] = pb_percentile(sorted, shown, percentiles[1]);
+        while (!pb_percentiles_end(state, found))
+            (void)add_shown(planes, n_planes, p, n_px, state);
+        low[p] = found[0];
+        high[p] = found[1];
     }
-    free(sorted);
+    free(state);
     return 0;
 }
 

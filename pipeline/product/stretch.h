@@ -3,12 +3,16 @@
 #ifndef PB_STRETCH_H
 #define PB_STRETCH_H
 /* How values of a picture become shades: between two percentiles of the pixels that are shown.
- * Pure, but for the memory that pb_stretch_find sorts in; any thread. */
+ * Pure, but for the memory that pb_stretch_find counts in; any thread. */
 #include "config/base/err.h"
+#include "kernels/reduce/percentiles.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What pb_stretch_find holds meanwhile. */
+#define PB_STRETCH_BYTES pb_percentiles_bytes(2)
 
 /* A pixel is shown where every plane has a finite value. */
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel);

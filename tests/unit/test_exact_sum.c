@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/exact_sum.h"
+#include "kernels/reduce/exact_sum.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/histogram.h"
+#include "kernels/reduce/histogram.h"
 
 #include "run_suite.h"
 

@@ -248,44 +248,6 @@ START_TEST(planned_memory_does_not_grow_with_the_scene)
 }
 END_TEST
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-START_TEST(floats_are_sorted)
-{
-    enum { N = 20000 };
-    static float value[N], expected[N], scratch_values[N];
-    for (int n = 0; n < N; n = n * 3 + 1) {
-        for (int i = 0; i < n; i++) {
-            do {
-                uint32_t bits = (uint32_t)rnd();
-                memcpy(&value[i], &bits, sizeof bits);
-            } while (!isfinite(value[i]));
-            if (i % 5 == 0)
-                value[i] = (float)(i % 3) - 1;
-        }
-        memcpy(expected, value, sizeof expected);
-        qsort(expected, (size_t)n, sizeof *expected, ascending);
-        pb_sort_floats(value, scratch_values, (uint64_t)n);
-        for (int i = 0; i < n; i++)
-            ck_assert(value[i] == expected[i]);
-    }
-}
-END_TEST
-
-START_TEST(percentile_interpolates_between_ranks)
-{
-    const float v[] = {1, 2, 4, 8};
-    ck_assert(pb_percentile(v, 4, 0) == 1 && pb_percentile(v, 4, 100) == 8);
-    ck_assert_double_eq_tol(pb_percentile(v, 4, 50), 3, 1e-15);
-    ck_assert_double_eq_tol(pb_percentile(v, 4, 90), 6.8, 1e-14);
-    ck_assert(pb_percentile(v, 1, 37) == 1);
-}
-END_TEST
-
 START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 {
     struct pb_shrink how = {
@@ -364,8 +326,6 @@ int main(void)
     tcase_add_test(tc, bands_are_one_or_three);
     tcase_add_test(tc, stretch_is_recorded);
     tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
-    tcase_add_test(tc, floats_are_sorted);
-    tcase_add_test(tc, percentile_interpolates_between_ranks);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
     tcase_add_test(tc, nearest_makes_no_value_that_was_not_there);
     tcase_add_test(tc, of_a_palette_only_its_own_indices_are_shown);

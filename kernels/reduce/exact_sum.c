@@ -3,7 +3,7 @@
 /* The bits of a double land in at most three neighbouring digits, each below 2^32 in magnitude, so
  * a limb takes 2^30 additions before it could overflow; carries are propagated before that.
  * Rounding works on a copy in canonical form: every digit in [0, 2^32), the sign apart. */
-#include "pipeline/product/exact_sum.h"
+#include "kernels/reduce/exact_sum.h"
 
 #include <assert.h>
 #include <math.h>

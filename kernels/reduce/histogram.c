@@ -3,7 +3,7 @@
 /* Slots are addressed modulo the number of bins: the bins in use span at most so many numbers, so a
  * slot stands for one bin only and nothing has to move when the range grows to either side. The bin
  * is computed in double, where v * 2^-e is exact for every float and every e in use. */
-#include "pipeline/product/histogram.h"
+#include "kernels/reduce/histogram.h"
 
 #include "kernels/pixel.h"
 

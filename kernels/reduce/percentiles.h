@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PERCENTILES_H
+#define PB_PERCENTILES_H
+/* Exact percentiles of any number of float32 values, in memory that does not grow with them. Values
+ * are ordered by a 32-bit key; a first round over all values counts the upper 16 bits of their
+ * keys, a second one the lower 16 bits of those that share the upper ones with a wanted rank.
+ * Values that are known to be the samples of a 16-bit band are counted by sample, and one round
+ * does. Counts add up, so the order of values and their split between threads change nothing.
+ * Plain memory of the caller, without pointers; one thread an object. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_PERCENTILES_MAX 8
+
+/* Values that are samples: (float)sample * scale + offset, rounded twice, or the sample itself when
+ * not scaled; samples are first .. first + n - 1. n == 0: values may be any. */
+struct pb_samples {
+    int32_t first;
+    uint32_t n; /* <= 65536 */
+    bool scaled;
+    float scale, offset;
+};
+
+struct pb_percentiles;
+
+/* Bytes of an object for n percentiles, 1 .. PB_PERCENTILES_MAX. */
+size_t pb_percentiles_bytes(uint32_t n);
+/* For n percentiles, 0 .. 100 each. */
+void pb_percentiles_begin(struct pb_percentiles *percentiles, const double *p, uint32_t n,
+                          const struct pb_samples *samples);
+/* Values that are not finite are left out. */
+void pb_percentiles_add(struct pb_percentiles *percentiles, const float *value, size_t count);
+/* Both in the same round. */
+void pb_percentiles_merge(struct pb_percentiles *into, const struct pb_percentiles *from);
+/* After a round over all values. True: the results, with linear interpolation between the two
+ * nearest ranks as numpy does by default; NaN when there was no value. False: all values have to be
+ * added once more, to this object or to others that pb_percentiles_again made. */
+bool pb_percentiles_end(struct pb_percentiles *percentiles, double *out_results);
+/* Makes an object for the next round of `ended`, which pb_percentiles_end has prepared. */
+void pb_percentiles_again(struct pb_percentiles *percentiles, const struct pb_percentiles *ended);
+/* Rounds that values of these samples take: 1 or 2. */
+int pb_percentiles_rounds(const struct pb_samples *samples);
+/* Whether every sample can be told from its value. */
+bool pb_samples_are_distinct(const struct pb_samples *samples);
+#endif

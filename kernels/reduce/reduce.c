@@ -1,0 +1,191 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/reduce/reduce.h"
+#include "kernels/reduce/moments.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct type {
+    size_t (*bytes)(const struct pb_reduce *reduce);
+    int (*rounds)(const struct pb_samples *samples);
+    void (*name)(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
+    void (*begin)(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state);
+    void (*add)(void *state, const float *plane, int32_t w, int32_t h);
+    void (*merge)(void *into, const void *from);
+    bool (*end)(void *state, double *out_results);
+    void (*again)(void *state, const void *ended);
+};
+
+/* --- moments --------------------------------------------------------------------------------- */
+
+static size_t moments_bytes(const struct pb_reduce *reduce)
+{
+    (void)reduce;
+    return sizeof(struct pb_moments);
+}
+
+static int moments_rounds(const struct pb_samples *samples)
+{
+    (void)samples;
+    return 1;
+}
+
+static void moments_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
+{
+    static const char *const names[PB_MOMENTS_N] = {"mean", "standard deviation", "minimum",
+                                                    "maximum"};
+
+    (void)reduce;
+    (void)snprintf(text, bytes, "%s", names[k]);
+}
+
+static void moments_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                          void *state)
+{
+    (void)reduce;
+    (void)samples;
+    pb_moments_begin(state);
+}
+
+static void moments_add(void *state, const float *plane, int32_t w, int32_t h)
+{
+    pb_moments_add(state, plane, w, h);
+}
+
+static void moments_merge(void *into, const void *from)
+{
+    pb_moments_merge(into, from);
+}
+
+static bool moments_end(void *state, double *out)
+{
+    const struct pb_moments *const moments = state;
+
+    for (int i = 0; i < PB_MOMENTS_N; i++)
+        out[i] = (double)NAN;
+    if (moments->valid == 0)
+        return true;
+    pb_moments_result(moments, &out[PB_MOMENTS_MEAN], &out[PB_MOMENTS_STDDEV]);
+    out[PB_MOMENTS_MINIMUM] = (double)moments->min;
+    out[PB_MOMENTS_MAXIMUM] = (double)moments->max;
+    return true;
+}
+
+static void moments_again(void *state, const void *ended)
+{
+    (void)ended;
+    pb_moments_begin(state);
+}
+
+/* --- percentiles ----------------------------------------------------------------------------- */
+
+static size_t percentiles_bytes(const struct pb_reduce *reduce)
+{
+    return pb_percentiles_bytes(reduce->n);
+}
+
+static void percentiles_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
+{
+    (void)snprintf(text, bytes, "percentile %g", reduce->p[k]);
+}
+
+static void percentiles_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                              void *state)
+{
+    pb_percentiles_begin(state, reduce->p, reduce->n, samples);
+}
+
+static void percentiles_add(void *state, const float *plane, int32_t w, int32_t h)
+{
+    pb_percentiles_add(state, plane, (size_t)w * (size_t)h);
+}
+
+static void percentiles_merge(void *into, const void *from)
+{
+    pb_percentiles_merge(into, from);
+}
+
+static bool percentiles_end(void *state, double *out)
+{
+    return pb_percentiles_end(state, out);
+}
+
+static void percentiles_again(void *state, const void *ended)
+{
+    pb_percentiles_again(state, ended);
+}
+
+static const struct type types[PB_REDUCE_COUNT] = {
+    [PB_REDUCE_MOMENTS] = {moments_bytes, moments_rounds, moments_name, moments_begin, moments_add,
+                           moments_merge, moments_end, moments_again},
+    [PB_REDUCE_PERCENTILES] = {percentiles_bytes, pb_percentiles_rounds, percentiles_name,
+                               percentiles_begin, percentiles_add, percentiles_merge,
+                               percentiles_end, percentiles_again},
+};
+
+/* --- for all --------------------------------------------------------------------------------- */
+
+struct pb_reduce pb_reduce_moments(void)
+{
+    struct pb_reduce reduce;
+
+    memset(&reduce, 0, sizeof reduce);
+    reduce.kind = PB_REDUCE_MOMENTS;
+    reduce.n = PB_MOMENTS_N;
+    return reduce;
+}
+
+struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n)
+{
+    struct pb_reduce reduce;
+
+    memset(&reduce, 0, sizeof reduce);
+    reduce.kind = PB_REDUCE_PERCENTILES;
+    reduce.n = n;
+    for (uint32_t i = 0; i < n; i++)
+        reduce.p[i] = p[i];
+    return reduce;
+}
+
+void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
+{
+    types[reduce->kind].name(reduce, k, text, bytes);
+}
+
+size_t pb_reduce_bytes(const struct pb_reduce *reduce)
+{
+    return types[reduce->kind].bytes(reduce);
+}
+
+int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    return types[reduce->kind].rounds(samples);
+}
+
+void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state)
+{
+    types[reduce->kind].begin(reduce, samples, state);
+}
+
+void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *plane, int32_t w,
+                   int32_t h)
+{
+    types[reduce->kind].add(state, plane, w, h);
+}
+
+void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from)
+{
+    types[reduce->kind].merge(into, from);
+}
+
+bool pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results)
+{
+    return types[reduce->kind].end(state, out_results);
+}
+
+void pb_reduce_again(const struct pb_reduce *reduce, void *state, const void *ended)
+{
+    types[reduce->kind].again(state, ended);
+}

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_REDUCE_H
+#define PB_REDUCE_H
+/* Reductions: numbers that a whole image is reduced to, known when all its pixels have been added.
+ * A state takes planes in any order, states merge in any order, and the results are the same to the
+ * last bit. Pixels that are not finite are left out, so a mask is a plane that is NaN elsewhere.
+ * States are plain memory of the caller without pointers; one thread a state. */
+#include "kernels/reduce/percentiles.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_REDUCE_RESULTS_MAX PB_PERCENTILES_MAX
+
+enum pb_reduce_kind {
+#define PB_REDUCE(name) PB_REDUCE_##name,
+#include "kernels/reduce/reduce.def"
+#undef PB_REDUCE
+    PB_REDUCE_COUNT
+};
+
+/* Results of PB_REDUCE_MOMENTS. Those of PB_REDUCE_PERCENTILES: result i is percentile p[i]. */
+enum { PB_MOMENTS_MEAN, PB_MOMENTS_STDDEV, PB_MOMENTS_MINIMUM, PB_MOMENTS_MAXIMUM, PB_MOMENTS_N };
+
+/* Which reduction. Equal ones are equal bytes: zero it before. */
+struct pb_reduce {
+    int32_t kind;
+    uint32_t n; /* results */
+    double p[PB_REDUCE_RESULTS_MAX];
+};
+
+struct pb_reduce pb_reduce_moments(void);
+struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n);
+/* "mean", "percentile 2": what result k is called. */
+void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
+
+/* Bytes of a state; 8-byte aligned. */
+size_t pb_reduce_bytes(const struct pb_reduce *reduce);
+/* So often all pixels are added. */
+int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples);
+/* samples: what is known of the values; n == 0 when nothing is. */
+void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state);
+/* A plane of w x h pixels, rows tightly packed; its first column is a multiple of 64 of the image.
+ */
+void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *plane, int32_t w,
+                   int32_t h);
+void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from);
+/* After a round. True: the n results; NaN when no pixel was valid. False: another round is needed;
+ * every state but this one is made for it by pb_reduce_again. */
+bool pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results);
+void pb_reduce_again(const struct pb_reduce *reduce, void *state, const void *ended);
+#endif
