@@ -30,6 +30,18 @@ static inline int op_choice(const char *choices, const char *word)
     }
 }
 
+/* Two items, or one "[a, b]". */
+static inline void op_set_pair(unsigned char *at, const struct pb_item *items, size_t n)
+{
+    double pair[2] = {n ? items[0].num : 0, n > 1 ? items[1].num : 0};
+
+    if (n == 1 && sscanf(items[0].text, "[%lf, %lf]", &pair[0], &pair[1]) != 2) {
+        (void)fprintf(stderr, "'%s' is no pair\n", items[0].text);
+        abort();
+    }
+    memcpy(at, pair, sizeof pair);
+}
+
 /* A member by the type of its key; items as config/ would make them (n == 0: none, which makes a
  * value that is no list zero). The items are borrowed as long as the params. */
 static inline void op_set(const struct pb_key *key, struct op_params *params,
@@ -56,6 +68,9 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
         break;
     case PB_KEY_NUMBER:
         memcpy(at, &number, sizeof number);
+        break;
+    case PB_KEY_PAIR:
+        op_set_pair(at, items, n);
         break;
     case PB_KEY_NAMES:
     case PB_KEY_EXPRESSIONS:

@@ -5,6 +5,7 @@
  * chain_cpu.c and chain_cuda.cu. */
 #include "kernels/chain/chain.h"
 #include "kernels/graph/builder_state.h"
+#include "kernels/chain/chain_passes.h"
 #include "kernels/chain/chain_plan.h"
 
 #include <errno.h>
@@ -201,7 +202,9 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
     if (rc == 0)
         rc = find_classes(&b.graph, values, spec->n_outputs, chain);
     if (rc == 0)
-        rc = pb_chain_plan(&b.graph, values, spec, chain);
+        rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec, chain);
+    if (rc == 0)
+        rc = pb_chain_passes(&b.graph, values, spec, chain);
     if (rc == -E2BIG)
         rc = pb_builder_mistake(
             &b, PB_DIAG_VALUE, NULL, 0,
@@ -241,6 +244,12 @@ void pb_chain_destroy(struct pb_chain *chain)
 {
     if (!chain)
         return;
+    for (size_t i = 0; i < chain->n_earlier; i++)
+        pb_chain_destroy(chain->earlier[i]);
+    free(chain->earlier);
+    free(chain->reductions);
+    free(chain->numbers);
+    free(chain->patches);
     for (size_t i = 0; i < chain->n_stages; i++) {
         free(chain->stages[i].code);
         free(chain->stages[i].focals);

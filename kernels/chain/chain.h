@@ -6,10 +6,11 @@
  * assignment, common subexpressions shared); what no output needs is dropped; runs of pixel-wise
  * values become one bytecode program (kernels/vm/program.h) that makes every output in a single
  * sweep; focal operations cut the graph into stages and add to the halo. The same chain runs on the
- * CPU here and on a GPU in chain_cuda.h. Immutable once made: any number of threads may run it,
- * each with scratch of its own. */
+ * CPU here and on a GPU in chain_cuda.h. Immutable once made, but for the results of reductions:
+ * any number of threads may run it, each with scratch of its own. */
 #include "kernels/geometry.h"
 #include "kernels/op.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/view.h"
 
 #include <stdint.h>
@@ -62,6 +63,37 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
 int pb_chain_create(const struct pb_chain_spec *spec, struct pb_diag *diag, size_t *out_step,
                     struct pb_chain **out_chain);
 void pb_chain_destroy(struct pb_chain *chain);
+
+/* --- passes ----------------------------------------------------------------------------------
+ * Results of reductions have to be known before the pixels that depend on them: a chain with
+ * reductions has earlier passes, which are chains of their own. Their outputs are not the bands
+ * that the spec named, but what is reduced; they are run first, in order, and after each its
+ * results are set. A chain without has none. */
+
+/* One reduction over an output of an earlier pass. */
+struct pb_chain_reduction {
+    struct pb_reduce reduce;
+    struct pb_samples samples; /* what is known of the values */
+    uint32_t output;           /* of the pass */
+    uint32_t number;           /* among all of the chain */
+    size_t step;               /* that asked for it */
+    char band[64];             /* what it is of, for people */
+};
+
+size_t pb_chain_earlier_count(const struct pb_chain *chain);
+/* Borrowed until the chain is destroyed. */
+struct pb_chain *pb_chain_earlier(const struct pb_chain *chain, size_t i);
+/* Those over the outputs of an earlier pass; 0 for the last one. */
+size_t pb_chain_reductions(const struct pb_chain *pass,
+                           const struct pb_chain_reduction **out_reductions);
+/* Bytes of one set of states of a pass's reductions, each aligned to 64. */
+size_t pb_chain_reduce_bytes(const struct pb_chain *pass);
+/* So often the pass is run. */
+int pb_chain_rounds(const struct pb_chain *pass);
+/* Tells chain and all its passes the results of a reduction. No pass may be running, nor have been
+ * copied to a device: that is done anew. */
+void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
+                          const double *results);
 
 /* Inputs that the outputs really depend on, ascending: indices into spec.inputs. The planes of a
  * source's window are those of its inputs, in this order. At least one. */

@@ -11,6 +11,7 @@
  * Operands have smaller ids than their users, hence sources in ascending order are a valid order of
  * stages, and margins are complete when they are summed up in descending order. */
 #include "kernels/chain/chain_plan.h"
+#include "kernels/chain/chain_numbers.h"
 #include "kernels/chain/program_compile.h"
 
 #include <errno.h>
@@ -145,7 +146,8 @@ static int find_places(struct plan *p, uint16_t grid)
         const pb_value leaf = node->kind == PB_NODE_VIEW ? node->arg[0] : (pb_value)v;
         struct pb_leaf_place place;
 
-        if (!p->cone[v] || node->kind <= PB_NODE_CONST || p->chain->keeps_grid)
+        if (!p->cone[v] || node->kind <= PB_NODE_CONST || pb_node_is_number(node) ||
+            p->chain->keeps_grid)
             continue;
         const int32_t own = p->graph->nodes[leaf].grid;
         if (own != grid && node->kind != PB_NODE_VIEW)
@@ -355,7 +357,9 @@ static int make_program(struct plan *p, size_t k, const pb_value *roots, const u
     stage->n_registers = program.n_registers;
     if (program.n_registers > p->chain->n_registers)
         p->chain->n_registers = program.n_registers;
-    return 0;
+    rc = pb_chain_numbers_add(p->graph, p->chain, (uint32_t)k, program.patches, program.n_patches);
+    free(program.patches);
+    return rc;
 }
 
 /* What makes plane v out of scratch plane `from`. */
@@ -416,19 +420,16 @@ static int make_last_stage(struct plan *p)
     return rc;
 }
 
-int pb_chain_plan(const struct pb_graph *graph, const pb_value *outputs,
+int pb_chain_plan(const struct pb_graph *graph, const pb_value *outputs, size_t n_outputs,
                   const struct pb_chain_spec *spec, struct pb_chain *chain)
 {
-    struct plan p = {.graph = graph,
-                     .outputs = outputs,
-                     .n_outputs = spec->n_outputs,
-                     .spec = spec,
-                     .chain = chain};
+    struct plan p = {
+        .graph = graph, .outputs = outputs, .n_outputs = n_outputs, .spec = spec, .chain = chain};
     int rc = allocate(&p);
 
-    chain->n_outputs = spec->n_outputs;
+    chain->n_outputs = n_outputs;
     if (rc == 0) {
-        for (size_t i = 0; i < spec->n_outputs; i++)
+        for (size_t i = 0; i < n_outputs; i++)
             p.live[outputs[i]] = 1;
         pb_graph_mark(graph, p.live, true);
         rc = find_grids(&p);

@@ -49,6 +49,20 @@ struct pb_source_need {
     uint32_t n_planes; /* 0: nothing */
 };
 
+/* A number that results of reductions make: a result (kind PB_NODE_SCALAR, index as there), a
+ * constant, or an operation on numbers before it. */
+struct pb_chain_number {
+    int16_t kind, arity;
+    int32_t arg[3];
+    uint32_t index;
+    float value; /* NaN until the results are known */
+};
+
+/* Where a number goes: imm[imm] of code[instr] of a stage. */
+struct pb_chain_patch {
+    uint32_t stage, instr, imm, number;
+};
+
 struct pb_chain {
     uint32_t *used; /* indices into spec.inputs, one for each plane of pb_tile_in */
     struct pb_program_input *inputs;
@@ -65,6 +79,15 @@ struct pb_chain {
     struct pb_leaf_place *leaf_places; /* pb_instr.src[0] of loads */
     size_t n_leaf_places;
     struct pb_source_need sources[PB_SOURCES_MAX];
+
+    struct pb_chain_number *numbers;
+    struct pb_chain_patch *patches;
+    size_t n_numbers, n_patches;
+
+    struct pb_chain_reduction *reductions; /* of an earlier pass: over its outputs */
+    size_t n_reductions;
+    struct pb_chain **earlier; /* of the last pass: those before it, in order */
+    size_t n_earlier;
 };
 
 /* What `core` touches of a grid, grown and clipped. */

@@ -9,6 +9,7 @@
  * limit. Spilling to memory would gain nothing: registers are memory to both interpreters. */
 #include "kernels/chain/program_compile.h"
 #include "kernels/chain/program_order.h"
+#include "kernels/pixel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static bool is_leaf(const struct compiler *c, pb_value v)
 /* Whether operand k of a step may be an immediate. A ternary operation's first may not. */
 static bool is_immediate(const struct compiler *c, const struct pb_node *node, int k)
 {
-    return node_of(c, node->arg[k])->kind == PB_NODE_CONST && !(node->arity == 3 && k == 0);
+    return pb_node_is_number(node_of(c, node->arg[k])) && !(node->arity == 3 && k == 0);
 }
 
 /* --- registers ------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static int register_operands(const struct compiler *c, const struct pb_step *ste
 
     if (step->store >= 0) {
         out[0] = step->node;
-        return node->kind == PB_NODE_CONST ? 0 : 1;
+        return pb_node_is_number(node) ? 0 : 1;
     }
     for (int k = 0; k < node->arity; k++)
         if (!is_immediate(c, node, k))
@@ -73,7 +74,7 @@ static void measure_costs(struct compiler *c)
 {
     for (size_t i = 0; i < c->graph->n; i++) {
         const struct pb_node *const node = &c->graph->nodes[i];
-        uint32_t cost = node->kind != PB_NODE_CONST;
+        uint32_t cost = !pb_node_is_number(node);
 
         for (int k = 0; k < node->arity && !pb_node_is_leaf(node); k++)
             cost += c->cost[node->arg[k]];
@@ -200,20 +201,39 @@ static int append(struct compiler *c, const struct pb_instr *instr)
     return 0;
 }
 
+/* Puts a number into imm[imm] of an instruction that is appended next. */
+static int set_number(struct compiler *c, struct pb_instr *instr, uint32_t imm, pb_value v)
+{
+    struct pb_program *const program = c->program;
+
+    instr->imm[imm] = pb_pixel_nan();
+    if (node_of(c, v)->kind == PB_NODE_CONST) {
+        instr->imm[imm] = node_of(c, v)->number;
+        return 0;
+    }
+    struct pb_patch *const more =
+        realloc(program->patches, (program->n_patches + 1) * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    program->patches = more;
+    more[program->n_patches++] = (struct pb_patch){program->n, imm, v};
+    return 0;
+}
+
 static int load_leaf(struct compiler *c, pb_value v, size_t s)
 {
     const pb_value leaf = node_of(c, v)->kind == PB_NODE_VIEW ? node_of(c, v)->arg[0] : v;
     const struct pb_node *const node = node_of(c, leaf);
     struct pb_instr instr = {0};
-    const int rc = take_register(c, v, s);
+    int rc = take_register(c, v, s);
 
     if (rc < 0)
         return rc;
     instr.dst = (uint8_t)c->reg[v];
     instr.src[0] = c->spec->leaf_place[v];
-    if (node->kind == PB_NODE_CONST) {
+    if (pb_node_is_number(node)) {
         instr.code = PB_CODE_CONST;
-        instr.imm[0] = node->number;
+        rc = set_number(c, &instr, 0, leaf);
     } else if (node->kind == PB_NODE_INPUT) {
         instr.code = PB_CODE_INPUT;
         instr.index = c->spec->input_plane[node->index];
@@ -222,18 +242,18 @@ static int load_leaf(struct compiler *c, pb_value v, size_t s)
         instr.index = c->spec->plane_slot[leaf];
         instr.margin = c->spec->plane_margin[leaf];
     }
-    return append(c, &instr);
+    return rc ? rc : append(c, &instr);
 }
 
-static void set_operand(const struct compiler *c, struct pb_instr *instr, int k, pb_value v,
-                        bool immediate)
+static int set_operand(struct compiler *c, struct pb_instr *instr, int k, pb_value v,
+                       bool immediate)
 {
     if (immediate) {
         instr->imm_mask = (uint8_t)(instr->imm_mask | 1u << k);
-        instr->imm[k == 2] = node_of(c, v)->number;
-    } else {
-        instr->src[k] = (uint8_t)c->reg[v];
+        return set_number(c, instr, k == 2, v);
     }
+    instr->src[k] = (uint8_t)c->reg[v];
+    return 0;
 }
 
 static int compute(struct compiler *c, const struct pb_step *step, size_t s);
@@ -262,26 +282,33 @@ static int fetch_operands(struct compiler *c, const struct pb_step *step, size_t
     return 0;
 }
 
+static int set_operands(struct compiler *c, const struct pb_step *step, struct pb_instr *instr)
+{
+    const struct pb_node *const node = node_of(c, step->node);
+    int rc = 0;
+
+    if (step->store >= 0) {
+        instr->code = PB_CODE_STORE;
+        instr->index = (uint16_t)step->store;
+        return set_operand(c, instr, 0, step->node, pb_node_is_number(node));
+    }
+    instr->code = (uint8_t)node->kind;
+    for (int k = 0; k < node->arity && rc == 0; k++)
+        rc = set_operand(c, instr, k, node->arg[k], is_immediate(c, node, k));
+    return rc;
+}
+
 /* The instruction of a step, planned for position s or being repeated there. Afterwards an operand
  * is let go when nothing further on reads it, nor an instruction that waits for this one. */
 static int compute(struct compiler *c, const struct pb_step *step, size_t s)
 {
-    const struct pb_node *const node = node_of(c, step->node);
     const int pins = c->n_pins;
     struct pb_instr instr = {0};
     int rc = fetch_operands(c, step, s);
 
+    rc = rc ? rc : set_operands(c, step, &instr);
     if (rc < 0)
         return rc;
-    if (step->store >= 0) {
-        instr.code = PB_CODE_STORE;
-        instr.index = (uint16_t)step->store;
-        set_operand(c, &instr, 0, step->node, node->kind == PB_NODE_CONST);
-    } else {
-        instr.code = (uint8_t)node->kind;
-        for (int k = 0; k < node->arity; k++)
-            set_operand(c, &instr, k, node->arg[k], is_immediate(c, node, k));
-    }
     for (int k = pins; k < c->n_pins; k++) {
         const pb_value v = c->pins[k];
 
@@ -325,5 +352,6 @@ int pb_program_compile(const struct pb_program_spec *spec, struct pb_program *ou
 void pb_program_fini(struct pb_program *program)
 {
     free(program->code);
+    free(program->patches);
     memset(program, 0, sizeof *program);
 }

@@ -6,9 +6,18 @@
 #include "kernels/graph/graph.h"
 #include "kernels/vm/program.h"
 
+/* An immediate that a number fills which is known later only: imm[imm] of code[instr]. */
+struct pb_patch {
+    uint32_t instr;
+    uint32_t imm;
+    pb_value number; /* a node */
+};
+
 struct pb_program {
     struct pb_instr *code;
     uint32_t n, n_registers;
+    struct pb_patch *patches;
+    size_t n_patches;
 };
 
 struct pb_program_spec {

@@ -21,7 +21,7 @@ struct order {
 
 bool pb_node_is_leaf(const struct pb_node *node)
 {
-    return node->kind >= PB_NODE_CONST;
+    return node->kind >= PB_NODE_CONST || pb_node_is_number(node);
 }
 
 /* Registers for a node when nothing is shared: an operand that comes k-th meets k results that are
@@ -31,7 +31,7 @@ static uint16_t node_need(const struct pb_node *node, const uint16_t *need)
     uint16_t most = 1;
 
     if (pb_node_is_leaf(node))
-        return node->kind != PB_NODE_CONST;
+        return !pb_node_is_number(node);
     for (int k = 0; k < node->arity; k++) {
         const uint16_t own = need[node->arg[k]];
         uint16_t held = 0;

@@ -319,3 +319,17 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
         return fail(b, "a focal's radius must be 1 to 7");
     return x == PB_VALUE_POISON ? PB_VALUE_POISON : checked(b, pb_graph_focal(&b->graph, focal, x));
 }
+
+pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
+                           uint32_t result, const char *band)
+{
+    if (b->error)
+        return -1;
+    if (!known(b, x))
+        return fail(b, "a step uses a value that does not exist");
+    if (result >= reduce->n)
+        return fail(b, "a step uses a result that its reduction does not have");
+    return x == PB_VALUE_POISON
+               ? PB_VALUE_POISON
+               : checked(b, pb_graph_reduce(&b->graph, reduce, x, result, b->step, band));
+}

@@ -10,6 +10,7 @@
 #include "kernels/op.h"
 #include "kernels/focal/focal.h"
 #include "kernels/geometry.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/resample/resample.h"
 #include "kernels/vm/vm_op.h"
 
@@ -46,6 +47,11 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
                          pb_value z);
 /* A focal operation over the plane of x. The descriptor is copied. */
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x);
+
+/* A result of a reduction of x over the whole image: one number, known after a pass of its own over
+ * the pixels of x. Pixels where x is invalid are left out. band: what people call x, copied. */
+pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
+                           uint32_t result, const char *band);
 
 /* --- grids -----------------------------------------------------------------------------------
  * Every value but a constant lies on a grid. Operations on pixels take values of one grid; values

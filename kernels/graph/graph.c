@@ -12,6 +12,7 @@
 #include "kernels/vm/vm_pixel.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void pb_graph_init(struct pb_graph *graph)
@@ -24,6 +25,7 @@ void pb_graph_fini(struct pb_graph *graph)
     free(graph->nodes);
     free(graph->table);
     free(graph->focals);
+    free(graph->reductions);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -186,6 +188,11 @@ bool pb_node_is_plane(const struct pb_node *node)
     return node->kind == PB_NODE_FOCAL || node->kind == PB_NODE_RESAMPLE;
 }
 
+bool pb_node_is_number(const struct pb_node *node)
+{
+    return node->grid < 0;
+}
+
 int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid)
 {
     for (size_t i = 0; i < graph->n_grids; i++)
@@ -242,7 +249,7 @@ pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
 
         if (!needed[v])
             continue;
-        if (node.kind == PB_NODE_CONST)
+        if (pb_node_is_number(&node))
             rc = v;
         else if (node.kind > PB_NODE_CONST)
             rc = view_leaf(graph, v, grid);
@@ -255,6 +262,51 @@ pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
     free(needed);
     free(made);
     return rc;
+}
+
+/* --- reductions ------------------------------------------------------------------------------ */
+
+/* The number of a reduction, new or known; -ENOMEM, -E2BIG. */
+static int find_reduction(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x)
+{
+    size_t i = 0;
+
+    while (i < graph->n_reductions &&
+           (graph->reductions[i].input != x ||
+            memcmp(&graph->reductions[i].reduce, reduce, sizeof *reduce) != 0))
+        i++;
+    if (i == graph->reduction_room) {
+        const size_t room = i ? 2 * i : 8;
+
+        if (room > PB_GRAPH_REDUCTIONS_MAX)
+            return -E2BIG;
+        struct pb_graph_reduction *const more = realloc(graph->reductions, room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        graph->reductions = more;
+        graph->reduction_room = room;
+    }
+    return (int)i;
+}
+
+pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
+                         uint32_t result, size_t step, const char *band)
+{
+    if (pb_node_is_number(&graph->nodes[x]))
+        return pb_reduce_is_spread(reduce, result) ? pb_graph_op(graph, PB_VM_SUB, x, x, -1) : x;
+    const int i = find_reduction(graph, reduce, x);
+    if (i < 0)
+        return i;
+    if ((size_t)i == graph->n_reductions) {
+        struct pb_graph_reduction *const added = &graph->reductions[graph->n_reductions++];
+
+        *added = (struct pb_graph_reduction){.reduce = *reduce, .input = x, .step = step};
+        (void)snprintf(added->band, sizeof added->band, "%s", band);
+    }
+    return add_node(graph, &(struct pb_node){.kind = PB_NODE_SCALAR,
+                                             .arg = {-1, -1, -1},
+                                             .index = (uint32_t)i * PB_REDUCE_RESULTS_MAX + result,
+                                             .grid = -1});
 }
 
 /* --- operations ------------------------------------------------------------------------------ */

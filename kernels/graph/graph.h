@@ -7,24 +7,43 @@
  * so ascending ids are a topological order. One thread. */
 #include "kernels/geometry.h"
 #include "kernels/graph/builder.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/resample/resample.h"
 
-#define PB_GRAPH_NODES_MAX  65536
-#define PB_GRAPH_FOCALS_MAX 256
-#define PB_GRAPH_GRIDS_MAX  64
+#define PB_GRAPH_NODES_MAX      65536
+#define PB_GRAPH_FOCALS_MAX     256
+#define PB_GRAPH_GRIDS_MAX      64
+#define PB_GRAPH_REDUCTIONS_MAX 1024
 
 /* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
- * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. */
-enum { PB_NODE_CONST = PB_VM_COUNT, PB_NODE_INPUT, PB_NODE_FOCAL, PB_NODE_VIEW, PB_NODE_RESAMPLE };
+ * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. A
+ * SCALAR is a result of a reduction: one number, known after a pass over what is reduced, which is
+ * no operand of it. */
+enum {
+    PB_NODE_CONST = PB_VM_COUNT,
+    PB_NODE_INPUT,
+    PB_NODE_FOCAL,
+    PB_NODE_VIEW,
+    PB_NODE_RESAMPLE,
+    PB_NODE_SCALAR
+};
 
 struct pb_node {
     int16_t kind; /* enum pb_vm_op or PB_NODE_* */
     int16_t arity;
     pb_value arg[3]; /* unused: -1 */
     uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations; RESAMPLE: enum
-                        pb_resampling */
-    int32_t grid;    /* where its pixels lie; -1: everywhere the same (CONST) */
+                        pb_resampling; SCALAR: reduction * PB_REDUCE_RESULTS_MAX + result */
+    int32_t grid;    /* where its pixels lie; -1: a number, everywhere the same */
     float number;    /* CONST */
+};
+
+/* A value that is reduced. */
+struct pb_graph_reduction {
+    struct pb_reduce reduce;
+    pb_value input;
+    size_t step; /* that asked for it first */
+    char band[64];
 };
 
 struct pb_graph {
@@ -35,6 +54,8 @@ struct pb_graph {
     size_t n_focals, focal_room;
     struct pb_geometry grids[PB_GRAPH_GRIDS_MAX];
     size_t n_grids;
+    struct pb_graph_reduction *reductions;
+    size_t n_reductions, reduction_room;
 };
 
 void pb_graph_init(struct pb_graph *graph);
@@ -53,8 +74,14 @@ pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_va
                            int32_t grid);
 /* The number of a grid, new or known; -E2BIG. */
 int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
+/* A result of a reduction of x; of a number, what the reduction makes of that. step and band are
+ * kept for people. */
+pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
+                         uint32_t result, size_t step, const char *band);
 /* Whether a focal operation or a resampling made it: a plane. */
 bool pb_node_is_plane(const struct pb_node *node);
+/* Whether it is one number for all pixels: a constant, or what is made of scalars. */
+bool pb_node_is_number(const struct pb_node *node);
 /* From grid to grid. */
 struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to);
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z);

@@ -149,6 +149,11 @@ struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n)
     return reduce;
 }
 
+bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k)
+{
+    return reduce->kind == PB_REDUCE_MOMENTS && k == PB_MOMENTS_STDDEV;
+}
+
 void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
 {
     types[reduce->kind].name(reduce, k, text, bytes);

@@ -33,6 +33,9 @@ struct pb_reduce {
 
 struct pb_reduce pb_reduce_moments(void);
 struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n);
+/* Whether a result says how far values are apart: 0 for an image of one value. Others are that
+ * value then. */
+bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k);
 /* "mean", "percentile 2": what result k is called. */
 void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
 

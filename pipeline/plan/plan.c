@@ -166,6 +166,20 @@ static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct p
     return rc;
 }
 
+/* One pass, whose chain and sources are known. */
+static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
+                     struct pb_err *err)
+{
+    plan->cuda = request->cuda && pb_chain_keeps_grid(plan->chain);
+    if (request->cuda && !plan->cuda)
+        plan->cpu_why = "its steps change the grid, which is computed on the CPU";
+    plan->device_index = request->device_index;
+    plan->mem = choose_mem(plan, request);
+    plan->geometry = pb_chain_geometry(plan->chain);
+    plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
+    return shape(plan, request, err);
+}
+
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan)
 {
@@ -173,15 +187,10 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     if (plan == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = pb_plan_bands(plan, request, err);
-    if (rc == 0) {
-        plan->cuda = request->cuda && pb_chain_keeps_grid(plan->chain);
-        if (request->cuda && !plan->cuda)
-            plan->cpu_why = "its steps change the grid, which is computed on the CPU";
-        plan->device_index = request->device_index;
-        plan->mem = choose_mem(plan, request);
-        plan->geometry = pb_chain_geometry(plan->chain);
-        plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
-        rc = shape(plan, request, err);
+    rc = rc ? rc : plan_pass(plan, request, err);
+    for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
+        plan->earlier[i]->held_bytes = plan->product_bytes;
+        rc = plan_pass(plan->earlier[i], request, err);
     }
     if (rc < 0) {
         pb_plan_destroy(plan);
@@ -195,11 +204,23 @@ void pb_plan_destroy(struct pb_plan *plan)
 {
     if (plan == NULL)
         return;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        free(plan->earlier[i]);
+    free(plan->earlier);
     pb_chain_destroy(plan->chain);
-    for (size_t i = 0; i < plan->n_outputs; i++)
+    for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
         free(plan->output_names[i]);
     free(plan->output_names);
     free(plan);
+}
+
+uint64_t pb_plan_total_bytes(const struct pb_plan *plan)
+{
+    uint64_t most = plan->total_bytes;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        if (plan->earlier[i]->total_bytes > most)
+            most = plan->earlier[i]->total_bytes;
+    return most;
 }
 
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
@@ -251,6 +272,20 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                                         : "");
 }
 
+static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const struct pb_chain_reduction *reductions;
+    size_t rounds = 0, n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        rounds += (size_t)pb_chain_rounds(plan->earlier[i]->chain);
+        n += pb_chain_reductions(plan->earlier[i]->chain, &reductions);
+    }
+    if (n > 0)
+        (void)snprintf(text, bytes, "before     %zu pass%s over the scene for %zu reduction%s\n",
+                       rounds, rounds == 1 ? "" : "es", n, n == 1 ? "" : "s");
+}
+
 /* Tiles that compute threads, streams or the kernel that stays have at a time. */
 static uint32_t tiles_computed(const struct pb_plan *plan)
 {
@@ -262,24 +297,26 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char decoding[200], device[500];
+    char decoding[200], device[500], passes[100];
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
+    describe_passes(plan, passes, sizeof passes);
     return snprintf(
         text, bytes,
         "tiles      %u of %d x %d px, halo %d, visited %s\n"
         "%s"
         "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+        "%s"
         "threads    %u reading, %u %s, %u writing\n"
         "%s"
         "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
         "files %.0f, products %.0f\n",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
         plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-        plan->source[0].n_bands, plan->n_outputs, pb_chain_instruction_count(plan->chain),
+        plan->source[0].n_bands, plan->n_outputs, pb_chain_instruction_count(plan->chain), passes,
         plan->readers, tiles_computed(plan),
         plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device,
-        (double)plan->total_bytes / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
+        (double)pb_plan_total_bytes(plan) / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
         plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
         (double)plan->cells_bytes / mib, (double)(plan->cache_bytes + plan->reader_bytes) / mib,
         (double)plan->product_bytes / mib);

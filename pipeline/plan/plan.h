@@ -45,6 +45,9 @@ struct pb_plan_source {
 
 struct pb_plan {
     struct pb_chain *chain;
+    struct pb_plan **earlier; /* passes before this one, in order: their chains belong to this one,
+                                 and they hold its products' bytes as well */
+    size_t n_earlier;
     struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
     struct pb_grid grid;
     enum pb_order order;
@@ -69,10 +72,12 @@ struct pb_plan {
     double
         decodes; /* how often a block is decoded, on average; of the source that it is most for */
     uint64_t cells_bytes;
-    uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
-    uint64_t reader_bytes; /* what their open files hold */
-    uint64_t product_bytes;
-    uint64_t total_bytes; /* host memory of all the above */
+    uint64_t cache_bytes;   /* GDAL's block cache, all readers together */
+    uint64_t reader_bytes;  /* what their open files hold */
+    bool is_earlier;        /* this is a pass before the one that makes the products */
+    uint64_t held_bytes;    /* of the products, in an earlier pass */
+    uint64_t product_bytes; /* in an earlier pass also of its reductions */
+    uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
 };
 
 /* How the pixels of one source lie in an input slot, from where the source's begin. */
@@ -118,6 +123,8 @@ struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const str
 /* The environment that products see, as far as the plan knows it. */
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env);
+/* The most host memory that a pass takes. */
+uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
 /* A few lines for people. Returns what snprintf would. */
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

@@ -218,6 +218,26 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
     }
 }
 
+/* Plans of the passes that the chain needs before it. */
+static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *request,
+                       const struct inputs *in, struct pb_err *err)
+{
+    size_t n = pb_chain_earlier_count(plan->chain);
+    plan->earlier = calloc(n + 1, sizeof(struct pb_plan *));
+    for (; plan->earlier != NULL && plan->n_earlier < n; plan->n_earlier++) {
+        struct pb_plan *pass = calloc(1, sizeof *pass);
+        if (pass == NULL)
+            break;
+        pass->chain = pb_chain_earlier(plan->chain, plan->n_earlier);
+        pass->is_earlier = true;
+        pass->n_outputs = pb_chain_output_count(pass->chain);
+        set_sources(pass, request, in);
+        plan->earlier[plan->n_earlier] = pass;
+    }
+    return plan->earlier != NULL && plan->n_earlier == n
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+}
 static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
                       struct pb_err *err)
 {
@@ -245,8 +265,10 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)
         rc = copy_names(plan, wanted, err);
-    if (rc == 0)
+    if (rc == 0) {
         set_sources(plan, request, in);
+        rc = add_earlier(plan, request, in, err);
+    }
     free(in);
     free(wanted);
     return rc;

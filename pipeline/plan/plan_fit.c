@@ -142,6 +142,14 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
     return bytes;
 }
 
+/* What an earlier pass holds: the products, which are there already, and the states of its
+ * reductions, one a writer and one more. */
+static uint64_t reduce_bytes(const struct pb_plan *plan)
+{
+    return add(plan->held_bytes,
+               (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain));
+}
+
 /* The products of ways[i], which is set in the plan. Threads and stripes say how many tiles are
  * under way and in which order: the growth of cells changes nothing. */
 static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways,
@@ -152,7 +160,7 @@ static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, 
         if (ways->way[k].threads == way->threads && ways->way[k].stripe_cols == way->stripe_cols)
             way->product_bytes = ways->way[k].product_bytes;
     if (way->product_bytes == 0)
-        way->product_bytes = product_bytes(plan, r);
+        way->product_bytes = plan->is_earlier ? reduce_bytes(plan) : product_bytes(plan, r);
     plan->product_bytes = way->product_bytes;
     plan->total_bytes = add(plan->total_bytes, plan->product_bytes);
 }

@@ -11,7 +11,7 @@
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/run/publish_results.h"
-#include "pipeline/run/pass.h"
+#include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
 
 #include <errno.h>
@@ -36,13 +36,12 @@ struct pb_run {
     size_t n_results;
 
     struct pb_run_products products;
-    struct pb_pass *pass;
+    struct pb_run_passes *passes;
 
     enum state state;              /* of the calls; the caller's thread only */
     struct pb_file_progress files; /* of the products being written */
     _Atomic int stage;
     _Atomic uint64_t started_ns, ended_ns;
-    bool cache_reserved;
 };
 
 /* --- making ---------------------------------------------------------------------------------*/
@@ -116,8 +115,6 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.input = run->options.input;
     run->env.device = run->device;
     run->env.progress = &run->files;
-    pb_raster_cache_reserve((int64_t)run->plan->cache_bytes);
-    run->cache_reserved = true;
     return 0;
 }
 
@@ -140,14 +137,14 @@ static int make_products(struct pb_run *run, struct pb_err *err)
     return pb_run_products_create(&run->env, err, &run->products);
 }
 
-static int make_pass(struct pb_run *run, struct pb_err *err)
+static int make_passes(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_pass_request request = {.plan = run->plan,
                                             .raster = (const struct pb_raster *const *)run->raster,
                                             .limits = &run->options.config->limits,
                                             .sinks = run->products.sinks,
                                             .n_sinks = run->products.n_sinks};
-    return pb_pass_create(&request, err, &run->pass);
+    return pb_run_passes_create(&request, err, &run->passes);
 }
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err, struct pb_run **out_run)
@@ -170,7 +167,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (rc == 0 && options->products != NULL)
         rc = make_products(run, err);
     if (rc == 0 && options->products != NULL)
-        rc = make_pass(run, err);
+        rc = make_passes(run, err);
     if (rc < 0) {
         pb_run_destroy(run);
         return rc;
@@ -195,40 +192,23 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
     atomic_store(&run->started_ns, pb_clock_mono_ns());
     atomic_store(&run->stage, PB_STAGE_COMPUTE);
     int rc = run->publish != NULL ? pb_publish_identify(run->publish, &why) : 0;
-    rc = rc ? rc : pb_pass_start(run->pass, &why);
+    rc = rc ? rc : pb_run_passes_start(run->passes, &why);
     if (rc == 0)
         return 0;
-    pb_stream_fail(&run->pass->stream, &why); /* what a wait would say */
+    pb_run_passes_abort(run->passes, &why); /* what a wait would say */
     if (err != NULL && err->code == PB_OK)
         *err = why;
     return rc;
-}
-
-/* Nothing failed, but is everything there? A stage that ended early for a reason nobody thought of
- * must not publish half a scene. */
-static int check_complete(struct pb_run *run, struct pb_err *err)
-{
-    uint64_t done = atomic_load(&run->pass->stream.write.tiles);
-    uint32_t total = pb_grid_count(&run->plan->grid);
-    if (done != total)
-        return pb_fail(err, PB_E_SYSTEM,
-                       "only %llu of %u tiles came through; please report the input",
-                       (unsigned long long)done, total);
-    return check_unchanged(run, err);
 }
 
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
     if (run->state != STARTED && run->state != COMPUTED)
         return out_of_order(err, "wait");
-    int rc = pb_pass_wait(run->pass, timeout_ms, err);
+    int rc = pb_run_passes_wait(run->passes, timeout_ms, err);
     if (rc != -ETIMEDOUT && atomic_load(&run->ended_ns) == 0)
         atomic_store(&run->ended_ns, pb_clock_mono_ns());
-    if (rc < 0)
-        return rc;
-    if (atomic_load(&run->files.stop))
-        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while computing");
-    rc = check_complete(run, err);
+    rc = rc ? rc : check_unchanged(run, err);
     if (rc == 0)
         run->state = COMPUTED;
     return rc;
@@ -237,19 +217,19 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 void pb_run_abort(struct pb_run *run)
 {
     atomic_store(&run->files.stop, true);
-    if (run->pass != NULL)
-        pb_pass_abort(run->pass);
+    if (run->passes != NULL)
+        pb_run_passes_abort(run->passes, NULL);
 }
 
 static void report(struct pb_run *run, struct pb_run_report *out)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
-    pb_pass_report(run->pass, out);
+    pb_run_passes_report(run->passes, out);
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
     (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
-    out->memory_bytes = run->plan->total_bytes;
+    out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->tile_px = run->plan->grid.side_px;
     out->elapsed_ms =
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
@@ -290,24 +270,21 @@ void pb_run_progress(struct pb_run *run, struct pb_run_progress *out)
     uint64_t started = atomic_load(&run->started_ns);
     *out = (struct pb_run_progress){
         .stage = (enum pb_stage)atomic_load(&run->stage),
-        .tiles_done = (uint32_t)atomic_load(&run->pass->stream.write.tiles),
-        .tiles_total = pb_grid_count(&run->plan->grid),
-        .bytes_read = atomic_load(&run->pass->stream.read.bytes),
         .bytes_written = atomic_load(&run->files.bytes),
         .elapsed_ms = started ? (int64_t)((pb_clock_mono_ns() - started) / 1000000) : 0,
     };
+    if (run->passes != NULL)
+        pb_run_passes_progress(run->passes, out);
 }
 
 void pb_run_destroy(struct pb_run *run)
 {
     if (run == NULL)
         return;
-    pb_pass_destroy(run->pass);
+    pb_run_passes_destroy(run->passes);
     pb_run_products_destroy(&run->products);
     free(run->results);
     pb_publish_close(run->publish);
-    if (run->cache_reserved)
-        pb_raster_cache_reserve(-(int64_t)run->plan->cache_bytes);
     pb_plan_destroy(run->plan);
     for (size_t i = 0; i < PB_SOURCES_MAX; i++)
         pb_raster_close(run->raster[i]);

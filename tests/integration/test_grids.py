@@ -119,6 +119,8 @@ def taps(method, n, scale, offset, size):
 def weigh(pixels, method, across, down):
     (ix, wx, tx, cx), (iy, wy, ty, cy) = across, down
     total, sums = np.zeros((len(iy), len(ix)), np.float32), np.zeros((len(iy), len(ix)), np.float32)
+    if not ix.shape[1] or not iy.shape[1]:
+        return np.full((len(iy), len(ix)), np.nan, np.float32)  # beyond all pixels
     if method == "nearest":
         out = pixels[iy[:, 0]][:, ix[:, 0]]
         return np.where(ty[:, :1] & tx[:, 0][None], out, np.nan)
@@ -164,6 +166,22 @@ def roughness(band, size):
     return band.on(windows.max((2, 3)) - windows.min((2, 3)))
 
 
+def ends(pixels, method, percentiles):
+    """The range of a stretch, as float32."""
+    valid = pixels[~np.isnan(pixels)].astype(np.float64)
+    if not valid.size:
+        return np.float32(np.nan), np.float32(np.nan)
+    return np.percentile(valid, percentiles).astype(np.float32) if method == "percentiles" else (np.float32(valid.min()), np.float32(valid.max()))
+
+
+def stretch(band, a, b, low, high, clamp):
+    low, high = np.float32(low), np.float32(high)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        gain, base = ((high - low) / (b - a), low) if b > a else (np.float32(0), low + (high - low) * np.float32(0.5))
+        out = (band.pixels - a) * gain + base if not np.isnan(a) else np.full_like(band.pixels, np.nan)
+    return band.on(np.clip(out, min(low, high), max(low, high)) if clamp else out)
+
+
 # --- random chains ---
 
 
@@ -172,7 +190,7 @@ def random_step(rnd, bands):
     name = rnd.choice(list(bands))
     band = bands[name]
     h, w = band.pixels.shape
-    kind = rnd.choice(["crop", "resample", "resample", "roughness", "math"])
+    kind = rnd.choice(["crop", "resample", "resample", "roughness", "math", "stretch"])
     if kind == "crop":
         cw, ch = rnd.randint(max(1, w // 2), w), rnd.randint(max(1, h // 2), h)
         x, y = rnd.randint(0, w - cw), rnd.randint(0, h - ch)
@@ -190,6 +208,14 @@ def random_step(rnd, bands):
         return f"roughness: {{size: {size}, bands: {{X: {name}}}}}", roughness(band, size)
     others = [n for n in bands if bands[n].grid() == band.grid()]
     other = rnd.choice(others)
+    if kind == "stretch":
+        method, percentiles = rnd.choice(["percentiles", "percentiles", "minmax"]), sorted(rnd.sample([0, 0.5, 2, 33.3, 50, 98, 99.9, 100], 2))
+        low, high, clamp, masked = rnd.choice([0, -3, 10]), rnd.choice([1, 255, -7]), rnd.random() < 0.7, rnd.random() < 0.4
+        counted = np.where(bands[other].pixels > 0, band.pixels, np.nan) if masked else band.pixels
+        counted = np.where(bands[other].pixels < 0, band.pixels, counted) if masked else counted
+        return (f"stretch: {{method: {method}, percentiles: {percentiles}, low: {low}, high: {high}, beyond: {'clamp' if clamp else 'keep'}, "
+                f"{f'mask: {other}, ' if masked else ''}bands: {{X: {name}}}}}",
+                stretch(band, *ends(counted, method, percentiles), low, high, clamp))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         v = band.pixels * np.float32(0.5) - bands[other].pixels
     return f'math: {{bands: {{X: "{name} * 0.5 - {other}"}}}}', band.on(v)

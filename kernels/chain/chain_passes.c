@@ -1,0 +1,236 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A value's level is the number of passes that must have been run before it can be computed: a
+ * result of a reduction is one above what is reduced. The reductions of a level and a grid make one
+ * pass, so a chain has no more passes than its reductions follow from each other. */
+#include "kernels/chain/chain_passes.h"
+#include "kernels/chain/chain_numbers.h"
+#include "kernels/chain/chain_plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct passes {
+    const struct pb_graph *graph;
+    const struct pb_chain_spec *spec;
+    struct pb_chain *chain;
+    uint8_t *live;   /* by node */
+    uint16_t *level; /* by node */
+    uint16_t levels;
+    pb_value *outputs; /* of the pass that is being made */
+    size_t n_outputs;
+};
+
+static const struct pb_graph_reduction *reduction_of(const struct pb_graph *graph, size_t v)
+{
+    return &graph->reductions[graph->nodes[v].index / PB_REDUCE_RESULTS_MAX];
+}
+
+/* What is reduced comes before the scalars that it makes. */
+static void find_live(struct passes *p)
+{
+    for (size_t v = p->graph->n; v-- > 0;) {
+        const struct pb_node *const node = &p->graph->nodes[v];
+
+        if (!p->live[v])
+            continue;
+        for (int k = 0; k < node->arity; k++)
+            p->live[node->arg[k]] = 1;
+        if (node->kind == PB_NODE_SCALAR)
+            p->live[reduction_of(p->graph, v)->input] = 1;
+    }
+}
+
+static void find_levels(struct passes *p)
+{
+    for (size_t v = 0; v < p->graph->n; v++) {
+        const struct pb_node *const node = &p->graph->nodes[v];
+        uint16_t level = 0;
+
+        for (int k = 0; k < node->arity; k++)
+            level = p->level[node->arg[k]] > level ? p->level[node->arg[k]] : level;
+        if (node->kind == PB_NODE_SCALAR)
+            level = (uint16_t)(p->level[reduction_of(p->graph, v)->input] + 1);
+        p->level[v] = level;
+        if (p->live[v] && level > p->levels)
+            p->levels = level;
+    }
+}
+
+/* What is known of the values of v: samples of a band of 16 bits or fewer, perhaps masked. */
+static struct pb_samples samples_of(const struct passes *p, pb_value v)
+{
+    const struct pb_node *node = &p->graph->nodes[v];
+    struct pb_samples samples = {.n = 0};
+
+    if (node->kind == PB_VM_WHERE) { /* where(mask, x, NaN) */
+        const struct pb_node *const other = &p->graph->nodes[node->arg[2]];
+
+        if (other->kind == PB_NODE_CONST && isnan(other->number))
+            node = &p->graph->nodes[node->arg[1]];
+    }
+    if (node->kind == PB_NODE_VIEW)
+        node = &p->graph->nodes[node->arg[0]];
+    if (node->kind != PB_NODE_INPUT)
+        return samples;
+    const struct pb_chain_input *const input = &p->spec->inputs[node->index];
+    if (input->type > PB_U16)
+        return samples;
+    samples = (struct pb_samples){.first = input->type == PB_I16 ? INT16_MIN : 0,
+                                  .n = input->type == PB_U8 ? 256 : 65536,
+                                  .scaled = input->scale != 1.0 || input->offset != 0.0,
+                                  .scale = (float)input->scale,
+                                  .offset = (float)input->offset};
+    if (!pb_samples_are_distinct(&samples))
+        samples.n = 0;
+    return samples;
+}
+
+/* The number of an output of the pass, which it becomes. */
+static uint32_t output_of(struct passes *p, pb_value v)
+{
+    size_t i = 0;
+
+    while (i < p->n_outputs && p->outputs[i] != v)
+        i++;
+    if (i == p->n_outputs)
+        p->outputs[p->n_outputs++] = v;
+    return (uint32_t)i;
+}
+
+/* Whether a scalar that is needed comes from it. */
+static bool is_needed(const struct passes *p, size_t number)
+{
+    for (size_t v = 0; v < p->graph->n; v++)
+        if (p->live[v] && p->graph->nodes[v].kind == PB_NODE_SCALAR &&
+            p->graph->nodes[v].index / PB_REDUCE_RESULTS_MAX == number)
+            return true;
+    return false;
+}
+
+static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t number)
+{
+    const struct pb_graph_reduction *const from = &p->graph->reductions[number];
+    struct pb_chain_reduction *const to = &pass->reductions[pass->n_reductions++];
+
+    *to = (struct pb_chain_reduction){.reduce = from->reduce,
+                                      .samples = samples_of(p, from->input),
+                                      .output = output_of(p, from->input),
+                                      .number = number,
+                                      .step = from->step};
+    (void)snprintf(to->band, sizeof to->band, "%s", from->band);
+}
+
+static int add_pass(struct passes *p, uint16_t level, int32_t grid)
+{
+    const struct pb_graph *const graph = p->graph;
+    struct pb_chain *const pass = calloc(1, sizeof *pass);
+
+    if (!pass)
+        return -ENOMEM;
+    p->chain->earlier[p->chain->n_earlier++] = pass;
+    pass->reductions = calloc(graph->n_reductions, sizeof *pass->reductions);
+    if (!pass->reductions)
+        return -ENOMEM;
+    p->n_outputs = 0;
+    for (size_t i = 0; i < graph->n_reductions; i++) {
+        const pb_value input = graph->reductions[i].input;
+
+        if (p->level[input] == level && graph->nodes[input].grid == grid && is_needed(p, i))
+            add_reduction(p, pass, (uint32_t)i);
+    }
+    if (pass->n_reductions > 0)
+        return pb_chain_plan(graph, p->outputs, p->n_outputs, p->spec, pass);
+    p->chain->n_earlier--;
+    pb_chain_destroy(pass);
+    return 0;
+}
+
+static int make_passes(struct passes *p)
+{
+    int rc = 0;
+
+    p->chain->earlier =
+        calloc((size_t)p->levels * p->graph->n_grids + 1, sizeof(struct pb_chain *));
+    if (!p->chain->earlier)
+        return -ENOMEM;
+    for (uint16_t level = 0; level < p->levels; level++)
+        for (size_t grid = 0; grid < p->graph->n_grids && rc == 0; grid++)
+            rc = add_pass(p, level, (int32_t)grid);
+    return rc;
+}
+
+int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
+                    const struct pb_chain_spec *spec, struct pb_chain *chain)
+{
+    struct passes p = {.graph = graph, .spec = spec, .chain = chain};
+    int rc = -ENOMEM;
+
+    if (graph->n_reductions == 0)
+        return 0;
+    p.live = calloc(graph->n, 1);
+    p.level = calloc(graph->n, sizeof *p.level);
+    p.outputs = calloc(graph->n_reductions, sizeof *p.outputs);
+    if (p.live && p.level && p.outputs) {
+        for (size_t i = 0; i < spec->n_outputs; i++)
+            p.live[outputs[i]] = 1;
+        find_live(&p);
+        find_levels(&p);
+        rc = make_passes(&p);
+    }
+    free(p.live);
+    free(p.level);
+    free(p.outputs);
+    return rc;
+}
+
+/* --- what a run asks ------------------------------------------------------------------------- */
+
+size_t pb_chain_earlier_count(const struct pb_chain *chain)
+{
+    return chain->n_earlier;
+}
+
+struct pb_chain *pb_chain_earlier(const struct pb_chain *chain, size_t i)
+{
+    return chain->earlier[i];
+}
+
+size_t pb_chain_reductions(const struct pb_chain *pass,
+                           const struct pb_chain_reduction **out_reductions)
+{
+    *out_reductions = pass->reductions;
+    return pass->n_reductions;
+}
+
+size_t pb_chain_reduce_bytes(const struct pb_chain *pass)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < pass->n_reductions; i++)
+        bytes += (pb_reduce_bytes(&pass->reductions[i].reduce) + 63) / 64 * 64;
+    return bytes;
+}
+
+int pb_chain_rounds(const struct pb_chain *pass)
+{
+    int rounds = 1;
+
+    for (size_t i = 0; i < pass->n_reductions; i++) {
+        const int own = pb_reduce_rounds(&pass->reductions[i].reduce, &pass->reductions[i].samples);
+
+        rounds = own > rounds ? own : rounds;
+    }
+    return rounds;
+}
+
+void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
+                          const double *results)
+{
+    for (size_t i = 0; i < chain->n_earlier; i++)
+        pb_chain_numbers_set(chain->earlier[i], reduction->number, results, reduction->reduce.n);
+    pb_chain_numbers_set(chain, reduction->number, results, reduction->reduce.n);
+}

@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Set 0 is what the others are merged into. A reduction that is complete after the first round
+ * takes no part in the next one. */
+#include "pipeline/run/reducing.h"
+
+#include <stdlib.h>
+
+struct pb_reducing {
+    const struct pb_chain_reduction *reduction;
+    size_t n;
+    uint32_t workers;
+    size_t set_bytes;
+    uint8_t *sets; /* workers + 1 */
+    bool *done;    /* by reduction */
+};
+
+static size_t state_bytes(const struct pb_reducing *r, size_t i)
+{
+    return (pb_reduce_bytes(&r->reduction[i].reduce) + 63) / 64 * 64;
+}
+
+/* The state of reduction i in a set; offsets add up as pb_chain_reduce_bytes does. */
+static void *state_of(const struct pb_reducing *r, uint32_t set, size_t i)
+{
+    uint8_t *at = r->sets + set * r->set_bytes;
+    for (size_t k = 0; k < i; k++)
+        at += state_bytes(r, k);
+    return at;
+}
+
+int pb_reducing_create(const struct pb_chain *pass, uint32_t workers, struct pb_err *err,
+                       struct pb_reducing **out_reducing)
+{
+    struct pb_reducing *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
+    r->n = pb_chain_reductions(pass, &r->reduction);
+    r->workers = workers;
+    r->set_bytes = pb_chain_reduce_bytes(pass);
+    r->done = calloc(r->n, sizeof *r->done);
+    r->sets = aligned_alloc(64, r->set_bytes * (workers + (size_t)1));
+    if (r->done == NULL || r->sets == NULL) {
+        pb_reducing_destroy(r);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
+    }
+    for (uint32_t set = 0; set <= workers; set++)
+        for (size_t i = 0; i < r->n; i++)
+            pb_reduce_begin(&r->reduction[i].reduce, &r->reduction[i].samples, state_of(r, set, i));
+    *out_reducing = r;
+    return 0;
+}
+
+static int add_tile(void *object, const struct pb_tile_done *tile, uint32_t worker,
+                    struct pb_err *err)
+{
+    struct pb_reducing *r = object;
+    (void)err;
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->done[i])
+            pb_reduce_add(&r->reduction[i].reduce, state_of(r, worker + 1, i),
+                          tile->data + r->reduction[i].output * tile->plane_px, tile->core.w,
+                          tile->core.h);
+    return 0;
+}
+
+struct pb_sink pb_reducing_sink(struct pb_reducing *reducing)
+{
+    return (struct pb_sink){add_tile, reducing};
+}
+
+/* Ends the round of one reduction. */
+static bool end_one(struct pb_reducing *r, size_t i, struct pb_chain *whole)
+{
+    const struct pb_reduce *reduce = &r->reduction[i].reduce;
+    double results[PB_REDUCE_RESULTS_MAX];
+    void *into = state_of(r, 0, i);
+    for (uint32_t set = 1; set <= r->workers; set++)
+        pb_reduce_merge(reduce, into, state_of(r, set, i));
+    if (pb_reduce_end(reduce, into, results)) {
+        pb_chain_set_results(whole, &r->reduction[i], results);
+        return true;
+    }
+    for (uint32_t set = 1; set <= r->workers; set++)
+        pb_reduce_again(reduce, state_of(r, set, i), into);
+    return false;
+}
+
+bool pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole)
+{
+    bool all = true;
+    for (size_t i = 0; i < r->n; i++) {
+        r->done[i] = r->done[i] || end_one(r, i, whole);
+        all = all && r->done[i];
+    }
+    return all;
+}
+
+void pb_reducing_destroy(struct pb_reducing *r)
+{
+    if (r == NULL)
+        return;
+    free(r->done);
+    free(r->sets);
+    free(r);
+}

@@ -1,0 +1,207 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A pass that has ended is taken apart before the next one is made: slots of one pass are in memory
+ * at a time. What it did is added to the totals first. */
+#include "pipeline/run/run_passes.h"
+#include "config/base/clock.h"
+#include "pipeline/run/reducing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct pb_run_passes {
+    struct pb_pass_request last;  /* the pass that makes the products */
+    struct pb_reducing *reducing; /* of the pass, when it is an earlier one */
+    struct pb_sink sink;
+    struct pb_run_report report; /* of the passes that have ended */
+    atomic_bool stopped;
+    struct pb_err failure; /* that left no pass */
+
+    pthread_mutex_t lock; /* below: for progress and abort */
+    size_t number;        /* of the pass: plan->n_earlier is the last */
+    int round;
+    struct pb_pass *pass; /* NULL between two, and after one could not be made */
+    uint64_t tiles_before, bytes_before;
+};
+
+static const struct pb_plan *plan_of(const struct pb_run_passes *p)
+{
+    return p->number < p->last.plan->n_earlier ? p->last.plan->earlier[p->number] : p->last.plan;
+}
+
+static bool is_last(const struct pb_run_passes *p)
+{
+    return p->number == p->last.plan->n_earlier;
+}
+
+/* Makes the pass of this number and round. */
+static int make_pass(struct pb_run_passes *p, struct pb_err *err)
+{
+    struct pb_pass_request request = p->last;
+    struct pb_pass *pass = NULL;
+    int rc = 0;
+    request.plan = plan_of(p);
+    if (!is_last(p)) {
+        if (p->reducing == NULL)
+            rc = pb_reducing_create(request.plan->chain, request.plan->writers, err, &p->reducing);
+        if (rc < 0)
+            return rc;
+        p->sink = pb_reducing_sink(p->reducing);
+        request.sinks = &p->sink;
+        request.n_sinks = 1;
+    }
+    rc = pb_pass_create(&request, err, &pass);
+    pthread_mutex_lock(&p->lock);
+    p->pass = pass;
+    if (pass != NULL && atomic_load(&p->stopped))
+        pb_pass_abort(pass);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *err,
+                         struct pb_run_passes **out_passes)
+{
+    struct pb_run_passes *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+    p->last = *request;
+    pthread_mutex_init(&p->lock, NULL);
+    int rc = make_pass(p, err);
+    if (rc < 0) {
+        pb_run_passes_destroy(p);
+        return rc;
+    }
+    *out_passes = p;
+    return 0;
+}
+
+int pb_run_passes_start(struct pb_run_passes *p, struct pb_err *err)
+{
+    return pb_pass_start(p->pass, err);
+}
+
+/* Nothing failed, but is everything there? A stage that ended early for a reason nobody thought of
+ * must not publish half a scene. */
+static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
+{
+    uint64_t done = atomic_load(&p->pass->stream.write.tiles);
+    uint32_t total = pb_grid_count(&p->pass->plan->grid);
+    if (done != total)
+        return pb_fail(err, PB_E_SYSTEM,
+                       "only %llu of %u tiles came through; please report the input",
+                       (unsigned long long)done, total);
+    return 0;
+}
+
+/* Takes the pass apart; the next one is another round of it, or the one after it. */
+static void end_pass(struct pb_run_passes *p, bool next)
+{
+    struct pb_pass *ended = p->pass;
+    pb_pass_report(ended, &p->report);
+    pthread_mutex_lock(&p->lock);
+    p->pass = NULL;
+    p->tiles_before += atomic_load(&ended->stream.write.tiles);
+    p->bytes_before += atomic_load(&ended->stream.read.bytes);
+    p->round = next ? 0 : p->round + 1;
+    p->number += next;
+    pthread_mutex_unlock(&p->lock);
+    pb_pass_destroy(ended);
+}
+
+/* From a pass that is complete to the next round or pass, which runs then. */
+static int go_on(struct pb_run_passes *p, struct pb_err *err)
+{
+    bool next = pb_reducing_end(p->reducing, p->last.plan->chain);
+    end_pass(p, next);
+    if (next) {
+        pb_reducing_destroy(p->reducing);
+        p->reducing = NULL;
+    }
+    int rc = make_pass(p, &p->failure);
+    rc = rc ? rc : pb_pass_start(p->pass, &p->failure);
+    if (rc < 0 && err != NULL && err->code == PB_OK)
+        *err = p->failure;
+    return rc;
+}
+
+static int64_t left_of(int64_t timeout_ms, int64_t until_ms)
+{
+    int64_t left = until_ms - pb_clock_mono_ms();
+    return timeout_ms < 0 ? -1 : left > 0 ? left : 0;
+}
+
+int pb_run_passes_wait(struct pb_run_passes *p, int64_t timeout_ms, struct pb_err *err)
+{
+    int64_t until_ms = timeout_ms < 0 ? 0 : pb_clock_mono_ms() + timeout_ms;
+    int rc = 0;
+    while (rc == 0) {
+        if (p->pass == NULL)
+            return pb_fail(err, p->failure.code, "%s", p->failure.msg);
+        rc = pb_pass_wait(p->pass, left_of(timeout_ms, until_ms), err);
+        if (rc == 0 && atomic_load(&p->stopped))
+            return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while computing");
+        rc = rc ? rc : check_complete(p, err);
+        if (rc == 0 && is_last(p))
+            break;
+        rc = rc ? rc : go_on(p, err);
+    }
+    return rc;
+}
+
+void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
+{
+    pthread_mutex_lock(&p->lock);
+    if (why == NULL)
+        atomic_store(&p->stopped, true);
+    if (p->pass != NULL && why != NULL)
+        pb_stream_fail(&p->pass->stream, why);
+    else if (p->pass != NULL)
+        pb_pass_abort(p->pass);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Tiles of the rounds that are still to come, the one under way among them. */
+static uint64_t tiles_to_come(const struct pb_run_passes *p)
+{
+    const struct pb_plan *last = p->last.plan;
+    uint64_t tiles = pb_grid_count(&last->grid);
+    for (size_t i = p->number; i < last->n_earlier; i++) {
+        int rounds = pb_chain_rounds(last->earlier[i]->chain);
+        rounds -= i == p->number ? p->round : 0;
+        tiles += (uint64_t)(rounds > 0 ? rounds : 1) * pb_grid_count(&last->earlier[i]->grid);
+    }
+    return tiles;
+}
+
+void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out)
+{
+    pthread_mutex_lock(&p->lock);
+    uint64_t tiles = p->tiles_before, bytes = p->bytes_before;
+    uint64_t total = tiles + tiles_to_come(p);
+    if (p->pass != NULL) {
+        tiles += atomic_load(&p->pass->stream.write.tiles);
+        bytes += atomic_load(&p->pass->stream.read.bytes);
+    }
+    pthread_mutex_unlock(&p->lock);
+    out->tiles_done = (uint32_t)tiles;
+    out->tiles_total = (uint32_t)total;
+    out->bytes_read = bytes;
+}
+
+void pb_run_passes_report(const struct pb_run_passes *p, struct pb_run_report *out)
+{
+    *out = p->report;
+    if (p->pass != NULL)
+        pb_pass_report(p->pass, out);
+}
+
+void pb_run_passes_destroy(struct pb_run_passes *p)
+{
+    if (p == NULL)
+        return;
+    pb_pass_destroy(p->pass);
+    pb_reducing_destroy(p->reducing);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
