@@ -1,48 +1,53 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * State machine of a channel: who gets which ticket, who sleeps, who wakes whom.
+ * State machine of a channel: how tickets are taken, how threads sleep and are woken.
+ *
  * Tickets. A side's `next` is the ticket it hands out next; ticket t lives in slot t % slots and is
- * *ready* for a side when next == t and the slot's `turn` is 2t (producer) or 2t + 1 (consumer).
- * Only a ready ticket is taken, by a compare-exchange of `next`. So a thread that gives up (time
- * limit, close) holds nothing: no ticket is burnt and no hole is left in the sequence. (With
- * fetch-add first and the wait after it, none could leave without leaving a hole.)
+ * *ready* for a side when next == t and the slot's `sequence` is 2t (producer) or 2t + 1
+ * (consumer). Only a ready ticket is taken, by a compare-exchange of `next`. So a thread that gives
+ * up (time limit, close) holds nothing: no ticket is lost and the sequence has no hole. (With
+ * fetch-add first and the wait after it, no thread could give up without leaving a hole.)
  *
- * Sleeping. Because waiters have no ticket yet, several wait for the same one, and whoever is woken
- * first may have it. They sleep on a word of their side (`signal`), not of the slot: on the slot's
- * word each publication had to wake all of them or to requeue the rest to the next slot, and abort
- * had to visit every slot. Here a ticket that becomes ready wakes one thread, and one system call a
- * side ends everything.
+ * Sleeping. Waiters have no ticket yet, so several wait for the same one, and the first to wake may
+ * take it. They sleep on a word of their side (`futex`), not of the slot: with a word per slot each
+ * publication would have to wake all of them or to requeue the rest to the next slot, and abort
+ * would have to visit every slot. Here a ticket that becomes ready wakes one thread, and an abort
+ * takes one system call a side.
  *
- * No wake-up is lost. Two events make ticket t ready: the store of `turn` by the other side, and
- * the compare-exchange by which this side took t - 1; the later of the two does it. After either of
- * them the thread calls nudge(): are there waiters, and is a ticket ready? Then it changes `signal`
- * and wakes one. A waiter does the mirror image: counts itself in `waiters`, reads `signal`, looks
- * for a ready ticket, and sleeps only if `signal` still has the value read (the kernel compares and
- * queues in one step). `turn`, `next`, `waiters`, `signal` and `aborted` are always accessed
- * seq_cst here, so there is one order of it all, and in that order either
- *   - the event comes before the waiter's look: it sees the ready ticket and does not sleep, or
- *   - the look comes before the event, hence the count before nudge()'s read of it: nudge() sees a
- *     waiter, and its change of `signal` comes after the waiter's read: the waiter is in the queue
- *     and the wake finds it or another one, or it is not yet and the kernel turns it back.
- * One woken thread is enough: it takes the ticket, or finds that somebody else did; whoever took it
- * calls nudge() for the ticket after it. A sleeper whose time limit passes while it is being woken
- * looks once more before it leaves. Plain acquire/release would not do: it lets the load of
- * `waiters` overtake the store of `turn`. Fences would, but ThreadSanitizer does not understand
- * them. What is not in this order is relaxed: the statistics, the spin budget, the polls of a spin.
+ * No wake-up is lost. Two events make ticket t ready: the store of `sequence` by the other side,
+ * and the compare-exchange by which this side took t - 1; the later of the two does it. After
+ * either of them the thread calls wake_next(): if there are waiters and a ticket is ready, it
+ * changes `futex` and wakes one. A waiter counts itself in `waiters`, reads `futex`, checks for a
+ * ready ticket, and sleeps only if `futex` still has the value read (the kernel compares and queues
+ * in one step). `sequence`, `next`, `waiters`, `futex` and `aborted` are always accessed seq_cst
+ * here, so there is one order of these accesses, and in that order either
+ *   - the event comes before the waiter's check: it sees the ready ticket and does not sleep, or
+ *   - the check comes before the event, hence the count before wake_next()'s read of it:
+ *     wake_next() sees a waiter, and its change of `futex` comes after the waiter's read: the
+ *     waiter is queued and the wake finds it or another one, or it is not queued yet and the kernel
+ *     refuses to queue it.
+ * One woken thread is enough: it takes the ticket, or finds that another thread did; the thread
+ * that took it calls wake_next() for the ticket after it. A sleeper whose time limit passes while
+ * it is being woken checks once more before it returns. Acquire/release is not enough: it lets the
+ * load of `waiters` overtake the store of `sequence`. Fences would be, but ThreadSanitizer does not
+ * support them. Relaxed are the statistics, the spin budget and the polls of a spin.
  *
- * One wake at a time. nudge() makes `signal` odd, the waiter makes it even before it looks and
- * sleeps on even values only. While it is odd somebody has been woken (or turned back) who has yet
- * to look, and will see every ticket that is ready by then and pass on the rest; so nudge() leaves
- * it at that. It saves a system call for each ticket published while a woken thread is on its way.
- * If all who were waiting leave after their last look, it stays odd with nobody asleep, and the
- * next waiter makes it even. (A process killed between that and the wake delays the sleepers until
- * another waiter comes or a time limit passes.) `signal` is compared for equality only: its wrap
- * does no harm unless exactly 2^31 wakes fall between a waiter's read and its sleep; `turn` and
- * `next` have 64 bits and do not wrap.
- * Payload. turn = 2t + 1 in wic_publish is a release that the acquire of `turn` in ready_ticket()
- * on the consumer side reads; turn = 2 (t + slots) in wic_release is the same thing back.
- * tests/model/channel.pml is this file for a model checker: what changes here changes there. */
+ * One wake at a time. wake_next() makes `futex` odd; a waiter makes it even before it checks, and
+ * sleeps on even values only. While it is odd a thread has been woken (or refused to sleep) that
+ * has yet to check, and that thread will see every ticket that is ready by then and wake the next;
+ * so wake_next() does no more. This saves a system call for each ticket published while a woken
+ * thread is not running yet. If all waiters return after their last check, `futex` stays odd
+ * without a sleeper, and the next waiter makes it even. (A process killed between that and the wake
+ * delays the sleepers until another waiter comes or a time limit passes.) `futex` is compared for
+ * equality only: its wrap would lose a wake only if exactly 2^31 wakes fell between a waiter's read
+ * and its sleep; `sequence` and `next` have 64 bits and do not wrap.
+ *
+ * Payload. sequence = 2t + 1 in wic_publish is a release that pairs with the acquire of `sequence`
+ * in ready_ticket() on the consumer side; sequence = 2 (t + slots) in wic_release pairs in the same
+ * way with the producer side.
+ *
+ * tests/model/channel.pml is the model of this file: a change here needs the same change there. */
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"
@@ -50,7 +55,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* The stress test sleeps or yields here, to widen every gap between two steps. */
+/* The stress test sleeps or yields here, to widen the window between two steps. */
 #ifndef WIC_STALL
 #define WIC_STALL() ((void)0)
 #endif
@@ -60,7 +65,8 @@ static struct wic_slot_head *slot_of(struct wic_channel *channel, uint64_t ticke
     return &channel->slot[ticket % channel->slots];
 }
 
-/* Is a ticket ready for this side? 0 and the ticket; -EAGAIN: not now; -EPIPE: never again. */
+/* Whether a ticket is ready for this side: 0 and the ticket; -EAGAIN: not now; -EPIPE: never
+ * again. */
 static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
 {
     struct wic_side *side = &channel->side[role];
@@ -70,18 +76,19 @@ static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_
             return -EPIPE; /* producers only */
         }
         WIC_STALL();
-        /* Pairs with the store of turn in wic_publish (for a consumer) or wic_release (producer).
-         */
-        uint64_t turn = atomic_load(&slot_of(channel, next)->turn);
+        /* Pairs with the store of sequence in wic_publish (for a consumer) or wic_release
+         * (producer). */
+        uint64_t sequence = atomic_load(&slot_of(channel, next)->sequence);
         uint64_t wanted = 2 * next + role;
-        if (turn == wanted) {
+        if (sequence == wanted) {
             *out_ticket = next;
             return 0;
         }
-        if (turn > wanted) {
-            continue; /* `next` is out of date: its taker has already moved `turn` on */
+        if (sequence > wanted) {
+            continue; /* `next` is out of date: the thread that took it has already changed
+                         `sequence` */
         }
-        /* Closed, and none between us and the end? `next` was read before and cannot pass it.
+        /* Closed, and no ticket left before the end? `next` was read before and cannot pass it.
          * Pairs with the fetch-or in wic_close and the compare-exchange of the last producer. */
         if (role == WIC_CONSUMER &&
             atomic_load(&channel->side[WIC_PRODUCER].next) == (next | WIC_CLOSED)) {
@@ -104,8 +111,8 @@ static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *o
             return rc;
         }
         WIC_STALL();
-        /* It stays ready until it is taken, so success is all it needs. Failure: another thread
-         * took it, or the channel was closed. */
+        /* A ready ticket stays ready until it is taken, so no other check is needed. Failure:
+         * another thread took it, or the channel was closed. */
         uint64_t expected = ticket;
         if (atomic_compare_exchange_strong(&channel->side[role].next, &expected, ticket + 1)) {
             *out_ticket = ticket;
@@ -117,14 +124,14 @@ static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *o
 static void wake_all(struct wic_channel *channel, enum wic_role role)
 {
     struct wic_side *side = &channel->side[role];
-    atomic_fetch_add(&side->signal, 2); /* pairs with the load in signal_before_look */
+    atomic_fetch_add(&side->futex, 2); /* pairs with the load in futex_before_check */
     WIC_STALL();
-    wic_futex_wake(&side->signal, INT_MAX, channel->shared);
+    wic_futex_wake(&side->futex, INT_MAX, channel->shared);
 }
 
-/* After anything that may have made a ticket ready for `role`, or may have been the last thing its
- * waiters could wait for: see "No wake-up is lost" above. Costs one load while nobody waits. */
-static void nudge(struct wic_channel *channel, enum wic_role role)
+/* To be called after any event that may have made a ticket ready for `role`, or after which its
+ * waiters have none to wait for: see "No wake-up is lost" above. Costs one load without waiters. */
+static void wake_next(struct wic_channel *channel, enum wic_role role)
 {
     struct wic_side *side = &channel->side[role];
     WIC_STALL();
@@ -135,27 +142,27 @@ static void nudge(struct wic_channel *channel, enum wic_role role)
     int rc = ready_ticket(channel, role, &ticket);
     if (rc != 0) {
         if (rc == -EPIPE) {
-            wake_all(channel, role); /* that was all: no more events for them to wait for */
+            wake_all(channel, role); /* no further event will wake them */
         }
         return;
     }
     WIC_STALL();
-    uint32_t signal = atomic_load(&side->signal);
-    /* Odd, or just changed by another nudge: somebody is on the way who has yet to look. */
-    if (signal % 2 == 0 && atomic_compare_exchange_strong(&side->signal, &signal, signal + 1)) {
+    uint32_t futex = atomic_load(&side->futex);
+    /* Odd, or just changed by another wake_next: a woken thread has yet to check. */
+    if (futex % 2 == 0 && atomic_compare_exchange_strong(&side->futex, &futex, futex + 1)) {
         WIC_STALL();
-        wic_futex_wake(&side->signal, 1, channel->shared);
+        wic_futex_wake(&side->futex, 1, channel->shared);
     }
 }
 
-/* A hint: concurrent learners may overwrite each other. */
+/* A hint: concurrent writers may overwrite each other. */
 static void set_spin(struct wic_side *side, uint32_t budget)
 {
     atomic_store_explicit(&side->spin, budget, memory_order_relaxed);
 }
 
-/* Polls for a moment, reading nothing but the turn of the slot in question so as not to disturb the
- * side we wait for. Close and abort are seen afterwards. */
+/* Polls for a short time. It reads the slot's sequence only, so as not to slow down the other side;
+ * close and abort are seen afterwards. */
 static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
 {
     struct wic_side *side = &channel->side[role];
@@ -164,7 +171,7 @@ static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *
     struct wic_slot_head *slot = slot_of(channel, next);
     for (uint32_t round = 0; round < budget; round++) {
         wic_cpu_relax();
-        if (atomic_load_explicit(&slot->turn, memory_order_relaxed) < 2 * next + role) {
+        if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) < 2 * next + role) {
             continue;
         }
         int rc = try_take(channel, role, out_ticket);
@@ -172,18 +179,19 @@ static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *
             set_spin(side, wic_spin_after_success(budget, round, channel->spin_limit));
             return rc;
         }
-        next = atomic_load(&side->next) & ~WIC_CLOSED; /* somebody else was faster */
+        next = atomic_load(&side->next) & ~WIC_CLOSED; /* another thread took it */
         slot = slot_of(channel, next);
     }
     return -EAGAIN;
 }
 
-/* Sleeps until `signal` is changed. 0: look again; else: look once more, then give up with this. */
-static int park(struct wic_channel *channel, struct wic_side *side, uint32_t signal,
+/* Sleeps until `futex` is changed. 0: check again; else: check once more, then return this
+ * error. */
+static int park(struct wic_channel *channel, struct wic_side *side, uint32_t futex,
                 int64_t deadline_ns)
 {
     int64_t before = wic_now_ns();
-    int rc = wic_futex_wait(&side->signal, signal, deadline_ns, channel->shared);
+    int rc = wic_futex_wait(&side->futex, futex, deadline_ns, channel->shared);
     int64_t after = wic_now_ns();
     if (rc != -EAGAIN) {
         uint64_t parked = (uint64_t)(after - before);
@@ -195,21 +203,22 @@ static int park(struct wic_channel *channel, struct wic_side *side, uint32_t sig
     if (rc != 0 && rc != -EAGAIN) {
         return rc;
     }
-    /* A thread that is woken again and again and always loses must leave in time, too. */
+    /* The time limit also holds for a thread that is woken again and again and never gets the
+     * ticket. */
     return after >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
-/* The value to sleep on, even. Whoever takes note of a wake (odd) has still to look, so the next
- * ticket needs a wake of its own from now on. Pairs with the changes in nudge and wake_all. */
-static uint32_t signal_before_look(struct wic_side *side)
+/* The value to sleep on, even. A thread that consumes a wake (odd) checks after this, so the next
+ * ticket needs a wake of its own from now on. Pairs with the changes in wake_next and wake_all. */
+static uint32_t futex_before_check(struct wic_side *side)
 {
-    uint32_t signal = atomic_load(&side->signal);
-    while (signal % 2 != 0) {
-        if (atomic_compare_exchange_weak(&side->signal, &signal, signal + 1)) {
-            return signal + 1;
+    uint32_t futex = atomic_load(&side->futex);
+    while (futex % 2 != 0) {
+        if (atomic_compare_exchange_weak(&side->futex, &futex, futex + 1)) {
+            return futex + 1;
         }
     }
-    return signal;
+    return futex;
 }
 
 static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int64_t deadline_ns,
@@ -218,17 +227,17 @@ static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int6
     struct wic_side *side = &channel->side[role];
     int gave_up = 0;
     int rc;
-    atomic_fetch_add(&side->waiters, 1); /* pairs with the load in nudge */
+    atomic_fetch_add(&side->waiters, 1); /* pairs with the load in wake_next */
     for (;;) {
         WIC_STALL();
-        uint32_t signal = signal_before_look(side);
+        uint32_t futex = futex_before_check(side);
         WIC_STALL();
         rc = try_take(channel, role, out_ticket);
         if (rc != -EAGAIN || gave_up != 0) {
             break;
         }
         WIC_STALL();
-        gave_up = park(channel, side, signal, deadline_ns);
+        gave_up = park(channel, side, futex, deadline_ns);
     }
     atomic_fetch_sub(&side->waiters, 1);
     return rc == -EAGAIN ? gave_up : rc;
@@ -256,7 +265,7 @@ static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout
         }
     }
     if (rc == 0) {
-        nudge(channel, role); /* the ticket after ours may have been ready all along */
+        wake_next(channel, role); /* the ticket after ours may be ready already */
     }
     return rc;
 }
@@ -276,8 +285,8 @@ static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes
     };
 }
 
-/* Is this slot taken and not given back yet? Its holder wrote or saw all that is read here, so no
- * order is needed; others are in the wrong. */
+/* Whether this slot is taken and not given back yet. Its holder wrote or saw all that is read here,
+ * so relaxed loads are enough; for other callers the result is an error in any case. */
 static int check_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slot)
 {
     if (channel == NULL || slot == NULL) {
@@ -288,16 +297,16 @@ static int check_held(struct wic_channel *channel, enum wic_role role, const str
     }
     uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
     struct wic_slot_head *head = slot_of(channel, slot->ticket);
-    uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
+    uint64_t sequence = atomic_load_explicit(&head->sequence, memory_order_relaxed);
     bool held = slot->index == slot->ticket % channel->slots &&
-                slot->ticket < (next & ~WIC_CLOSED) && turn == 2 * slot->ticket + role;
+                slot->ticket < (next & ~WIC_CLOSED) && sequence == 2 * slot->ticket + role;
     return held ? 0 : -EINVAL;
 }
 
-/* Counts a publication and keeps the high-water mark of slots full from publication to release.
- * Both counts are made while the slot is held; acquire and release here make every release visible
- * that the counted publications depended on, thus full <= slots. The consumers' count is looked at
- * (a line of theirs, so it costs) only if the value seen last leaves room for a new maximum. */
+/* Counts a publication and updates the high-water mark of full slots. Both counts are made while
+ * the slot is held; acquire and release here make every release visible that the counted
+ * publications depended on, thus full <= slots. The consumers' count, on a cache line of theirs, is
+ * read only if the value read last leaves room for a new maximum. */
 static void count_published(struct wic_channel *channel)
 {
     struct wic_side *producer = &channel->side[WIC_PRODUCER];
@@ -310,7 +319,8 @@ static void count_published(struct wic_channel *channel)
     struct wic_side *consumer = &channel->side[WIC_CONSUMER];
     uint64_t released = atomic_load_explicit(&consumer->done, memory_order_relaxed);
     atomic_store_explicit(&producer->seen_released, released, memory_order_relaxed);
-    int64_t full = (int64_t)(published - released); /* < 0: others have overtaken us */
+    int64_t full =
+        (int64_t)(published - released); /* < 0: other producers were counted meanwhile */
     while (full > high &&
            !atomic_compare_exchange_weak_explicit(&producer->high_water, &high, (uint32_t)full,
                                                   memory_order_relaxed, memory_order_relaxed)) {
@@ -343,9 +353,9 @@ int wic_publish(struct wic_channel *channel, const struct wic_slot *slot, size_t
     head->bytes = bytes;
     count_published(channel);
     WIC_STALL();
-    /* Hands over the payload: pairs with the load in ready_ticket. */
-    atomic_store(&head->turn, 2 * slot->ticket + 1);
-    nudge(channel, WIC_CONSUMER);
+    /* Publishes the payload: pairs with the load in ready_ticket. */
+    atomic_store(&head->sequence, 2 * slot->ticket + 1);
+    wake_next(channel, WIC_CONSUMER);
     return 0;
 }
 
@@ -368,19 +378,19 @@ int wic_release(struct wic_channel *channel, const struct wic_slot *slot)
     if (rc != 0) {
         return rc;
     }
-    /* Release: who counts this one, in wic_stats_get, counts its publication too. */
+    /* Release: wic_stats_get, when it counts this release, also counts its publication. */
     atomic_fetch_add_explicit(&channel->side[WIC_CONSUMER].done, 1, memory_order_release);
     WIC_STALL();
-    /* Hands the memory back: pairs with the load in ready_ticket. */
-    atomic_store(&slot_of(channel, slot->ticket)->turn, 2 * (slot->ticket + channel->slots));
-    nudge(channel, WIC_PRODUCER);
+    /* Returns the memory: pairs with the load in ready_ticket. */
+    atomic_store(&slot_of(channel, slot->ticket)->sequence, 2 * (slot->ticket + channel->slots));
+    wake_next(channel, WIC_PRODUCER);
     return 0;
 }
 
 static void wake_everybody(struct wic_channel *channel)
 {
     for (enum wic_role role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
-        if (atomic_load(&channel->side[role].waiters) != 0) { /* as in nudge */
+        if (atomic_load(&channel->side[role].waiters) != 0) { /* as in wake_next */
             wake_all(channel, role);
         }
     }
@@ -388,7 +398,8 @@ static void wake_everybody(struct wic_channel *channel)
 
 void wic_close(struct wic_channel *channel)
 {
-    /* In the word that producers compare-exchange, so that no ticket is taken after it. */
+    /* The flag is in the word that producers compare-exchange, so that no ticket is taken after
+     * it. */
     atomic_fetch_or(&channel->side[WIC_PRODUCER].next, WIC_CLOSED);
     wake_everybody(channel);
 }

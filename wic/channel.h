@@ -2,23 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_CHANNEL_H
 #define WIC_CHANNEL_H
-/* Inside of a channel, for wic/ and its tests only: what lies in the (maybe shared) memory.
+/* The inside of a channel, for wic/ and its tests only: the layout of the (possibly shared) memory.
  *
  *   struct wic_channel | slots x struct wic_slot_head | padding to 4096 | slots x payload
  *
- * Everything is found by its offset from the channel, for each process maps it elsewhere. Lines of
- * 64 bytes are grouped by who writes them how often, so that a streaming channel moves as few of
- * them between cores as it can. */
+ * Everything is found by its offset from the channel, as each process maps it at another address.
+ * Members are grouped into cache lines of 64 bytes by which side writes them and how often, so that
+ * a streaming channel moves few lines between cores. */
 #include "wic/wic.h"
 
 #include <stdatomic.h>
 
 #define WIC_LINE    64
 #define WIC_PAGE    4096
-#define WIC_MARK    UINT64_C(0x316c6e6863636977) /* "wicchnl1", little endian */
+#define WIC_MAGIC   UINT64_C(0x316c6e6863636977) /* "wicchnl1", little endian */
 #define WIC_VERSION 1u
 #define WIC_CLOSED  (UINT64_C(1) << 63) /* beside the producers' next ticket */
-/* A ticket is doubled in wic_slot_head.turn; at 10^9 tickets a second this lasts for 70 years. */
+/* A ticket is doubled in wic_slot_head.sequence; at 10^9 tickets a second this lasts for 70
+ * years. */
 #define WIC_TICKET_MAX (UINT64_C(1) << 61)
 
 /* Locks would be neither signal-safe nor good between processes. */
@@ -34,26 +35,26 @@ struct wic_side {
     _Atomic uint64_t done;                    /* producer: published; consumer: released */
     _Atomic uint64_t seen_released;           /* producer only: an older consumer.done */
     _Atomic uint32_t high_water;              /* producer only */
-    _Atomic uint32_t spin; /* how many rounds a waiting thread polls before it parks; learned */
-    /* Written only when somebody parks or is woken; the other side looks at it at every hand-over.
-     */
-    _Alignas(WIC_LINE) _Atomic uint32_t signal; /* slept on; odd: a wake is on its way */
-    _Atomic uint32_t waiters;                   /* threads asleep or about to be */
+    _Atomic uint32_t spin; /* rounds for which a waiting thread polls before it parks; adaptive */
+    /* Written only when a thread parks or is woken; the other side reads it at every hand-over. */
+    _Alignas(WIC_LINE) _Atomic uint32_t
+        futex; /* the word that waiters sleep on; odd: a woken thread has yet to check */
+    _Atomic uint32_t waiters; /* threads asleep or about to be */
     _Atomic uint64_t parks;
     _Atomic uint64_t parked_ns;
 };
 
-/* Whose turn it is: 2 * t while the slot is free for ticket t (or being filled by its holder), 2 *
- * t + 1 from the publication of t until its release, then 2 * (t + slots). Never goes back, never
- * wraps. */
+/* The state of a slot, as in Vyukov's bounded queue: `sequence` is 2 * t while the slot is free for
+ * ticket t (or being filled by its holder), 2 * t + 1 from the publication of t until its release,
+ * then 2 * (t + slots). Never goes back, never wraps. */
 struct wic_slot_head {
-    _Alignas(WIC_LINE) _Atomic uint64_t turn;
+    _Alignas(WIC_LINE) _Atomic uint64_t sequence;
     uint64_t bytes; /* of payload; belongs to the holder of the slot, as `user` does */
     _Alignas(WIC_LINE) unsigned char user[WIC_USER_BYTES];
 };
 
 struct wic_channel {
-    _Atomic uint64_t mark; /* WIC_MARK once initialised */
+    _Atomic uint64_t magic; /* WIC_MAGIC once initialised */
     uint32_t version;
     uint32_t slots;
     uint64_t total_bytes;
@@ -68,9 +69,8 @@ struct wic_channel {
     struct wic_slot_head slot[];
 };
 
-/* wic_channel_init with the counters somewhere else than at 0, to test what happens where 32 bits
- * end. */
+/* wic_channel_init with other first values of the counters than 0, to test their wrap. */
 int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_t first_ticket,
-                        uint32_t first_signal, struct wic_channel **out_channel);
+                        uint32_t first_futex, struct wic_channel **out_channel);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Birth and end of a channel, and what can be read off it from outside: sizes, attach, statistics.
- * The state machine is in channel.c. */
+ * Init, attach and fini of a channel, its sizes and statistics. The state machine is in
+ * channel.c. */
 #include "wic/channel.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 
-/* Rounds of the adaptive spin at most: about 10 us with three cores and more, where the other side
- * can make progress meanwhile and a sleep costs more than that; a glance with two; nothing with
- * one. */
+/* Largest number of rounds of the adaptive spin: about 10 us with three cores and more, where the
+ * other side makes progress meanwhile and a sleep costs more; little with two; none with one. */
 #define SPIN_MANY_CORES 512u
 #define SPIN_TWO_CORES  64u
 
@@ -61,7 +60,7 @@ static uint32_t spin_limit(uint32_t wanted)
     cpu_set_t cpus;
     int cores = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 2;
     if (cores < 2) {
-        return 0; /* whom we wait for cannot run before we leave */
+        return 0; /* the other side cannot run while this thread spins */
     }
     if (wanted > 0) {
         return wanted;
@@ -70,7 +69,7 @@ static uint32_t spin_limit(uint32_t wanted)
 }
 
 int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_t first_ticket,
-                        uint32_t first_signal, struct wic_channel **out_channel)
+                        uint32_t first_futex, struct wic_channel **out_channel)
 {
     struct layout layout;
     if (memory == NULL || (uintptr_t)memory % WIC_LINE != 0 || out_channel == NULL ||
@@ -91,14 +90,15 @@ int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_
     channel->spin_limit = spin_limit(options->spin_limit);
     for (int role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
         atomic_init(&channel->side[role].next, first_ticket);
-        atomic_init(&channel->side[role].signal, first_signal);
+        atomic_init(&channel->side[role].futex, first_futex);
         atomic_init(&channel->side[role].spin, channel->spin_limit / 4);
     }
     for (uint64_t ticket = first_ticket; ticket < first_ticket + slots; ticket++) {
-        atomic_init(&channel->slot[ticket % slots].turn, 2 * ticket);
+        atomic_init(&channel->slot[ticket % slots].sequence, 2 * ticket);
     }
-    /* Pairs with the load in wic_channel_attach: who sees the mark sees all of the above. */
-    atomic_store_explicit(&channel->mark, WIC_MARK, memory_order_release);
+    /* Pairs with the load in wic_channel_attach: a thread that sees the magic sees all of the
+     * above. */
+    atomic_store_explicit(&channel->magic, WIC_MAGIC, memory_order_release);
     *out_channel = channel;
     return 0;
 }
@@ -117,7 +117,7 @@ int wic_channel_attach(void *memory, size_t bytes, struct wic_channel **out_chan
         return -EINVAL;
     }
     /* Pairs with the store in wic_channel_init_at. */
-    if (atomic_load_explicit(&channel->mark, memory_order_acquire) != WIC_MARK) {
+    if (atomic_load_explicit(&channel->magic, memory_order_acquire) != WIC_MAGIC) {
         return -EINVAL;
     }
     if (channel->version != WIC_VERSION) {
@@ -139,7 +139,7 @@ int wic_channel_attach(void *memory, size_t bytes, struct wic_channel **out_chan
 void wic_channel_fini(struct wic_channel *channel)
 {
     if (channel != NULL) {
-        atomic_store_explicit(&channel->mark, 0, memory_order_release);
+        atomic_store_explicit(&channel->magic, 0, memory_order_release);
     }
 }
 

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_SPIN_H
 #define WIC_SPIN_H
-/* How long a waiting thread polls before it parks: a budget of rounds that learns. Pure arithmetic
- * on the budget of one side of a channel, always within 0 .. limit.
+/* How long a waiting thread polls before it parks: an adaptive budget of rounds. Pure arithmetic on
+ * the budget of one side of a channel, always within 0 .. limit.
  *
  * A budget that has grown to the limit stays there as long as parks are short, also where spinning
- * never succeeds (two threads that answer each other on two cores: 4 us more a round trip, which is
- * what the small limit there is for). Giving up after eight spins in vain, with a new try every 64
- * parks, cured that on one machine and cost streams 40 % of their tickets on two cores of another;
- * on 16 cores it made no difference. Streams matter more. */
+ * never succeeds (two threads that answer each other on two cores: 4 us more a round trip, which
+ * the small limit for two cores bounds). Rejected: to stop spinning after eight vain spins, with a
+ * new try every 64 parks. It removed those 4 us on one machine and cost streams 40 % of their
+ * tickets on two cores of another; on 16 cores it made no difference. */
 #include <stdint.h>
 
 /* A park shorter than this would have been cheaper as a spin: about what sleep and wake cost. */
@@ -24,7 +24,8 @@ static inline void wic_cpu_relax(void)
 #endif
 }
 
-/* The ticket came after `rounds`: a quarter of the way towards twice what would have done. */
+/* The ticket came after `rounds`: the budget moves a quarter of the way towards twice that
+ * number. */
 static inline uint32_t wic_spin_after_success(uint32_t budget, uint32_t rounds, uint32_t limit)
 {
     int64_t aim = 2 * (int64_t)rounds + 16;
@@ -32,9 +33,9 @@ static inline uint32_t wic_spin_after_success(uint32_t budget, uint32_t rounds, 
     return next > limit ? limit : (uint32_t)next;
 }
 
-/* The ticket did not come and the thread parked: next time half as long, down to nothing, unless
- * the park was so short that a longer spin would have paid. That is also the way back up from
- * nothing. */
+/* The ticket did not come and the thread parked: the budget is halved, down to 0, unless the park
+ * was so short that a longer spin would have been cheaper. That is also how the budget grows from
+ * 0. */
 static inline uint32_t wic_spin_after_park(uint32_t budget, int64_t parked_ns, uint32_t limit)
 {
     uint64_t next = parked_ns < WIC_SHORT_PARK_NS ? 2 * (uint64_t)budget + 16 : budget / 2;

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_WATCHDOG_H
 #define WIC_WATCHDOG_H
-/* How long something has been waited for, counted by a waiter that may itself be stopped: a GPU
- * that takes turns with other processes, a virtual machine that is paused. Only time in which the
- * waiter looked counts: after a gap between two looks the count begins anew, so that what came
- * during the gap is seen before anybody gives up. One text for C11 and CUDA. */
+/* A time limit for a waiter that may itself be suspended (a GPU shared in time slices, a paused
+ * virtual machine). Only time in which the waiter polled counts: after a gap between two polls the
+ * count begins anew, so that an event during the gap is seen before the limit. One text for C11 and
+ * CUDA. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,13 +15,15 @@
 #define WIC_WATCHDOG static inline
 #endif
 
-#define WIC_WATCHDOG_GAP_NS UINT64_C(100000000) /* looks further apart: the waiter was stopped */
+#define WIC_WATCHDOG_GAP_NS                                                                        \
+    UINT64_C(100000000) /* polls further apart: the waiter was suspended                           \
+                         */
 
 struct wic_watchdog {
-    uint64_t since, last; /* first look of those without a gap, last look; 0: none yet */
+    uint64_t since, last; /* first poll without a gap since, last poll; 0: none yet */
 };
 
-/* A look at `now` that found nothing. Has it been looked for longer than limit_ns? */
+/* A poll at `now` that found nothing. Whether the polls have lasted longer than limit_ns. */
 WIC_WATCHDOG bool wic_watchdog_expired(struct wic_watchdog *dog, uint64_t now, uint64_t limit_ns)
 {
     if (dog->since == 0 || now - dog->last > WIC_WATCHDOG_GAP_NS) {

@@ -32,20 +32,19 @@
  *
  * The end. wic_close is the orderly one: no ticket is acquired after it, consumers still get every
  * ticket acquired before it and then -EPIPE. wic_abort ends everything at once: each call from then
- * on returns -ECANCELED, slots in somebody's hands stay valid memory but cannot be handed over any
- * more.
+ * on returns -ECANCELED, slots that are held stay valid memory but cannot be handed over any more.
  *
  * Memory. Nothing is allocated after init. The channel and its slots live in memory the caller
  * gives. With options.shared it is found by offsets only, so it may be shared memory mapped at
- * different addresses by several processes, which trust each other. A process that dies with a slot
- * in its hands leaves a ticket that never comes: the survivors notice by their time limits, or
- * whoever sees it die calls wic_abort. One that dies while parked takes nothing with it.
+ * different addresses by several processes, which trust each other. A process that dies while it
+ * holds a slot leaves a ticket that never comes: the other processes get -ETIMEDOUT, or the one
+ * that sees it die calls wic_abort. One that dies while parked holds nothing.
  *
- * What the holder of a slot wrote before it handed the slot over (payload, user bytes and anything
- * else) is seen by whoever gets the slot next.
+ * All that the holder of a slot wrote before it handed the slot over (payload, user bytes and any
+ * other memory) is visible to the next holder.
  *
- * Costs, uncontended: a hand-over (all four calls) takes no system call and no lock while nobody is
- * parked; publish and release make one (a futex wake) when somebody is.
+ * Costs, uncontended: a hand-over (all four calls) takes no system call and no lock while no thread
+ * is parked; publish and release make one (a futex wake) when one is.
  *
  * All functions return 0 or a negative errno; outputs are written only on success.
  *   -ETIMEDOUT  the time limit passed         -EPIPE      closed, and every ticket is consumed
@@ -78,9 +77,9 @@ struct wic_options {
                             cores */
 };
 
-/* A slot in somebody's hands. Between acquire and publish it belongs to the producer, between wait
- * and release to the consumer; nobody else may touch it. A plain value: it may be copied and handed
- * over by another thread than the one that took it. */
+/* A slot that is held. Between acquire and publish it belongs to the producer, between wait and
+ * release to the consumer; other threads must not touch it. A plain value: it may be copied and
+ * handed over by another thread than the one that took it. */
 struct wic_slot {
     uint64_t ticket;
     void *data;   /* slot_bytes of payload; undefined content on acquire */
@@ -105,8 +104,8 @@ size_t wic_slot_stride(size_t slot_bytes);
  * payload with shared, or too big for the address space). Thread: any. */
 size_t wic_channel_bytes(const struct wic_options *options);
 
-/* Makes a channel in `memory` (borrowed, 64-byte aligned, wic_channel_bytes long; whatever was
- * there is gone). 0 or -EINVAL. Thread: init. */
+/* Makes a channel in `memory` (borrowed, 64-byte aligned, wic_channel_bytes long; its content is
+ * overwritten). 0 or -EINVAL. Thread: init. */
 int wic_channel_init(void *memory, const struct wic_options *options,
                      struct wic_channel **out_channel);
 
@@ -117,7 +116,8 @@ int wic_channel_init(void *memory, const struct wic_options *options,
 int wic_channel_attach(void *memory, size_t bytes, struct wic_channel **out_channel);
 
 /* Ends the use; every thread of every process must have left. Later attaches fail. The memory stays
- * the caller's. NULL is fine. A process that only leaves does without. Thread: init. */
+ * the caller's. NULL is fine. A process that only stops using the channel need not call it. Thread:
+ * init. */
 void wic_channel_fini(struct wic_channel *channel);
 
 /* Producer: takes the next ticket and its free slot; parks while the ring is full. A ticket that
@@ -136,17 +136,17 @@ int wic_publish(struct wic_channel *channel, const struct wic_slot *slot, size_t
  * -ETIMEDOUT, -EPIPE when closed and every ticket is taken, -ECANCELED, -EINVAL. Thread: any. */
 int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot);
 
-/* Consumer: gives the slot back and wakes a producer if it is this slot that they are parked for.
- * In any order. -EINVAL: the ticket was not taken or is already released; -ECANCELED. Thread: any.
- */
+/* Consumer: gives the slot back and wakes a producer if it is this slot that they are parked
+ * for. In any order. -EINVAL: the ticket was not taken or is already released; -ECANCELED.
+ * Thread: any. */
 int wic_release(struct wic_channel *channel, const struct wic_slot *slot);
 
 /* No more tickets will be acquired, also by producers parked now (-EPIPE): consumers drain what was
  * acquired and published, then get -EPIPE. Idempotent. Thread: any. */
 void wic_close(struct wic_channel *channel);
 
-/* Wakes everybody on both sides, who get -ECANCELED from now on. Idempotent. Thread: any,
- * signal-safe. */
+/* Wakes all threads of both sides; every call returns -ECANCELED from now on. Idempotent. Thread:
+ * any, signal-safe. */
 void wic_abort(struct wic_channel *channel);
 
 /* A snapshot; counters are exact when both sides are at rest. Thread: any. */

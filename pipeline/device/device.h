@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "config/base/err.h"
 
-#include "wic/device/chunk_plan.h"
+#include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -74,7 +74,7 @@ static void describe(const struct scene *scene, const struct pb_device_traits *t
     (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %d band%s of uint16, %s", side, side,
                    scene->bands, scene->bands == 1 ? "" : "s", scene->chain);
     if (rc == 0 && plan->resident.used)
-        (void)wic_chunk_plan_print(&plan->resident.chunks, out->plan, sizeof out->plan);
+        (void)wic_transfer_plan_print(&plan->resident.chunks, out->plan, sizeof out->plan);
     else
         (void)snprintf(out->plan, sizeof out->plan, "none: %s",
                        rc == 0 ? plan->resident.why_not : "out of memory");

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_PLAN_H
 #define PB_DEVICE_PLAN_H
-/* The chunk plans that runs of usual scenes get on a GPU, in words, for `pushbroom devices`.
+/* The transfer plans that runs of usual scenes get on a GPU, in words, for `pushbroom devices`.
  * Thread: any, one at a time. */
 #include <stdbool.h>
 #include <stdint.h>

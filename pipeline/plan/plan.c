@@ -11,8 +11,7 @@
  * wants some hundred kilobytes. And large enough that a scene has TILES_MAX tiles at most, as what
  * is planned and kept by tile must not grow with the scene without end.
  *  - what is kept decoded for other tiles (plan_cells.c), and how much of all fits the budget
- * (plan_fit.c).
- */
+ * (plan_fit.c). */
 #include "pipeline/plan/plan.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_bands.h"
@@ -263,7 +262,7 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
     if (!plan->cuda)
         return;
     if (plan->resident.used)
-        (void)wic_chunk_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
+        (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
     (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
                    plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
                    plan->resident.used ? chunks : plan->resident.why_not,

@@ -15,7 +15,7 @@
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
 
-#include "wic/device/chunk_plan.h"
+#include "wic/device/transfer_plan.h"
 
 enum { PB_PLANE_ALIGN = 256 }; /* of planes in slots */
 
@@ -29,7 +29,7 @@ struct pb_plan_resident {
     int px;       /* pixels that a thread makes at a time */
     int32_t part_w, part_h;
     size_t scratch_bytes; /* of device memory, a block */
-    struct wic_chunk_plan chunks;
+    struct wic_transfer_plan chunks;
 };
 
 /* What is read of one source: the delivered scene, or another file of the pipeline. */

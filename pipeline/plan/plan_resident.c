@@ -78,7 +78,7 @@ static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
     struct wic_work work;
     for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
         if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), &work) &&
-            wic_chunk_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
+            wic_transfer_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
             return true;
     r->by_line = false;
     return false;
@@ -109,7 +109,7 @@ static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
     for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
         if (measure(plan, part_warps[i], left_for_work(gpu, 0), &work)) {
             work.blocks = PART_BLOCKS;
-            if (wic_chunk_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
+            if (wic_transfer_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
                 return true;
         }
     return false;

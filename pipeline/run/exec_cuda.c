@@ -157,7 +157,7 @@ static uint64_t starved_ns(const struct exec_cuda *e)
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
-    uint64_t starved = starved_ns(e), stayed = e->stats.stayed_ns;
+    uint64_t starved = starved_ns(e), stayed = e->stats.resident_ns;
     atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
     atomic_fetch_add(&c->parked_ns, e->stats.parked_ns + (starved < stayed ? starved : stayed));
     atomic_fetch_add(&c->tiles, e->stats.tiles);
@@ -224,9 +224,9 @@ static void exec_link(const void *exec, struct pb_link_report *out)
         .starved_ns = starved_ns(e),
         .leave_ns = e->stats.leave_ns,
         .blocks = e->stats.blocks,
-        .launches = e->stats.stays,
+        .launches = e->stats.launches,
     };
-    (void)wic_chunk_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
+    (void)wic_transfer_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
 }
 
 const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,

@@ -70,7 +70,7 @@ struct pb_link_report {
     uint64_t starved_ns; /* how long the next tiles of the device's blocks were not there, mean */
     uint64_t leave_ns;   /* from the last result until the kernel had left */
     uint32_t blocks, launches;
-    char plan[200]; /* the chunk plan in words, "" = none */
+    char plan[200]; /* the transfer plan in words, "" = none */
 };
 
 struct pb_run_report {

@@ -17,9 +17,9 @@
  * thread that has not; -DENDS: nor does any run go on for ever); tickets are handed out in order, each once, to each
  * side; nobody writes a slot that is written, full or read, nor reads one that is not full of its own ticket (gs,
  * content: ghosts, which the protocol does not see).
- * Wrap-around: tickets count modulo MOD and start below it, `signal` likewise: both wrap in every run. The model stays
+ * Wrap-around: tickets count modulo MOD and start below it, `futex` likewise: both wrap in every run. The model stays
  * small because N < MOD; the 64 and 31 bits of channel.c give the same room.
- * Left out: the spin before parking (it only looks at `turn` and calls try_take once more) and the statistics. The
+ * Left out: the spin before parking (it only looks at `sequence` and calls try_take once more) and the statistics. The
  * kernel's wait queue wakes any of its sleepers here, not the first: that allows more than Linux does. */
 
 #ifndef SLOTS
@@ -41,11 +41,11 @@
 #define MOD   8 /* more than N, a multiple of SLOTS */
 #define FIRST 6 /* first ticket */
 #ifdef BROKEN_SIGNAL_TOO_SHORT
-#define SIGNAL_MASK 1
+#define FUTEX_MASK 1
 #else
-#define SIGNAL_MASK 63
+#define FUTEX_MASK 63
 #endif
-#define TURN_MASK (2 * MOD - 1)
+#define SEQUENCE_MASK (2 * MOD - 1)
 #define CLOSED    128
 
 #define PRODUCER 0
@@ -59,11 +59,11 @@
 
 /* --- what the threads share --- */
 byte next[2];
-byte signal[2];
+byte futex[2];
 byte waiters[2];
-byte turn[SLOTS];
+byte sequence[SLOTS];
 bool aborted;
-byte asleep[2]; /* the kernel's queue on signal[role]: a bit a thread */
+byte asleep[2]; /* the kernel's queue on futex[role]: a bit a thread */
 
 /* --- ghosts --- */
 #define FREE    0
@@ -105,7 +105,7 @@ inline ready_ticket(role, rc, ticket)
            fi
        }
        atomic {
-           d = (turn[SLOT(n)] - (2 * n + role)) & TURN_MASK;
+           d = (sequence[SLOT(n)] - (2 * n + role)) & SEQUENCE_MASK;
            if
            :: d == 0 -> ticket = n; rc = OK; break
            :: d != 0 && d < MOD -> d = 0 /* `next` is out of date */
@@ -188,30 +188,30 @@ inline futex_wake_one(role)
 
 inline wake_all(role)
 {
-    d_step { signal[role] = (signal[role] + 2) & SIGNAL_MASK; }
+    d_step { futex[role] = (futex[role] + 2) & FUTEX_MASK; }
     d_step { asleep[role] = 0; }
 }
 
-inline nudge(role)
+inline wake_next(role)
 {
     if
     :: waiters[role] == 0 -> skip
-    :: else -> nudge_on(role)
+    :: else -> wake_next_on(role)
     fi
 }
 
-inline nudge_on(role)
+inline wake_next_on(role)
 {
     ready_ticket(role, rc2, ticket2);
     ticket2 = 0;
     if
     :: rc2 == OK ->
-       atomic { sig2 = signal[role]; }
+       atomic { sig2 = futex[role]; }
        if
        :: sig2 % 2 == 0 ->
           atomic { /* compare-exchange */
               if
-              :: signal[role] == sig2 -> signal[role] = (sig2 + 1) & SIGNAL_MASK; sig2 = 0
+              :: futex[role] == sig2 -> futex[role] = (sig2 + 1) & FUTEX_MASK; sig2 = 0
               :: else -> sig2 = 1
               fi
           }
@@ -230,17 +230,17 @@ inline nudge_on(role)
     rc2 = 0
 }
 
-inline signal_before_look(role)
+inline futex_before_check(role)
 {
-    sig = signal[role];
+    sig = futex[role];
 #ifndef BROKEN_SLEEPS_ON_ODD
     do
     :: sig % 2 == 0 -> break
     :: else ->
        d_step { /* compare-exchange */
            if
-           :: signal[role] == sig -> sig = (sig + 1) & SIGNAL_MASK; signal[role] = sig
-           :: else -> sig = signal[role]
+           :: futex[role] == sig -> sig = (sig + 1) & FUTEX_MASK; futex[role] = sig
+           :: else -> sig = futex[role]
            fi
        }
     od
@@ -252,7 +252,7 @@ inline park(role)
 {
     atomic {
         if
-        :: signal[role] != sig -> too_late()
+        :: futex[role] != sig -> too_late()
         :: else -> asleep[role] = asleep[role] | (1 << me); in_kernel = 1
         fi
     }
@@ -284,9 +284,9 @@ inline wait_for_ticket(role)
     do
 #ifdef BROKEN_LOOKS_THEN_READS_SIGNAL
     :: try_take(role, rc, ticket);
-       signal_before_look(role);
+       futex_before_check(role);
 #else
-    :: signal_before_look(role);
+    :: futex_before_check(role);
 #ifdef BROKEN_GIVES_UP_WITHOUT_LOOKING
        if
        :: gave_up -> rc = EAGAIN; break
@@ -317,7 +317,7 @@ inline take(role)
     fi;
 #ifndef BROKEN_NO_NUDGE_AFTER_TAKE
     if
-    :: rc == OK -> nudge(role)
+    :: rc == OK -> wake_next(role)
     :: else -> skip
     fi
 #endif
@@ -339,7 +339,7 @@ inline hand_over(role, before, after, value)
 #endif
     :: !ABORTED ->
 #ifdef BROKEN_NUDGE_BEFORE_STORE
-       nudge(1 - role);
+       wake_next(1 - role);
 #endif
 #ifdef BROKEN_LOAD_OVERTAKES_STORE /* what acquire and release alone would allow */
        d_step { rc2 = waiters[1 - role]; }
@@ -347,23 +347,23 @@ inline hand_over(role, before, after, value)
        d_step {
            assert(gs[SLOT(ticket)] == before && (role == PRODUCER || content[SLOT(ticket)] == ticket));
 #if defined(BROKEN_STORE_BEFORE_DATA)
-           turn[SLOT(ticket)] = (value) & TURN_MASK;
+           sequence[SLOT(ticket)] = (value) & SEQUENCE_MASK;
        }
        d_step {
            assert(gs[SLOT(ticket)] == before);
            content[SLOT(ticket)] = ticket; gs[SLOT(ticket)] = after;
 #else
            content[SLOT(ticket)] = ticket; gs[SLOT(ticket)] = after;
-           turn[SLOT(ticket)] = (value) & TURN_MASK;
+           sequence[SLOT(ticket)] = (value) & SEQUENCE_MASK;
 #endif
        }
 #if defined(BROKEN_LOAD_OVERTAKES_STORE)
        if
        :: rc2 == 0 -> skip
-       :: else -> nudge_on((1 - role))
+       :: else -> wake_next_on((1 - role))
        fi
 #elif !defined(BROKEN_NUDGE_BEFORE_STORE)
-       nudge((1 - role))
+       wake_next((1 - role))
 #endif
     fi;
     ticket = 0
@@ -515,13 +515,13 @@ init
     atomic {
         byte i = 0;
         do
-        :: i < SLOTS -> turn[SLOT(FIRST + i)] = (2 * (FIRST + i)) & TURN_MASK; i++
+        :: i < SLOTS -> sequence[SLOT(FIRST + i)] = (2 * (FIRST + i)) & SEQUENCE_MASK; i++
         :: else -> break
         od;
         next[PRODUCER] = FIRST;
         next[CONSUMER] = FIRST;
-        signal[PRODUCER] = 62 & SIGNAL_MASK;
-        signal[CONSUMER] = 62 & SIGNAL_MASK;
+        futex[PRODUCER] = 62 & FUTEX_MASK;
+        futex[CONSUMER] = 62 & FUTEX_MASK;
         run producer(0, QUOTA(0, NP));
         run consumer(0, QUOTA(0, NC));
 #if NP == 2

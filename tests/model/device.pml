@@ -8,10 +8,10 @@
  *   proxy      takes tickets, posts them to the link as tiles, hands results over in their order; sends an idle kernel
  *              away, starts another for the next ticket; finds out that one has left by itself, starts another and posts
  *              again what was not handed over. Tiles count from 0 in each run of a kernel: tile n is ticket base + n
- *   monitor    watches the link's words: doorbell -> board, end and abort; a host that is silent (a lapse) is an abort
- *   stream     COPY_ENGINE: does what the proxy has queued, in order: copies of slots, and stores to the board behind them
+ *   monitor    watches the link's words: doorbell -> ready board, end and abort; a host that is silent (a heartbeat timeout) is an abort
+ *   stream     COPY_ENGINE: does what the proxy has queued, in order: copies of slots, and stores to the ready board behind them
  *   fetcher    MANAGED: brings results home in the order asked for
- *   block[b]   has piece b of every tile: waits for the tile on the board, reads, writes, counts; the last piece of a
+ *   block[b]   has piece b of every tile: waits for the tile on the ready board, reads, writes, counts; the last piece of a
  *              tile makes it done
  *   WARPS      the same block as it is made: activator -full-> worker -done-> publisher -empty-> activator, with DEPTH
  *              stages; the way out is a stage filled with LEAVE
@@ -21,7 +21,7 @@
  *   LONG           the last ticket's results are longer than a slot: the proxy refuses it, and nothing is written
  *   PULLS          pieces under way at most: the credits between the blocks; BLOCKS, the default: there is none
  *   IDLES          so often the proxy may send the kernel away with nothing under way
- *   LAPSES         so often the host is silent for too long: at any moment, for it is stopped at any
+ *   TIMEOUTS         so often the host is silent for too long: at any moment, for it is stopped at any
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
  *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other transports of the bytes
  *
@@ -47,14 +47,14 @@
 #ifndef IDLES
 #define IDLES 0
 #endif
-#ifndef LAPSES
-#define LAPSES 0
+#ifndef TIMEOUTS
+#define TIMEOUTS 0
 #endif
 
 #ifdef SHORT
 #define MOD       32 /* beyond a ring, newer is told from older */
 #else
-#define MOD       4 /* of the marks on doorbell and board: they wrap; more than there are ring entries */
+#define MOD       4 /* of the marks on doorbell and ready board: they wrap; more than there are ring entries */
 #endif
 #define RING      SLOTS
 #define SLOT(t)   ((t) % SLOTS)
@@ -91,7 +91,7 @@ byte doorbell[RING];
 
 /* --- device memory --- */
 byte state_end = OPEN;
-byte board[RING];
+byte ready_board[RING];
 byte arrived[RING];
 #if PULLS < BLOCKS
 byte passed[BLOCKS]; /* pieces that the block has pulled */
@@ -113,7 +113,7 @@ byte here = EVERYBODY;
 #ifdef WARPS /* --- a block's shared memory --- */
 #define STAGE(b, k) ((b) * DEPTH + (k))
 #define LEAVE 255
-/* Gates: who arrives adds, who is parked takes all; nobody may arrive twice in a round. */
+/* Barriers: who arrives adds, who is parked takes all; nobody may arrive twice in a round. */
 bool full_at[BLOCKS * DEPTH], done_at[BLOCKS * DEPTH];
 byte empty_at[BLOCKS * DEPTH];
 byte stage_tile[BLOCKS * DEPTH];
@@ -123,7 +123,7 @@ byte stage_in[BLOCKS * DEPTH], stage_out[BLOCKS * DEPTH]; /* ticket + 1 of what 
 /* --- ghosts --- */
 byte in_of[SLOTS], out_of[SLOTS]; /* ticket + 1 that the slot is full of, acquired for; 0: free */
 byte pieces[SLOTS];               /* bits: which of the ticket are in the output slot */
-byte lapses, lost;                /* how often the host was silent, a kernel was found gone */
+byte silences, lost;                /* how often the host was silent, a kernel was found gone */
 #ifdef HOST_DIES
 bool dead;
 #endif
@@ -260,7 +260,7 @@ inline launch()
         do
         :: i < RING ->
 #ifndef BROKEN_BOARD_NOT_CLEARED
-           board[i] = 0;
+           ready_board[i] = 0;
 #endif
 #ifndef BROKEN_ARRIVED_NOT_CLEARED
            arrived[i] = 0;
@@ -338,9 +338,9 @@ inline restart()
 #endif
 
 #ifdef BROKEN_RESTARTS_THOUGH_DONE /* and leaves fetches under way */
-#define IS_LOST (!sent_away && !RUNNING && finished < posted && lapses > lost)
+#define IS_LOST (!sent_away && !RUNNING && finished < posted && silences > lost)
 #elif defined(BROKEN_RESTARTS_BEFORE_IT_LEFT) /* it should be gone by now */
-#define IS_LOST (!sent_away && lapses > lost && finished < posted && !IS_DONE(finished))
+#define IS_LOST (!sent_away && silences > lost && finished < posted && !IS_DONE(finished))
 #else
 #define IS_LOST (!sent_away && !RUNNING && finished < posted && !IS_DONE(finished))
 #endif
@@ -420,18 +420,18 @@ proctype proxy()
     :: atomic { idles < IDLES && !sent_away && !ended && posted == finished -> idles++; sent_away = 1 }
        close_link()
     /* It has left by itself: with nothing under way it is as if sent away, if seen at all. */
-    :: d_step { LAPSES > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1 }
+    :: d_step { TIMEOUTS > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1 }
     /* With tiles under way it is lost. The look at the oldest tile comes behind, for its last act may be that. */
 #ifdef BROKEN_LOOKS_AND_THEN_ASKS
     :: finished < posted && !sent_away && !IS_DONE(finished) ->
        atomic { !RUNNING || IS_DONE(finished) ->
            if
-           :: !RUNNING -> assert(lapses > lost)
+           :: !RUNNING -> assert(silences > lost)
            :: else -> skip
            fi
        }
 #endif
-    :: atomic { IS_LOST -> assert(lapses > lost); lost = lapses }
+    :: atomic { IS_LOST -> assert(silences > lost); lost = silences }
        restart()
     :: atomic { ended && finished == posted -> break }
     od;
@@ -477,7 +477,7 @@ end:
            queue?COPY, x;
            x = 0
        }
-    :: d_step { queue?WRITE, x -> board[ENTRY(x)] = MARK(x); x = 0 }
+    :: d_step { queue?WRITE, x -> ready_board[ENTRY(x)] = MARK(x); x = 0 }
     od
 }
 #endif
@@ -502,7 +502,7 @@ end:
 #ifdef HOST_DIES
 #define SILENT dead
 #else
-#define SILENT (lapses < LAPSES)
+#define SILENT (silences < TIMEOUTS)
 #endif
 
 proctype monitor()
@@ -513,7 +513,7 @@ end:
     :: IS_HERE(MONITOR) ->
        do
 #ifndef COPY_ENGINE
-       :: d_step { doorbell[ENTRY(next)] == MARK(next) -> board[ENTRY(next)] = MARK(next); next++ }
+       :: d_step { doorbell[ENTRY(next)] == MARK(next) -> ready_board[ENTRY(next)] = MARK(next); next++ }
 #endif
        :: d_step { control_end != state_end -> state_end = control_end }
        :: atomic { state_end == ABORTED -> break }
@@ -523,7 +523,7 @@ end:
        :: atomic { next >= state_end -> break }
 #endif
 #ifndef BROKEN_NO_HEARTBEAT
-       :: atomic { SILENT -> lapses++; state_end = ABORTED; break }
+       :: atomic { SILENT -> silences++; state_end = ABORTED; break }
 #endif
        od;
        atomic { next = 0; LEAVE_AS(MONITOR) }
@@ -536,7 +536,7 @@ end:
 #else
 #define HEARS_ABORT (state_end == ABORTED)
 #endif
-#define ON_BOARD(n) (board[ENTRY(n)] == MARK(n))
+#define ON_BOARD(n) (ready_board[ENTRY(n)] == MARK(n))
 #define TICKET(n)  (first + (n))
 
 /* Piece g is pulled when g - PULLS is. */
@@ -552,20 +552,20 @@ end:
 #define LETS_PASS(n, b) 1
 #endif
 #define CAN_PULL(n, b) (!IS_OVER(n) && HAS(TICKET(n), b) && ON_BOARD(n) && LETS_PASS(n, b))
-/* A block that has no piece of a tile passes it. Nobody waits for that: the tile's word on the board may have gone to the
+/* A block that has no piece of a tile passes it. Nobody waits for that: the tile's word on the ready board may have gone to the
  * tile a ring further on. */
 #ifdef BROKEN_WAITS_FOR_WHAT_IS_OVER
 #define WAS_ON_BOARD(n) ON_BOARD(n)
 #else
-#define WAS_ON_BOARD(n) (board[ENTRY(n)] >= MARK(n))
+#define WAS_ON_BOARD(n) (ready_board[ENTRY(n)] >= MARK(n))
 #endif
 #define CAN_PASS(n, b) (!IS_OVER(n) && !HAS(TICKET(n), b) && WAS_ON_BOARD(n) && LETS_PASS(n, b))
 
 /* The Monitor has left, all is known but not all is copied: the Activator takes its silence for the host's. So does one
  * that waits for a block that did. */
-#if defined(COPY_ENGINE) && LAPSES > 0
+#if defined(COPY_ENGINE) && TIMEOUTS > 0
 #define IS_TIRED(n, b) (!IS_HERE(MONITOR) && !IS_OVER(n) && !CAN_PULL(n, b))
-#define TIRES(n, b)    (lapses < LAPSES && IS_TIRED(n, b))
+#define TIRES(n, b)    (silences < TIMEOUTS && IS_TIRED(n, b))
 #define TIRES_TOO(n, b) (!IS_HERE(1 + AHEAD(b)) && IS_TIRED(n, b))
 #else
 #define TIRES(n, b)    0
@@ -619,7 +619,7 @@ end:
     :: IS_HERE(1 + b) ->
        do
        :: atomic { HEARS_ABORT || IS_OVER(n) -> break }
-       :: atomic { TIRES(n, b) -> lapses++; break }
+       :: atomic { TIRES(n, b) -> silences++; break }
        :: atomic { TIRES_TOO(n, b) -> break }
 #ifdef SHORT
        :: d_step { CAN_PASS(n, b) -> pass_piece(b); n++ }

@@ -21,15 +21,15 @@
 
 struct fake_script {
     int create_rc, report_rc;
-    int busy;           /* how many starts find the device full */
-    long busy_ns;       /* and how long each takes to find out */
-    uint64_t die_at;    /* tiles done, in all stays, after which the kernel fails; 0: never */
-    uint64_t lapse_at;  /* tiles after which each stay ends for want of a beat; 0: none */
-    bool lapse_at_once; /* no stay does anything */
-    unsigned returning; /* so many looks after a tile is done its input is back, and lost */
-    bool stalls;        /* sleeps and yields at random, on both sides */
-    atomic_bool stuck;  /* does nothing, but leaves on abort */
-    bool deaf;          /* and does not even do that; join is told so at once */
+    int busy;            /* how many starts find the device full */
+    long busy_ns;        /* and how long each takes to find out */
+    uint64_t die_at;     /* tiles done, in all launches, after which the kernel fails; 0: never */
+    uint64_t silent_at;  /* tiles after which each launch ends without a heartbeat; 0: none */
+    bool silent_at_once; /* no launch does anything */
+    unsigned returning;  /* so many looks after a tile is done its input is back, and lost */
+    bool stalls;         /* sleeps and yields at random, on both sides */
+    atomic_bool stuck;   /* does nothing, but leaves on abort */
+    bool deaf;           /* and does not even do that; join is told so at once */
 };
 
 struct fake_entry {
@@ -43,7 +43,7 @@ struct wic_link {
     struct wic_link_options options;
     struct fake_entry ring[FAKE_RING];
     uint64_t in_first, out_first;
-    uint64_t next_post, next_done; /* of the device proxy, in this stay */
+    uint64_t next_post, next_done; /* of the device proxy, in this launch */
     _Atomic uint64_t end;
     atomic_int running; /* 1, 0, -EIO */
     bool joinable;
@@ -54,7 +54,7 @@ static struct {
     struct fake_script script;
     struct wic_link link;
     atomic_uint wrong, starts, beats, links, redone;
-    _Atomic uint64_t worked; /* tiles, in all stays */
+    _Atomic uint64_t worked; /* tiles, in all launches */
 } fake;
 
 static inline void fake_expect(bool good)
@@ -112,8 +112,8 @@ static inline void fake_work(struct wic_link *link, struct fake_entry *entry)
     atomic_store(&entry->done, t->number + 1);
 }
 
-/* The newest of the tiles that are posted and not done; the first of a stay is the oldest, so that
- * no stay is in vain. */
+/* The newest of the tiles that are posted and not done; the first of a launch is the oldest, so
+ * that no launch is in vain. */
 static inline struct fake_entry *fake_choose(struct wic_link *link, uint64_t finished)
 {
     if (finished == 0) {
@@ -130,12 +130,12 @@ static inline struct fake_entry *fake_choose(struct wic_link *link, uint64_t fin
     return NULL;
 }
 
-static inline bool fake_stays(struct wic_link *link, uint64_t finished, uint64_t worked)
+static inline bool fake_goes_on(struct wic_link *link, uint64_t finished, uint64_t worked)
 {
     uint64_t end = atomic_load(&link->end);
-    bool lapses =
-        fake.script.lapse_at_once || (fake.script.lapse_at > 0 && worked >= fake.script.lapse_at);
-    return end != WIC_LINK_ABORT && finished < end && !lapses;
+    bool silent = fake.script.silent_at_once ||
+                  (fake.script.silent_at > 0 && worked >= fake.script.silent_at);
+    return end != WIC_LINK_ABORT && finished < end && !silent;
 }
 
 static inline void *fake_kernel(void *argument)
@@ -143,7 +143,7 @@ static inline void *fake_kernel(void *argument)
     struct wic_link *link = argument;
     int left = 0;
     uint64_t before = fake.worked;
-    for (uint64_t finished = 0; fake_stays(link, finished, fake.worked - before);) {
+    for (uint64_t finished = 0; fake_goes_on(link, finished, fake.worked - before);) {
         struct fake_entry *entry =
             atomic_load(&fake.script.stuck) ? NULL : fake_choose(link, finished);
         if (entry == NULL) {
@@ -303,7 +303,7 @@ int wic_link_report(struct wic_link *link, struct wic_link_state *out_state)
 {
     fake_expect(!link->joinable);
     memset(out_state, 0, sizeof(*out_state));
-    out_state->starved_ns = 1; /* so that the device proxy's sum is the number of stays */
+    out_state->starved_ns = 1; /* so that the device proxy's sum is the number of launches */
     return fake.script.report_rc;
 }
 

@@ -215,7 +215,7 @@ static inline void stream_run(struct stream *s)
     ck_assert_int_eq(s->rc, 0);
     ck_assert_int_eq(s->out_rc, -EPIPE);
     ck_assert_uint_eq(s->stats.tiles, s->tiles);
-    ck_assert_uint_eq(s->stats.starved_ns, s->stats.stays); /* every stay was reported */
+    ck_assert_uint_eq(s->stats.starved_ns, s->stats.launches); /* every launch was reported */
 }
 
 static inline void ck_assert_aborted(struct stream *s)

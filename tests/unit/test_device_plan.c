@@ -4,7 +4,7 @@
 #include "pipeline/device/device.h"
 
 #include "run_suite.h"
-#include "wic/device/chunk_plan.h"
+#include "wic/device/transfer_plan.h"
 
 #include <check.h>
 #include <string.h>
@@ -18,14 +18,15 @@ START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
         "1024 x 1024 px, 13 bands of uint16, math",
         "1024 x 1024 px, 1 band of uint16, 15 x 15 blur"};
     /* Lines of 1024 px with all bands; 16 KiB are the table's piece. */
-    static const char *const roads[PB_DEVICE_PLANS] = {
+    static const char *const transports[PB_DEVICE_PLANS] = {
         "pull by bulk copy, pieces of 16384 bytes, ", "pull by bulk copy, pieces of 16384 bytes, ",
         "pull by bulk copy, pieces of 26624 bytes, ", "copy engine to device slots, "};
     struct pb_device_plan plans[PB_DEVICE_PLANS];
     pb_device_plan_list(&h200, plans);
     for (int i = 0; i < PB_DEVICE_PLANS; i++) {
         ck_assert_str_eq(plans[i].tile, tiles[i]);
-        ck_assert_msg(strncmp(plans[i].plan, roads[i], strlen(roads[i])) == 0, "%s", plans[i].plan);
+        ck_assert_msg(strncmp(plans[i].plan, transports[i], strlen(transports[i])) == 0, "%s",
+                      plans[i].plan);
         ck_assert_uint_lt(strlen(plans[i].plan), sizeof plans[i].plan - 1);
     }
 }

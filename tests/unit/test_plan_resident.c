@@ -297,7 +297,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("plan_resident");
-    TCase *tests = tcase_create("roads");
+    TCase *tests = tcase_create("transports");
     tcase_add_test(tests, a_chain_without_halo_pulls_lines_with_all_their_bands);
     tcase_add_test(tests, lines_are_as_long_in_the_narrow_tiles_at_the_edge);
     tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);

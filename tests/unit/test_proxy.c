@@ -35,7 +35,7 @@ START_TEST(every_tile_goes_through_once_in_order_with_its_user_bytes)
     }
     ck_assert_uint_eq(s.stats.in_bytes, bytes);
     ck_assert_uint_eq(s.stats.out_bytes, bytes);
-    ck_assert_uint_eq(s.stats.lapses, 0);
+    ck_assert_uint_eq(s.stats.timeouts, 0);
     ck_assert_uint_eq(fake.worked, s.tiles);
 }
 END_TEST
@@ -44,7 +44,7 @@ START_TEST(no_tiles_is_a_good_end_without_a_kernel)
 {
     struct stream s = {.tiles = 0};
     stream_run(&s);
-    ck_assert_uint_eq(s.stats.stays, 0);
+    ck_assert_uint_eq(s.stats.launches, 0);
     ck_assert_uint_eq(fake.starts, 0);
 }
 END_TEST
@@ -209,10 +209,10 @@ START_TEST(kernel_leaves_when_idle_and_comes_back)
     wic_close(s.in);
     stream_close(&s);
     ck_assert_int_eq(s.rc, 0);
-    ck_assert_uint_ge(s.stats.stays, 10);
+    ck_assert_uint_ge(s.stats.launches, 10);
     ck_assert_uint_ge(s.stats.leave_ns, 2 * MS); /* since the last result, so with the idle time */
-    ck_assert_uint_eq(s.stats.starved_ns, s.stats.stays);
-    ck_assert_uint_eq(s.stats.lapses, 0);
+    ck_assert_uint_eq(s.stats.starved_ns, s.stats.launches);
+    ck_assert_uint_eq(s.stats.timeouts, 0);
     ck_assert_uint_gt(s.stats.parked_ns, 0);
     ck_assert_uint_eq(fake.worked, s.tiles);
 }
@@ -231,23 +231,23 @@ START_TEST(kernel_leaves_while_the_results_have_no_slot)
     wic_close(s.in);
     stream_close(&s);
     ck_assert_int_eq(s.rc, 0);
-    ck_assert_uint_ge(s.stats.stays, 2);
+    ck_assert_uint_ge(s.stats.launches, 2);
 }
 END_TEST
 
-START_TEST(lapsed_kernel_comes_back_to_what_it_left_undone)
+START_TEST(kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone)
 {
     bool repeated = _i == 1; /* each stay does one tile, and none twice */
     /* Tiles are done out of order, and then once more, when the scheduler lets several be posted at
      * a time: that it does not is tried again. */
     for (int i = 0; i == 0 || (!repeated && i < 50); i++) {
         fake_reset();
-        fake.script.lapse_at = (uint64_t)_i;
+        fake.script.silent_at = (uint64_t)_i;
         fake.script.stalls = true;
         struct stream s = {.tiles = 200, .producers = 2, .consumers = 2};
         stream_run(&s);
-        ck_assert_uint_gt(s.stats.lapses, 3); /* but never so many without a tile in between */
-        ck_assert_uint_gt(s.stats.stays, s.stats.lapses);
+        ck_assert_uint_gt(s.stats.timeouts, 3); /* but never so many without a tile in between */
+        ck_assert_uint_gt(s.stats.launches, s.stats.timeouts);
         repeated = repeated || fake.worked > s.tiles;
     }
     ck_assert(repeated);
@@ -255,22 +255,22 @@ START_TEST(lapsed_kernel_comes_back_to_what_it_left_undone)
 END_TEST
 
 /* A tile that is done is not done again: its input is not there any more. */
-START_TEST(lapse_while_an_input_is_on_its_way_back_does_not_repeat_the_tile)
+START_TEST(heartbeat_lost_while_an_input_is_on_its_way_back_does_not_repeat_the_tile)
 {
-    fake.script.lapse_at = 3;
+    fake.script.silent_at = 3;
     fake.script.returning = 50;
     struct stream s = {.tiles = 60};
     stream_run(&s);
-    ck_assert_uint_gt(s.stats.lapses, 0);
+    ck_assert_uint_gt(s.stats.timeouts, 0);
 }
 END_TEST
 
-START_TEST(kernel_that_only_lapses_is_given_up)
+START_TEST(kernel_that_only_times_out_is_given_up)
 {
-    fake.script.lapse_at_once = true;
+    fake.script.silent_at_once = true;
     struct stream s = {.tiles = 100};
     stream_fails(&s, -EIO);
-    ck_assert_uint_eq(s.stats.lapses, 4);
+    ck_assert_uint_eq(s.stats.timeouts, 4);
     ck_assert_uint_eq(fake.starts, 4);
     ck_assert_uint_eq(s.stats.tiles, 0);
 }
@@ -315,7 +315,7 @@ START_TEST(device_that_stays_full_ends_the_run)
     stream_fails(&s, -EBUSY);
     ck_assert_uint_eq(fake.starts, _i == 0 ? 20 : _i);
     ck_assert_int_eq(s.close_rc, 0);
-    ck_assert_uint_eq(s.stats.stays, 0);
+    ck_assert_uint_eq(s.stats.launches, 0);
 }
 END_TEST
 
@@ -452,9 +452,9 @@ int main(void)
     tcase_add_test(t, open_refuses_what_cannot_work);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
-    tcase_add_loop_test(t, lapsed_kernel_comes_back_to_what_it_left_undone, 1, 5);
-    tcase_add_test(t, lapse_while_an_input_is_on_its_way_back_does_not_repeat_the_tile);
-    tcase_add_test(t, kernel_that_only_lapses_is_given_up);
+    tcase_add_loop_test(t, kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone, 1, 5);
+    tcase_add_test(t, heartbeat_lost_while_an_input_is_on_its_way_back_does_not_repeat_the_tile);
+    tcase_add_test(t, kernel_that_only_times_out_is_given_up);
     tcase_add_test(t, kernel_that_fails_ends_the_run);
     tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
     tcase_add_test(t, device_that_is_full_for_a_while_is_waited_for);

@@ -26,7 +26,7 @@ static struct wic_channel *disturbed; /* its consumers' signal changes at every 
 static void stall(void)
 {
     if (disturbed != NULL) {
-        atomic_fetch_add(&disturbed->side[WIC_CONSUMER].signal, 1);
+        atomic_fetch_add(&disturbed->side[WIC_CONSUMER].futex, 1);
         return;
     }
     if (stall_state == 0) {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A channel between threads: every ticket once and whole, back-pressure, parked threads that cost
- * nothing, one wake a ticket, time limits under load, close and abort while both sides are parked.
- */
+ * A channel between threads: every ticket once and whole, back-pressure, parked threads that
+ * cost nothing, one wake a ticket, time limits under load, close and abort while both sides are
+ * parked. */
 #include "test_wic_group.h"
 
 #include <signal.h>
@@ -63,7 +63,7 @@ START_TEST(consumer_parks_across_the_wrap_of_its_signal)
     group_start(&group, channel, 0, 3);
     for (uint32_t ticket = 0; ticket < 3; ticket++) {
         until_waiting(channel, WIC_CONSUMER, 1);
-        ck_assert_uint_eq(atomic_load(&channel->side[WIC_CONSUMER].signal),
+        ck_assert_uint_eq(atomic_load(&channel->side[WIC_CONSUMER].futex),
                           UINT32_MAX - 1 + 2 * ticket);
         publish_as_group(&group);
         while (stats_of(channel).consumed <= ticket) {

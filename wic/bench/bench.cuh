@@ -89,11 +89,11 @@ enum wait_kind { WAIT_PARKED, WAIT_POLL_HOST, WAIT_POLL_DEVICE, WAIT_POLL_NANOSL
 
 // Kernels that stay. NULL when the plan does not fit on the device.
 std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
-                                        const wic_chunk_plan &plan);
+                                        const wic_transfer_plan &plan);
 const void *resident_kernel(wait_kind kind);
 // That kernel between the slots of the pool.
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
-                                    const wic_chunk_plan &plan);
+                                    const wic_transfer_plan &plan);
 std::unique_ptr<strategy> make_streams(const bench_pool &pool);
 std::unique_ptr<strategy> make_graph(const bench_pool &pool);
 
@@ -111,7 +111,7 @@ bool replay();
 // must be. The last one costs the process its device.
 bool ways_out();
 // An idle kernel that leaves when its host has been silent for `ms`.
-void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan);
+void park_for(double ms, const bench_pool &pool, wic_transfer_plan plan);
 // False: waiters and compute warps do not fit on a multiprocessor together.
 bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps,
                         neighbours *out);

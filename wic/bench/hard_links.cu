@@ -49,7 +49,7 @@ int serve(wic_link *link, const bench_pool &pool, uint64_t *next, uint64_t end)
 }
 } // namespace
 
-bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_text)
+bool counters_wrap(const wic_transfer_plan &plan, bool rounds, std::string *out_text)
 {
     auto kept = std::make_unique<bench_pool>(64 * chunk, false);
     bench_pool &pool = *kept;
@@ -88,7 +88,7 @@ bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_tex
     return rc == 0 && wrong == 0 && left == 0 && freed == 0;
 }
 
-bool deaf_kernel_is_left_behind(const wic_chunk_plan &plan, std::string *out_text)
+bool deaf_kernel_is_left_behind(const wic_transfer_plan &plan, std::string *out_text)
 {
     // Not freed: the link keeps what it has, and so must the slots be kept.
     bench_pool *pool = new bench_pool(64 * chunk, false);
@@ -116,7 +116,7 @@ bool deaf_kernel_is_left_behind(const wic_chunk_plan &plan, std::string *out_tex
     return left == -ETIMEDOUT && freed == -ETIMEDOUT && took < 100;
 }
 
-bool too_long_is_refused(const wic_chunk_plan &plan, std::string *out_text)
+bool too_long_is_refused(const wic_transfer_plan &plan, std::string *out_text)
 {
     bench_pool pool(64 * chunk, false);
     pool.lay_out(chunk, plan.in_piece);

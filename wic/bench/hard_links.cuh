@@ -6,7 +6,7 @@
 // of 64 KiB. No other kernel is there.
 #include "wic/bench/bench.cuh"
 
-bool counters_wrap(const wic_chunk_plan &plan, bool rounds, std::string *out_text);
-bool deaf_kernel_is_left_behind(const wic_chunk_plan &plan, std::string *out_text);
-bool too_long_is_refused(const wic_chunk_plan &plan, std::string *out_text);
+bool counters_wrap(const wic_transfer_plan &plan, bool rounds, std::string *out_text);
+bool deaf_kernel_is_left_behind(const wic_transfer_plan &plan, std::string *out_text);
+bool too_long_is_refused(const wic_transfer_plan &plan, std::string *out_text);
 #endif

@@ -145,7 +145,7 @@ bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting
     const int processors = attribute(cudaDevAttrMultiProcessorCount);
     bystander other(processors);
     const neighbours alone = other.measure();
-    wic_chunk_plan plan = {};
+    wic_transfer_plan plan = {};
     plan.in_unit = in_unit;
     plan.out_unit = out_unit;
     plan.piece_units = 4096;

@@ -24,7 +24,7 @@ template <wait_kind kind> __device__ uint64_t poll(const wic_view &view, uint64_
     const uint64_t slot = tile & view.ring_mask;
     for (uint32_t look = 0;; look++) {
         const uint64_t word = kind == WAIT_POLL_HOST ? wic_load_system(&view.doorbell[slot])
-                                                     : wic_load_device(&view.board[slot]);
+                                                     : wic_load_device(&view.ready_board[slot]);
         if (static_cast<uint32_t>(word >> 32) == static_cast<uint32_t>(tile + 1)) {
             return static_cast<uint32_t>(word);
         }
@@ -50,7 +50,7 @@ __device__ void sync_working(const wic_view &view)
 template <wait_kind kind>
 __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic_view view)
 {
-    const wic_chunk_plan &plan = view.plan;
+    const wic_transfer_plan &plan = view.plan;
     if (threadIdx.x == 0 && wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
         wic_store_system(view.started, 1);
     }
@@ -198,7 +198,7 @@ class resident : public strategy
 } // namespace
 
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
-                                    const wic_chunk_plan &plan)
+                                    const wic_transfer_plan &plan)
 {
     wic_link_options options = {};
     options.in = pool.in;
@@ -212,7 +212,7 @@ wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
 }
 
 std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
-                                        const wic_chunk_plan &plan)
+                                        const wic_transfer_plan &plan)
 {
     const wic_link_options options = bench_link_options(kind, pool, plan);
     wic_link *link;

@@ -7,7 +7,7 @@
 // result is checked, that the user bytes travel along, and on the device that they are those of the
 // tile: transports that do not pull know the number of pixels from nowhere else. Now and then the
 // producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from outside
-// makes the kernel lapse; nothing must be lost or come twice then, either.)
+// makes the kernel leave; nothing must be lost or come twice then, either.)
 #include "wic/bench/channel.cuh"
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
@@ -31,7 +31,7 @@ struct letter { // user bytes
 constexpr uint32_t letter_bytes = (sizeof(letter) + 15) / 16 * 16;
 
 struct argument {
-    unsigned long long *mismatches; // pieces whose letter says something else than the board
+    unsigned long long *mismatches; // pieces whose letter says something else than the ready board
 };
 
 // The letter of the piece's tile; `pieces` units of the plan make `units` pixels.
@@ -172,10 +172,10 @@ uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *el
 const struct {
     const char *name;
     wic_transport transport;
-} roads[] = {{"pull", WIC_PULL_BULK}, // or what else this GPU has
-             {"copy", WIC_COPY},
-             {"prefetch", WIC_PREFETCH},
-             {"place", WIC_IN_PLACE}};
+} transports[] = {{"pull", WIC_PULL_BULK}, // or what else this GPU has
+                  {"copy", WIC_COPY},
+                  {"prefetch", WIC_PREFETCH},
+                  {"place", WIC_IN_PLACE}};
 
 int make_plan(wic_transport transport, wic_device_options *options)
 {
@@ -186,12 +186,12 @@ int make_plan(wic_transport transport, wic_device_options *options)
     if (rc == 0 && transport >= WIC_COPY) {
         options->kernel = reinterpret_cast<const void *>(soak_whole);
         options->describe = describe_whole;
-        return wic_chunk_plan_whole(&gpu, transport, tile_units / whole_piece, &work,
-                                    &options->plan);
+        return wic_transfer_plan_whole(&gpu, transport, tile_units / whole_piece, &work,
+                                       &options->plan);
     }
     const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
     options->kernel = reinterpret_cast<const void *>(soak_pulled);
-    return rc ? rc : wic_chunk_plan_choose(&gpu, &shape, &work, &options->plan);
+    return rc ? rc : wic_transfer_plan_choose(&gpu, &shape, &work, &options->plan);
 }
 
 bool can_prefetch()
@@ -228,14 +228,15 @@ void print(const char *name, uint64_t tiles, const outcome &o, bool good)
 {
     const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
     printf("soak %-8s %s: %llu of %llu tiles, %llu elements, %llu wrong, %llu letters wrong, "
-           "%.1f s, %.2f us a tile, status %d, %u stays, %u lapses, left after %.2f ms\n",
+           "%.1f s, %.2f us a tile, status %d, %u launches, %u heartbeat timeouts, left after %.2f "
+           "ms\n",
            name, good ? "ok" : "FAIL", number(o.tiles), number(tiles), number(o.elements),
            number(o.wrong), o.mismatches, o.seconds, 1e6 * o.seconds / static_cast<double>(tiles),
-           o.rc, o.stats.stays, o.stats.lapses, 1e-6 * static_cast<double>(o.stats.leave_ns));
+           o.rc, o.stats.launches, o.stats.timeouts, 1e-6 * static_cast<double>(o.stats.leave_ns));
     fflush(stdout);
 }
 
-bool soak_road(const table &t, const char *name, wic_transport transport, uint64_t tiles)
+bool soak_transport(const table &t, const char *name, wic_transport transport, uint64_t tiles)
 {
     const bench_memory memory = transport == WIC_PREFETCH ? BENCH_MANAGED : BENCH_PINNED;
     if (memory == BENCH_MANAGED && !can_prefetch()) {
@@ -264,7 +265,7 @@ bool soak_road(const table &t, const char *name, wic_transport transport, uint64
         const cudaError_t error =
             cudaMemcpy(&o.mismatches, a.mismatches, sizeof o.mismatches, cudaMemcpyDeviceToHost);
         good = !error && o.rc == 0 && o.wrong == 0 && o.mismatches == 0 && o.tiles == tiles &&
-               (tiles <= first_rest || o.stats.stays > 1);
+               (tiles <= first_rest || o.stats.launches > 1);
         print(name, tiles, o, good);
     }
     cudaFree(a.mismatches);
@@ -276,10 +277,10 @@ bool soak(uint64_t tiles, const std::string &transport)
 {
     const table t = make_table();
     bool good = true, known = false;
-    for (const auto &road : roads) {
-        if (transport.empty() || transport == road.name) {
+    for (const auto &way : transports) {
+        if (transport.empty() || transport == way.name) {
             known = true;
-            good = soak_road(t, road.name, road.transport, tiles) && good;
+            good = soak_transport(t, way.name, way.transport, tiles) && good;
         }
     }
     if (!known) {
@@ -290,7 +291,7 @@ bool soak(uint64_t tiles, const std::string &transport)
 
 // A kernel that nobody posts to, and whose host is silent: leaves after `ms`. To be counted under a
 // profiler: `warps` parked warps in each of 132 blocks.
-void park_for(double ms, const bench_pool &pool, wic_chunk_plan plan)
+void park_for(double ms, const bench_pool &pool, wic_transfer_plan plan)
 {
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
     options.beat_ns = static_cast<uint64_t>(1e6 * ms);

@@ -108,12 +108,12 @@ class whole_gpu
     cudaStream_t stream_;
 };
 
-wic_chunk_plan make_plan(const wic_gpu &gpu)
+wic_transfer_plan make_plan(const wic_gpu &gpu)
 {
     const wic_tile_shape shape = {tile_bytes, in_unit, out_unit};
-    wic_chunk_plan plan;
-    if (wic_chunk_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
-        bench_fail("no chunk plan for this GPU", __LINE__);
+    wic_transfer_plan plan;
+    if (wic_transfer_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
+        bench_fail("no transfer plan for this GPU", __LINE__);
     }
     return plan;
 }
@@ -229,9 +229,9 @@ void try_idle_and_end(const wic_gpu &gpu, whole_gpu &whole)
     const double back = s.join(start), free_after = whole.taken_after(start);
     const wic_device_stats stats = s.close();
     const double left = 1e-6 * static_cast<double>(stats.leave_ns);
-    report(s.rc == 0 && s.seen == 2 * tiles && stats.stays > 1 && stats.lapses == 0,
-           "it came back: %llu tiles in %u stays, run returned %d",
-           static_cast<unsigned long long>(stats.tiles), stats.stays, s.rc);
+    report(s.rc == 0 && s.seen == 2 * tiles && stats.launches > 1 && stats.timeouts == 0,
+           "it came back: %llu tiles in %u launches, run returned %d",
+           static_cast<unsigned long long>(stats.tiles), stats.launches, s.rc);
     report(left < free_ms && free_after < free_ms,
            "end of the stream: kernel gone in %.2f ms; %.2f ms after the last result run was back, "
            "after %.2f the GPU free",
@@ -258,7 +258,7 @@ void try_trap(const wic_gpu &gpu)
 class bare_link
 {
   public:
-    bare_link(const wic_chunk_plan &plan, uint64_t beat_ns)
+    bare_link(const wic_transfer_plan &plan, uint64_t beat_ns)
         : in(slots, tile_bytes, BENCH_PINNED), out(slots, tile_bytes / 2, BENCH_PINNED)
     {
         wic_slot first_in, first_out; // where the slots begin
@@ -322,7 +322,7 @@ void try_silence(const wic_gpu &gpu)
 
 void try_residency(const wic_gpu &gpu)
 {
-    wic_chunk_plan plan = make_plan(gpu);
+    wic_transfer_plan plan = make_plan(gpu);
     plan.blocks *= 100;
     const int many = bare_link(plan, 0).rc;
     report(many == -ENOSPC, "a plan of %u blocks is refused with %d", plan.blocks, many);
@@ -330,7 +330,7 @@ void try_residency(const wic_gpu &gpu)
     plan.work_bytes = gpu.shared_block_bytes;
     const int big = bare_link(plan, 0).rc;
     report(big == -E2BIG, "a plan with %u bytes of shared memory a block is refused with %d",
-           wic_chunk_plan_shared_bytes(&plan), big);
+           wic_transfer_plan_shared_bytes(&plan), big);
 }
 
 void try_full_device(const wic_gpu &gpu, whole_gpu &whole)
@@ -366,7 +366,7 @@ bool ways_out()
         try_silence(gpu);
         try_residency(gpu);
         try_full_device(gpu, whole);
-        const wic_chunk_plan plan = make_plan(gpu);
+        const wic_transfer_plan plan = make_plan(gpu);
         std::string text;
         for (const bool rounds : {true, false}) {
             const bool wrapped = counters_wrap(plan, rounds, &text);

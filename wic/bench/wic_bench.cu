@@ -23,7 +23,7 @@ constexpr double latency_limit_s = 3;
 struct result {
     std::string strategy;
     size_t chunk;
-    wic_chunk_plan plan;
+    wic_transfer_plan plan;
     double gbs, p50_us, p99_us, leave_ms;
     uint64_t wrong;
 };
@@ -37,7 +37,7 @@ struct neighbour_result {
 const char *const waiting_names[] = {"wic", "poll-host", "poll-device", "poll-nanosleep"};
 
 std::unique_ptr<strategy> make(const std::string &name, const bench_pool &pool,
-                               const wic_chunk_plan &plan)
+                               const wic_transfer_plan &plan)
 {
     for (int kind = WAIT_PARKED; kind <= WAIT_POLL_NANOSLEEP; kind++) {
         if (name == waiting_names[kind]) {
@@ -58,7 +58,7 @@ wic_gpu this_gpu()
     return gpu;
 }
 
-void set_piece(wic_chunk_plan *plan, size_t piece, size_t chunk)
+void set_piece(wic_transfer_plan *plan, size_t piece, size_t chunk)
 {
     plan->in_piece = static_cast<uint32_t>(std::min(piece, chunk));
     plan->piece_units = plan->in_piece / in_unit;
@@ -66,16 +66,16 @@ void set_piece(wic_chunk_plan *plan, size_t piece, size_t chunk)
     plan->pieces = static_cast<uint32_t>((chunk + plan->in_piece - 1) / plan->in_piece);
 }
 
-wic_chunk_plan plan_for(const bench_options &opt, size_t chunk)
+wic_transfer_plan plan_for(const bench_options &opt, size_t chunk)
 {
     const wic_gpu gpu = this_gpu();
     wic_tile_shape shape = {};
     shape.slot_bytes = chunk;
     shape.in_unit = in_unit;
     shape.out_unit = out_unit;
-    wic_chunk_plan plan;
-    if (wic_chunk_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
-        bench_fail("no chunk plan for this GPU", __LINE__);
+    wic_transfer_plan plan;
+    if (wic_transfer_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
+        bench_fail("no transfer plan for this GPU", __LINE__);
     }
     if (opt.piece) {
         set_piece(&plan, opt.piece, chunk);
@@ -109,7 +109,7 @@ void measure_latency(strategy &way, int samples, result *out)
 
 // False: the plan does not fit on this GPU.
 bool measure(const bench_options &opt, const std::string &name, bench_pool &pool,
-             const wic_chunk_plan &plan, result *out)
+             const wic_transfer_plan &plan, result *out)
 {
     std::unique_ptr<strategy> way = make(name, pool, plan);
     if (!way) {
@@ -131,14 +131,14 @@ bool measure(const bench_options &opt, const std::string &name, bench_pool &pool
 
 // Polling kernels have their own best shape: the best of three, by throughput.
 bool measure_best(const bench_options &opt, const std::string &name, bench_pool &pool,
-                  const wic_chunk_plan &plan, result *out)
+                  const wic_transfer_plan &plan, result *out)
 {
     if (name.rfind("poll", 0) != 0 || opt.blocks || opt.warps) {
         return measure(opt, name, pool, plan, out);
     }
     const uint32_t processors = this_gpu().multiprocessors;
     for (uint32_t blocks : {processors / 2, processors, 2 * processors}) {
-        wic_chunk_plan other = plan;
+        wic_transfer_plan other = plan;
         other.blocks = blocks;
         other.pulls = 1; // not for them
         other.warps = 8;
@@ -162,7 +162,7 @@ void print(const result &r)
     fflush(stdout);
 }
 
-// Every shape of plan for wic: what fills the table of chunk_plan.c.
+// Every shape of plan for wic: what fills the table of transfer_plan.c.
 void sweep(const bench_options &opt, bench_pool &pool, size_t chunk, std::vector<result> *results)
 {
     const uint32_t processors = this_gpu().multiprocessors;
@@ -173,7 +173,7 @@ void sweep(const bench_options &opt, bench_pool &pool, size_t chunk, std::vector
         pool.lay_out(chunk, piece);
         for (uint32_t blocks : {processors / 2, processors, 2 * processors}) {
             for (uint32_t pulls : {4, 6, 8, 12, 16, 24, 48}) {
-                wic_chunk_plan plan = plan_for(opt, chunk);
+                wic_transfer_plan plan = plan_for(opt, chunk);
                 set_piece(&plan, piece, chunk);
                 plan.blocks = blocks;
                 plan.pulls = pulls;
@@ -277,7 +277,7 @@ void measure_all(const bench_options &opt, bench_pool &pool, std::vector<result>
             sweep(opt, pool, chunk, results);
             continue;
         }
-        const wic_chunk_plan plan = plan_for(opt, chunk);
+        const wic_transfer_plan plan = plan_for(opt, chunk);
         pool.lay_out(chunk, plan.in_piece);
         for (const std::string &name : bench_split(opt.strategies)) {
             result r;

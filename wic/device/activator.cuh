@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_ACTIVATOR_CUH
 #define WIC_ACTIVATOR_CUH
-// The Activator: the warp of a block that finds out whether its next piece is there, pulls it into
-// a stage and opens the barrier to the warps that are parked for it.
+// The Activator: one warp per block polls the ready board for the tile of the block's next piece,
+// copies the piece into a stage and opens the barrier at which the working warps are parked.
 #include "wic/device/stage.cuh"
 
-// The credit limiter. The link needs some 100 KB under way to be busy; with much more it gets
-// slower, for the reads of many blocks then reach the host's memory out of order. So piece g is
-// pulled only when piece g - pulls has arrived: what is under way is bounded and lies together.
-// Each block counts the pieces it has behind it; the count of the block that pulls g - pulls is
-// looked at along with the board.
+// The credit limiter. The link needs some 100 KB in flight to be busy; with much more it gets
+// slower, as the reads of many blocks then reach the host's memory out of order. So piece g is
+// pulled only when piece g - pulls has arrived: the bytes in flight are bounded and contiguous.
+// Each block counts the pieces it has pulled or skipped; the count of the block that pulls piece g
+// - pulls is polled along with the ready board.
 struct wic_credits {
     uint64_t passed = 0; // pieces of this block
 
@@ -26,7 +26,7 @@ struct wic_credits {
     {
         return view.passed + blockIdx.x - view.plan.pulls + (first(view) ? gridDim.x : 0);
     }
-    // The count there must exceed this.
+    // Whether the count of that block lets the next piece pass.
     __device__ bool open(const wic_view &view, uint64_t count) const
     {
         return first(view) ? count >= passed : count > passed;
@@ -40,28 +40,30 @@ struct wic_credits {
     }
 };
 
-// How many tiles the one of this word of the board comes after `tile`; < 0: before, or none.
+// By how many tiles the tile in this word of the ready board is after `tile`; < 0: it is before, or
+// there is none.
 __device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
 {
     return static_cast<int32_t>(static_cast<uint32_t>(word >> 32) -
                                 static_cast<uint32_t>(tile + 1));
 }
 
-// Units of the tile once the board has it and the credit limiter is open; UINT64_MAX: leave.
-// *starved grows by how long the board did not have it.
+// Waits until the tile is on the ready board and the credit limiter is open; returns the tile's
+// units, or UINT64_MAX: leave. Adds the time without the tile to *starved.
 //
-// A tile may be over before this block has looked: it was a short one, with no piece for the block,
-// and the board's word has gone to the tile a ring further on. That one is posted only when this
-// one is done, so none of its units is left for anybody: 0.
-__device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
-                                          const wic_credits &credits, uint64_t *starved)
+// A short tile without a piece for this block may be done before the block reads its word, and the
+// word may already hold the tile one ring further on. That one is posted only when this one is
+// done, so no units are left: returns 0.
+__device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t tile,
+                                                const wic_credits &credits, uint64_t *starved)
 {
     const uint32_t lane = wic_lane();
-    const uint64_t *word = lane == 0   ? &view.board[tile & view.ring_mask]
+    const uint64_t *word = lane == 0   ? &view.ready_board[tile & view.ring_mask]
                            : lane == 1 ? &view.state->end
                            : lane == 2 ? credits.ahead(view)
                                        : &view.state->beat;
-    // Who writes the board: the Monitor, or a copy engine that is no part of the GPU's scope.
+    // The ready board is written by the Monitor, or by a copy engine, whose writes need system
+    // scope.
     const bool engine = wic_by_engine(view);
     uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
     for (uint32_t idle = 0;; idle++) {
@@ -84,7 +86,7 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
             return seen == 5 ? __shfl_sync(~0u, units, 0) : UINT64_MAX;
         }
         const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
-        if (seen & 1) { // the tile is there and waits for its turn: the link is busy, not idle
+        if (seen & 1) { // the tile is there and waits for credits: the link is busy
             *starved += since ? now - since : 0;
             since = 0;
         } else {
@@ -94,12 +96,12 @@ __device__ inline uint64_t wic_board_wait(const wic_view &view, uint64_t tile,
             beat = new_beat;
             beat_at = now;
         } else if (now - beat_at > 2 * view.beat_ns) {
-            return UINT64_MAX; // the Monitor is gone
+            return UINT64_MAX; // the Monitor has ended
         }
     }
 }
 
-// In which pieces the block's tiles come; found without a look at them.
+// Iterates over this block's (tile, piece) pairs: the piece index advances by gridDim.x.
 struct wic_cursor {
     uint64_t tile;
     uint32_t piece;
@@ -112,11 +114,11 @@ struct wic_cursor {
     }
 };
 
-__device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic_turn &turn,
-                                               const wic_stage &content)
+__device__ __forceinline__ void
+wic_fill_stage(const wic_block &block, const wic_stage_position &position, const wic_stage &content)
 {
     if (wic_lane() == 0) {
-        volatile wic_stage *stage = block.stage(turn.stage);
+        volatile wic_stage *stage = block.stage(position.stage);
         stage->tile = content.tile;
         stage->in = content.in;
         stage->out = content.out;
@@ -126,17 +128,18 @@ __device__ __forceinline__ void wic_fill_stage(const wic_block &block, const wic
     }
 }
 
-// Divisions and parking for the stage come before the look at the board: from there on time counts.
+// Divisions and the wait for an empty stage come before the ready board is polled, to shorten the
+// time from the tile's arrival to its transfer.
 __device__ inline void wic_activate(const wic_block &block)
 {
     const wic_view &view = block.view;
-    const wic_chunk_plan &plan = view.plan;
+    const wic_transfer_plan &plan = view.plan;
     const uint32_t tile_units = plan.piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
     wic_cursor at = {view.first_tile + blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
     wic_credits credits;
-    wic_turn turn(view);
-    bool empty = true; // the stage in turn
+    wic_stage_position position(view);
+    bool empty = true; // the stage at `position`
     for (;; at.next(plan.pieces), credits.pass(view)) {
         const unsigned char *in =
             view.in + (view.in_first + at.tile) % view.in_slots * view.in_stride;
@@ -144,10 +147,10 @@ __device__ inline void wic_activate(const wic_block &block)
             view.out + (view.out_first + at.tile) % view.out_slots * view.out_stride;
         const uint32_t before = at.piece * plan.piece_units;
         if (!empty) {
-            wic_barrier_park(block.empty(turn.stage), turn.round - 1);
+            wic_barrier_park(block.empty(position.stage), position.round - 1);
             empty = true;
         }
-        const uint64_t found = wic_board_wait(view, at.tile, credits, &starved);
+        const uint64_t found = wic_ready_board_wait(view, at.tile, credits, &starved);
         if (found == UINT64_MAX) {
             break;
         }
@@ -159,22 +162,22 @@ __device__ inline void wic_activate(const wic_block &block)
         const uint32_t pieces = units + plan.piece_units > tile_units
                                     ? plan.pieces
                                     : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
-        wic_fill_stage(block, turn, {at.tile, in, out, at.piece, pieces, mine});
-        const wic_copy_request piece = {block.in(turn.stage),
+        wic_fill_stage(block, position, {at.tile, in, out, at.piece, pieces, mine});
+        const wic_copy_request piece = {block.in(position.stage),
                                         in + static_cast<uint64_t>(at.piece) * plan.in_piece,
                                         (mine * plan.in_unit + 15) / 16 * 16};
-        const wic_copy_request user = {block.user(turn.stage),
+        const wic_copy_request user = {block.user(position.stage),
                                        view.user + (at.tile & view.ring_mask) * plan.user_bytes,
                                        plan.user_bytes};
-        wic_pull(block.bytes(turn.stage), piece, user);
-        wic_pulled(block.bytes(turn.stage), turn.round);
-        wic_barrier_arrive(block.full(turn.stage));
+        wic_pull(block.bytes(position.stage), piece, user);
+        wic_pulled(block.bytes(position.stage), position.round);
+        wic_barrier_arrive(block.full(position.stage));
         pulled += piece.bytes;
-        turn.next(plan.depth);
-        empty = !turn.used;
+        position.next(plan.depth);
+        empty = !position.used;
     }
-    wic_fill_stage(block, turn, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
-    wic_barrier_arrive(block.full(turn.stage));
+    wic_fill_stage(block, position, {WIC_LEAVE, nullptr, nullptr, 0, 0, 0});
+    wic_barrier_arrive(block.full(position.stage));
     if (wic_lane() == 0) {
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->starved_ns), starved);
         atomicAdd(reinterpret_cast<unsigned long long *>(&view.state->pulled_bytes), pulled);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of a link: the proof that all blocks of its kernel fit on the device together, the
-// launch, the end.
+// Create, start and end of a link, and the check that all blocks of its kernel can be resident
+// together.
 #include "wic/device/link_inside.h"
 
 #include <cstdlib>
@@ -11,9 +11,9 @@
 namespace
 {
 constexpr int64_t start_limit_ns = WIC_LINK_START_NS;
-constexpr int64_t drain_limit_ns = WIC_LINK_BEAT_NS; // for copies, which nobody holds up
+constexpr int64_t drain_limit_ns = WIC_LINK_BEAT_NS; // for copies, which wait for nothing
 constexpr int64_t destroy_limit_ns = 1000000000;
-constexpr int64_t alert_ns = 200000; // so long a wait spins, then it naps
+constexpr int64_t alert_ns = 200000; // a wait spins for this long, then it sleeps between polls
 
 void nap(int64_t since_ns)
 {
@@ -28,7 +28,7 @@ bool is_multiple(size_t n)
     return n % 16 == 0;
 }
 
-bool is_plan(const wic_chunk_plan &p)
+bool is_plan(const wic_transfer_plan &p)
 {
     const bool pulled = p.transport < WIC_COPY;
     return p.piece_units && p.pieces && p.depth - 1u < WIC_PLAN_DEPTH_MAX && p.blocks &&
@@ -40,7 +40,7 @@ bool is_plan(const wic_chunk_plan &p)
            (p.out_unit > 0 || p.results == WIC_PUSH_STORES);
 }
 
-bool is_sound(const wic_link_options *o)
+bool is_valid(const wic_link_options *o)
 {
     return o->in && o->out && o->kernel && o->in_slots - 1u < WIC_LINK_RING_MAX &&
            o->out_slots - 1u < WIC_LINK_RING_MAX && is_multiple(o->in_stride) &&
@@ -48,8 +48,8 @@ bool is_sound(const wic_link_options *o)
            is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan);
 }
 
-// All blocks wait for the Monitor, and each tile for several blocks: a block that is not on the
-// device while the others are would be waited for without end.
+// All blocks wait for the Monitor, and each tile for several blocks: a block that is not resident
+// while the others are would make them wait without end.
 int prove_residency(const wic_link *link, unsigned blocks)
 {
     int processors = 0, each = 0, most = 0;
@@ -66,8 +66,8 @@ int prove_residency(const wic_link *link, unsigned blocks)
     if (!error && (most < 0 || link->shared_bytes > static_cast<size_t>(most))) {
         return -E2BIG;
     }
-    // The limit is the kernel's, not the link's: it is never lowered, for another link of this
-    // kernel may come back to the device after this one was made.
+    // The limit is the kernel's, not the link's: it is never lowered, as another link may launch
+    // the same kernel again.
     const int bytes = static_cast<int>(link->shared_bytes);
     if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
         error =
@@ -86,14 +86,15 @@ int prove_residency(const wic_link *link, unsigned blocks)
     return static_cast<uint64_t>(each) * processors >= blocks ? 0 : -ENOSPC;
 }
 
-// A launch that returns when the kernel is over would find nobody to end it.
+// A launch that returns only after the kernel's end would never return, as the caller has to end
+// the kernel.
 bool launches_block()
 {
     const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
     return wanted && atoi(wanted) != 0;
 }
 
-// Door and board begin with the mark of the tile before the first.
+// The words of doorbell and ready board begin with the number of the tile before the first.
 void clear_words(wic_link *link)
 {
     const uint64_t none = static_cast<uint64_t>(static_cast<uint32_t>(link->view.first_tile)) << 32;
@@ -108,7 +109,7 @@ void clear_words(wic_link *link)
     }
 }
 
-// The device's words as a kernel is to find them, on their way.
+// Queues the initial values of the device's words, before the kernel.
 cudaError_t clear_device(wic_link *link)
 {
     *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0};
@@ -118,7 +119,7 @@ cudaError_t clear_device(wic_link *link)
                                 cudaMemcpyHostToDevice, link->stream);
     }
     if (!error) {
-        error = cudaMemcpyAsync(link->view.board, link->doorbell,
+        error = cudaMemcpyAsync(link->view.ready_board, link->doorbell,
                                 wic_link_entries(link) * sizeof(uint64_t), cudaMemcpyHostToDevice,
                                 link->stream);
     }
@@ -134,8 +135,8 @@ cudaError_t launch(wic_link *link)
     return error ? error : cudaEventRecord(link->left, link->stream);
 }
 
-// What an earlier kernel was sent and did not wait for must not come to the next one's board.
-int drain_roads(wic_link *link)
+// Copies that were queued for an earlier kernel must not write to the ready board of the next.
+int drain_transports(wic_link *link)
 {
     const int64_t until = wic_link_now_ns() + drain_limit_ns;
     int rc = wic_link_drain(link->transport, until);
@@ -144,8 +145,8 @@ int drain_roads(wic_link *link)
     return rc;
 }
 
-// 0 once the device has done what the stream holds; -EBUSY: it did not get to that in time.
-int wait_for_turn(wic_link *link, int64_t until)
+// 0 once the stream is idle; -EBUSY: not before the time limit.
+int wait_for_stream(wic_link *link, int64_t until)
 {
     const int rc = wic_link_drain(link->stream, until);
     return rc == -ETIMEDOUT ? -EBUSY : rc;
@@ -158,7 +159,7 @@ int wait_until_started(wic_link *link, int64_t until)
         if (running < 0) {
             return running;
         }
-        // Once more after the limit: it may be this process that was stopped for so long.
+        // The word is read once more after the limit, as this process may have been suspended.
         if (wic_link_now_ns() > until && wic_link_load(link->started) == 0) {
             wic_link_abort(link);
             return -EBUSY;
@@ -170,7 +171,7 @@ int wait_until_started(wic_link *link, int64_t until)
 
 int wic_link_create(const wic_link_options *options, wic_link **out_link)
 {
-    if (!options || !out_link || !is_sound(options)) {
+    if (!options || !out_link || !is_valid(options)) {
         return -EINVAL;
     }
     if (launches_block()) {
@@ -183,7 +184,7 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
     link->kernel = options->kernel;
     link->argument = options->argument;
     link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
-    link->shared_bytes = wic_chunk_plan_shared_bytes(&options->plan);
+    link->shared_bytes = wic_transfer_plan_shared_bytes(&options->plan);
     int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
     if (rc == 0) {
         rc = prove_residency(link, options->plan.blocks);
@@ -220,8 +221,9 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
 {
     const int64_t until = wic_link_now_ns() + start_limit_ns;
     int rc = wic_cuda_errno(cudaSetDevice(link->gpu));
-    rc = rc ? rc : wait_for_turn(link, until); // of a kernel that was told to leave before it came
-    rc = rc ? rc : drain_roads(link);
+    rc = rc ? rc
+            : wait_for_stream(link, until); // a kernel that was told to leave may still be queued
+    rc = rc ? rc : drain_transports(link);
     if (rc != 0) {
         return rc;
     }
@@ -230,7 +232,7 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
     clear_words(link);
     wic_link_beat(link);
     rc = wic_cuda_errno(clear_device(link));
-    rc = rc ? rc : wait_for_turn(link, until);
+    rc = rc ? rc : wait_for_stream(link, until);
     rc = rc ? rc : wic_cuda_errno(launch(link));
     return rc ? rc : wait_until_started(link, until);
 }

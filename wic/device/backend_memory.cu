@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a link: pins, the block that both sides read and write, the device's block, the
-// slots' copies, the streams. All of it is made before the kernel starts.
+// The memory of a link: pinned slots, the block that both sides read and write, the device's block,
+// the slots' copies, the streams. All of it is allocated before the kernel starts.
 #include "wic/device/link_inside.h"
 
 #include <cstdlib>
@@ -16,14 +16,14 @@ size_t aligned(size_t bytes)
 
 uint32_t ring_entries(const wic_link_options *options)
 {
-    uint32_t entries = 32; // the Monitor looks at 30 entries at a time
+    uint32_t entries = 32; // the Monitor reads 30 entries at a time
     while (entries < options->in_slots || entries < options->out_slots) {
         entries *= 2;
     }
     return entries;
 }
 
-// Memory that CUDA does not know is pinned, what it knows is left as it is.
+// Pins memory that is neither pinned nor managed yet.
 cudaError_t pin(void *memory, size_t bytes, bool *out_ours)
 {
     cudaPointerAttributes found;
@@ -36,7 +36,7 @@ cudaError_t pin(void *memory, size_t bytes, bool *out_ours)
     return error;
 }
 
-// Where the device finds a buffer of the host.
+// The device pointer of a buffer of the host.
 cudaError_t device_view(void *host, void **out_device)
 {
     cudaPointerAttributes found;
@@ -77,7 +77,7 @@ cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries
     wic_view &view = link->view;
     unsigned char *at = link->device;
     view.state = reinterpret_cast<wic_link_state *>(at);
-    view.board = reinterpret_cast<uint64_t *>(at += aligned(sizeof(wic_link_state)));
+    view.ready_board = reinterpret_cast<uint64_t *>(at += aligned(sizeof(wic_link_state)));
     view.arrived = reinterpret_cast<uint32_t *>(at += ring);
     view.passed = reinterpret_cast<uint64_t *>(at += aligned(entries * 4));
     return error;
@@ -112,8 +112,8 @@ int find_write_value(wic_link *link)
     return found == cudaDriverEntryPointSuccess && entry ? 0 : -EOPNOTSUPP;
 }
 
-// Inputs may be mapped where they are until their prefetch is through. Results stay with the host:
-// the device's stores go there as they go to pinned memory, and no page of them ever moves.
+// The device may map inputs in place until their prefetch is done. Results stay in the host's
+// memory: the device's stores go there as they go to pinned memory, and no page of them ever moves.
 cudaError_t advise(const wic_link_options *o, int gpu)
 {
     const cudaMemLocation device = {cudaMemLocationTypeDevice, gpu};
@@ -141,20 +141,20 @@ cudaError_t make_events(wic_link *link)
     return error;
 }
 
-// Whether the device takes what posts to the board is known once it has done so.
+// Whether the device supports stream writes to the ready board shows only when it executes one.
 int try_write_value(wic_link *link)
 {
     const int64_t until = wic_link_now_ns() + static_cast<int64_t>(WIC_LINK_BEAT_NS);
     const CUresult result =
-        link->write_value(link->transport, reinterpret_cast<CUdeviceptr>(link->view.board), 0,
+        link->write_value(link->transport, reinterpret_cast<CUdeviceptr>(link->view.ready_board), 0,
                           CU_STREAM_WRITE_VALUE_DEFAULT);
     return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
            : result != CUDA_SUCCESS           ? -EIO
                                               : wic_link_drain(link->transport, until);
 }
 
-// What the transports of a copy engine need.
-int make_road(wic_link *link, const wic_link_options *o)
+// Allocates what the transports by copy engine need.
+int make_transport(wic_link *link, const wic_link_options *o)
 {
     int rc = find_write_value(link);
     rc = rc ? rc : try_write_value(link);
@@ -230,7 +230,7 @@ int wic_link_allocate(wic_link *link, const wic_link_options *options)
     }
     const bool engine =
         options->plan.transport == WIC_COPY || options->plan.transport == WIC_PREFETCH;
-    return error ? wic_cuda_errno(error) : engine ? make_road(link, options) : 0;
+    return error ? wic_cuda_errno(error) : engine ? make_transport(link, options) : 0;
 }
 
 void wic_link_free(wic_link *link)

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles on their way to a running kernel and back. Pulled pieces and slots that both sides share
-// need a word at the doorbell. Where a copy engine brings the tile, the same stream posts it to the
-// board behind the bytes: the write has a system-wide barrier before it, so whoever sees the ticket
-// sees the tile. Nothing here waits.
+// Posts tiles to a running kernel and returns their slots. Tiles that the kernel pulls or reads in
+// place are announced by a doorbell word. Where a copy engine brings the tile, the same stream
+// posts it to the ready board after the bytes; that write has a system-wide barrier before it, so a
+// reader that sees the ticket sees the tile. Nothing here blocks.
 #include "wic/device/link_inside.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ cudaError_t copy_slot(wic_link *link, size_t at, size_t bytes)
                            link->transport);
 }
 
-// Of an empty tile there is nothing to prefetch; that the call takes no bytes is nowhere promised.
+// An empty tile needs no prefetch, and CUDA does not document a prefetch of 0 bytes.
 cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes)
 {
     if (bytes == 0) {
@@ -27,7 +27,8 @@ cudaError_t prefetch_slot(wic_link *link, size_t at, size_t bytes)
     return cudaMemPrefetchAsync(link->in + at, bytes, device, 0, link->transport);
 }
 
-// Back to the host's memory, without what is in it: the next holder of the slot writes it anew.
+// Moves the slot's pages to the host's memory and discards their content: the next producer
+// overwrites it.
 cudaError_t return_slot(wic_link *link, size_t at)
 {
     cudaMemLocation host = {cudaMemLocationTypeHost, 0};
@@ -42,34 +43,35 @@ size_t slot_of(const wic_link *link, uint64_t tile)
     return (view.in_first + tile) % view.in_slots * view.in_stride;
 }
 
-// The kernel believes what it is told: more units than this would be lost, or read and written in
-// the slots behind.
+// The kernel checks nothing: more units than this would be lost, or read and written beyond the
+// slot.
 bool fits(const wic_view &view, const wic_link_tile &tile)
 {
-    const wic_chunk_plan &plan = view.plan;
+    const wic_transfer_plan &plan = view.plan;
     const uint64_t units = tile.units;
     return units <= static_cast<uint64_t>(plan.pieces) * plan.piece_units &&
            units * plan.in_unit <= view.in_stride && units * plan.out_unit <= view.out_stride &&
            tile.bytes <= view.in_stride;
 }
 
-// The ticket, behind all that is queued before it.
-int post_to_board(wic_link *link, uint64_t tile, uint64_t word)
+// Queues the write of the ticket after all that is queued before.
+int post_to_ready_board(wic_link *link, uint64_t tile, uint64_t word)
 {
-    const auto at = reinterpret_cast<CUdeviceptr>(&link->view.board[tile & link->view.ring_mask]);
+    const auto at =
+        reinterpret_cast<CUdeviceptr>(&link->view.ready_board[tile & link->view.ring_mask]);
     return link->write_value(link->transport, at, word, CU_STREAM_WRITE_VALUE_DEFAULT) ==
                    CUDA_SUCCESS
                ? 0
                : -EIO;
 }
 
-// The input of a tile that is done goes back to the host's memory, so that its next producer finds
-// it there. The results have not left it. Has it arrived?
+// Starts to move the input slot of a finished tile back to the host's memory, where its next
+// producer writes. Returns whether it has arrived.
 bool bring_back(wic_link *link, uint64_t tile)
 {
     const uint64_t entry = tile & link->view.ring_mask;
     if (link->returning[entry] != tile + 1) {
-        // Should the transport refuse, the pages come back one by one when they are touched.
+        // If this fails, the pages migrate on demand.
         if (return_slot(link, slot_of(link, tile)) != cudaSuccess) {
             (void)cudaGetLastError();
         }
@@ -87,8 +89,8 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
         return -EINVAL;
     }
     const uint64_t entry = tile->number & view.ring_mask;
-    const uint64_t mark = static_cast<uint32_t>(tile->number + 1);
-    const uint64_t word = mark << 32 | tile->units;
+    const uint64_t number = static_cast<uint32_t>(tile->number + 1);
+    const uint64_t word = number << 32 | tile->units;
     if (view.plan.user_bytes > 0) {
         memcpy(link->user + entry * view.plan.user_bytes, tile->user, view.plan.user_bytes);
     }
@@ -105,7 +107,7 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
         wic_link_store(&link->doorbell[entry], word);
         return 0;
     }
-    return error ? wic_cuda_errno(error) : post_to_board(link, tile->number, word);
+    return error ? wic_cuda_errno(error) : post_to_ready_board(link, tile->number, word);
 }
 
 bool wic_link_computed(wic_link *link, uint64_t tile)

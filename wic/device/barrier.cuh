@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_BARRIER_CUH
 #define WIC_BARRIER_CUH
-// A barrier: where warps of a block are parked by the hardware until others of the block let them
-// through. It is a named barrier on every architecture: who opens it calls bar.arrive, who waits is
-// in bar.sync and issues no instruction there. (An mbarrier, where there is one, was the other
-// choice: its try_wait returns every 4 us on an H200 whatever suspend-time hint it is given, which
-// makes 2,000 instructions a millisecond in each parked warp.) With sm_90 the arrival of a piece's
-// bytes is an mbarrier, for only that can be; a block's Activator waits for it and opens the
-// barrier. With it what else differs between architectures: how a piece gets into shared memory and
-// out. Below, the loads and stores that cross between warps, blocks and the host. All functions are
-// called by whole warps.
+// A barrier parks warps of a block in the hardware until other warps of the block arrive. It is a
+// named barrier (PTX bar) on every architecture: the warp that opens it calls bar.arrive, the
+// waiting warp is in bar.sync and issues no instruction. (The alternative, an mbarrier, was
+// rejected: its try_wait returns every 4 us on an H200 whatever suspend-time hint it gets, which
+// makes 2,000 instructions a millisecond in each parked warp.) On sm_90 the arrival of a piece's
+// bytes completes an mbarrier, as bulk copies can signal nothing else; a block's Activator waits
+// for that and opens the barrier. This file also has what else differs between architectures
+// (copies into and out of shared memory), and the loads and stores that cross between warps, blocks
+// and the host. All functions are called by whole warps.
 #include "wic/watchdog.h"
 
 #include <cstdint>
@@ -26,12 +26,12 @@
 #define WIC_CP_ASYNC 0
 #endif
 
-#define WIC_SUSPEND_NS 20000u      // hint of how long a wait for bytes is suspended at a time
-#define WIC_STUCK_NS   5000000000u // bytes that did not come for so long never will
+#define WIC_SUSPEND_NS 20000u      // hint: how long one wait for bytes is suspended
+#define WIC_STUCK_NS   5000000000u // bytes that did not arrive within this time are lost
 
 struct wic_barrier {
     uint32_t id;
-    uint32_t threads;  // of all who arrive or wait
+    uint32_t threads;  // all that arrive or wait
     uint64_t *barrier; // in shared memory; for WIC_RACECHECK only
 };
 
@@ -52,7 +52,7 @@ __device__ __forceinline__ uint64_t wic_now()
     return now;
 }
 
-// The time of lane 0, for what the lanes must decide alike.
+// The time of lane 0, for decisions that all lanes must make alike.
 __device__ __forceinline__ uint64_t wic_warp_now()
 {
     return __shfl_sync(~0u, wic_now(), 0);
@@ -84,13 +84,14 @@ __device__ __forceinline__ void wic_store_system(uint64_t *p, uint64_t value)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
 
-// Relaxed: for a word that hands nothing over.
+// Relaxed: for a word that publishes no other data.
 __device__ __forceinline__ void wic_post_device(uint64_t *p, uint64_t value)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
 
-// The old value. Everything before it, here and in the blocks that added before, is seen after it.
+// Returns the old value. Acquire and release: all that this block and the blocks that added before
+// wrote is visible after it.
 __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
 {
     uint32_t old;
@@ -103,11 +104,10 @@ __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
 
 // --- barriers ---
 
-// compute-sanitizer's racecheck does not follow bar.arrive. For a look at who waits for whom with
-// it (-DWIC_RACECHECK, sm_90), the same barriers can be made of mbarriers at which every lane
-// arrives.
+// compute-sanitizer's racecheck does not follow bar.arrive. For racecheck (-DWIC_RACECHECK, sm_90)
+// the same barriers are made of mbarriers at which every lane arrives.
 
-// By one thread, before the block begins.
+// Called by one thread, before any use.
 __device__ __forceinline__ void wic_barrier_init(const wic_barrier &barrier,
                                                  uint32_t arriving_warps)
 {
@@ -119,7 +119,8 @@ __device__ __forceinline__ void wic_barrier_init(const wic_barrier &barrier,
 #endif
 }
 
-// One arrival, of this warp: what its lanes wrote before is seen by those who pass the barrier.
+// One arrival of this warp: what its lanes wrote before is visible to the warps that pass the
+// barrier.
 __device__ __forceinline__ void wic_barrier_arrive(const wic_barrier &barrier)
 {
 #ifdef WIC_RACECHECK
@@ -148,8 +149,8 @@ __device__ __forceinline__ bool wic_barrier_try(uint64_t *barrier, uint32_t roun
 }
 #endif
 
-// Parks until all arrivals of the round-th round (0, 1, ..) are in, this one included; the barrier
-// is then closed for the next round. Of the round only the last bit counts.
+// Parks until all arrivals of that round (0, 1, ..) are made, this one included; the barrier is
+// then closed for the next round. Only the last bit of `round` is used.
 __device__ __forceinline__ void wic_barrier_park(const wic_barrier &barrier, uint32_t round)
 {
 #ifdef WIC_RACECHECK
@@ -172,7 +173,7 @@ __device__ __forceinline__ void wic_bytes_init(uint64_t *barrier)
 #endif
 }
 
-// Something to be pulled. bytes: a multiple of 16, 0 is nothing.
+// A copy to shared memory. bytes: a multiple of 16; 0 = none.
 struct wic_copy_request {
     void *shared;
     const void *pinned;
@@ -190,7 +191,7 @@ __device__ __forceinline__ void wic_bulk_copy(uint32_t barrier, const wic_copy_r
     }
 }
 #else
-// (Eight loads asked for before the first is stored were slower than the loop as it stands.)
+// (Eight loads before the first store were slower than this loop.)
 __device__ __forceinline__ void wic_warp_copy(const wic_copy_request &request)
 {
     const uint4 *from = static_cast<const uint4 *>(request.pinned);
@@ -207,11 +208,12 @@ __device__ __forceinline__ void wic_warp_copy(const wic_copy_request &request)
 }
 #endif
 
-// Starts the transfer of a piece to shared memory, and of what travels beside it.
+// Starts the transfer of a piece to shared memory, and of the tile's user bytes.
 __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_copy_request &piece,
                                          const wic_copy_request &beside)
 {
-    __syncwarp(); // one lane acquired the board's word; the reads of all come after that
+    __syncwarp(); // one lane acquired the ready board's word; the reads of all lanes must come
+                  // after that
 #if WIC_MBARRIER
     if (wic_lane() == 0) {
         const uint32_t word = wic_shared_address(barrier), bytes = piece.bytes + beside.bytes;
@@ -220,8 +222,8 @@ __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_copy_reque
             "r"(bytes)
             : "memory");
         if (bytes > 0) {
-            // The board's word was acquired by ordinary loads, the stage's last readers by a
-            // barrier; the copies are made in the async proxy.
+            // The ready board's word was acquired by ordinary loads, the stage's last reads are
+            // ordered by a barrier; the copies belong to the async proxy.
             asm volatile("fence.proxy.async;" ::: "memory");
             wic_bulk_copy(word, piece);
             wic_bulk_copy(word, beside);
@@ -233,10 +235,10 @@ __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_copy_reque
 #endif
 }
 
-// Parks until the bytes of the round-th pull (0, 1, ..) with this barrier are there. That takes
-// microseconds, also after an abort; if it takes 5 s of looking, and a last look finds nothing
-// either, the device is broken: trap, for then the host sees a failed kernel and not one that never
-// ends. Time in which this warp did not run does not count.
+// Waits until the bytes of that pull (0, 1, ..) with this barrier have arrived. That takes
+// microseconds, also after an abort; after 5 s the device counts as broken and the warp traps, so
+// that the host sees a failed kernel and not one that never ends. Time in which this warp did not
+// run does not count.
 __device__ __forceinline__ void wic_pulled(uint64_t *barrier, uint32_t round)
 {
 #if WIC_MBARRIER
@@ -253,7 +255,7 @@ __device__ __forceinline__ void wic_pulled(uint64_t *barrier, uint32_t round)
 #endif
 }
 
-// Before the arrival that hands results in shared memory to the warp that stores them.
+// To be called before the arrival that passes results in shared memory to the Publisher.
 __device__ __forceinline__ void wic_results_written()
 {
 #if WIC_MBARRIER
@@ -261,8 +263,8 @@ __device__ __forceinline__ void wic_results_written()
 #endif
 }
 
-// Stores a piece of results to pinned memory. wic_push_read: its shared memory is free again.
-// wic_push_done: a release by lane 0 from here on covers the results.
+// Stores the results of a piece to pinned memory. After wic_push_read their shared memory may be
+// overwritten; after wic_push_done a release by lane 0 covers the results.
 __device__ __forceinline__ void wic_push(void *pinned, const void *shared, uint32_t bytes)
 {
 #if WIC_MBARRIER

@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_LINK_H
 #define WIC_LINK_H
-/* A link: what the host and one resident kernel share. Below the channels (wic_device.h couples
- * those to it); used directly where one thread owns all the slots, as the benchmark does.
+/* A link: the memory that the host and one resident kernel share. It is the layer below the
+ * channels (wic_device.h connects them); the benchmark, where one thread owns all the slots, uses
+ * it directly.
  *
  *   host                                       device
- *   doorbell[t] = t + 1 | units       ==PCIe==>    Monitor (one warp): board[t], in device memory
+ *   doorbell[t] = t + 1 | units   ==PCIe==>    Monitor (one warp): ready_board[t]
  *   input slots, pinned           ==PCIe==>    Activator of each block: piece -> shared memory
  *   output slots, pinned          <==PCIe==    working warps, or Publisher of each block
  *   done[t] = t + 1               <==PCIe==    the block that finished the tile's last piece
@@ -15,23 +16,23 @@
  * Words are indexed by t modulo the ring. Tile t lies in input slot (in_first + t) % in_slots and
  * leaves in output slot (out_first + t) % out_slots. It is cut into pieces of plan.piece_units;
  * piece p of tile t belongs to block (t * pieces + p) % blocks, so neighbouring blocks pull
- * neighbouring pieces, and no block has to ask another one. What is pulled must lie together: put
+ * neighbouring pieces, and blocks need no agreement. A piece that is pulled must be contiguous: put
  * all bands of a piece side by side in the slot.
  *
- * The flag travels in the word that carries the size, so the first load that sees a tile has all
- * there is to know of it. Host atomics over PCIe do not exist on most machines: the host's words
- * are written by one side only.
+ * The flag and the size are one word, so the load that sees a tile has its size as well. Most
+ * machines have no atomics of the host's memory over PCIe: each of these words is written by one
+ * side only.
  *
- * plan.transport says by which transport a tile comes (wic/device/chunk_plan.h). Where a copy
+ * plan.transport selects how a tile gets to the device (wic/device/transfer_plan.h). Where a copy
  * engine brings it (WIC_COPY, WIC_PREFETCH), no doorbell is needed: the same stream posts the
- * ticket to the board behind the bytes, and the Monitor only watches the control.
+ * ticket to the ready board after the bytes, and the Monitor reads the control words only.
  *
  * Everything is allocated and loaded in create; between start and the end of join nothing here
  * calls a function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
  * cudaFree, stream creation, default-stream work or first launch of a lazily loaded kernel in
  * between. All functions return 0 or a negative errno. Thread: one at a time, unless said
  * otherwise; its current device must be the one of create, or be set by start. */
-#include "wic/device/chunk_plan.h"
+#include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,11 +42,12 @@
 extern "C" {
 #endif
 
-#define WIC_LINK_RING_MAX 4096u                /* tiles under way, at most */
-#define WIC_LINK_OPEN     (UINT64_C(1) << 62)  /* control.end: no end is known yet */
-#define WIC_LINK_ABORT    (UINT64_C(1) << 63)  /* control.end: leave now */
-#define WIC_LINK_BEAT_NS  UINT64_C(5000000000) /* without a beat for so long, the kernel leaves */
-#define WIC_LINK_START_NS UINT64_C(500000000)  /* so long start waits for room on the device */
+#define WIC_LINK_RING_MAX 4096u               /* tiles under way, at most */
+#define WIC_LINK_OPEN     (UINT64_C(1) << 62) /* control.end: no end is known yet */
+#define WIC_LINK_ABORT    (UINT64_C(1) << 63) /* control.end: leave now */
+#define WIC_LINK_BEAT_NS                                                                           \
+    UINT64_C(5000000000) /* without a heartbeat for this long, the kernel leaves */
+#define WIC_LINK_START_NS UINT64_C(500000000) /* start waits this long for room on the device */
 
 /* Pinned, written by the host, read by the Monitor alone. */
 struct wic_link_control {
@@ -56,45 +58,46 @@ struct wic_link_control {
 /* Device memory, written by the Monitor; the counters by everybody on leaving. */
 struct wic_link_state {
     uint64_t end, beat;  /* copies of the host's */
-    uint64_t starved_ns; /* how long the blocks' next tiles were not there, summed over them */
+    uint64_t starved_ns; /* time that blocks waited for their next tile, summed */
     uint64_t pulled_bytes;
     uint32_t started; /* blocks */
 };
 
-/* What the kernel gets, by value. All pointers as the device sees them. */
+/* The kernel's argument, by value. All are device pointers. */
 struct wic_view {
     const unsigned char *in;
     unsigned char *out;
     uint64_t in_stride, out_stride;
-    uint64_t in_first, out_first; /* added to a tile's number to find its slots */
+    uint64_t in_first,
+        out_first; /* added to a tile's number: its slots, modulo the number of slots */
     uint32_t in_slots, out_slots;
     uint32_t ring_mask, first_round;
     uint64_t first_tile;
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     const uint64_t *doorbell;
     const struct wic_link_control *control;
     const unsigned char *user; /* plan.user_bytes for each ring entry */
     uint64_t *done, *started;
     struct wic_link_state *state;
-    uint64_t *board;
+    uint64_t *ready_board;
     uint64_t *passed;  /* pieces that each block has pulled or skipped */
-    uint32_t *arrived; /* pieces of the tile that are out, by ring entry */
+    uint32_t *arrived; /* pieces of the tile whose results are stored, by ring entry */
     uint64_t beat_ns;
 };
 
 struct wic_link_options {
     /* in_slots slots, in_stride apart, and the same for out; borrowed. Pinned or managed memory;
-     * what CUDA does not know is pinned for the link's life. */
+     * other memory is pinned for the link's life. */
     void *in, *out;
     size_t in_stride, out_stride; /* multiples of 16 that hold a slot rounded up to 16 bytes */
     uint32_t in_slots, out_slots;
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     /* __global__ void kernel(struct wic_view view, A argument); argument may be NULL if the kernel
      * takes only a view, is borrowed until destroy. */
     const void *kernel, *argument;
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
-    /* Where the counters begin, for tests of what wraps after 2^32: the number of the first tile,
-     * and how often a block has been round its stages (even). 0 elsewhere. */
+    /* First values of the counters, for tests of their wrap at 2^32: the number of the first tile,
+     * and how often a block has used all its stages (even). 0 elsewhere. */
     uint64_t first_tile;
     uint32_t first_round;
 };
@@ -102,30 +105,30 @@ struct wic_link_options {
 struct wic_link;
 
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
- * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be on the device at once (they
- * wait for each other, so they must); -EOPNOTSUPP: the driver cannot post to the board from a
- * stream, or launches block (CUDA_LAUNCH_BLOCKING) until the kernel is over. */
+ * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be resident at once, which they
+ * must be, as they wait for each other; -EOPNOTSUPP: the driver cannot post to the ready board from
+ * a stream, or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
-/* Of a link that is not running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
- * the device or waits to get onto it. Then nothing was given back, for the device may still use it:
- * the slots, the argument and all device memory have to stay as they are, and the process has to
- * end by _exit or exec, for CUDA calls that free memory would wait for that kernel without limit,
- * those at exit among them. */
+/* The link must not be running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
+ * the device or queued for it. Then nothing was freed, as the device may still use it: the caller
+ * keeps the slots, the argument and all device memory, and ends the process by _exit or exec,
+ * because CUDA calls that free memory, those at exit among them, would wait for that kernel without
+ * limit. */
 int wic_link_destroy(struct wic_link *link);
 
-/* Launches the kernel and waits until every block of it is there; makes the link's device the
- * thread's current one. Tiles are counted from first_tile again, which lies in input slot
- * (in_first + first_tile) % in_slots and in output slot (out_first + first_tile) % out_slots.
- * -EBUSY: within WIC_LINK_START_NS there was not room for all its blocks, for somebody else fills
- * the device. The kernel was told to leave; it does so once it comes, without touching a slot, and
- * the next start waits for that within its own limit. -ETIMEDOUT: what was queued for an earlier
- * stay does not end: the device hangs, and the link can only be destroyed. */
+/* Launches the kernel and waits until all its blocks are resident; makes the link's device the
+ * thread's current one. Tiles are counted from first_tile again, which lies in input slot (in_first
+ * + first_tile) % in_slots and in output slot (out_first + first_tile) % out_slots. -EBUSY: within
+ * WIC_LINK_START_NS there was no room for all its blocks, as another process fills the device. The
+ * kernel was told to leave; it does so when it starts, without touching a slot, and the next start
+ * waits for that within its own limit. -ETIMEDOUT: work that was queued for an earlier launch does
+ * not end: the device hangs, and the link can only be destroyed. */
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first);
-/* Waits for the kernel to leave after wic_link_close, wic_link_abort or a lapsed beat. -ETIMEDOUT:
- * it did not, the link can only be destroyed; -EIO: the kernel failed, the device is lost to this
- * process. */
+/* Waits until the kernel has left after wic_link_close, wic_link_abort or a heartbeat that stopped.
+ * -ETIMEDOUT: it did not, and the link can only be destroyed; -EIO: the kernel failed, the device
+ * is lost to this process. */
 int wic_link_join(struct wic_link *link, int64_t timeout_ns);
-/* Is the kernel still there? 1, 0 or -EIO. */
+/* Whether the kernel runs: 1, 0 or -EIO. */
 int wic_link_running(struct wic_link *link);
 
 /* A tile to be posted. */
@@ -136,24 +139,26 @@ struct wic_link_tile {
     const void *user; /* plan.user_bytes that its working warps see; copied */
 };
 
-/* The tile's input is in its slot and its output slot is free. In ascending order, less than ring
- * entries ahead of the oldest tile that is not done. -EIO: the copy engine refused; -EINVAL: more
- * units than the plan has in a tile, or than its slots hold the inputs or the results of. */
+/* The tile's input is in its slot and its output slot is free. Tiles are posted in ascending order,
+ * fewer than the ring has entries ahead of the oldest tile that is not done. -EIO: the copy engine
+ * refused; -EINVAL: more units than a tile of the plan has, or than a slot has room for. */
 int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
-/* Is the tile's output there, and its input slot the host's again? In ascending order. Costs one
- * load. The first answer may begin to give the slot back, what is in it is lost then. */
+/* Whether the tile's output is there and its input slot belongs to the host again. To be asked in
+ * ascending order. Costs one load. The first call may start to return the slot; its content is then
+ * lost. */
 bool wic_link_done(struct wic_link *link, uint64_t tile);
-/* Is the tile's output there, also when its input slot is still on its way back? If so it must not
- * be posted again: wic_link_done says when the slot is back. */
+/* Whether the tile's output is there, also when its input slot is still on its way back. Such a
+ * tile must not be posted again; wic_link_done is true when the slot is back. */
 bool wic_link_computed(struct wic_link *link, uint64_t tile);
-/* Call it more often than every beat_ns while the link runs. Thread: any one. */
+/* The heartbeat: to be called more often than every beat_ns while the link runs. Thread: any
+ * one. */
 void wic_link_beat(struct wic_link *link);
-/* There will be `tiles` tiles in all, and they are posted. The kernel leaves when they are done. */
+/* All `tiles` tiles of the run are posted. The kernel leaves when they are done. */
 void wic_link_close(struct wic_link *link, uint64_t tiles);
 /* The kernel leaves as soon as it can. Thread: any. */
 void wic_link_abort(struct wic_link *link);
 
-/* What the plan needs to know of a device. -ENODEV, -EIO. Thread: any. */
+/* The properties of a device that a transfer plan is chosen by. -ENODEV, -EIO. Thread: any. */
 int wic_gpu_read(int device, struct wic_gpu *out_gpu);
 
 /* After wic_link_join: the state as the kernel left it. -EIO, -ETIMEDOUT. */

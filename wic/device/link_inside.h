@@ -3,8 +3,8 @@
 #ifndef WIC_LINK_INSIDE_H
 #define WIC_LINK_INSIDE_H
 /* Inside of a link, for backend_*.cu alone. One block of pinned memory holds control, started,
- * done, doorbell and the tiles' user bytes, each on lines of its own, for they are written by
- * different sides; one of device memory holds state, board and the counters. */
+ * done, doorbell and the tiles' user bytes, each on cache lines of its own, as different sides
+ * write them; one of device memory holds state, ready board and the counters. */
 #include "wic/device/cuda_errno.h"
 #include "wic/device/link.h"
 
@@ -19,9 +19,9 @@ struct wic_link {
     const void *kernel, *argument;
     unsigned threads;
     size_t shared_bytes;
-    cudaStream_t stream, transport, back; // of the kernel; of what brings tiles to it and back
+    cudaStream_t stream, transport, back; // of the kernel; of copies to the device; of copies back
     cudaEvent_t left;
-    bool stuck;                // something on the device did not end when it had to
+    bool stuck;                // work on the device did not end within its time limit
     wic_link_control *control; // pinned, and the five behind it
     wic_link_state *landing;   // where a report arrives
     uint64_t *started, *done, *doorbell;
@@ -32,8 +32,9 @@ struct wic_link {
     unsigned char *out;
     bool pinned_in, pinned_out;                  // by us
     unsigned char *copies;                       // WIC_COPY: the slots in device memory
-    decltype(&cuStreamWriteValue64) write_value; // what posts to the board
-    // WIC_PREFETCH: tile + 1 whose input is on its way back, and when it is there; by ring entry.
+    decltype(&cuStreamWriteValue64) write_value; // what posts to the ready board
+    // WIC_PREFETCH, by ring entry: tile + 1 whose input slot is being returned, and the event of
+    // its arrival.
     uint64_t *returning;
     cudaEvent_t *returned;
 };
@@ -43,7 +44,8 @@ inline uint64_t wic_link_entries(const wic_link *link)
     return static_cast<uint64_t>(link->view.ring_mask) + 1;
 }
 
-// The host's words are plain in the structs that C and the device share; all access goes by these.
+// The structs that C and the device share have plain words; the host reads and writes them by these
+// functions only.
 inline void wic_link_store(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
@@ -54,13 +56,13 @@ inline uint64_t wic_link_load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// backend_life.cu. Waits until a stream is through, until a moment of CLOCK_MONOTONIC at most. 0,
+// backend_life.cu. Waits until a stream is idle, at most until that time of CLOCK_MONOTONIC. 0,
 // -ETIMEDOUT, -EIO.
 int wic_link_drain(cudaStream_t stream, int64_t until_ns);
 int64_t wic_link_now_ns();
 
-// backend_memory.cu. What fails has made what it made: take it apart with wic_link_free, once
-// nothing of the link is on the device or on its way there.
+// backend_memory.cu. After a failure the caller calls wic_link_free, once no work of the link is
+// queued or running on the device.
 int wic_link_allocate(wic_link *link, const wic_link_options *options);
 void wic_link_free(wic_link *link);
 #endif

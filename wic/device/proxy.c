@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The thread that stands for a device at its two channels. All of the device's knowledge of tickets
- * is here: the link below counts tiles from 0 and knows slots only, so nothing of the channels'
- * state machine is written twice. Tiles are numbered from the beginning of the run; a stay of the
- * kernel begins with tile `stay` and counts from there. */
+ * The device proxy: the host thread that consumes one channel and produces into the other on behalf
+ * of a device. Tickets are handled here alone: the link below counts tiles from 0 and knows slots
+ * only, so no part of the channels' state machine exists twice. Tiles are numbered from the
+ * beginning of the run; a launch of the kernel begins with tile `base`, which is tile 0 of the
+ * link. */
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"
@@ -16,15 +17,18 @@
 #include <string.h>
 #include <time.h>
 
-#define BEAT_NS    INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
-#define ALERT_NS   200000 /* so long without an event the device proxy spins, then it naps */
-#define NAP_NS     20000
-#define GLANCE_NS  50000000 /* parked at one channel, between looks whether the other is aborted */
-#define LEAVE_NS   (2 * (int64_t)WIC_LINK_BEAT_NS)
-#define LAPSES_MAX 3  /* in a row, without a tile done in between */
-#define STARTS_MAX 20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
+#define BEAT_NS INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
+#define ALERT_NS                                                                                   \
+    200000 /* without an event the device proxy spins for this long, then it sleeps NAP_NS at a    \
+              time */
+#define NAP_NS 20000
+#define GLANCE_NS                                                                                  \
+    50000000 /* while parked at one channel: between two checks whether the other is aborted */
+#define LEAVE_NS     (2 * (int64_t)WIC_LINK_BEAT_NS)
+#define TIMEOUTS_MAX 3  /* in a row, without a tile done in between */
+#define STARTS_MAX   20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
 
-/* A tile under way. */
+/* A tile that is posted and not finished. */
 struct in_flight_tile {
     struct wic_slot in, out;
     struct wic_device_tile what;
@@ -36,11 +40,11 @@ struct wic_device {
     struct in_flight_tile *in_flight; /* by tile % window */
     uint64_t window;
     uint64_t in_first, out_first;    /* tickets of tile 0 */
-    uint64_t posted, finished, stay; /* tiles */
+    uint64_t posted, finished, base; /* tiles; base: the first of this launch */
     bool resident;                   /* the kernel is there */
     bool ended;                      /* `in` has no more */
     bool holds;                      /* an input whose output slot is not there yet */
-    uint32_t lapses;                 /* in a row */
+    uint32_t timeouts;               /* of the heartbeat, in a row */
     int64_t came_ns;                 /* when the kernel came */
     int64_t event_ns;                /* when something happened last */
     int64_t beat_ns;
@@ -58,7 +62,8 @@ static void beat(struct wic_device *device, int64_t now)
     }
 }
 
-/* An abort of the channel that the device proxy does not wait for wakes nobody here. */
+/* Both are checked: an abort of the channel that the device proxy does not wait for does not wake
+ * it. */
 static bool aborted(const struct wic_device *device)
 {
     return atomic_load(&device->options.in->aborted) || atomic_load(&device->options.out->aborted);
@@ -69,12 +74,12 @@ static struct in_flight_tile *in_flight_of(struct wic_device *device, uint64_t t
     return &device->in_flight[tile % device->window];
 }
 
-/* Hands over what is done. How many tiles, or an error. */
+/* Publishes the results of finished tiles. Returns how many, or an error. */
 static int finish_tiles(struct wic_device *device)
 {
     int n = 0;
     for (; device->finished < device->posted &&
-           wic_link_done(device->link, device->finished - device->stay);
+           wic_link_done(device->link, device->finished - device->base);
          n++) {
         const struct in_flight_tile *p = in_flight_of(device, device->finished);
         int rc = wic_publish(device->options.out, &p->out, p->what.out_bytes);
@@ -86,7 +91,7 @@ static int finish_tiles(struct wic_device *device)
         }
         device->finished++;
         device->stats.out_bytes += p->what.out_bytes;
-        device->lapses = 0;
+        device->timeouts = 0;
     }
     return n;
 }
@@ -94,7 +99,7 @@ static int finish_tiles(struct wic_device *device)
 static int post(struct wic_device *device, uint64_t tile)
 {
     const struct in_flight_tile *p = in_flight_of(device, tile);
-    struct wic_link_tile posted = {.number = tile - device->stay,
+    struct wic_link_tile posted = {.number = tile - device->base,
                                    .units = p->what.units,
                                    .bytes = p->in.bytes,
                                    .user = p->in.user};
@@ -116,19 +121,19 @@ static int describe(const struct wic_device *device, struct in_flight_tile *p)
     return p->in.bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
 }
 
-/* The kernel believes what it is told: a tile of more units than the plan has pieces for would lose
- * them in silence, and results that do not fit would be in the next slot before anybody asks. */
+/* The kernel checks nothing: units beyond the plan's pieces would be lost without an error, and
+ * results that do not fit would overwrite the next slot. */
 static bool is_within_slots(const struct wic_device *device, const struct in_flight_tile *p)
 {
-    const struct wic_chunk_plan *plan = &device->options.plan;
+    const struct wic_transfer_plan *plan = &device->options.plan;
     return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
            (uint64_t)p->what.units * plan->in_unit <= device->options.in->stride &&
            (uint64_t)p->what.units * plan->out_unit <= device->options.out->slot_bytes &&
            p->what.out_bytes <= device->options.out->slot_bytes;
 }
 
-/* Takes the next ticket and a slot for its results, waiting so long for each. 1: the tile `posted`
- * may be posted; 0: not yet, or there are no more; or an error. */
+/* Takes the next ticket and a slot for its results; waits up to `patience` ns for each. 1: the tile
+ * `posted` may be posted; 0: not yet, or there are no more; or an error. */
 static int take_tile(struct wic_device *device, int64_t patience)
 {
     struct in_flight_tile *p = in_flight_of(device, device->posted);
@@ -159,24 +164,24 @@ static int take_tile(struct wic_device *device, int64_t patience)
     return is_within_slots(device, p) ? 1 : -EINVAL;
 }
 
-/* --- the kernel's stays --------------------------------------------------------------------- */
+/* --- launches of the kernel ------------------------------------------------------------------ */
 
-/* Brings the kernel, and posts what an earlier one left undone. */
-static int arrive(struct wic_device *device)
+/* Launches the kernel and posts the tiles that an earlier launch left unfinished. */
+static int launch(struct wic_device *device)
 {
     int rc = -EBUSY;
     uint32_t starts = device->options.starts ? device->options.starts : STARTS_MAX;
-    device->stay = device->finished;
+    device->base = device->finished;
     for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
         rc = aborted(device) ? -ECANCELED
-                             : wic_link_start(device->link, device->in_first + device->stay,
-                                              device->out_first + device->stay);
+                             : wic_link_start(device->link, device->in_first + device->base,
+                                              device->out_first + device->base);
     }
     if (rc != 0) {
         return rc;
     }
     device->resident = true;
-    device->stats.stays++;
+    device->stats.launches++;
     device->beat_ns = device->event_ns = device->came_ns = wic_now_ns();
     for (uint64_t tile = device->finished; tile < device->posted && rc == 0; tile++) {
         rc = post(device, tile);
@@ -184,7 +189,7 @@ static int arrive(struct wic_device *device)
     return rc;
 }
 
-/* The kernel is gone or on its way: waits for that and adds up what it did. */
+/* The kernel has left or was told to: waits for its end and adds its counters to the statistics. */
 static int leave(struct wic_device *device)
 {
     struct wic_link_state state;
@@ -192,7 +197,7 @@ static int leave(struct wic_device *device)
     int rc = wic_link_join(device->link, LEAVE_NS);
     int64_t now = wic_now_ns();
     device->stats.leave_ns = (uint64_t)(now - device->event_ns);
-    device->stats.stayed_ns += (uint64_t)(now - device->came_ns);
+    device->stats.resident_ns += (uint64_t)(now - device->came_ns);
     if (rc == 0) {
         rc = wic_link_report(device->link, &state);
     }
@@ -204,18 +209,20 @@ static int leave(struct wic_device *device)
     return 0;
 }
 
-/* The kernel left for want of a heartbeat: this process was stopped, or the machine was. */
-static int lapse(struct wic_device *device)
+/* The kernel left because the heartbeat had stopped (this process or the machine was suspended):
+ * launches it again. */
+static int heartbeat_lost(struct wic_device *device)
 {
     int rc = leave(device);
-    device->stats.lapses++;
-    if (rc == 0 && ++device->lapses > LAPSES_MAX) {
+    device->stats.timeouts++;
+    if (rc == 0 && ++device->timeouts > TIMEOUTS_MAX) {
         rc = -EIO;
     }
-    return rc == 0 ? arrive(device) : rc;
+    return rc == 0 ? launch(device) : rc;
 }
 
-/* Nothing to do just now, but tiles are under way. */
+/* Tiles are under way and none has finished: waits a moment and checks that the kernel still
+ * runs. */
 static int watch(struct wic_device *device, int64_t now)
 {
     if (now - device->event_ns < ALERT_NS) {
@@ -225,11 +232,11 @@ static int watch(struct wic_device *device, int64_t now)
         }
         return 0;
     }
-    /* Long tiles, or none: the naps cost them little. Is it still alive? Asked first, for what it
-     * did before it left is there then. */
+    /* The tiles take long, so sleeping adds little delay. Whether the kernel runs is read before
+     * whether the tile is computed: a result written before the kernel left is then seen. */
     int running = wic_link_running(device->link);
-    if (running == 0 && !wic_link_computed(device->link, device->finished - device->stay)) {
-        return lapse(device);
+    if (running == 0 && !wic_link_computed(device->link, device->finished - device->base)) {
+        return heartbeat_lost(device);
     }
     if (wic_watchdog_expired(&device->quiet, (uint64_t)now, (uint64_t)device->options.hang_ns)) {
         return -ETIMEDOUT;
@@ -239,7 +246,7 @@ static int watch(struct wic_device *device, int64_t now)
     return running < 0 ? running : 0;
 }
 
-/* One round while the kernel is there. */
+/* One iteration while the kernel is resident. */
 static int serve(struct wic_device *device)
 {
     int64_t now = wic_now_ns();
@@ -258,14 +265,14 @@ static int serve(struct wic_device *device)
         device->event_ns = now;
         return rc;
     }
-    if (rc == 0 && idle) { /* nothing came for long, or nothing will */
-        wic_link_close(device->link, device->posted - device->stay);
+    if (rc == 0 && idle) { /* no ticket for idle_ns, or the end of the stream */
+        wic_link_close(device->link, device->posted - device->base);
         return leave(device);
     }
     return rc == 0 && finished == 0 ? watch(device, now) : rc;
 }
 
-/* Parked, with no kernel on the device. */
+/* Waits for a ticket while no kernel is resident. */
 static int rest(struct wic_device *device)
 {
     int64_t since = wic_now_ns();
@@ -274,7 +281,7 @@ static int rest(struct wic_device *device)
     if (rc <= 0) {
         return rc;
     }
-    rc = arrive(device);
+    rc = launch(device);
     return rc == 0 ? post(device, device->posted++) : rc;
 }
 

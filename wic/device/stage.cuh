@@ -2,22 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_STAGE_CUH
 #define WIC_STAGE_CUH
-// What the warps of a block share: the stages in its shared memory, and how one goes round them.
+// The stages of a block: the buffers in its shared memory through which pieces pass, as a ring, and
+// the barriers between the warps that fill, use and empty them.
 #include "wic/device/barrier.cuh"
 #include "wic/device/link.h"
 
 #define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
-#define WIC_USER_OFFSET   512 // behind that
+#define WIC_USER_OFFSET   512 // after that
 #define WIC_LEAVE         UINT64_MAX
-#define WIC_DOOR_WORDS                                                                             \
-    30u // lanes of the Monitor that look at the doorbell; two look at the control
-#define WIC_ALERT_LOOKS  512u  // without news, some 300 us: after that there is a nap between looks
-#define WIC_DROWSY_LOOKS 8192u // some 10 ms: after that longer naps
+#define WIC_DOORBELL_WORDS                                                                         \
+    30u // lanes of the Monitor that read the doorbell; the other two read the control
+#define WIC_ALERT_LOOKS  512u  // polls without a change, some 300 us: then it sleeps between polls
+#define WIC_DROWSY_LOOKS 8192u // some 10 ms: then it sleeps longer
 #define WIC_NAP_NS       1000u
 #define WIC_LONG_NAP_NS  8000u
 
-// Between two looks of an Activator or the Monitor: what it costs its neighbours becomes less the
-// longer nothing comes, and what it adds to the delay of the next tile stays under 1 % of the wait.
+// Sleeps between two polls of an Activator or the Monitor. The longer nothing arrives, the less it
+// takes of the other warps' issue slots; the sleep is under 1 % of the time waited so far.
 __device__ __forceinline__ void wic_nap(uint32_t idle)
 {
     if (idle > WIC_ALERT_LOOKS) {
@@ -25,13 +26,13 @@ __device__ __forceinline__ void wic_nap(uint32_t idle)
     }
 }
 
-// Whether a copy engine posts tickets to the board, and not the Monitor.
+// Whether a copy engine posts tickets to the ready board, and not the Monitor.
 __device__ __forceinline__ bool wic_by_engine(const wic_view &view)
 {
     return view.plan.transport == WIC_COPY || view.plan.transport == WIC_PREFETCH;
 }
 
-// What a stage holds; in shared memory.
+// The description of a stage's content; in shared memory.
 struct wic_stage {
     uint64_t tile;           // or WIC_LEAVE
     const unsigned char *in; // whole tile; for transports that do not pull
@@ -40,7 +41,7 @@ struct wic_stage {
     uint32_t units;
 };
 
-// What a working warp gets. All warps of the block work on it together.
+// The argument of the work. All working warps of the block get the same piece.
 struct wic_piece {
     const void *in;   // pulled: units * in_unit bytes in shared memory, 16-byte aligned; else the
                       // tile where it lies
@@ -51,9 +52,9 @@ struct wic_piece {
     uint64_t tile;
     uint32_t piece, first; // of the tile; its first unit
     uint32_t units;
-    uint32_t thread, threads; // of those who work
+    uint32_t thread, threads; // of the working threads
 
-    // A barrier among those who work.
+    // A barrier of the working threads.
     __device__ __forceinline__ void sync() const
     {
         asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
@@ -66,7 +67,7 @@ struct wic_block {
 
     __device__ wic_barrier barrier(uint32_t kind, uint32_t stage) const
     {
-        const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // who arrive or wait
+        const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // that arrive or wait
         return {1 + 3 * stage + kind, 32 * warps,
                 reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind};
     }
@@ -111,14 +112,13 @@ static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_
                   WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
               "what the stages hold fits in front of the buffers");
 
-// Walks the stages in turn. `round` counts the times round them and wraps after 2^32: it says which
-// phase a barrier is in, for which its last bit is enough. Whether the stage in turn was used
-// before is a word of its own.
-struct wic_turn {
+// Iterates over the stages. `round` counts the rounds and wraps after 2^32; its last bit is the
+// phase of the stage's barriers. `used`: the stage was filled before.
+struct wic_stage_position {
     uint32_t stage, round;
     bool used;
 
-    __device__ explicit wic_turn(const wic_view &view)
+    __device__ explicit wic_stage_position(const wic_view &view)
         : stage(0), round(view.first_round), used(false)
     {
     }

@@ -7,15 +7,15 @@
  *   in channel ==> resident kernel ==> out channel
  *
  * The channels stay as they are for everybody else: producers of `in` and consumers of `out` park,
- * see back-pressure and may be any number. One thread of the caller's, in wic_device_run, stands
- * for the device at both: it takes tickets from `in`, posts them to the kernel, and hands results
- * over in the same order. While tiles are under way it watches for their completion, with naps once
- * nothing happened for a while; while there are none it is parked like any other consumer. It is
- * also the heartbeat: if the process stalls for 5 s the kernel leaves the GPU on its own, and when
- * it goes on, the kernel comes back to the tiles that were not done.
+ * see back-pressure and may be any number. One thread of the caller's, in wic_device_run, is the
+ * device proxy: it takes tickets from `in`, posts them to the kernel, and publishes results in the
+ * same order. While tiles are under way it polls for their completion, and sleeps between polls
+ * once nothing happened for a while; otherwise it is parked like any other consumer. It also sends
+ * the heartbeat: if the process stalls for 5 s the kernel leaves the GPU on its own; when the
+ * process goes on, the kernel is launched again for the tiles that were not done.
  *
- * The kernel stays while tiles flow. When there was none for idle_ns, and at the end of `in`, it
- * leaves the GPU to others; the next tile brings it back.
+ * The kernel stays resident while tiles arrive. When none arrived for idle_ns, and at the end of
+ * `in`, it leaves the GPU to others; the next tile launches it again.
  *
  *   struct wic_device *d;
  *   if (wic_device_open(&options, &d) == 0) {
@@ -27,12 +27,12 @@
  * consume `in` or produce into `out` meanwhile. Either channel aborted: the kernel leaves, both are
  * aborted; where nothing is under way, within 50 ms.
  *
- * Pieces: where a unit's bytes do not lie together (bands), they must lie together for each piece:
- * producers lay a tile out in pieces of plan.in_piece bytes, each with all its bands, and take the
- * plan from wic_chunk_plan_choose themselves.
+ * Pieces: a piece must be contiguous, also where a unit's bytes are not (bands): producers lay a
+ * tile out in pieces of plan.in_piece bytes, each with all its bands, and take the plan from
+ * wic_transfer_plan_choose themselves.
  *
- * The work is a kernel that calls wic_resident (wic/device/wic_device.cuh). While it is there, no
- * call that waits for the device: see wic/device/link.h. */
+ * The work is a kernel that calls wic_resident (wic/device/wic_device.cuh). While it is resident,
+ * the process must not make a CUDA call that waits for the device: see wic/device/link.h. */
 #include "wic/device/link.h"
 #include "wic/wic.h"
 
@@ -42,7 +42,7 @@ extern "C" {
 
 struct wic_device;
 
-/* What becomes of a ticket. */
+/* The size of a ticket's tile. */
 struct wic_device_tile {
     uint32_t units;   /* of input; no more than the plan has in a tile */
     size_t out_bytes; /* that the kernel makes; no more than a slot of `out` holds */
@@ -50,18 +50,18 @@ struct wic_device_tile {
 
 struct wic_device_options {
     struct wic_channel *in, *out; /* borrowed until wic_device_close */
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     const void *kernel, *argument; /* as in struct wic_link_options */
-    /* Says what becomes of a ticket, whose slot of `out` may be described in its user bytes (they
+    /* Gives the size of a ticket's tile; may describe the results in the user bytes of `out` (they
      * hold a copy of the input's). 0, or a negative errno that ends the run. NULL: its bytes are a
      * multiple of plan.in_unit and become units * plan.out_unit. Thread: the one in run. */
     int (*describe)(void *context, const struct wic_slot *in, const struct wic_slot *out,
                     struct wic_device_tile *out_tile);
     void *context;
     int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
-    int64_t hang_ns; /* tiles under way and none done for so long: the device hangs; 0:
-                        WIC_DEVICE_HANG_NS */
-    uint32_t starts; /* how often to try to get onto a full device, WIC_LINK_START_NS each; 0: 20 */
+    int64_t hang_ns; /* when tiles are under way and none is done for this long, the device hangs;
+                        0: WIC_DEVICE_HANG_NS */
+    uint32_t starts; /* tries to launch on a full device, WIC_LINK_START_NS each; 0: 20 */
 };
 
 #define WIC_DEVICE_IDLE_NS INT64_C(20000000)
@@ -70,30 +70,32 @@ struct wic_device_options {
 struct wic_device_stats {
     uint64_t tiles;
     uint64_t in_bytes, out_bytes; /* over the link, towards the device and back */
-    uint64_t starved_ns;          /* how long its blocks' next tiles were not there, summed */
-    uint64_t stayed_ns;           /* how long there was a kernel */
-    uint64_t parked_ns;           /* how long there was no kernel, for there were no tiles */
-    uint64_t leave_ns; /* from the last result until the kernel had left the GPU, last time */
-    uint32_t stays;    /* how often the kernel came to the GPU */
-    uint32_t lapses;   /* how often it left for want of a heartbeat */
+    uint64_t starved_ns;  /* time that blocks waited for their next tile, summed over the blocks */
+    uint64_t resident_ns; /* time that the kernel was resident */
+    uint64_t parked_ns;   /* time without a kernel, as no tiles arrived */
+    uint64_t
+        leave_ns; /* from the last result until the kernel had left the GPU, at the last launch */
+    uint32_t launches; /* of the kernel */
+    uint32_t timeouts; /* how often it left because the heartbeat had stopped */
     uint32_t blocks;
 };
 
-/* Makes the link on the current device, pinning the slots of both channels if they are not; nothing
- * runs yet. -EINVAL, -ENOMEM, or what wic_link_create returns. Thread: init. */
+/* Makes the link on the current device, pinning the slots of both channels if they are not; starts
+ * nothing. -EINVAL, -ENOMEM, or what wic_link_create returns. Thread: init. */
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
 
-/* Serves the channels until the end of the stream or an abort; then the kernel is gone. Once.
- * Returns how it ended: 0; -ECANCELED: a channel was aborted; -EBUSY: somebody else fills the
- * device; -ETIMEDOUT: the kernel or a copy did not end, the device hangs; -EIO: the kernel failed,
- * the device may be lost to this process; -EINVAL: a ticket was not in whole units, has more of
- * them than a tile or than a slot holds the inputs or the results of, or somebody else took it; or
- * what describe returned. After an error both channels are aborted. Thread: one, which may have to
- * be woken by wic_abort. */
+/* Serves the channels until the end of the stream or an abort; the kernel has left the GPU when it
+ * returns. To be called once. Returns 0; -ECANCELED: a channel was aborted; -EBUSY: another process
+ * fills the device; -ETIMEDOUT: the kernel or a copy did not end, the device hangs; -EIO: the
+ * kernel failed, the device may be lost to this process; -EINVAL: a ticket was not in whole units,
+ * has more of them than a tile or than a slot holds the inputs or the results of, or another
+ * consumer took it; or what describe returned. After an error both channels are aborted. Thread:
+ * one, which may have to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
-/* Gives everything back. out_stats may be NULL. The device is gone. 0, or -ETIMEDOUT: something is
- * still on the GPU, and what it may use was left as it is; see wic_link_destroy. Thread: init. */
+/* Frees the device in any case. out_stats may be NULL. 0, or -ETIMEDOUT: the kernel or a copy is
+ * still on the GPU, and the memory that it may use was not freed; see wic_link_destroy. Thread:
+ * init. */
 int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
 
 #ifdef __cplusplus

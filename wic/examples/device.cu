@@ -73,7 +73,7 @@ int main()
     options.kernel = reinterpret_cast<const void *>(scale);
     options.argument = &g;
     if (wic_gpu_read(0, &gpu) != 0 || !options.in || !options.out ||
-        wic_chunk_plan_choose(&gpu, &shape, nullptr, &options.plan) != 0 ||
+        wic_transfer_plan_choose(&gpu, &shape, nullptr, &options.plan) != 0 ||
         wic_device_open(&options, &device) != 0) {
         fprintf(stderr, "no GPU that this can run on\n");
         return 77;

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Choosing a chunk plan. The table says what measured best (wic-bench --sweep) on a GPU model for
- * tiles up to a size; the first row that fits wins. The last rows stand for every GPU of their
- * kind: cautious in shared memory, so that they fit on all of them. Then the row is cut to the tile
- * (a piece is never longer than it) and to the device. */
-#include "wic/device/chunk_plan.h"
+ * Chooses a transfer plan. The table has what measured best (wic-bench --sweep) on a GPU model for
+ * tiles up to a size; the first row that fits is taken. The last rows are for every GPU of an
+ * architecture and take little shared memory, so that they fit on all. Then the plan is limited by
+ * the tile (a piece is never longer) and by the device. */
+#include "wic/device/transfer_plan.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -61,7 +61,7 @@ static size_t granule_of(const struct wic_tile_shape *shape)
     return granule;
 }
 
-static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_units)
+static void set_piece(struct wic_transfer_plan *plan, size_t units, size_t tile_units)
 {
     plan->piece_units = (uint32_t)units;
     plan->in_piece = (uint32_t)(units * plan->in_unit);
@@ -69,24 +69,24 @@ static void set_piece(struct wic_chunk_plan *plan, size_t units, size_t tile_uni
     plan->pieces = (uint32_t)((tile_units + units - 1) / units);
 }
 
-static bool fits(const struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+static bool fits(const struct wic_transfer_plan *plan, const struct wic_gpu *gpu,
                  uint32_t per_processor)
 {
-    uint32_t shared = wic_chunk_plan_shared_bytes(plan);
+    uint32_t shared = wic_transfer_plan_shared_bytes(plan);
     return shared <= gpu->shared_block_bytes &&
            (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes;
 }
 
-static void set_blocks(struct wic_chunk_plan *plan, const struct wic_gpu *gpu,
+static void set_blocks(struct wic_transfer_plan *plan, const struct wic_gpu *gpu,
                        uint32_t per_processor, uint32_t pulls)
 {
     plan->blocks = per_processor * gpu->multiprocessors;
     plan->pulls = pulls < plan->blocks ? pulls : plan->blocks;
 }
 
-/* Gives way, in the order that costs least, until the blocks fit: depth down to 2, one block a
- * multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
-static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const struct row *row,
+/* Reduces the plan, in the order that costs least throughput, until the blocks fit: depth down to
+ * 2, one block a multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
+static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu, const struct row *row,
                const struct wic_work *work, size_t granule, size_t tile_units)
 {
     uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
@@ -111,14 +111,14 @@ static int fit(struct wic_chunk_plan *plan, const struct wic_gpu *gpu, const str
 
 static const struct wic_work no_work = {0};
 
-static bool is_sound(const struct wic_gpu *gpu, const struct wic_work *work,
-                     const struct wic_chunk_plan *out_plan)
+static bool is_valid(const struct wic_gpu *gpu, const struct wic_work *work,
+                     const struct wic_transfer_plan *out_plan)
 {
     return gpu != NULL && out_plan != NULL && work->warps <= 32 - WIC_SERVICE_WARPS &&
            work->user_bytes <= WIC_PLAN_USER_MAX && work->user_bytes % 16 == 0;
 }
 
-static void set_work(struct wic_chunk_plan *plan, const struct row *row,
+static void set_work(struct wic_transfer_plan *plan, const struct row *row,
                      const struct wic_work *work)
 {
     plan->results = row->results;
@@ -128,8 +128,8 @@ static void set_work(struct wic_chunk_plan *plan, const struct row *row,
     plan->user_bytes = work->user_bytes;
 }
 
-/* A name for what the kernel does: that was settled when it was compiled (wic/device/barrier.cuh),
- * so code of an older architecture does as that one on a newer GPU, too. */
+/* For reporting only: the copy instruction is fixed at compile time (wic/device/barrier.cuh), so
+ * code compiled for an older architecture uses the older one on a newer GPU, too. */
 static enum wic_transport pull_of(const struct wic_gpu *gpu)
 {
     return gpu->compute >= 90   ? WIC_PULL_BULK
@@ -137,11 +137,11 @@ static enum wic_transport pull_of(const struct wic_gpu *gpu)
                                 : WIC_PULL_LOADS;
 }
 
-int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
-                          const struct wic_work *work, struct wic_chunk_plan *out_plan)
+int wic_transfer_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                             const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
     work = work ? work : &no_work;
-    if (!is_sound(gpu, work, out_plan) || shape == NULL || shape->slot_bytes == 0 ||
+    if (!is_valid(gpu, work, out_plan) || shape == NULL || shape->slot_bytes == 0 ||
         shape->slot_bytes > INT32_MAX || shape->in_unit - 1u >= UNIT_MAX ||
         shape->out_unit > UNIT_MAX) {
         return -EINVAL;
@@ -159,7 +159,7 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
     if (units == 0) {
         units = granule;
     }
-    struct wic_chunk_plan plan = {
+    struct wic_transfer_plan plan = {
         .transport = pull_of(gpu), .in_unit = shape->in_unit, .out_unit = shape->out_unit};
     set_work(&plan, row, work);
     if (shape->out_unit == 0) {
@@ -173,18 +173,18 @@ int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape
     return rc;
 }
 
-int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
-                         const struct wic_work *work, struct wic_chunk_plan *out_plan)
+int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                            const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
     work = work ? work : &no_work;
-    if (!is_sound(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
+    if (!is_valid(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
         return -EINVAL;
     }
     const struct row *row = find_row(gpu, 0);
     if (row == NULL) {
         return -ENODEV;
     }
-    struct wic_chunk_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
+    struct wic_transfer_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
     set_work(&plan, row, work);
     plan.results = WIC_PUSH_STORES;
     uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
@@ -199,7 +199,7 @@ int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport
     return 0;
 }
 
-uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan)
+uint32_t wic_transfer_plan_shared_bytes(const struct wic_transfer_plan *plan)
 {
     uint32_t piece = plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0);
     return WIC_STAGES_OFFSET + plan->depth * piece + plan->work_bytes;
@@ -213,7 +213,7 @@ const char *wic_transport_name(enum wic_transport transport)
     return names[transport];
 }
 
-int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes)
+int wic_transfer_plan_print(const struct wic_transfer_plan *plan, char *text, size_t bytes)
 {
     char pieces[64];
     if (plan->in_piece > 0) {
@@ -224,5 +224,5 @@ int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t b
     }
     return snprintf(text, bytes, "%s, %s, %u blocks of %u + %u warps, %u bytes shared memory each",
                     wic_transport_name(plan->transport), pieces, plan->blocks, plan->warps,
-                    WIC_SERVICE_WARPS, wic_chunk_plan_shared_bytes(plan));
+                    WIC_SERVICE_WARPS, wic_transfer_plan_shared_bytes(plan));
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "wic/device/chunk_plan.h"
+#include "wic/device/transfer_plan.h"
 
 #include "run_suite.h"
 
@@ -15,7 +15,7 @@ static const struct wic_gpu unknown = {"Some GPU of 2030", 130, 200, 262144, 262
 
 /* What must hold for any plan. */
 static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
-                       const struct wic_chunk_plan *plan)
+                       const struct wic_transfer_plan *plan)
 {
     size_t units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
     size_t piece_units = plan->in_piece / plan->in_unit;
@@ -32,8 +32,8 @@ static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *s
     ck_assert_uint_le(plan->pulls, plan->blocks);
     ck_assert_uint_ge(plan->blocks, gpu->multiprocessors);
     ck_assert_uint_le(plan->warps + WIC_SERVICE_WARPS, 32);
-    ck_assert_uint_le(wic_chunk_plan_shared_bytes(plan), gpu->shared_block_bytes);
-    ck_assert_uint_le((size_t)wic_chunk_plan_shared_bytes(plan) *
+    ck_assert_uint_le(wic_transfer_plan_shared_bytes(plan), gpu->shared_block_bytes);
+    ck_assert_uint_le((size_t)wic_transfer_plan_shared_bytes(plan) *
                           (plan->blocks / gpu->multiprocessors),
                       gpu->shared_bytes);
 }
@@ -48,8 +48,8 @@ START_TEST(every_shape_is_cut_into_pieces_that_cover_it_and_fit)
             for (size_t i = 0; i < 9; i++) {
                 for (size_t o = 0; o < 9; o++) {
                     struct wic_tile_shape shape = {sizes[s], unit_sizes[i], unit_sizes[o]};
-                    struct wic_chunk_plan plan;
-                    ck_assert_int_eq(wic_chunk_plan_choose(gpus[g], &shape, NULL, &plan), 0);
+                    struct wic_transfer_plan plan;
+                    ck_assert_int_eq(wic_transfer_plan_choose(gpus[g], &shape, NULL, &plan), 0);
                     check_plan(gpus[g], &shape, &plan);
                 }
             }
@@ -61,12 +61,12 @@ END_TEST
 START_TEST(newer_gpus_pull_by_bulk_copy_older_ones_by_loads)
 {
     struct wic_tile_shape shape = {1 << 20, 4, 2};
-    struct wic_chunk_plan plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
+    struct wic_transfer_plan plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
-    ck_assert_int_eq(wic_chunk_plan_choose(&unknown, &shape, NULL, &plan), 0);
+    ck_assert_int_eq(wic_transfer_plan_choose(&unknown, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
-    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &shape, NULL, &plan), 0);
+    ck_assert_int_eq(wic_transfer_plan_choose(&t4, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_LOADS);
 }
 END_TEST
@@ -76,8 +76,8 @@ START_TEST(what_is_under_way_keeps_the_link_busy_whatever_the_piece)
     const size_t sizes[] = {4096, 16384, 1 << 20};
     for (size_t i = 0; i < 3; i++) {
         struct wic_tile_shape shape = {sizes[i], 4, 2};
-        struct wic_chunk_plan plan;
-        ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
+        struct wic_transfer_plan plan;
+        ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, NULL, &plan), 0);
         ck_assert_uint_ge(plan.pulls * plan.in_piece, 128 * 1024);
         ck_assert_uint_le(plan.pulls * plan.in_piece, 512 * 1024);
     }
@@ -93,15 +93,15 @@ START_TEST(refuses_what_cannot_be)
     struct wic_tile_shape no_unit = {1 << 20, 0, 2};
     struct wic_tile_shape wide = {1 << 20, (256 << 10) + 1, 2};
     struct wic_tile_shape many = {1 << 20, 255, 255}; /* 16 units of it do not fit there */
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     memset(&plan, 0x5a, sizeof(plan));
-    struct wic_chunk_plan before = plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &empty, NULL, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &no_unit, NULL, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &wide, NULL, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(NULL, &good, NULL, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&old, &good, NULL, &plan), -ENODEV);
-    ck_assert_int_eq(wic_chunk_plan_choose(&tiny, &many, NULL, &plan), -E2BIG);
+    struct wic_transfer_plan before = plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &empty, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &no_unit, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &wide, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(NULL, &good, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(&old, &good, NULL, &plan), -ENODEV);
+    ck_assert_int_eq(wic_transfer_plan_choose(&tiny, &many, NULL, &plan), -E2BIG);
     ck_assert_mem_eq(&plan, &before, sizeof(plan));
 }
 END_TEST
@@ -112,26 +112,26 @@ START_TEST(work_gets_its_part_of_a_block)
 {
     struct wic_tile_shape lines = {1024 * 8192, 8192, 0};
     struct wic_work more_warps = {30, 0, 0, 0}, odd = {4, 0, 24, 0};
-    struct wic_chunk_plan plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &some_work, &plan), 0);
+    struct wic_transfer_plan plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &lines, &some_work, &plan), 0);
     check_plan(&h200, &lines, &plan);
     ck_assert_uint_eq(plan.warps, 4);
     ck_assert_uint_ge(plan.work_bytes, 100000);
     ck_assert_uint_eq(plan.user_bytes, 96);
     ck_assert_int_eq(plan.results, WIC_PUSH_STORES);
-    ck_assert_uint_eq(wic_chunk_plan_shared_bytes(&plan),
+    ck_assert_uint_eq(wic_transfer_plan_shared_bytes(&plan),
                       WIC_STAGES_OFFSET + plan.depth * plan.in_piece + plan.work_bytes);
-    ck_assert_int_eq(wic_chunk_plan_choose(&t4, &lines, &some_work, &plan), -E2BIG);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &more_warps, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, &odd, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(&t4, &lines, &some_work, &plan), -E2BIG);
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &lines, &more_warps, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &lines, &odd, &plan), -EINVAL);
 }
 END_TEST
 
 START_TEST(a_unit_may_be_longer_than_the_piece_of_the_table)
 {
     struct wic_tile_shape lines = {1024 * 53248, 53248, 0};
-    struct wic_chunk_plan plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &lines, NULL, &plan), 0);
+    struct wic_transfer_plan plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &lines, NULL, &plan), 0);
     check_plan(&h200, &lines, &plan);
     ck_assert_uint_eq(plan.piece_units, 1);
     ck_assert_uint_eq(plan.pieces, 1024);
@@ -140,33 +140,33 @@ END_TEST
 
 START_TEST(whole_tiles_are_cut_by_units_and_not_pulled)
 {
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     char text[160];
-    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &some_work, &plan), 0);
+    ck_assert_int_eq(wic_transfer_plan_whole(&h200, WIC_COPY, 64, &some_work, &plan), 0);
     ck_assert_uint_eq(plan.in_piece, 0);
     ck_assert_uint_eq(plan.piece_units, 1);
     ck_assert_uint_eq(plan.pieces, 64);
     ck_assert_uint_eq(plan.pulls, plan.blocks);
     ck_assert_int_eq(plan.results, WIC_PUSH_STORES);
-    ck_assert_int_gt(wic_chunk_plan_print(&plan, text, sizeof(text)), 0);
+    ck_assert_int_gt(wic_transfer_plan_print(&plan, text, sizeof(text)), 0);
     ck_assert_ptr_nonnull(strstr(text, "copy engine"));
     ck_assert_ptr_nonnull(strstr(text, "64 pieces"));
-    ck_assert_int_eq(wic_chunk_plan_whole(&t4, WIC_COPY, 64, &some_work, &plan), -E2BIG);
+    ck_assert_int_eq(wic_transfer_plan_whole(&t4, WIC_COPY, 64, &some_work, &plan), -E2BIG);
     struct wic_work two = {8, 100000, 96, 2}, large = {8, 200000, 96, 2};
-    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &two, &plan), 0);
+    ck_assert_int_eq(wic_transfer_plan_whole(&h200, WIC_COPY, 64, &two, &plan), 0);
     ck_assert_uint_eq(plan.blocks, 2 * h200.multiprocessors);
-    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 64, &large, &plan), 0);
+    ck_assert_int_eq(wic_transfer_plan_whole(&h200, WIC_COPY, 64, &large, &plan), 0);
     ck_assert_uint_eq(plan.blocks, h200.multiprocessors);
-    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_PULL_BULK, 64, NULL, &plan), -EINVAL);
-    ck_assert_int_eq(wic_chunk_plan_whole(&h200, WIC_COPY, 0, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_whole(&h200, WIC_PULL_BULK, 64, NULL, &plan), -EINVAL);
+    ck_assert_int_eq(wic_transfer_plan_whole(&h200, WIC_COPY, 0, NULL, &plan), -EINVAL);
 }
 END_TEST
 
 START_TEST(results_that_are_much_longer_than_the_input_keep_their_size)
 {
     struct wic_tile_shape shape = {1 << 20, 1, 256 * 1024};
-    struct wic_chunk_plan plan;
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
+    struct wic_transfer_plan plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, NULL, &plan), 0);
     ck_assert_uint_gt(plan.out_piece, 0);
     ck_assert_uint_eq(plan.out_piece, (uint64_t)plan.piece_units * plan.out_unit);
     ck_assert_uint_ge((uint64_t)plan.pieces * plan.piece_units, 1 << 20);
@@ -176,10 +176,10 @@ END_TEST
 START_TEST(says_what_it_chose)
 {
     struct wic_tile_shape shape = {1 << 20, 4, 2};
-    struct wic_chunk_plan plan;
+    struct wic_transfer_plan plan;
     char text[160];
-    ck_assert_int_eq(wic_chunk_plan_choose(&h200, &shape, NULL, &plan), 0);
-    int n = wic_chunk_plan_print(&plan, text, sizeof(text));
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, NULL, &plan), 0);
+    int n = wic_transfer_plan_print(&plan, text, sizeof(text));
     ck_assert_int_gt(n, 0);
     ck_assert_int_lt(n, (int)sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "bulk copy"));
@@ -190,7 +190,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("chunk_plan");
+    Suite *suite = suite_create("transfer_plan");
     TCase *tests = tcase_create("plan");
     tcase_add_test(tests, every_shape_is_cut_into_pieces_that_cover_it_and_fit);
     tcase_add_test(tests, newer_gpus_pull_by_bulk_copy_older_ones_by_loads);

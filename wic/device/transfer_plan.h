@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef WIC_CHUNK_PLAN_H
-#define WIC_CHUNK_PLAN_H
-/* The chunk plan: in what pieces, how many at a time and by which transport tiles reach the warps
- * that work on them. Chosen by a table that was measured once for each GPU model (chunk_plan.c),
- * the nearest one standing in for a model that was not. Pure arithmetic. Thread: any. */
+#ifndef WIC_TRANSFER_PLAN_H
+#define WIC_TRANSFER_PLAN_H
+/* The transfer plan: in what pieces, how many at a time and by which transport tiles reach the
+ * warps that work on them. Chosen by a table that was measured once for each GPU model
+ * (transfer_plan.c), the nearest one standing in for a model that was not. Pure arithmetic. Thread:
+ * any. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,10 +26,10 @@ enum wic_transport {
     WIC_PULL_BULK,  /* bulk asynchronous copies from pinned memory; sm_90 and later */
     WIC_PULL_ASYNC, /* cp.async by the service warp; sm_80 and later */
     WIC_PULL_LOADS, /* loads by the service warp */
-    WIC_COPY,       /* a copy engine brings the slot to device memory and posts to the board */
-    WIC_PREFETCH,   /* managed slots: prefetched to the device, posted to the board, and brought
-                       back */
-    WIC_IN_PLACE,   /* slots that both sides reach at full speed (integrated GPUs) */
+    WIC_COPY,     /* a copy engine brings the slot to device memory and posts to the ready board */
+    WIC_PREFETCH, /* managed slots: prefetched to the device, posted to the ready board, and brought
+                     back */
+    WIC_IN_PLACE, /* slots that both sides reach at full speed (integrated GPUs) */
 };
 
 enum wic_results {
@@ -64,7 +65,7 @@ struct wic_work {
     uint32_t blocks;       /* of a multiprocessor, if they fit; 0: as many as the table says */
 };
 
-struct wic_chunk_plan {
+struct wic_transfer_plan {
     enum wic_transport transport;
     enum wic_results results;
     uint32_t in_unit, out_unit;   /* bytes; 0: not pulled, or not together */
@@ -81,20 +82,20 @@ struct wic_chunk_plan {
 /* For work whose units stand alone (no halo): a plan that pulls. work may be NULL. -EINVAL: the
  * shape is empty or over 2 GiB, or out of the bounds above; -ENODEV: the GPU is older than sm_75;
  * -E2BIG: not even the smallest piece fits into its shared memory. */
-int wic_chunk_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
-                          const struct wic_work *work, struct wic_chunk_plan *out_plan);
+int wic_transfer_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                             const struct wic_work *work, struct wic_transfer_plan *out_plan);
 
 /* For work that sees whole tiles, in device memory or a managed slot, `units` in a full one: each
  * unit is a piece. transport: one of those that do not pull. Errors as above. */
-int wic_chunk_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
-                         const struct wic_work *work, struct wic_chunk_plan *out_plan);
+int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                            const struct wic_work *work, struct wic_transfer_plan *out_plan);
 
 /* Shared memory that a block of this plan takes. */
-uint32_t wic_chunk_plan_shared_bytes(const struct wic_chunk_plan *plan);
+uint32_t wic_transfer_plan_shared_bytes(const struct wic_transfer_plan *plan);
 
 /* "pull by bulk copy, pieces of 16384 bytes, 2 deep, 132 blocks of 16 + 3 warps, 33920 bytes shared
  * memory each": for people. Returns what snprintf would. */
-int wic_chunk_plan_print(const struct wic_chunk_plan *plan, char *text, size_t bytes);
+int wic_transfer_plan_print(const struct wic_transfer_plan *plan, char *text, size_t bytes);
 const char *wic_transport_name(enum wic_transport transport);
 
 #ifdef __cplusplus
