@@ -22,7 +22,9 @@ struct pb_geometry {
 struct pb_scene_facts {
     bool assumed; /* no scene is there yet: sizes and places stand for those that will come */
     bool has_transform;
-    double transform[6]; /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
+    double transform[6];   /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
+    double unit_metres[2]; /* of x and y: how long on the ground in the middle of the scene; 0: not
+                              known */
 };
 
 PB_PIXEL struct pb_map pb_map_identity(void)

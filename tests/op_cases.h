@@ -76,7 +76,8 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
     struct pb_chain_input inputs[OP_CASE_BANDS];
     struct op_params params;
     struct pb_chain_step step = {op, &params};
-    const struct pb_scene_facts scene = {.has_transform = true, .transform = {0, 1, 0, 0, 0, -1}};
+    const struct pb_scene_facts scene = {
+        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .unit_metres = {1, 1}};
     const struct pb_chain_source source = {
         .w = side, .h = side, .placed = true, .map = pb_map_identity()};
     size_t at;

@@ -47,10 +47,11 @@ __global__ void __launch_bounds__(THREADS) separable(const pb_focal focal, const
 }
 
 template <int R>
-__global__ void __launch_bounds__(THREADS) gradient(const pb_focal focal, const patch_task task)
+__global__ void __launch_bounds__(THREADS) magnitude(const pb_focal focal, const patch_task task)
 {
     __shared__ float shared[(sizeof(patch<R>) + 2 * sizeof(band<R>)) / sizeof(float)];
-    pb_device::gradient_patch<R>(focal.weight_x, focal.weight_y, mine(task), shared, whole_block());
+    pb_device::magnitude_patch<R>(focal.weight_x, focal.weight_y, mine(task), shared,
+                                  whole_block());
 }
 
 template <int R>
@@ -80,8 +81,8 @@ template <int R> void launch(const pb_focal &focal, const patch_task &task, cuda
     case PB_FOCAL_SEPARABLE:
         separable<R><<<grid, block, 0, stream>>>(focal, task);
         break;
-    case PB_FOCAL_GRADIENT:
-        gradient<R><<<grid, block, 0, stream>>>(focal, task);
+    case PB_FOCAL_MAGNITUDE:
+        magnitude<R><<<grid, block, 0, stream>>>(focal, task);
         break;
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \

@@ -114,8 +114,8 @@ __device__ void separable_patch(const float *weight_x, const float *weight_y,
 }
 
 template <int R, class Group>
-__device__ void gradient_patch(const float *weight_x, const float *weight_y, const patch_task &task,
-                               float *shared, const Group &group)
+__device__ void magnitude_patch(const float *weight_x, const float *weight_y,
+                                const patch_task &task, float *shared, const Group &group)
 {
     const warp_lane me = find_warp_lane(group);
     patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);
@@ -198,8 +198,8 @@ __device__ void run_patches(const pb_focal &focal, patch_task task, float *share
             case PB_FOCAL_SEPARABLE:
                 separable_patch<R>(weight_x, weight_y, task, shared, group);
                 break;
-            case PB_FOCAL_GRADIENT:
-                gradient_patch<R>(weight_x, weight_y, task, shared, group);
+            case PB_FOCAL_MAGNITUDE:
+                magnitude_patch<R>(weight_x, weight_y, task, shared, group);
                 break;
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \

@@ -28,7 +28,7 @@ enum pb_focal_kind {
 };
 
 /* SEPARABLE: rows with weight_x, then columns with weight_y. FULL: side * side weights, row-major.
- * GRADIENT: sqrt(gx^2 + gy^2); gx: weight_x along x and weight_y along y; gy: exchanged. */
+ * MAGNITUDE: sqrt(gx^2 + gy^2); gx: weight_x along x and weight_y along y; gy: exchanged. */
 struct pb_focal {
     enum pb_focal_kind kind;
     enum pb_edge edge;

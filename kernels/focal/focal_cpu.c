@@ -117,9 +117,9 @@ void pb_focal_run_cpu(const struct pb_focal *focal, const struct pb_plane *in,
 size_t pb_focal_patch_bytes(const struct pb_focal *focal)
 {
     const int32_t side = PB_FOCAL_PATCH + 2 * focal->radius;
-    const int32_t bands = focal->kind == PB_FOCAL_SEPARABLE  ? 1
-                          : focal->kind == PB_FOCAL_GRADIENT ? 2
-                                                             : 0;
+    const int32_t bands = focal->kind == PB_FOCAL_SEPARABLE   ? 1
+                          : focal->kind == PB_FOCAL_MAGNITUDE ? 2
+                                                              : 0;
 
     if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX)
         return 0;

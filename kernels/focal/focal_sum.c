@@ -5,7 +5,7 @@
  * tap[k][x], unrolled over k and vectorised over x. The taps of a row sum are one row at side
  * offsets, those of a column sum are side rows. Rows already filtered along x are kept in a ring of
  * `side` rows, which stays in the first-level cache for usual tiles. temp: the padded rows, then
- * the rings, then a row of the gradient's second component. */
+ * the rings, then a row of the second component of a magnitude. */
 #include "kernels/focal/focal_job.h"
 #include "kernels/focal/focal_pixel.h"
 
@@ -132,7 +132,7 @@ void pb_focal_separable_row(struct pb_focal_job *job, const int32_t *rows, float
     finish_row(job->out->rect.w, out);
 }
 
-void pb_focal_gradient_row(struct pb_focal_job *job, const int32_t *rows, float *out)
+void pb_focal_magnitude_row(struct pb_focal_job *job, const int32_t *rows, float *out)
 {
     columns_of_rows(job, &job->ring[0], rows, job->focal->weight_y, out);
     float *other = job->ring[1].rows + ring_px(job->focal, (size_t)job->out->rect.w);
@@ -170,7 +170,7 @@ size_t pb_focal_sum_temp_px(const struct pb_focal *focal, size_t w)
     size_t px = padded_px(focal, w);
     if (focal->kind == PB_FOCAL_SEPARABLE) {
         px += ring_px(focal, w);
-    } else if (focal->kind == PB_FOCAL_GRADIENT) {
+    } else if (focal->kind == PB_FOCAL_MAGNITUDE) {
         px += 2 * ring_px(focal, w) + w;
     }
     return px;

@@ -7,6 +7,7 @@
  * side; focal has the parameters of the kind. NaN of a window with an invalid pixel. C11 and C++17.
  */
 #include "kernels/focal/extreme_pixel.h"
+#include "kernels/focal/gradient_pixel.h"
 #include "kernels/focal/moments_pixel.h"
 #include "kernels/focal/rank_pixel.h"
 #endif

@@ -97,7 +97,7 @@ static void set_sobel(struct pb_focal *s)
             across[i] += across[i - 1];
         }
     }
-    s->kind = PB_FOCAL_GRADIENT;
+    s->kind = PB_FOCAL_MAGNITUDE;
 }
 
 static int set_own(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)

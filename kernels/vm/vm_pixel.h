@@ -9,10 +9,10 @@
  *     negative number to a fraction.
  *   - An overflow is an infinity until it is stored; storing makes it invalid (pb_pixel_result).
  *
- * log, exp and ** do not come from libm: the C library's and the GPU's differ in the last bits, and
- * neither can be vectorised by the compiler. They are computed in float64 with + - * / alone, to
- * about 1e-10, and rounded once: within 0.51 ULP (exp, log) and 0.6 ULP (**), the same bits
- * everywhere. */
+ * log, exp, ** and the arc tangent do not come from libm: the C library's and the GPU's differ in
+ * the last bits, and neither can be vectorised by the compiler. They are computed in float64 with +
+ * - * / alone, to about 1e-10, and rounded once: within 0.51 ULP (exp, log, arc tangent) and 0.6
+ * ULP (**), the same bits everywhere. */
 #include "kernels/pixel.h"
 
 PB_PIXEL uint64_t pb_vm_bits(double v)
@@ -70,6 +70,28 @@ PB_PIXEL double pb_vm_log64(double x)
     p = p * z + 1.0 / 5.0;
     p = p * z + 1.0 / 3.0;
     return k * 0.6931471805599453 + 2.0 * (s + s * z * p);
+}
+
+/* The arc tangent of 0 .. 1. That of t is pi / 4 more than that of (t - 1) / (t + 1); of arguments
+ * up to tan(pi / 8), Taylor to the 25th power. */
+PB_PIXEL double pb_vm_atan64(double t)
+{
+    const bool large = t > 0.41421356237309503;
+    const double s = large ? (t - 1.0) / (t + 1.0) : t;
+    const double z = s * s;
+    double p = 1.0 / 25.0;
+    p = p * z - 1.0 / 23.0;
+    p = p * z + 1.0 / 21.0;
+    p = p * z - 1.0 / 19.0;
+    p = p * z + 1.0 / 17.0;
+    p = p * z - 1.0 / 15.0;
+    p = p * z + 1.0 / 13.0;
+    p = p * z - 1.0 / 11.0;
+    p = p * z + 1.0 / 9.0;
+    p = p * z - 1.0 / 7.0;
+    p = p * z + 1.0 / 5.0;
+    p = p * z - 1.0 / 3.0;
+    return (large ? 0.78539816339744831 : 0.0) + (s + s * z * p);
 }
 
 PB_PIXEL float pb_vm_ADD(float x, float y)
@@ -182,5 +204,16 @@ PB_PIXEL float pb_vm_NE(float x, float y)
 PB_PIXEL float pb_vm_ROUND(float x)
 {
     return rintf(x);
+}
+
+PB_PIXEL float pb_vm_ATAN2(float y, float x)
+{
+    const double a = (double)fabsf(x), b = (double)fabsf(y);
+    const double less = a < b ? a : b, more = a < b ? b : a;
+    const double angle = pb_vm_atan64(less / more); /* 0 / 0 is invalid */
+    const double steep = a < b ? 1.5707963267948966 - angle : angle;
+    const double half = x < 0.0f ? 3.1415926535897931 - steep : steep;
+    const float r = (float)(y < 0.0f ? -half : half);
+    return x != x || y != y ? pb_pixel_nan() : r;
 }
 #endif

@@ -167,6 +167,7 @@ static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
 {
     struct pb_scene_facts facts = {.has_transform = info->has_transform};
     memcpy(facts.transform, info->transform, sizeof facts.transform);
+    memcpy(facts.unit_metres, info->unit_metres, sizeof facts.unit_metres);
     return facts;
 }
 

@@ -42,6 +42,8 @@ struct pb_raster_info {
     bool has_transform;
     double transform[6];   /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
                               invertible */
+    double unit_metres[2]; /* of the CRS's x and y: how long on the ground in the middle of the
+                              image; 0: not known */
     bool has_orientation;  /* by the transform, else by GCPs or RPCs */
     double orientation[4]; /* about: dx/dcol, dx/drow, dy/dcol, dy/drow */
     bool has_crs;          /* of the image, else of its GCPs */

@@ -16,6 +16,7 @@
  * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
  * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
  * error names the block. Other layouts go band by band. */
+#include "pipeline/raster/ground_unit.h"
 #include "pipeline/raster/outline.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raster_blocks.h"
@@ -535,6 +536,24 @@ static void read_orientation(struct pb_raster *raster)
         memcpy(info->orientation, d, sizeof d);
 }
 
+static void read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
+{
+    const double *const t = info->transform;
+    OGRErr rc = OGRERR_NONE;
+    if (OSRIsGeographic(srs)) {
+        const double unit = OSRGetAngularUnits(srs, NULL), semi_major = OSRGetSemiMajor(srs, &rc);
+        const double y = t[3] + info->width / 2.0 * t[4] + info->height / 2.0 * t[5];
+        if (rc == OGRERR_NONE && fabs(y * unit) < 1.5707)
+            pb_ground_unit(semi_major, OSRGetInvFlattening(srs, &rc), y * unit, unit,
+                           info->unit_metres);
+    } else {
+        info->unit_metres[0] = info->unit_metres[1] = OSRGetLinearUnits(srs, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        if (!isfinite(info->unit_metres[i]) || info->unit_metres[i] < 0)
+            info->unit_metres[i] = 0;
+}
+
 static void read_place(struct pb_raster *raster)
 {
     struct pb_raster_info *info = &raster->info;
@@ -553,6 +572,8 @@ static void read_place(struct pb_raster *raster)
     read_orientation(raster);
     OGRSpatialReferenceH srs = srs_of(raster);
     info->has_crs = srs != NULL;
+    if (srs != NULL && info->has_transform)
+        read_unit(srs, info);
     const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
     const char *code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
     char both[sizeof info->crs_code];

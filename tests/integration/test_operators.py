@@ -120,5 +120,85 @@ def test_lee_is_the_estimate_of_least_square_error(scratch):
         assert np.nanstd(ours) > 0 and not np.allclose(ours, windows[:, :, 3, 3], equal_nan=True)
 
 
+def geographic(path, width, height, step):
+    """Elevations like those of terrain() in degrees around 60 degrees of latitude."""
+    terrain(path, width, height, 0.001)
+    file = gdal.Open(str(path), gdal.GA_Update)
+    file.SetGeoTransform([10, step, 0, 60 + height / 2 * step, 0, -step])
+    file.SetProjection("EPSG:4326")
+    file = None
+    return path
+
+
+def of_gdaldem(scene, what, **options):
+    theirs = gdal.DEMProcessing("", str(scene), what, format="MEM", **options)
+    nodata = theirs.GetRasterBand(1).GetNoDataValue()
+    theirs = theirs.ReadAsArray().astype(np.float64)
+    return np.where(theirs == nodata, np.nan, theirs)
+
+
+def test_slope_aspect_and_hillshade_are_those_of_gdaldem(scratch):
+    scene = terrain(scratch / "dem.tif", 301, 277, 0.001)
+    for method, alg in (("horn", "Horn"), ("zevenbergen-thorne", "ZevenbergenThorne")):
+        near(compute(scratch, scene, f"slope: {{method: {method}, bands: {{OUT: DEM}}}}"), of_gdaldem(scene, "slope", alg=alg), 1e-5, 1e-4)
+        percent = of_gdaldem(scene, "slope", alg=alg, slopeFormat="percent")
+        near(compute(scratch, scene, f"slope: {{method: {method}, unit: percent, bands: {{OUT: DEM}}}}", memory="16MiB"), percent, 1e-5, 5e-4)
+        turn = compute(scratch, scene, f"aspect: {{method: {method}, bands: {{OUT: DEM}}}}")
+        assert (turn[np.isfinite(turn)] >= 0).all() and (turn[np.isfinite(turn)] < 360).all()
+        off = np.radians((turn - of_gdaldem(scene, "aspect", alg=alg) + 180) % 360 - 180)
+        near(off * percent / 100, np.where(np.isnan(percent), np.nan, 0), 0, 4e-6)  # the less steep, the less certain
+        shade = of_gdaldem(scene, "hillshade", alg=alg, azimuth=200, altitude=30, zFactor=3)
+        near(compute(scratch, scene, f"hillshade: {{method: {method}, azimuth: 200, altitude: 30, factor: 3, bands: {{OUT: DEM}}}}"), shade, 0, 0.51)
+
+
+def test_level_ground_has_no_aspect(scratch):
+    scene = terrain(scratch / "flat.tif", 64, 64, 0)
+    file = gdal.Open(str(scene), gdal.GA_Update)
+    file.GetRasterBand(1).WriteArray(np.full((64, 64), 7, np.float32))
+    file = None
+    assert not compute(scratch, scene, "slope: {edge: clamp, bands: {OUT: DEM}}").any()
+    assert np.isnan(compute(scratch, scene, "aspect: {edge: clamp, bands: {OUT: DEM}}")).all()
+    same(compute(scratch, scene, "hillshade: {edge: clamp, bands: {OUT: DEM}}"), np.full((64, 64), np.float32(1 + 254 * np.float32(np.sqrt(0.5)))), None)
+
+
+def test_slope_of_degrees_is_that_of_their_length_on_the_ellipsoid(scratch):
+    scene = geographic(scratch / "degrees.tif", 120, 100, 1 / 3600)
+    z = windows_of(scene, 3, "nodata").astype(np.float64)
+    latitude, a, e2 = np.radians(60), 6378137.0, 0.00669437999014
+    east = a / np.sqrt(1 - e2 * np.sin(latitude) ** 2) * np.cos(latitude) * np.radians(1 / 3600)
+    north = a * (1 - e2) / (1 - e2 * np.sin(latitude) ** 2) ** 1.5 * np.radians(1 / 3600)
+    horn = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 8
+    theirs = np.degrees(np.arctan(np.hypot((z * horn).sum((2, 3)) / east, (z * horn.T).sum((2, 3)) / north)))
+    near(compute(scratch, scene, "slope: {bands: {OUT: DEM}}"), theirs, 1e-5, 1e-4)
+
+
+def test_slope_of_a_turned_scene_looks_along_its_axes(scratch):
+    """A plane that rises by 0.3 to the east and 0.1 to the south, seen by a grid that is turned and stretched."""
+    scene = scratch / "turned.tif"
+    t = [600000, 20, 9, 4100000, 7, -30]
+    row, column = np.mgrid[0:80, 0:90] + 0.5
+    z = 0.3 * (t[1] * column + t[2] * row) - 0.1 * (t[4] * column + t[5] * row)
+    file = gdal.GetDriverByName("GTiff").Create(str(scene), 90, 80, 1, gdal.GDT_Float32)
+    file.SetGeoTransform(t)
+    file.SetProjection("EPSG:32632")
+    file.GetRasterBand(1).WriteArray(z.astype(np.float32))
+    file = None
+    inner = (slice(1, -1), slice(1, -1))
+    near(compute(scratch, scene, "slope: {unit: percent, bands: {OUT: DEM}}")[inner], np.full((78, 88), 100 * np.hypot(0.3, 0.1)), 1e-3)
+    near(compute(scratch, scene, "aspect: {bands: {OUT: DEM}}")[inner], np.full((78, 88), np.degrees(np.arctan2(-0.3, 0.1)) + 360), 1e-3)
+
+
+def test_slope_without_a_place_asks_for_the_size_of_a_pixel(scratch):
+    scene = scratch / "nowhere.tif"
+    file = gdal.GetDriverByName("GTiff").Create(str(scene), 90, 80, 1, gdal.GDT_Float32)
+    file.GetRasterBand(1).WriteArray(np.mgrid[0:80, 0:90][1].astype(np.float32))
+    file = None
+    near(compute(scratch, scene, "slope: {unit: percent, pixel: 4, bands: {OUT: DEM}}")[1:-1, 1:-1], np.full((78, 88), 25.0), 1e-6)
+    config = scratch / "op.yaml"
+    config.write_text(config.read_text().replace("pixel: 4, ", ""))
+    told = pbtest.run("pushbroom", "run", "-c", config, "-o", scratch / "out", scene, code=1)
+    assert "give 'pixel'" in told.stdout + told.stderr, told
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

@@ -214,7 +214,7 @@ END_TEST
 
 START_TEST(registers_and_patches_share_the_memory_of_a_block)
 {
-    struct pb_stage_focal over = {.focal = {.kind = PB_FOCAL_GRADIENT, .radius = 7}};
+    struct pb_stage_focal over = {.focal = {.kind = PB_FOCAL_MAGNITUDE, .radius = 7}};
     struct pb_stage stages[2] = {{.focals = &over, .n_focals = 1, .margin = 7}, {.n_code = 1}};
     struct pb_chain_grid grid = {.w = 1, .h = 1};
     struct pb_chain chain = {.stages = stages,

@@ -4,6 +4,7 @@
  * The expression language: grammar, every error with its column, and random expressions against an
  * evaluator of the test's own. */
 #include "kernels/graph/builder.h"
+#include "kernels/graph/graph.h"
 #include "tests/unit/chain_fixture.h"
 
 #include <errno.h>
@@ -534,6 +535,27 @@ START_TEST(log_exp_and_power_are_nearly_correctly_rounded)
 }
 END_TEST
 
+START_TEST(arc_tangent_is_nearly_correctly_rounded_in_every_quadrant)
+{
+    uint32_t random = 7;
+    double worst = 0.0;
+
+    for (int k = 0; k < 20000; k++) {
+        const float y = ldexpf(fx_uniform(&random, -1.0f, 1.0f), (int)(fx_random(&random) % 9) - 4);
+        const float x = fx_uniform(&random, -1.0f, 1.0f);
+
+        worst = fmax(worst, ulps(pb_vm_eval(PB_VM_ATAN2, y, x, 0.0f), atan2((double)y, (double)x)));
+    }
+    ck_assert_msg(worst < 0.51, "%.3f ULP", worst);
+    ck_assert(pb_vm_eval(PB_VM_ATAN2, 0.0f, -2.0f, 0.0f) == (float)M_PI);
+    ck_assert(pb_vm_eval(PB_VM_ATAN2, 0.0f, 2.0f, 0.0f) == 0.0f);
+    ck_assert(pb_vm_eval(PB_VM_ATAN2, -3.0f, 0.0f, 0.0f) == (float)-M_PI_2);
+    ck_assert(isnan(pb_vm_eval(PB_VM_ATAN2, 0.0f, 0.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_ATAN2, NAN, 1.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_ATAN2, 1.0f, NAN, 0.0f)));
+}
+END_TEST
+
 START_TEST(power_obeys_signs_and_poles)
 {
     static const float x[] = {-2.0f, -2.0f, -2.0f, 0.0f, 0.0f,  0.0f,  5.0f,  -1.0f,
@@ -571,6 +593,7 @@ int main(void)
     tcase_add_test(tests, names_are_listed_once_in_order);
     tcase_add_test(tests, random_expressions_match_an_independent_evaluator);
     tcase_add_test(tests, log_exp_and_power_are_nearly_correctly_rounded);
+    tcase_add_test(tests, arc_tangent_is_nearly_correctly_rounded_in_every_quadrant);
     tcase_add_test(tests, power_obeys_signs_and_poles);
     suite_add_tcase(suite, tests);
     return fx_main(suite);

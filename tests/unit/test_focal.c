@@ -41,9 +41,10 @@ static float any_float(void)
 /* One of what the kind offers. */
 static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
 {
-    return kind == PB_FOCAL_RANK      ? between(0, side * side - 1)
-           : kind == PB_FOCAL_MOMENTS ? between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION)
-                                      : between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
+    return kind == PB_FOCAL_RANK       ? between(0, side * side - 1)
+           : kind == PB_FOCAL_MOMENTS  ? between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION)
+           : kind == PB_FOCAL_GRADIENT ? between(PB_GRADIENT_HORN_X, PB_GRADIENT_ZEVENBERGEN_Y)
+                                       : between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
 }
 
 static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int32_t radius)
@@ -193,6 +194,22 @@ static float moment(const struct pb_focal *s, const float *value, int n)
                                                       : sqrtl(variance) / mean);
 }
 
+/* By the weights of the literature, of the 3 x 3 pixels in the middle. */
+static float gradient(const struct pb_focal *s, const float *window)
+{
+    static const int weights[4][9] = {{-1, 0, 1, -2, 0, 2, -1, 0, 1},
+                                      {-1, -2, -1, 0, 0, 0, 1, 2, 1},
+                                      {0, 0, 0, -4, 0, 4, 0, 0, 0},
+                                      {0, -4, 0, 0, 0, 0, 0, 4, 0}};
+    int side = 2 * s->radius + 1;
+    long double sum = 0;
+    for (int i = 0; i < 9; i++) {
+        sum += (long double)weights[s->choice][i] *
+               window[(s->radius - 1 + i / 3) * side + s->radius - 1 + i % 3];
+    }
+    return (float)(sum / 8);
+}
+
 static float of_window(const struct pb_focal *s, float *window, int n)
 {
     switch (s->kind) {
@@ -200,6 +217,8 @@ static float of_window(const struct pb_focal *s, float *window, int n)
         return rank(s, window, n);
     case PB_FOCAL_MOMENTS:
         return moment(s, window, n);
+    case PB_FOCAL_GRADIENT:
+        return gradient(s, window);
     default:
         return extreme(s, window, n);
     }
@@ -208,7 +227,7 @@ static float of_window(const struct pb_focal *s, float *window, int n)
 /* Of kinds whose reference is told in other words: so much of a value may differ. */
 static float tolerance(enum pb_focal_kind kind)
 {
-    return kind == PB_FOCAL_MOMENTS ? 2e-6f : 0.0f;
+    return kind == PB_FOCAL_MOMENTS ? 2e-6f : kind == PB_FOCAL_GRADIENT ? 1e-6f : 0.0f;
 }
 
 /* What a GPU makes of the window. */
@@ -310,9 +329,10 @@ static void check_against_reference(const struct picture *p, const struct pb_foc
     for (int32_t y = 0; y < p->h; y++) {
         for (int32_t x = 0; x < p->w; x++) {
             float want = reference(p, s, x, y), is = got[(int64_t)y * p->w + x];
-            bool same = isnan(want) ? isnan(is)
-                                    : same_bits(want, is) ||
-                                          fabsf(want - is) <= tolerance(s->kind) * fabsf(want);
+            bool same = isnan(want)
+                            ? isnan(is)
+                            : same_bits(want, is) ||
+                                  fabsf(want - is) <= tolerance(s->kind) * fmaxf(1.0f, fabsf(want));
             ck_assert_msg(same, "kind %d edge %d radius %d image %dx%d at %d,%d: %.9g, not %.9g",
                           s->kind, s->edge, s->radius, p->w, p->h, x, y, (double)is, (double)want);
         }

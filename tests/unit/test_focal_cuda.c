@@ -43,8 +43,8 @@ static struct pb_focal any_focal(int kind, int edge, int32_t radius)
     struct pb_focal s = {
         .kind = (enum pb_focal_kind)kind, .edge = (enum pb_edge)edge, .radius = radius};
     s.choice = kind == PB_FOCAL_RANK      ? between(0, 4 * radius * (radius + 1))
-               : kind == PB_FOCAL_MOMENTS ? between(0, 3)
-                                          : between(0, 2);
+               : kind == PB_FOCAL_EXTREME ? between(0, 2)
+                                          : between(0, 3);
     for (int i = 0; i < PB_FOCAL_SIDE_MAX; i++) {
         s.weight_x[i] = any_float();
         s.weight_y[i] = any_float();

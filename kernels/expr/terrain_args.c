@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/expr/terrain_args.h"
+
+#include "kernels/expr/grid_args.h"
+#include "kernels/focal/gradient_pixel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What is not known is metres. */
+static double unit_of(const struct pb_scene_facts *scene, int axis)
+{
+    return scene->unit_metres[axis] > 0 ? scene->unit_metres[axis] : 1.0;
+}
+
+/* Metres towards east and north that a step to the next column and row goes:
+ * { east a column, east a row, north a column, north a row }. False: not known. */
+static bool steps_of(const struct pb_terrain *terrain, struct pb_builder *b, pb_value elevation,
+                     double step[4])
+{
+    const struct pb_scene_facts *const scene = pb_builder_scene(b);
+    const int32_t grid = pb_builder_grid(b, elevation);
+    double transform[6];
+
+    if (terrain->pixel > 0 || grid < 0) {
+        step[0] = terrain->pixel > 0 ? terrain->pixel : 1.0;
+        step[1] = step[2] = 0.0;
+        step[3] = -step[0];
+        return true;
+    }
+    if (scene->assumed) {
+        step[0] = step[3] = 1.0;
+        step[1] = step[2] = 0.0;
+        return true;
+    }
+    if (!pb_grid_args_transform(b, grid, transform))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        step[i] = transform[1 + i] * unit_of(scene, 0);
+        step[2 + i] = transform[4 + i] * unit_of(scene, 1);
+    }
+    return true;
+}
+
+static pb_value gradient(struct pb_builder *b, const struct pb_terrain *terrain, bool of_rows,
+                         pb_value elevation)
+{
+    static const enum pb_gradient choices[2][2] = {
+        {PB_GRADIENT_HORN_X, PB_GRADIENT_HORN_Y},
+        {PB_GRADIENT_ZEVENBERGEN_X, PB_GRADIENT_ZEVENBERGEN_Y}};
+    struct pb_focal focal;
+
+    memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
+    focal.kind = PB_FOCAL_GRADIENT;
+    focal.choice = (int32_t)choices[terrain->method][of_rows];
+    focal.edge = pb_focal_args_edge(terrain->edge);
+    focal.radius = 1;
+    return pb_builder_focal(b, &focal, elevation);
+}
+
+/* column * a + row * c, without the half that is 0. */
+static pb_value combine(struct pb_builder *b, pb_value column, double a, pb_value row, double c)
+{
+    const pb_value x = pb_builder_emit(b, PB_VM_MUL, column, pb_builder_constant(b, (float)a), -1);
+    const pb_value y = pb_builder_emit(b, PB_VM_MUL, row, pb_builder_constant(b, (float)c), -1);
+
+    return c == 0.0 ? x : a == 0.0 ? y : pb_builder_emit(b, PB_VM_ADD, x, y, -1);
+}
+
+struct pb_terrain_slope pb_terrain_args_slope(const struct pb_terrain *terrain,
+                                              struct pb_builder *b, pb_value elevation)
+{
+    struct pb_terrain_slope slope = {PB_VALUE_POISON, PB_VALUE_POISON};
+    double step[4];
+
+    if (elevation == PB_VALUE_POISON)
+        return slope;
+    if (!steps_of(terrain, b, elevation, step)) {
+        (void)pb_builder_wrong(b, &terrain->pixel,
+                               "the scene has no geotransform that says how large its pixels are; "
+                               "give 'pixel', their side in metres");
+        return slope;
+    }
+    /* The gradient along columns and rows is the transposed matrix of steps times that towards east
+     * and north. */
+    const double factor = terrain->factor / (step[0] * step[3] - step[1] * step[2]);
+    const pb_value column = gradient(b, terrain, false, elevation);
+    const pb_value row = gradient(b, terrain, true, elevation);
+
+    slope.east = combine(b, column, step[3] * factor, row, -step[2] * factor);
+    slope.north = combine(b, column, -step[1] * factor, row, step[0] * factor);
+    return slope;
+}
+
+pb_value pb_terrain_args_square(struct pb_builder *b, const struct pb_terrain_slope *slope)
+{
+    return pb_builder_emit(b, PB_VM_ADD,
+                           pb_builder_emit(b, PB_VM_MUL, slope->east, slope->east, -1),
+                           pb_builder_emit(b, PB_VM_MUL, slope->north, slope->north, -1), -1);
+}

@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TERRAIN_ARGS_H
+#define PB_TERRAIN_ARGS_H
+/* What operators on elevations share: how steeply they rise towards east and north, from the
+ * gradient along columns and rows and the place of the pixels on the ground. During an operator's
+ * build() only. */
+#include "kernels/expr/focal_args.h"
+
+/* The member `terrain` of the operators' structs. */
+struct pb_terrain {
+    int32_t method, edge;
+    double factor, pixel; /* pixel: 0 = of the scene */
+};
+
+/* Rows for a member struct pb_terrain terrain, three of them. */
+#define PB_KEY_TERRAIN_METHOD(params)                                                              \
+    {                                                                                              \
+        .name = "method", .type = PB_KEY_CHOICE, .offset = offsetof(params, terrain.method),       \
+        .def = "horn", .choices = "horn|zevenbergen-thorne",                                       \
+        .doc = "Gradient of 3 x 3 pixels: Horn's of all, for rough terrain, or that of the four "  \
+               "nearest, for smooth terrain."                                                      \
+    }
+#define PB_KEY_TERRAIN_FACTOR(params)                                                              \
+    {                                                                                              \
+        .name = "factor", .type = PB_KEY_NUMBER, .offset = offsetof(params, terrain.factor),       \
+        .min = 1e-6, .max = 1e6, .def = "1",                                                       \
+        .doc = "Elevations times this are metres (0.3048 of feet), or are exaggerated."            \
+    }
+#define PB_KEY_TERRAIN_PIXEL(params)                                                               \
+    {                                                                                              \
+        .name = "pixel", .type = PB_KEY_NUMBER, .offset = offsetof(params, terrain.pixel),         \
+        .min = 0, .max = 1e9, .def = "0",                                                          \
+        .doc = "Side of a pixel in metres; 0: as the scene's georeferencing says."                 \
+    }
+#define PB_KEY_TERRAIN_EDGE(params)                                                                \
+    {                                                                                              \
+        .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, terrain.edge),           \
+        .def = "nodata", .choices = "reflect|clamp|nodata",                                        \
+        .doc = "What stands for pixels outside the image."                                         \
+    }
+
+/* For the documentation of the operators. */
+#define PB_TERRAIN_NODATA                                                                          \
+    "A pixel is invalid where one of its 3 x 3 neighbourhood is, and with edge: nodata where a "   \
+    "part of it lies outside the image."
+#define PB_TERRAIN_NOTES                                                                           \
+    "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
+    "the\n"                                                                                        \
+    "coordinate system; of degrees, their lengths on the ellipsoid at the middle of the scene.\n"  \
+    "Columns and rows may point anywhere.\n"                                                       \
+    "\n"
+
+/* Metres that elevations rise for each metre towards east and north. Poison, after a report, when
+ * neither the scene nor `pixel` says how large pixels are. */
+struct pb_terrain_slope {
+    pb_value east, north;
+};
+struct pb_terrain_slope pb_terrain_args_slope(const struct pb_terrain *terrain,
+                                              struct pb_builder *b, pb_value elevation);
+/* The square of the length of the slope. */
+pb_value pb_terrain_args_square(struct pb_builder *b, const struct pb_terrain_slope *slope);
+#endif
