@@ -73,11 +73,12 @@ void pb_chain_destroy(struct pb_chain *chain);
 /* One reduction over an output of an earlier pass. */
 struct pb_chain_reduction {
     struct pb_reduce reduce;
-    struct pb_samples samples; /* what is known of the values */
-    uint32_t output;           /* of the pass */
-    uint32_t number;           /* among all of the chain */
-    size_t step;               /* that asked for it */
-    char band[64];             /* what it is of, for people */
+    struct pb_samples samples;             /* what is known of the values */
+    uint32_t output;                       /* of the pass */
+    uint32_t number;                       /* among all of the chain */
+    size_t step;                           /* that asked for it */
+    char band[64];                         /* what it is of, for people */
+    double results[PB_REDUCE_RESULTS_MAX]; /* NaN until they are set */
 };
 
 size_t pb_chain_earlier_count(const struct pb_chain *chain);
@@ -86,6 +87,8 @@ struct pb_chain *pb_chain_earlier(const struct pb_chain *chain, size_t i);
 /* Those over the outputs of an earlier pass; 0 for the last one. */
 size_t pb_chain_reductions(const struct pb_chain *pass,
                            const struct pb_chain_reduction **out_reductions);
+/* Reduction i of all passes; NULL beyond the last. */
+const struct pb_chain_reduction *pb_chain_reduction_at(const struct pb_chain *chain, size_t i);
 /* Bytes of one set of states of a pass's reductions, each aligned to 64. */
 size_t pb_chain_reduce_bytes(const struct pb_chain *pass);
 /* So often the pass is run. */

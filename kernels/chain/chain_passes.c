@@ -122,6 +122,8 @@ static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t numb
                                       .number = number,
                                       .step = from->step};
     (void)snprintf(to->band, sizeof to->band, "%s", from->band);
+    for (uint32_t k = 0; k < PB_REDUCE_RESULTS_MAX; k++)
+        to->results[k] = (double)NAN;
 }
 
 static int add_pass(struct passes *p, uint16_t level, int32_t grid)
@@ -227,9 +229,30 @@ int pb_chain_rounds(const struct pb_chain *pass)
     return rounds;
 }
 
+const struct pb_chain_reduction *pb_chain_reduction_at(const struct pb_chain *chain, size_t i)
+{
+    for (size_t p = 0; p < chain->n_earlier; p++) {
+        if (i < chain->earlier[p]->n_reductions)
+            return &chain->earlier[p]->reductions[i];
+        i -= chain->earlier[p]->n_reductions;
+    }
+    return NULL;
+}
+
+/* Keeps them for who asks. */
+static void keep_results(struct pb_chain *pass, uint32_t number, const double *results)
+{
+    for (size_t i = 0; i < pass->n_reductions; i++)
+        for (uint32_t k = 0; k < pass->reductions[i].reduce.n; k++)
+            if (pass->reductions[i].number == number)
+                pass->reductions[i].results[k] = results[k];
+}
+
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                           const double *results)
 {
+    for (size_t i = 0; i < chain->n_earlier; i++)
+        keep_results(chain->earlier[i], reduction->number, results);
     for (size_t i = 0; i < chain->n_earlier; i++)
         pb_chain_numbers_set(chain->earlier[i], reduction->number, results, reduction->reduce.n);
     pb_chain_numbers_set(chain, reduction->number, results, reduction->reduce.n);

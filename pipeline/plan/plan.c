@@ -237,6 +237,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .workers = plan->writers,
         .band_names = (const char *const *)plan->output_names,
         .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
+        .chain = plan->chain,
         .n_bands = plan->n_outputs,
         .n_default = plan->n_default,
     };

@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+struct pb_chain;
+
 /* What all products of a run see; everything is borrowed and outlives them. */
 struct pb_product_env {
     const struct pb_config *config;
@@ -38,6 +40,7 @@ struct pb_product_env {
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes in struct pb_tile_done */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
+    const struct pb_chain *chain; /* what steps have reduced the image to; NULL = not known yet */
     size_t n_bands;
     size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
     const char *device; /* "cpu", "cuda:0": for the processing record */

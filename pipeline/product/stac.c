@@ -5,6 +5,7 @@
  * check the files (file 2.1.0). Only what is known is written; an extension is named only when one
  * of its fields is there, as the schemas demand. "created" and "updated" are the only time stamps
  * in any product. */
+#include "kernels/chain/chain.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/stac.h"
@@ -24,6 +25,9 @@ struct stac {
     const struct pb_stac_config *config;
 };
 
+/* Of a reduction: the names and values of its results, in words and as data. */
+enum { REDUCTION_BYTES = 1024 };
+
 /* The text: mostly the buckets of histograms, one line each. */
 static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
@@ -35,6 +39,8 @@ static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_pro
         if (type->item_bytes != NULL)
             bytes += type->item_bytes(env, other);
     }
+    for (size_t i = 0; env->chain != NULL && pb_chain_reduction_at(env->chain, i) != NULL; i++)
+        bytes += REDUCTION_BYTES;
     return bytes;
 }
 

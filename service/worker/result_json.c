@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/result_json.h"
+#include "kernels/chain/chain.h"
 
 #include <stdio.h>
 
@@ -63,6 +64,42 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_end(json);
 }
 
+static void print_reduction(struct pb_json *json, const struct pb_chain_reduction *r)
+{
+    pb_json_object(json, NULL);
+    pb_json_int(json, "step", (int64_t)r->step + 1);
+    pb_json_string(json, "band", r->band);
+    pb_json_array(json, "results");
+    for (uint32_t k = 0; k < r->reduce.n; k++) {
+        char name[40];
+        pb_reduce_name(&r->reduce, k, name, sizeof name);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", name);
+        pb_json_number(json, "value", r->results[k]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
+/* What the steps reduced the image to, in the order of the passes; the first ones when there are
+ * many, as a report is bounded. */
+static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
+{
+    enum { PRINTED_MAX = 64 };
+    const struct pb_chain_reduction *r;
+    size_t n = 0;
+    if (chain == NULL || pb_chain_reduction_at(chain, 0) == NULL)
+        return;
+    pb_json_array(json, "reductions");
+    for (; (r = pb_chain_reduction_at(chain, n)) != NULL; n++)
+        if (n < PRINTED_MAX)
+            print_reduction(json, r);
+    pb_json_end(json);
+    if (n > PRINTED_MAX)
+        pb_json_int(json, "reductions_left_out", (int64_t)(n - PRINTED_MAX));
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -80,6 +117,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
+    print_reductions(json, result->chain);
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         if (report->stage[i].name != NULL)
