@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Text -> tree (yaml_tree.h) -> struct by the schema (schema.h) -> checks across keys. Each part
- * reports what it finds and the next one runs all the same, so that one go shows every mistake;
+ * reports its mistakes and the next one runs all the same, so that one load shows every mistake;
  * checks that would only repeat a mistake are left out. Everything lives in one arena, the
  * configuration itself included. */
 #include "config/config.h"
@@ -87,7 +87,7 @@ int pb_config_parse(const char *text, size_t bytes, const char *name,
     return 0;
 }
 
-/* One byte over the limit is read, so that a file too large is seen as such. */
+/* Reads one byte over the limit, to detect a file that is too large. */
 static int read_file(const char *path, char *text, size_t *out_bytes, struct pb_report *report)
 {
     FILE *file = fopen(path, "re");

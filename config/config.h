@@ -45,8 +45,8 @@ struct pb_service_config {
     enum pb_products_mode products_mode;
     int64_t settle_ms;
     int64_t rescan_ms;     /* periodic look at the inbox */
-    int64_t stall_ms;      /* a job without progress for so long is ended */
-    int64_t express_ms;    /* time that a short job has in the express place; 0 = there is none */
+    int64_t stall_ms;      /* a job without progress for this long is ended */
+    int64_t express_ms;    /* time that an express job has; 0 = there are none */
     int32_t parallel_jobs; /* 1 .. 64 */
     int32_t max_attempts;  /* how often a job is started in all when its worker dies */
     int32_t keep_jobs;     /* finished jobs kept in the store */
@@ -128,14 +128,15 @@ struct pb_product_check;
 struct pb_product_kind {
     struct pb_section section; /* its name and keys */
     size_t bytes;              /* of its struct */
-    bool describes_others;     /* comes last, of all products; one in a pipeline; has no bands */
-    /* What one key means for another, after reading (config/product_check.h). May fill in what
-     * follows. NULL = nothing to check. */
+    bool
+        describes_others; /* describes the other products: made last, one in a pipeline, no bands */
+    /* Checks of keys against each other, after reading (config/product_check.h). May set values
+     * that follow from others. NULL = none. */
     void (*check)(struct pb_product_config *product, const struct pb_product_check *check);
 };
 
-/* The kinds that there are, in the order in which the default file shows them. config/ knows none
- * by itself: whoever loads hands them over. Must outlive every configuration made with it. */
+/* The kinds that there are, in the order in which the default file shows them. config/ has none
+ * itself: the caller of a load passes them. Must outlive every configuration made with it. */
 struct pb_product_kinds {
     const struct pb_product_kind *const *kinds;
     size_t n;

@@ -48,7 +48,7 @@ static enum pb_code code_of(const struct pb_diag *diag)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-/* The value of the key that a mistake speaks of; NULL: of none, or it is not in the file. */
+/* The value of the key that a mistake names; NULL: it names none, or the key is not in the file. */
 static const struct pb_yaml *value_of(const struct pb_step_note *note,
                                       const struct pb_step_config *step, const struct pb_diag *diag)
 {
@@ -83,16 +83,17 @@ static void report_step(struct check *t, const struct pb_step_config *step,
     pb_report(&t->load->report, code_of(diag), line, col, "%s: %s", step->op->name, diag->msg);
 }
 
-/* Whether a mistake may come from one that reading the step has brought: it speaks of a key that
- * has its default in place of what was wrong, or of the step as a whole. Entries were read well,
- * and of what is missing operators say nothing (pb_items.is_partial). */
+/* Whether a mistake may follow from one found while the step was read: it names a key that has
+ * its default instead of an invalid value, or the step as a whole. Mistakes in entries are
+ * reported, as entries that were read are valid and operators do not report missing ones
+ * (pb_items.is_partial). */
 static bool is_consequence(const struct check *t, const struct pb_yaml *value,
                            const struct pb_diag *diag)
 {
     return diag->item == NULL && (value == NULL || pb_has_mistake(t->load, value));
 }
 
-/* The entry of the list that a product came from: entries with mistakes became none. */
+/* The list entry of a product: entries with mistakes have no product. */
 static const struct pb_yaml *entry_of(const struct pb_yaml *list,
                                       const struct pb_product_config *product)
 {
@@ -116,9 +117,9 @@ static void report_band(struct check *t, const struct pb_product_config *product
               product->kind->section.name, diag->msg);
 }
 
-/* A band that no step makes or that does not fit the others, in each product that wants it: one
- * that names no bands wants the default ones. Of outputs together, or of bands that no product
- * names, nothing is told when it may come from another mistake. */
+/* Reports a band that no step makes or that does not fit the others, at each product that uses it;
+ * a product without bands uses the default ones. A mistake of the outputs together, or of bands
+ * that no product names, is not reported when it may follow from another mistake. */
 static void report_outputs(struct check *t, const struct pb_diag *diag)
 {
     const struct pb_pipeline_config *pipeline = t->pipeline;
@@ -152,8 +153,8 @@ static void report(void *to, const struct pb_diag *diag)
 
 /* --- the chain -------------------------------------------------------------------------------- */
 
-/* The size that scenes and sources are taken to have, all alike: which steps go together on which
- * grids is known when a scene is there. */
+/* The size that is assumed for scenes and sources, all the same: the real grids are known only with
+ * a scene. */
 enum { ASSUMED_PX = 1 << 24 };
 
 static size_t add_source(struct check *t, const struct pb_source_config *source, uint32_t number,
@@ -224,8 +225,8 @@ static bool set_steps(struct check *t, struct pb_arena *arena)
     return true;
 }
 
-/* As the plan will choose them. Of the bands that come in, which may be all that is wanted, the
- * first stands for all: how many there are is not known here. */
+/* The bands that the plan will choose. When these are input bands, whose number is not known here,
+ * the first stands for all. */
 static bool set_outputs(struct check *t, struct pb_arena *arena)
 {
     struct pb_wanted_bands *wanted = pb_arena_alloc(arena, 1, sizeof *wanted);

@@ -23,7 +23,7 @@ bool pb_read_entry(struct pb_load *load, const struct pb_yaml *entry, const char
 /* Whether a mistake in the node, or in one below it, is in the report. */
 bool pb_has_mistake(const struct pb_load *load, const struct pb_yaml *node);
 
-/* What is known of a pipeline with mistakes besides its values. */
+/* Notes about the mistakes of a pipeline. */
 #define PB_STEP_NONE SIZE_MAX
 struct pb_step_note {
     const struct pb_yaml *entry; /* in the list, or what stands for it */
@@ -45,8 +45,8 @@ void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline);
 
 /* config_check.c: builds the pipeline's chain for a scene that has every band the configuration
- * speaks of, and reports what does not fit, but not what follows from the mistakes that notes speak
- * of. body is the pipeline's node, a map. */
+ * speaks of, and reports its mistakes, without those that follow from the mistakes in the notes.
+ * body is the pipeline's node, a map. */
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     const struct pb_pipeline_config *pipeline,
                     const struct pb_pipeline_notes *notes);

@@ -66,7 +66,7 @@ static bool names_band(const struct pb_band_config *bands, size_t n, const char 
     return false;
 }
 
-/* No two files call their bands alike. */
+/* Checks that band names of all files differ. */
 static void check_names(struct pb_load *load, const struct pb_yaml *body,
                         const struct pb_input_config *input)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Products: the keys by the table of their kind, what one key means for another by the kind's own
- * check, and here what products mean for each other (their file names). */
+/* Products: the keys by the table of their kind, checks of keys against each other by the kind's
+ * own check, and here the checks of products against each other (their file names). */
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"

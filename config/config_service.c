@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What the directories of the service mean for each other. Paths are compared as text, without
- * doubled and trailing slashes: the file system is not asked, for a config may be checked on
- * another machine. */
+/* Checks the directories of the service against each other. Paths are compared as text, without
+ * doubled and trailing slashes: the file system is not read, as a config may be checked on another
+ * machine. */
 #include "config/config_parts.h"
 
 #include "config/yaml_tree.h"
@@ -47,7 +47,8 @@ static bool is_inside(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '/';
 }
 
-/* Two directories in each other: products would come back as scenes, or be another's directory. */
+/* Reports directories that contain each other: products would be read as scenes, or be in another
+ * directory's files. */
 static void check_nested(struct pb_load *load, const struct pb_yaml *section, const char *outer,
                          const char *inner)
 {
@@ -71,8 +72,8 @@ struct directory {
     const char *path; /* NULL: not what the user meant */
 };
 
-/* A section with mistakes: a default stands where the user meant something else, and what it means
- * for the others would be a mistake that is not there. */
+/* In a section with mistakes a default replaces an invalid value; checks against the other keys
+ * could report mistakes that the file does not have. */
 static void drop_doubtful(const struct pb_load *load, const struct pb_yaml *section,
                           struct directory *dirs, size_t n)
 {
@@ -101,7 +102,7 @@ static void check_directory(struct pb_load *load, const struct pb_yaml *section,
                   "must be a directory of its own; it is the same as service.", dirs[k].key);
             return;
         }
-        /* The archive lies in work unless it is said otherwise: work has told then. */
+        /* The archive is in work by default: a mistake is then reported at work. */
         if (strcmp(dirs[at].key, "archive") == 0 && pb_yaml_find(section, "archive", NULL) == NULL)
             continue;
         if (is_inside(path, other))

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LOST_NAMES_H
 #define PB_LOST_NAMES_H
-/* The bands that steps and inputs would have made had they been read without a mistake. A step of
- * the operator pb_lost_names defines them as poison, unless they are there already, so that later
- * steps are checked and their use of these bands is not reported. Every word that may be a band's
- * name is taken: more than would have been made, which hides a mistake at worst. Internal to
- * config/; one thread. */
+/* The bands of steps and inputs that were dropped because of a mistake. A step of the operator
+ * pb_lost_names defines them as poison, unless they are there already, so that later steps are
+ * checked and their use of these bands is not reported. Every word that may be a band's name is
+ * taken: more than would have been made, which hides a mistake at worst. Internal to config/; one
+ * thread. */
 #include "config/config_parts.h"
 
 struct pb_arena;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Insertion into a sorted list of twenty: a mistake that comes late in the file falls off the end
- * when one before it is found later. */
+/* Insertion into a sorted list of twenty: a mistake late in the file is dropped when an earlier one
+ * is found after it. */
 #include "config/report.h"
 
 #include "kernels/nearest.h"
@@ -36,7 +36,8 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
     char message[sizeof err->msg];
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    for (char *c = message; *c; c++) /* a name out of the file must not steer a terminal */
+    for (char *c = message; *c;
+         c++) /* a name from the file must not contain control sequences for a terminal */
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = '?';
     return pb_fail_at(err, code, report->file, line, col, "%s", message);

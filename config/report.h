@@ -20,10 +20,10 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
 /* Mistakes found so far, kept or not. */
 size_t pb_report_count(const struct pb_report *report);
 
-/* Whether one of those kept speaks of this place. */
+/* Whether one of those kept has this place. */
 bool pb_report_has(const struct pb_report *report, int line, int col);
 
-/* Makes the list say "out of memory" and nothing else. Returns -ENOMEM. */
+/* Replaces the list by "out of memory". Returns -ENOMEM. */
 int pb_report_memory(struct pb_report *report);
 
 /* "; did you mean 'x'?" or "; allowed: a, b, c" for a message. Returns out. */

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SCHEMA_H
 #define PB_SCHEMA_H
-/* The one engine for key tables (kernels/key.h), whosever they are: sections of the configuration
- * (schema_keys.c), operators and products (their descriptors). It reads and validates
- * (schema_read.c and schema_values.h), prints the effective values (schema_print.c) and
- * documents (schema_doc.c). Internal to config/, but for schema_doc.h. */
+/* The engine for all key tables (kernels/key.h): sections of the configuration (schema_keys.c),
+ * operators and products (their descriptors). It reads and validates (schema_read.c and
+ * schema_values.h), prints the effective values (schema_print.c) and documents (schema_doc.c).
+ * Internal to config/, but for schema_doc.h. */
 #include "config/report.h"
 #include "kernels/key.h"
 
@@ -24,7 +24,8 @@ extern const struct pb_section pb_section_service, pb_section_compute, pb_sectio
     pb_section_input, pb_section_source;
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
- * mistake goes to the report; a value with one keeps the default, a list what is good of it. */
+ * mistake goes to the report; an invalid value keeps the default, a list keeps its valid
+ * entries. */
 void pb_schema_read(struct pb_load *load, const struct pb_section *section,
                     const struct pb_yaml *map, void *base);
 /* Reports the keys that are required and not in the map, at `owner`. */
@@ -54,8 +55,8 @@ const struct pb_yaml *pb_default_node(struct pb_load *load, const char *text);
 /* Reports the keys of a map that are not in names; where = what the map is, for the message. */
 void pb_report_unknown(struct pb_load *load, const struct pb_yaml *map, const char *where,
                        const char *const *names, size_t n);
-/* Whether one of those looks like a slip of `name`: "missing" would then only repeat it. map may be
- * NULL. */
+/* Whether one of those looks like a misspelt `name`: "missing" would then only repeat the mistake.
+ * map may be NULL. */
 bool pb_is_misspelt(const struct pb_yaml *map, const char *name, const char *const *names,
                     size_t n);
 #endif

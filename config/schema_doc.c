@@ -43,7 +43,7 @@ const char *pb_key_form(enum pb_key_type type)
 const char *pb_key_range(const struct pb_key *key, char *out, size_t out_bytes)
 {
     char low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
-    if (key->min >= key->max || key->max >= 1e30) /* "up to 3.4e38" would help nobody */
+    if (key->min >= key->max || key->max >= 1e30) /* "up to 3.4e38" is left out */
         return NULL;
     switch (key->type) {
     case PB_KEY_SIZE:
@@ -62,7 +62,7 @@ const char *pb_key_range(const struct pb_key *key, char *out, size_t out_bytes)
     return out;
 }
 
-/* The sentence of the key, with what the table knows of its values. */
+/* The documentation of the key, with the range of its values. */
 static void print_doc(struct pb_text *out, const struct pb_key *key, int indent)
 {
     char text[700], room[120];

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SCHEMA_DOC_H
 #define PB_SCHEMA_DOC_H
-/* What a table of keys says of itself: for the commented default file, 'pushbroom operators' and
- * whatever else shows keys to people. Any thread. */
+/* The documentation of a table of keys: for the commented default file, 'pushbroom operators' and
+ * other output about keys. Any thread. */
 #include "kernels/key.h"
 
 /* How a value of a type is written: "number", "[A, B] or {OUT: IN}". Static. */

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Keys whose value is a list or map of entries that keep their places: names, expressions, numbers.
- * What an entry means is the business of whose key it is: an operator's build() has the last word.
- */
+ * The owner of the key interprets the entries: an operator's build() checks them. */
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"

@@ -11,7 +11,7 @@
 
 #define AT(type, member)         offsetof(struct type, member)
 #define TWO(type, member, other) offsetof(struct type, member), offsetof(struct type, other)
-/* One macro a shape of row, so that rows stay readable. */
+/* One macro per form of row, for readable rows. */
 #define PATH(n, member, dflt, sample, text)                                                        \
     {                                                                                              \
         .name = n, .type = PB_KEY_PATH, .offset = AT(pb_service_config, member), .def = dflt,      \

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Walks a table of keys over a map. Defaults pass through the same readers as what the user wrote.
- */
+/* Walks a table of keys over a map. Defaults pass through the same readers as values of the
+ * file. */
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
@@ -181,8 +181,7 @@ void pb_schema_read(struct pb_load *load, const struct pb_section *section,
             read_default(load, key, what, base);
         if (node)
             read_value(load, key, node, what, base);
-        else if (unknown &&
-                 is_items(key->type)) /* it may be what the unknown key was meant to be */
+        else if (unknown && is_items(key->type)) /* the unknown key may be a misspelling of it */
             ((struct pb_items *)(void *)((char *)base + key->offset))->is_partial = true;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* One reader a type of scalar, chosen by a table. A reader writes its value only when it is good,
- * so a key that is wrong keeps its default and later checks stay quiet about it. */
+/* One reader per type of scalar, chosen by a table. A reader writes its value only when it is
+ * valid, so an invalid key keeps its default and later checks report nothing about it. */
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"

@@ -3,7 +3,7 @@
 #ifndef PB_SCHEMA_VALUES_H
 #define PB_SCHEMA_VALUES_H
 /* Readers of values, by the types of kernels/key.h; what = "section.key" for messages. They write
- * only good values. Internal to config/. */
+ * valid values only. Internal to config/. */
 #include "config/schema.h"
 
 /* Of the types that are scalars; fills the members of the struct at base. */

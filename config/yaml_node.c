@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Questions about nodes; knows nothing of libyaml. */
+/* Queries about nodes; independent of libyaml. */
 #include "config/yaml_tree.h"
 
 #include <stdio.h>

@@ -36,7 +36,7 @@ struct reader {
     struct anchor *anchors;
     unsigned n_anchors;
     unsigned nodes; /* expanded, so far */
-    /* Start of a line of the text: how far place_text has come, for scalars come in order. */
+    /* Start of a line of the text: the position of place_text, as scalars come in order. */
     const char *line_start;
     int line;
 };
@@ -175,7 +175,7 @@ static int check_tag(struct reader *r, const yaml_event_t *event, const yaml_cha
                      (const char *)tag);
 }
 
-/* Where the first character of a scalar stands. */
+/* The place of the first character of a scalar. */
 static void place_text(struct reader *r, const yaml_event_t *event, struct pb_yaml *node)
 {
     node->text_line = node->line;
@@ -267,7 +267,7 @@ static int lay_out(struct reader *r, struct pb_yaml *node, const struct child *c
     return node->kind == PB_YAML_MAP && node->n > 1 ? report_duplicates(r, node) : 0;
 }
 
-/* Says whether a key can be kept. */
+/* Whether a key can be kept. */
 static bool key_is_good(struct reader *r, const struct pb_yaml *key)
 {
     if (key->kind != PB_YAML_SCALAR) {
@@ -288,7 +288,7 @@ static bool key_is_good(struct reader *r, const struct pb_yaml *key)
 static int read_node(struct reader *r, yaml_event_t *event, unsigned depth,
                      const struct pb_yaml **out_node);
 
-/* The children up to the end of a list or map; event is theirs to use. */
+/* Reads the children up to the end of a list or map; event is reused for them. */
 static int read_children(struct reader *r, yaml_event_t *event, unsigned depth,
                          struct pb_yaml *node)
 {

@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_YAML_TREE_H
 #define PB_YAML_TREE_H
-/* One YAML document as a tree in which every node knows its place. Nodes live in the caller's arena
- * and are read-only; an alias shares the node of its anchor, so the tree may be a graph without
- * cycles. Refused: more than PB_CONFIG_BYTES_MAX bytes, nesting over PB_CONFIG_DEPTH_MAX, more than
- * PB_YAML_NODES_MAX nodes with all aliases expanded, or PB_YAML_ANCHORS_MAX anchors, another
- * encoding than UTF-8, several documents, the same key twice, keys that are not words, merge keys
- * (<<), tags other than the standard ones, and characters that cannot be printed. */
+/* One YAML document as a tree in which every node has its place in the file. Nodes live in the
+ * caller's arena and are read-only; an alias shares the node of its anchor, so the tree may be a
+ * graph without cycles. Refused: more than PB_CONFIG_BYTES_MAX bytes, nesting over
+ * PB_CONFIG_DEPTH_MAX, more than PB_YAML_NODES_MAX nodes with all aliases expanded, or
+ * PB_YAML_ANCHORS_MAX anchors, another encoding than UTF-8, several documents, the same key twice,
+ * keys that are not words, merge keys (<<), tags other than the standard ones, and characters that
+ * cannot be printed. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,7 +29,7 @@ struct pb_yaml {
     size_t n;                /* children of lists and maps */
     const struct pb_yaml **items;
     const struct pb_yaml **keys; /* maps: scalars, keys[i] belongs to items[i] */
-    bool damaged;                /* in it a key is twice or was left out, or a text is not one */
+    bool damaged;                /* it contains a duplicate or dropped key, or an invalid text */
     unsigned nodes, height;      /* with aliases expanded; a scalar is 1 and 0 */
 };
 

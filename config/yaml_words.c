@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A table of libyaml 0.2's messages. A message that is not in it is passed on as it is.
- * tests/unit/bad_configs.h has a file for each row, so that a libyaml with other words is noticed.
- */
+ * tests/unit/bad_configs.h has a file for each row, so that a test fails when libyaml changes a
+ * message. */
 #include "config/yaml_words.h"
 
 #include <string.h>

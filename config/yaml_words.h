@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_YAML_WORDS_H
 #define PB_YAML_WORDS_H
-/* What libyaml's complaints mean to somebody who is not writing a YAML parser. */
+/* libyaml's messages in words for users of YAML. */
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Static text for a problem (and its context, or NULL); the problem itself when it is not known. */
 const char *pb_yaml_problem(const char *problem, const char *context);
 /* Whether the place of the context (the bracket or quote that was opened) helps more than the place
- * where the parser gave up. */
+ * where the parser stopped. */
 bool pb_yaml_blames_context(const char *problem, const char *context);
 /* Whether a decoded scalar (valid UTF-8) holds no NUL, control or invisible line-break characters;
  * tabs and line feeds are fine. */

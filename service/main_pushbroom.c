@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The client and one-shot program: finds the command and hands over. */
+/* The client and one-shot program: finds the command and runs it. */
 #include "service/cli/cli.h"
 
 #include <string.h>
 
-/* What could not be written was not done: a full disk below a redirection, mostly. */
+/* Output that could not be written is an error, e.g. a full disk behind a redirection. */
 static int finish(int code)
 {
     int rc = cli_flush();

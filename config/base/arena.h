@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ARENA_H
 #define PB_ARENA_H
-/* Memory that lives and dies together: what one configuration needs. Running out sticks, so callers
- * may carry on with NULL where that is harmless and ask once at the end. One thread. */
+/* Memory that is freed together, for one configuration. A failure is remembered, so callers may go
+ * on with NULL where that is harmless and check once at the end. One thread. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ void *pb_arena_alloc(struct pb_arena *arena, size_t count, size_t size);
 char *pb_arena_text(struct pb_arena *arena, const char *text, size_t bytes); /* adds the NUL */
 /* Whether an allocation has failed so far. */
 bool pb_arena_failed(const struct pb_arena *arena);
-/* Makes it so: for memory that ran out elsewhere. */
+/* Marks the arena as failed, e.g. when libyaml ran out of memory. */
 void pb_arena_fail(struct pb_arena *arena);
 
 /* For tests: lets `good` more requests of this thread succeed (creations and allocations), then

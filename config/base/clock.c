@@ -42,7 +42,7 @@ struct timespec pb_clock_mono_after(int64_t ms)
     return until;
 }
 
-/* Lists of jobs hold thousands of times: printf would be a fifth of their cost. */
+/* Lists of jobs have thousands of times: with printf these would be a fifth of their cost. */
 static char *put_digits(char *to, int value, int digits, char after)
 {
     for (int i = digits; i-- > 0; value /= 10)

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLOCK_H
 #define PB_CLOCK_H
-/* The two clocks: wall time for what people and other programs read, monotonic time
- * for every wait. Thread: any. */
+/* The two clocks: wall time for output, monotonic time for every wait. Thread: any. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -15,9 +14,9 @@ int64_t pb_clock_mono_ms(void); /* never goes back */
 uint64_t pb_clock_mono_ns(void);
 /* That many milliseconds from now on the monotonic clock, for pthread_cond_timedwait. */
 struct timespec pb_clock_mono_after(int64_t ms);
-/* Calls again(user) every 20 ms until it returns true or limit_ms have passed; whether it did.
- * Blocks: for the start of the service only. A service that was killed a moment ago may have left a
- * child between fork and exec, which holds its lock and its socket for that long. */
+/* Calls again(user) every 20 ms until it returns true or limit_ms have passed; returns whether it
+ * did. Blocks: for the start of the service only. A service that was killed a moment ago may have
+ * left a child between fork and exec, which holds its lock and its socket for that long. */
 bool pb_clock_retry(int64_t limit_ms, bool (*again)(void *user), void *user);
 /* "2026-11-21T08:15:30.123Z"; "" for wall_ms <= 0. */
 void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES]);

@@ -55,8 +55,8 @@ enum pb_code pb_code_find(const char *id)
     return PB_E_COUNT;
 }
 
-/* File names and what libraries say may hold control characters; a terminal would obey them. Also
- * the C1 ones and the marks that turn the direction of text, as UTF-8. */
+/* File names and messages of libraries may contain control characters, which a terminal would
+ * interpret. Also the C1 ones and the characters that change the direction of text, as UTF-8. */
 static void defuse(char *text)
 {
     for (unsigned char *s = (unsigned char *)text; *s != '\0'; s++) {
@@ -120,8 +120,8 @@ void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes)
         (void)snprintf(place, sizeof place, "%s:%d:%d: ", err->file, err->line, err->col);
     else if (err->file[0])
         (void)snprintf(place, sizeof place, "%s: ", err->file);
-    /* Who names the line of a file has said what belongs there. */
-    /* Of "system" the hint is that the message says it all. */
+    /* An error with a line has a message that needs no hint. */
+    /* "system" has no hint of its own. */
     bool has_hint = err->line <= 0 && err->code != PB_E_SYSTEM;
     const char *hint = has_hint ? pb_code_hint(err->code) : "";
     (void)snprintf(out, out_bytes, "%s%s%s%s", place, err->msg, *hint ? "; " : "", hint);

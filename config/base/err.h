@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ERR_H
 #define PB_ERR_H
-/* Errors that speak to the person who reads them: a code out of one list (err_codes.def), where it
- * happened, what was wrong; the hint (what to do) comes with the code. Plain memory owned by the
- * caller; zero-initialised means "no error". Not shared between threads without the caller's lock.
- */
+/* Errors for the user: a code of one list (err_codes.def), the place, the message; the hint (what
+ * to do) belongs to the code. Plain memory owned by the caller; zero-initialised means "no error".
+ * Not shared between threads without the caller's lock. */
 #include <stdbool.h>
 
 enum pb_code {
@@ -16,18 +15,18 @@ enum pb_code {
     PB_E_COUNT
 };
 
-/* Whose fault an error is. */
+/* The cause of an error, which decides what follows. */
 enum pb_code_class {
     PB_CLASS_INPUT,   /* the file's own: the job fails, its input goes to quarantine */
     PB_CLASS_CONFIG,  /* the configuration does not fit the file: the job waits for another one, or
                          fails when the configuration fits others */
     PB_CLASS_MACHINE, /* disk, memory, device: the job waits and is tried again */
-    PB_CLASS_REQUEST  /* a config, command or request: its author is told */
+    PB_CLASS_REQUEST  /* a config, command or request: reported to its author */
 };
 
 struct pb_err {
     enum pb_code code;
-    char file[256]; /* file the message speaks of, or ""; to be shown, not to be opened */
+    char file[256]; /* file that the message is about, or ""; for display only */
     int line, col;  /* 1-based; 0 = not known */
     char msg[512];
 };

@@ -62,7 +62,7 @@ int pb_json_parse(const char *text, size_t bytes, size_t max_bytes,
     struct json_object *object = json_tokener_parse_ex(tokener, text, (int)bytes);
     enum json_tokener_error error = json_tokener_get_error(tokener);
     if (error == json_tokener_continue) {
-        /* A number ends only at what follows it. */
+        /* The parser ends a number only at the next character. */
         object = json_tokener_parse_ex(tokener, "\n", 1);
         error = json_tokener_get_error(tokener);
     } else if (error == json_tokener_success) {

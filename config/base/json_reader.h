@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JSON_READ_H
 #define PB_JSON_READ_H
-/* Reads JSON that others wrote: strict syntax, valid UTF-8, a limit on bytes and depth, typed
+/* Reads JSON of other programs: strict syntax, valid UTF-8, a limit on bytes and depth, typed
  * getters that never convert. Writing is config/base/json_writer.h. One thread a value. */
 #include <stdbool.h>
 #include <stddef.h>

@@ -71,7 +71,7 @@ int pb_dir_lock(const char *directory, const char *file, struct pb_err *err, int
                        owner[0] ? owner : "?", directory);
     }
     int n = snprintf(owner, sizeof owner, "%d\n", (int)getpid());
-    /* The number is for people; a full disk need not keep it. */
+    /* The pid is informative; writing it may fail on a full disk. */
     if (is_file && ftruncate(fd, 0) == 0 && pwrite(fd, owner, (size_t)n, 0) != n)
         (void)ftruncate(fd, 0);
     *out_fd = fd;

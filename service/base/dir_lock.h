@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DIR_LOCK_H
 #define PB_DIR_LOCK_H
-/* One service a directory: two that work on one state, work or quarantine directory would run each
- * other's jobs. The lock is on a file in it that only the service's user can open, so that nobody
- * else can keep a service from starting by holding it. Products and archive may be shared: what is
- * there is never overwritten. The inbox may be, too: each file goes to one of them. Thread: loop.
- */
+/* One service per directory: two services on one state, work or quarantine directory would run each
+ * other's jobs. The lock is on a file in it that only the service's user can open, so that no other
+ * user can keep a service from starting by holding it. Products and archive may be shared: nothing
+ * there is ever overwritten. The inbox may be, too: each file goes to one of them. Thread: loop. */
 #include "config/base/err.h"
 
 #include <stdbool.h>

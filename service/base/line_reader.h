@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LINE_READER_H
 #define PB_LINE_READER_H
-/* Lines from a pipe or socket, and a descriptor that came with one. One thread. */
+/* Reads lines from a pipe or socket, and descriptors that are passed with them. One thread. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,15 +11,15 @@
 struct pb_line_reader {
     int fd;      /* borrowed */
     bool passes; /* a Unix socket that descriptors may come over */
-    int passed;  /* the last one, -1 = none; whoever takes it sets -1 */
+    int passed;  /* the last one, -1 = none; the user takes it and sets -1 */
     char *text;
     size_t start, end, room;
 };
 
 /* A zeroed struct with fd (and passes) set, and passed = -1, is ready. fini leaves fd open. */
 void pb_line_reader_fini(struct pb_line_reader *reader);
-/* Reads once what is there (waits when nothing is). False at the end, and when a line is too
- * long or there is no memory. */
+/* Reads the available bytes once (waits when there are none). False at the end, and when a line is
+ * too long or there is no memory. */
 bool pb_line_reader_fill(struct pb_line_reader *reader);
 /* The next complete line, NUL-terminated without its newline, borrowed until fill; NULL = none. */
 char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes);

@@ -88,7 +88,8 @@ static void emit(enum pb_log_level level, const char *text)
     (void)written;
 }
 
-/* A new window begins when the old one is over; what the old one left out is told. */
+/* A new window begins when the old one is over; the number of lines that the old one left out is
+ * logged. */
 static void turn_window(void)
 {
     int64_t now = pb_clock_mono_ms();

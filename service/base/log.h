@@ -3,11 +3,11 @@
 #ifndef PB_LOG_H
 #define PB_LOG_H
 /* The service's log: lines on stderr. Under systemd the journal stamps the time and reads the level
- * from a "<N>" prefix; on a terminal or in a file each line carries time and level in words. One
- * line stays one line: control characters and bytes that are no UTF-8 (a file name may hold them)
- * are escaped. A flood is cut: of each level but errors, PB_LOG_BURST lines pass in
- * PB_LOG_WINDOW_MS, and a line says how many were left out; a flood of notices leaves warnings
- * their place. Thread: any, after init. */
+ * from a "<N>" prefix; on a terminal or in a file each line carries time and level in words. A
+ * message is one line: control characters and bytes that are not UTF-8 (a file name may hold them)
+ * are escaped. The rate is limited: of each level but errors, PB_LOG_BURST lines pass in
+ * PB_LOG_WINDOW_MS, and a line has the number that was left out; each level has a limit of its own.
+ * Thread: any, after init. */
 #include <stdbool.h>
 
 #define PB_LOG_BURST     400
@@ -21,10 +21,10 @@ enum pb_log_level {
     PB_LOG_DEBUG = 7
 };
 
-/* Looks whether stderr is the journal. Lines over `most` are dropped. */
+/* Checks whether stderr is the journal. Lines above level `most` are dropped. */
 void pb_log_init(enum pb_log_level most);
 void pb_log(enum pb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Tells of lines that were left out, when their time is over and no line came since. */
+/* Logs the number of lines that were left out, when their window is over and no line came since. */
 void pb_log_flush(void);
 /* Whether JOURNAL_STREAM ("device:inode", or NULL) names the file behind fd. */
 bool pb_log_is_journal(const char *journal_stream, int fd);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* CMSG_SPACE rounds up to 8 bytes, which is room for a second descriptor: a receiver that offers it
- * would get one that nobody closes. */
+/* CMSG_SPACE rounds up to 8 bytes, which is room for a second descriptor: a receiver with that much
+ * room would get a second one and leak it. */
 #define CONTROL_BYTES CMSG_LEN(sizeof(int))
 
 union control { /* room for one descriptor, aligned */

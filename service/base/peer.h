@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PEER_H
 #define PB_PEER_H
-/* Who is at the other end of a unix socket, as the kernel says it: the credentials of the process
- * that connected, at the time it did. Thread: any. */
+/* The peer of a unix socket, from the kernel: the credentials that the process had when it
+ * connected. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct pb_admins {
     size_t n;
 };
 
-/* Negative errno when the kernel does not say; *out is then nobody. */
+/* Negative errno when the kernel does not report them; *out is then an unknown user. */
 int pb_peer_of(int fd, struct pb_peer *out);
 /* Supplementary groups of the peer: their number, or negative errno (-ERANGE: more than that). */
 int pb_peer_groups(int fd, gid_t out[PB_PEER_GROUPS_MAX]);

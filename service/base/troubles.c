@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-static struct pb_trouble *find(struct pb_troubles *board, const char *key)
+static struct pb_trouble *find(struct pb_troubles *troubles, const char *key)
 {
-    for (size_t i = 0; i < board->n; i++) {
-        if (strcmp(board->at[i].key, key) == 0)
-            return &board->at[i];
+    for (size_t i = 0; i < troubles->n; i++) {
+        if (strcmp(troubles->at[i].key, key) == 0)
+            return &troubles->at[i];
     }
     return NULL;
 }
 
-static void changed(struct pb_troubles *board)
+static void changed(struct pb_troubles *troubles)
 {
-    if (board->on_change != NULL)
-        board->on_change(board->user);
+    if (troubles->on_change != NULL)
+        troubles->on_change(troubles->user);
 }
 
 static void log_standing(struct pb_trouble *trouble)
@@ -30,67 +30,67 @@ static void log_standing(struct pb_trouble *trouble)
            trouble->text, pb_code_hint(trouble->code));
 }
 
-static struct pb_trouble *add(struct pb_troubles *board, const char *key)
+static struct pb_trouble *add(struct pb_troubles *troubles, const char *key)
 {
-    struct pb_trouble *trouble = &board->at[board->n++];
+    struct pb_trouble *trouble = &troubles->at[troubles->n++];
     (void)snprintf(trouble->key, sizeof trouble->key, "%s", key);
     trouble->since_ms = pb_clock_wall_ms();
     return trouble;
 }
 
-void pb_trouble_raise(struct pb_troubles *board, const char *key, enum pb_code code,
+void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_code code,
                       const char *text)
 {
-    if (board == NULL)
+    if (troubles == NULL)
         return;
-    char clean[sizeof board->at[0].text];
+    char clean[sizeof troubles->at[0].text];
     (void)pb_text_clean(text, clean, sizeof clean);
-    struct pb_trouble *trouble = find(board, key);
+    struct pb_trouble *trouble = find(troubles, key);
     if (trouble != NULL && trouble->code == code && strcmp(trouble->text, clean) == 0)
         return;
-    if (trouble == NULL && board->n == PB_TROUBLES_MAX) {
+    if (trouble == NULL && troubles->n == PB_TROUBLES_MAX) {
         pb_log(PB_LOG_ERROR, "trouble (%s, %s): %s; %s", key, pb_code_id(code), clean,
                pb_code_hint(code));
         return;
     }
     bool is_new = trouble == NULL || trouble->code != code;
     if (trouble == NULL)
-        trouble = add(board, key);
+        trouble = add(troubles, key);
     trouble->code = code;
     (void)memcpy(trouble->text, clean, sizeof clean);
     if (is_new || pb_clock_mono_ms() - trouble->logged_ms >= PB_TROUBLE_REPEAT_MS)
         log_standing(trouble);
-    changed(board);
+    changed(troubles);
 }
 
-void pb_trouble_clear(struct pb_troubles *board, const char *key)
+void pb_trouble_clear(struct pb_troubles *troubles, const char *key)
 {
-    struct pb_trouble *trouble = board ? find(board, key) : NULL;
+    struct pb_trouble *trouble = troubles ? find(troubles, key) : NULL;
     if (trouble == NULL)
         return;
     pb_log(PB_LOG_NOTICE, "trouble (%s, %s) is over: %s", trouble->key, pb_code_id(trouble->code),
            trouble->text);
-    size_t after = (size_t)(&board->at[board->n] - (trouble + 1));
+    size_t after = (size_t)(&troubles->at[troubles->n] - (trouble + 1));
     (void)memmove(trouble, trouble + 1, after * sizeof *trouble);
-    (void)memset(&board->at[--board->n], 0, sizeof *trouble);
-    changed(board);
+    (void)memset(&troubles->at[--troubles->n], 0, sizeof *trouble);
+    changed(troubles);
 }
 
-const struct pb_trouble *pb_trouble_find(const struct pb_troubles *board, const char *key)
+const struct pb_trouble *pb_trouble_find(const struct pb_troubles *troubles, const char *key)
 {
-    for (size_t i = 0; board != NULL && i < board->n; i++) {
-        if (strcmp(board->at[i].key, key) == 0)
-            return &board->at[i];
+    for (size_t i = 0; troubles != NULL && i < troubles->n; i++) {
+        if (strcmp(troubles->at[i].key, key) == 0)
+            return &troubles->at[i];
     }
     return NULL;
 }
 
-void pb_troubles_print(const struct pb_troubles *board, struct pb_json *json, const char *key)
+void pb_troubles_print(const struct pb_troubles *troubles, struct pb_json *json, const char *key)
 {
     char since[PB_CLOCK_TEXT_BYTES];
     pb_json_array(json, key);
-    for (size_t i = 0; board != NULL && i < board->n; i++) {
-        const struct pb_trouble *trouble = &board->at[i];
+    for (size_t i = 0; troubles != NULL && i < troubles->n; i++) {
+        const struct pb_trouble *trouble = &troubles->at[i];
         pb_clock_text(trouble->since_ms, since);
         pb_json_object(json, NULL);
         pb_json_string(json, "key", trouble->key);
@@ -103,24 +103,24 @@ void pb_troubles_print(const struct pb_troubles *board, struct pb_json *json, co
     pb_json_end(json);
 }
 
-void pb_troubles_metrics(const struct pb_troubles *board, FILE *out)
+void pb_troubles_metrics(const struct pb_troubles *troubles, FILE *out)
 {
     (void)fputs("# HELP pushbroom_trouble Conditions that the service waits out, 1 while each "
                 "stands.\n# TYPE pushbroom_trouble gauge\n",
                 out);
-    for (size_t i = 0; board != NULL && i < board->n; i++)
-        (void)fprintf(out, "pushbroom_trouble{key=\"%s\",code=\"%s\"} 1\n", board->at[i].key,
-                      pb_code_id(board->at[i].code));
+    for (size_t i = 0; troubles != NULL && i < troubles->n; i++)
+        (void)fprintf(out, "pushbroom_trouble{key=\"%s\",code=\"%s\"} 1\n", troubles->at[i].key,
+                      pb_code_id(troubles->at[i].code));
 }
 
-void pb_troubles_summary(const struct pb_troubles *board, char *out, size_t bytes)
+void pb_troubles_summary(const struct pb_troubles *troubles, char *out, size_t bytes)
 {
     char more[48] = "", text[300];
     out[0] = '\0';
-    if (board == NULL || board->n == 0)
+    if (troubles == NULL || troubles->n == 0)
         return;
-    if (board->n > 1)
-        (void)snprintf(more, sizeof more, " (and %zu more)", board->n - 1);
-    (void)pb_text_clean(board->at[0].text, text, sizeof text);
+    if (troubles->n > 1)
+        (void)snprintf(more, sizeof more, " (and %zu more)", troubles->n - 1);
+    (void)pb_text_clean(troubles->at[0].text, text, sizeof text);
     (void)snprintf(out, bytes, "trouble: %s%s; ", text, more);
 }

@@ -4,13 +4,13 @@
 #define PB_TROUBLES_H
 /* Conditions that keep the service from doing its work and that it waits out: a full disk, a
  * directory that cannot be read, a store that does not open. Any part of the service raises a
- * trouble under a key of its own and clears it when the condition is gone; the board shows the
- * standing ones in service.info, as metrics and in systemd's status line, and each change is logged
- * once. A trouble is a state, not an event: what concerns one job belongs into that job's error.
+ * trouble under a key of its own and clears it when the condition is gone; those that stand are in
+ * service.info, as metrics and in systemd's status line, and each change is logged once. A trouble
+ * is a state, not an event: what concerns one job belongs into that job's error.
  *
- * Keys are few and fixed words of the program ("inbox", "store", "queue"), for they become labels
- * of metrics: no names of files, no ids. Plain memory of the caller, no allocation. Thread: loop.
- */
+ * Keys are few and fixed words of the program ("inbox", "store", "queue"), for they become
+ * labels of metrics: no names of files, no ids. Plain memory of the caller, no allocation.
+ * Thread: loop. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 
@@ -19,8 +19,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PB_TROUBLES_MAX      32
-#define PB_TROUBLE_REPEAT_MS 60000 /* a new text under the same code is logged at most so often */
+#define PB_TROUBLES_MAX 32
+#define PB_TROUBLE_REPEAT_MS                                                                       \
+    60000 /* a new text under the same code is logged at most this often                           \
+           */
 
 struct pb_trouble {
     char key[32];
@@ -30,29 +32,29 @@ struct pb_trouble {
     int64_t logged_ms; /* monotonic clock */
 };
 
-/* Zero bytes are an empty board. */
+/* Zero bytes: no trouble. */
 struct pb_troubles {
     struct pb_trouble at[PB_TROUBLES_MAX]; /* oldest first */
     size_t n;
-    /* Called after every change of what stands; NULL = nobody asks. */
+    /* Called after every change; may be NULL. */
     void (*on_change)(void *user);
     void *user;
 };
 
 /* Raises the trouble `key`, or changes the code and text of one that stands. code says whose it is
- * and gives the hint; text says what is wrong and where (copied, cleaned, cut to fit). A board that
- * is NULL is fine; one that is full logs the trouble and does not hold it. */
-void pb_trouble_raise(struct pb_troubles *board, const char *key, enum pb_code code,
+ * and gives the hint; text says what is wrong and where (copied, cleaned, cut to fit). troubles may
+ * be NULL; when it is full, the trouble is logged and not held. */
+void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_code code,
                       const char *text);
 /* The condition is gone. Without a trouble of that key this does nothing. NULL is fine. */
-void pb_trouble_clear(struct pb_troubles *board, const char *key);
+void pb_trouble_clear(struct pb_troubles *troubles, const char *key);
 /* The trouble of that key, borrowed until the next change; NULL = none. */
-const struct pb_trouble *pb_trouble_find(const struct pb_troubles *board, const char *key);
+const struct pb_trouble *pb_trouble_find(const struct pb_troubles *troubles, const char *key);
 
 /* Member `key` of json: [{"key", "code", "message", "hint", "since"}], oldest first. */
-void pb_troubles_print(const struct pb_troubles *board, struct pb_json *json, const char *key);
+void pb_troubles_print(const struct pb_troubles *troubles, struct pb_json *json, const char *key);
 /* Lines of the metric pushbroom_trouble{key,code}, 1 for each that stands. */
-void pb_troubles_metrics(const struct pb_troubles *board, FILE *out);
+void pb_troubles_metrics(const struct pb_troubles *troubles, FILE *out);
 /* "trouble: <text> (and 2 more); " for a status line, "" when there is none. */
-void pb_troubles_summary(const struct pb_troubles *board, char *out, size_t bytes);
+void pb_troubles_summary(const struct pb_troubles *troubles, char *out, size_t bytes);
 #endif

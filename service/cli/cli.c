@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands with their help, and the words for mistakes. */
+/* The table of commands with their help, and the messages for usage errors. */
 #include "service/cli/cli.h"
 #include "pipeline/product/product_kinds.h"
 

@@ -20,7 +20,7 @@ static void print_object(struct pb_json *json)
     pb_json_destroy(json);
 }
 
-/* Each line of the plan is a word and what it says. */
+/* Each line of the plan is a key and its value. */
 void cli_result_plan(const char *input, const char *pipeline, char *text)
 {
     struct pb_json *json = pb_json_create(false);

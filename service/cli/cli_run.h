@@ -24,7 +24,7 @@ struct cli_input {
     struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
 };
 
-/* Looks at an input without opening it: is it a file, and which pipeline takes it? */
+/* Checks an input without opening it: whether it is a file, and which pipeline takes it. */
 void cli_input_check(const struct cli_run_options *o, const struct pb_config *config,
                      const char *path, struct cli_input *out_input);
 /* Says on stdout (--json) or stderr why the input failed. */
@@ -33,7 +33,7 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
 
 /* --- cli_progress.c: a bar on stderr --- */
 struct cli_progress {
-    bool wanted; /* it is a terminal, and nobody asked for silence */
+    bool wanted; /* it is a terminal, and --quiet was not given */
     bool shown;
     struct cli_bar bar;
 };
@@ -44,8 +44,9 @@ void cli_progress_clear(struct cli_progress *progress); /* before anything else 
 
 /* --- cli_run_jobs.c: inputs through a worker --- */
 struct cli_jobs;
-/* Starts the worker, so that it gets ready while the configuration is read. Before any thread of
- * this process. NULL = out of memory; a worker that cannot start is said by the first input. */
+/* Starts the worker, so that it initialises while the configuration is read. To be called before
+ * this process has threads. NULL = out of memory; that a worker cannot start is reported for the
+ * first input. */
 struct cli_jobs *cli_jobs_create(const struct cli_run_options *o);
 /* Runs all inputs; returns the exit code. */
 int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config);

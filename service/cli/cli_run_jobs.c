@@ -5,8 +5,8 @@
  * goes on without a pause. The worker is a fork of this process, which has no threads: so the
  * libraries are loaded once.
  *
- * A worker that crashes, or that somebody kills, costs the input one of service.max_attempts. What
- * a run itself reports is final: nobody waits here for a disk to have room again. */
+ * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
+ * run itself reports is final: the command does not wait for a full disk to have room again. */
 #include "config/base/clock.h"
 #include "config/device_word.h"
 #include "pipeline/io/file_name.h"
@@ -25,8 +25,8 @@
 #include <uv.h>
 
 #define TICK_MS        100
-#define LEAVE_MS       3000 /* until a worker that was let go is killed */
-#define KILLED_WAIT_MS 1000 /* until the next attempt after somebody killed the worker */
+#define LEAVE_MS       3000 /* until a worker whose stdin was closed is killed */
+#define KILLED_WAIT_MS 1000 /* until the next attempt after the worker was killed */
 
 struct cli_jobs {
     const struct cli_run_options *o;
@@ -73,14 +73,14 @@ static void on_device(void *user, const char *device, const char *why)
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
-/* What the slot has to say of a job is said when the job is over. */
+/* Messages of the slot about a job are printed when the job is over. */
 static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
 {
     struct cli_jobs *jobs = user;
     if (pid == 0)
         return;
     cli_progress_clear(&jobs->progress);
-    if (level == PB_LOG_INFO) /* a library's words */
+    if (level == PB_LOG_INFO) /* a message of a library */
         (void)fprintf(stderr, "%s\n", text);
     else
         (void)fprintf(stderr, "pushbroom: the worker %s\n", text);
@@ -122,7 +122,7 @@ static void finish_input(struct cli_jobs *jobs)
     jobs->attempt = 1;
 }
 
-/* Takes what was found out about it while its predecessor ran. */
+/* Takes the result of the check that was made while its predecessor ran. */
 static void take_input(struct cli_jobs *jobs)
 {
     if (jobs->checked == jobs->at && jobs->at > 0)
@@ -131,7 +131,7 @@ static void take_input(struct cli_jobs *jobs)
         cli_input_check(jobs->o, jobs->config, jobs->o->inputs[jobs->at], &jobs->input);
 }
 
-/* While an input runs, the next one is looked at, and the worker has its command. */
+/* While an input runs, the next one is checked and announced to the worker. */
 static void prepare_next(struct cli_jobs *jobs)
 {
     struct pb_run_how how = how_of(jobs);
@@ -148,8 +148,8 @@ static void prepare_next(struct cli_jobs *jobs)
     pb_job_fini(&job);
 }
 
-/* The worker's products are to lie there, by their real path. What hinders this is for the worker
- * to say, which makes it as well. */
+/* The real path of the output directory, for the worker. The worker makes the directory and reports
+ * an error if it cannot. */
 static void find_products(struct cli_jobs *jobs)
 {
     const char *output = jobs->o->output;
@@ -242,7 +242,7 @@ static void sweep(struct cli_jobs *jobs)
     }
 }
 
-/* Whether the input gets another attempt: another worker may have more luck. */
+/* Whether the input gets another attempt in another worker. */
 static bool is_tried_again(struct cli_jobs *jobs, const struct pb_run_over *over)
 {
     bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);

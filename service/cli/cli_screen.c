@@ -197,7 +197,7 @@ void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, 
         if (room >= NAME_MIN + CELLS_MIN)
             break;
     }
-    if (room < NAME_MIN + CELLS_MIN) { /* a percentage is all that fits */
+    if (room < NAME_MIN + CELLS_MIN) { /* there is room for a percentage only */
         (void)snprintf(out, n, "%.*s", wide > 0 ? wide : 0, right);
         return;
     }

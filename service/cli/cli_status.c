@@ -22,7 +22,9 @@ const char *cli_job_text(const struct pb_json_value *job, const char *key)
     uint32_t code = 0;
     for (const char *c = text; c != NULL && *c != '\0';) {
         size_t bytes = pb_text_character(c, &code);
-        if (bytes == 0 || pb_text_is_control(code)) { /* as it came it could steer the terminal */
+        if (bytes == 0 ||
+            pb_text_is_control(
+                code)) { /* unescaped it could contain control sequences for the terminal */
             char *clean = buffer[next++ % BUFFERS];
             (void)pb_text_clean(text, clean, BYTES);
             return clean;
@@ -165,9 +167,7 @@ static int show_one(struct pb_client *client, const struct cli_service_options *
     return CLI_DONE;
 }
 
-/* What keeps the service from its work, before the list. A service that says nothing of it has
- * none.
- */
+/* Prints the troubles of the service before the list. A reply without the member has none. */
 static void show_troubles(struct pb_client *client)
 {
     struct pb_err err = {0};

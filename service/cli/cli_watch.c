@@ -165,7 +165,7 @@ static bool is_over(const struct view *v)
     return v->options->until_idle && v->n_rows == 0 && v->seen >= v->options->expect;
 }
 
-/* A wanted job may have ended before the watching began: then no event tells it. */
+/* A requested job may have ended before the watch began: then there is no event. */
 static int take_finished(struct view *v, struct pb_client *client, struct pb_err *err)
 {
     int rc = 0;

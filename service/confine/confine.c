@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The order matters: the user first (Landlock and no_new_privs do not hinder it, but seccomp does),
- * then what the user must not undo, seccomp last because it forbids the rest. */
+ * The order matters: the change of user first (seccomp would forbid it), then Landlock and the
+ * limits, seccomp last because it forbids the calls that the other steps need. */
 #include "service/confine/confine.h"
 
 #include "config/config.h"
@@ -56,7 +56,8 @@ int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
     int rc = confine->user != NULL ? pb_worker_user_become(confine->user, err) : 0;
     if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot give up new privileges: %s", strerror(errno));
-    /* Nobody of the same user attaches to it or reads its memory, and it leaves no image of it. */
+    /* Processes of the same user cannot attach to it or read its memory, and it leaves no core
+     * dump. */
     if (rc == 0 && !confine->gpu && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot become undumpable: %s", strerror(errno));
     rc = rc ? rc : limit(RLIMIT_CORE, 0, err);

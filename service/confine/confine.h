@@ -19,13 +19,13 @@
 struct pb_confine {
     const char *directory;  /* the only place to write in: plain files, no links, no directories */
     const char *own_tree;   /* GPU: a place where directories may be made and renamed; else NULL */
-    bool gpu;               /* what the CUDA driver needs stays open */
+    bool gpu;               /* keeps the access that the CUDA driver needs */
     uint64_t address_bytes; /* RLIMIT_AS; 0 = none */
     const struct pb_worker_user *user; /* to become; NULL = the service's stays */
 };
 
-/* 0, or a negative errno with *err; then the process must not go on. A kernel that lacks Landlock
- * or seccomp is no failure: text says what is in force. */
+/* 0, or a negative errno with *err; then the process must not go on. A kernel without Landlock or
+ * seccomp is no failure: text names the layers in force. */
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES]);
 /* Other processes of the same user, a child that was taken over among them, neither attach to the

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * glibc has no wrappers for Landlock and older kernel headers lack its later rights, so numbers
- * that the kernel guarantees stand here. Rights that a kernel does not know are not asked of it. */
+ * glibc has no wrappers for Landlock and older kernel headers lack its later rights, so this file
+ * has the numbers of the kernel's ABI. Rights that a kernel does not support are not requested. */
 #include "service/confine/confine.h"
 
 #include <errno.h>
@@ -88,7 +88,7 @@ static uint64_t rights_of(int abi)
     return all;
 }
 
-/* What is not there needs no rule. */
+/* A path that does not exist needs no rule. */
 static int allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
 {
     struct stat st;

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A list of what is forbidden, not of what is allowed: what glibc, GDAL and a GPU's driver call
- * differs between their versions, and a call too few on a list of allowed ones would fail good
- * scenes. What no library may do behind our back ends the process; what some try and can do without
- * (clone3, naming memory) is answered with an error.
+ * The filter lists forbidden calls, not allowed ones: the calls of glibc, GDAL and a GPU's driver
+ * differ between their versions, and a call missing from a list of allowed ones would fail good
+ * scenes. Calls that no library needs end the process; calls that some try and do without (clone3,
+ * naming memory) fail with an error.
  *
  * The sanitizers' runtimes fork and trace to look for leaks and to print stacks; in their builds
  * those calls fail instead of ending the process. */
@@ -47,7 +47,7 @@ static const char *const deadly[] = {
     /* privileges and namespaces */
     "setns", "unshare", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
     "setgroups", "setfsuid", "setfsgid", "capset", "personality",
-    /* the kernel's wide surfaces */
+    /* interfaces with a large attack surface */
     "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
     "io_uring_register", "add_key", "request_key", "keyctl", "init_module", "finit_module",
     "delete_module", "kexec_load", "kexec_file_load", "reboot", "sethostname", "setdomainname",
@@ -106,8 +106,8 @@ static int add_prctl(scmp_filter_ctx filter)
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &above);
 }
 
-/* CUDA finds its device only where it may listen on a Unix socket (tried on driver 580). It may;
- * but neither connect nor accept, nor send to an address. */
+/* CUDA finds its device only where it may listen on a Unix socket (tried on driver 580). So it may
+ * listen, but neither connect nor accept, nor send to an address. */
 static bool is_of_driver(const char *name)
 {
     return strcmp(name, "socket") == 0 || strcmp(name, "bind") == 0 || strcmp(name, "listen") == 0;
@@ -126,7 +126,8 @@ static int add_driver(scmp_filter_ctx filter, uint32_t refused)
 static int fill(scmp_filter_ctx filter, const struct pb_confine *confine)
 {
     /* A GPU's driver tries some of them (its daemon's socket, a helper that makes device nodes) and
-     * goes on without: there they fail. No library of a CPU job makes any of them. */
+     * goes on without them: with a GPU they fail with an error. No library of a CPU job makes any
+     * of them. */
     uint32_t refused = confine->gpu ? SCMP_ACT_ERRNO(EPERM) : DEADLY;
     int rc = 0;
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * libcap would be a library more for two system calls. */
+ * The system calls are used directly: libcap would be one more library for two of them. */
 #include "service/confine/worker_user.h"
 
 #include <errno.h>

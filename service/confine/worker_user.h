@@ -4,8 +4,8 @@
 #define PB_WORKER_USER_H
 /* The user that scenes are computed as (service.worker_user), where the service may change users:
  * as root, or with CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_KILL
- * (AmbientCapabilities= of its unit). A decoder that was taken over is then a stranger to the
- * service's files and processes also where a kernel has no Landlock. One user for all jobs: jobs
+ * (AmbientCapabilities= of its unit). A decoder that was taken over then has no rights over the
+ * service's files and processes, also where a kernel has no Landlock. One user for all jobs: jobs
  * are kept apart by Landlock and seccomp, a user for each would need a range of numbers that nobody
  * else uses. GPU jobs stay the service's user, because their process writes below products/ for
  * many jobs. Thread: any, one at a time. */
@@ -26,7 +26,7 @@ void pb_worker_user_find(const char *name, struct pb_worker_user *out_user);
 /* The calling process becomes that user, without other groups and without any capability; its
  * parent-death signal is set again, as the kernel forgets it. Nothing changes without own. */
 int pb_worker_user_become(const struct pb_worker_user *user, struct pb_err *err);
-/* Of what exec would pass on to workers: keeps what they need to change users, if all of it is
- * there, and nothing else. */
+/* Reduces the capabilities that exec passes on to workers to those that they need to change users,
+ * or to none when one of these is missing. */
 void pb_worker_user_keep_ambient(void);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, what a crash may
- * have left, workers and watcher; a store that does not open is tried again by the beat. Stop, in
+ * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, the jobs that a
+ * crash left, workers and watcher; a store that does not open is tried again by a timer. Stop, in
  * reverse: the watcher first, so that nothing new comes in; the runner drains; the socket last, so
  * that clients see it happen. */
 #include "service/daemon/daemon_parts.h"
@@ -63,8 +63,8 @@ static void on_publish_late(uv_timer_t *timer)
     (void)timer;
 }
 
-/* Not at each turn of a loop that turns thousands of times a second: what clients are told of, an
- * event or an answer, publishes the texts before. */
+/* Not at each iteration of the loop, of which there may be thousands a second: before an event or
+ * an answer the texts are published anyway. */
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct pb_daemon *daemon = prepare->data;
@@ -79,7 +79,7 @@ static void on_prepare(uv_prepare_t *prepare)
         pb_chores_run(&daemon->chores, daemon->methods.counts, daemon->config->service.keep_jobs);
 }
 
-/* A trouble came or went: systemd's status line says so at once. */
+/* A trouble was raised or cleared: updates systemd's status line at once. */
 static void on_trouble(void *user)
 {
     struct pb_daemon *daemon = user;
@@ -110,8 +110,8 @@ void pb_daemon_become_ready(struct pb_daemon *daemon)
            text);
 }
 
-/* Ready after the first look at the inbox, so that who is answered finds all of it at work; but not
- * without a store, or when the look takes long. */
+/* Ready after the first scan of the inbox, so that clients see its jobs; without that when there is
+ * no store, or when the scan takes long. */
 static void on_beat(uv_timer_t *timer)
 {
     struct pb_daemon *daemon = timer->data;
@@ -129,7 +129,7 @@ static void on_beat(uv_timer_t *timer)
     daemon->beats++;
 }
 
-/* Names of users are looked up now, not when somebody asks. */
+/* User names are resolved now, not at a request. */
 static void set_admins(struct pb_daemon *daemon)
 {
     const struct pb_service_config *service = &daemon->config->service;
@@ -142,7 +142,7 @@ static void set_admins(struct pb_daemon *daemon)
     pb_facts_set_admins(&daemon->facts, &admins);
 }
 
-/* What keeps processes that compute away from everything else, in words. */
+/* Describes the confinement of the processes that compute. */
 static void say_confinement(struct pb_daemon *daemon)
 {
     pb_confine_config(daemon->config, daemon->methods.confinement);
@@ -251,8 +251,7 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
     return rc;
 }
 
-/* Before anything else is there to be asked for: a SIGTERM that comes early ends the service as
- * well as a late one. */
+/* Before all else, so that an early SIGTERM also ends the service in order. */
 static void start_signals(struct pb_daemon *daemon)
 {
     static const int numbers[PB_DAEMON_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
@@ -347,7 +346,8 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return PB_DAEMON_EXIT_CONFIG;
     }
     pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
-    if (pb_checker_start(&daemon->checker) != 0) /* before there is anything it should not have */
+    if (pb_checker_start(&daemon->checker) !=
+        0) /* before there are descriptors that the forked process should not have */
         pb_log(PB_LOG_ERROR, "cannot start the process that looks at submitted files: %s",
                strerror(errno));
     set_admins(daemon);

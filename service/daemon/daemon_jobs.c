@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What needs the job store: the jobs of the last run, the runner and the watcher. */
+ * The parts that need the job store: the jobs of the last run, the runner and the watcher. */
 #include "service/daemon/daemon_parts.h"
 
 #include "config/base/clock.h"
@@ -15,7 +15,7 @@ static void on_change(void *user, const struct pb_job *job)
     struct pb_daemon *daemon = user;
     if (daemon->methods.status == NULL)
         return;
-    pb_methods_publish(&daemon->methods); /* who hears of the event finds it in the metrics */
+    pb_methods_publish(&daemon->methods); /* the metrics are up to date before the event is sent */
     pb_status_tell(daemon->methods.status, job);
 }
 

@@ -45,11 +45,11 @@ struct pb_daemon {
     bool failed; /* stops because it cannot serve, and its exit status says so */
 };
 
-/* Jobs need their store. As long as it does not open (a full disk, an I/O error), the service is
- * there, says so, and tries again: called again and again, this does nothing once it is done. */
+/* Jobs need their store. While it does not open (a full disk, an I/O error), the service runs,
+ * reports that, and tries again: this is called repeatedly and does nothing once it is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
-/* Clients are answered from now on, and systemd hears of it. Once. */
+/* Starts to answer clients, and notifies systemd. Once. */
 void pb_daemon_become_ready(struct pb_daemon *daemon);
-/* What could not be put away is tried again, every few seconds at most. */
+/* Tries again to archive or quarantine inputs, every few seconds at most. */
 void pb_daemon_sweep_work(struct pb_daemon *daemon);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_NOTIFY_H
 #define PB_NOTIFY_H
-/* Tells systemd how the service is (sd_notify). Without systemd every call does nothing. The
- * watchdog is fed from the loop alone, so that a loop that hangs is noticed. Thread: loop. */
+/* Reports the service's state to systemd (sd_notify). Without systemd every call does nothing. Only
+ * the loop feeds the watchdog, so that systemd detects a loop that hangs. Thread: loop. */
 #include <stdint.h>
 
 void pb_notify_ready(const char *status);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RELOAD_H
 #define PB_RELOAD_H
-/* What a reload of the config can change while jobs run: everything but the paths that files in
- * flight depend on. Thread: loop. */
+/* Applies a reload of the config while jobs run: all keys can change but the paths that files of
+ * unfinished jobs depend on. Thread: loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What lies in work/<id>/ says by its name whose it is. One entry that cannot be dealt with is
- * named and left; the others go on. */
+ * The name of work/<id>/ is the id of the job. An entry that cannot be handled is logged and left;
+ * the others go on. */
 #include "service/inbox/intake.h"
 
 #include "service/inbox/input_store.h"
@@ -91,7 +91,8 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
     if (rc == 0) {
-        /* Empty, as a crash leaves it. With anything else in it it is not ours and stays. */
+        /* Removes an empty directory, as a crash leaves it. One with other content is foreign and
+         * stays. */
         if (pb_files_join(claim, sweep->intake->dirs->work, id) == 0 && rmdir(claim) != 0 &&
             errno == ENOTEMPTY && sweep->at_start)
             pb_log(PB_LOG_WARNING, "work: %s holds no input and stays; remove it", claim);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A settled file becomes a job: the file is opened, a read lease shows that nobody has it open for
- * writing and keeps out who comes, it is renamed into work/<id>/, the lease must still stand then
- * (else it goes back), and the job is stored. A descriptor for writing lives on across a rename, so
- * a claim without the lease could run a file that still grows.
+ * A settled file becomes a job: the file is opened, a read lease proves that no process has it open
+ * for writing and blocks new writers, it is renamed into work/<id>/, the lease must still be held
+ * then (else the file goes back), and the job is stored. A descriptor for writing stays valid
+ * across a rename, so without the lease a job could run on a file that still grows.
  *
  * Each of these steps is done for a batch of files before the next one, so that a batch costs one
  * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
@@ -31,7 +31,7 @@ struct claim {
     const struct pb_settle_file *file;
     struct pb_job *job;
     int fd;      /* of the file, for reading; holds the lease; -1 = none */
-    bool leased; /* nobody can write */
+    bool leased; /* no process can write */
     bool moved;  /* the file is in work/ */
     char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
 };
@@ -47,7 +47,7 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Whether what we hold is the file that had settled. A rename changes ctime. */
+/* Whether the opened file is the one that had settled. A rename changes ctime. */
 static bool is_what_settled(const struct claim *claim, bool renamed)
 {
     struct stat st;
@@ -60,7 +60,8 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
 
 static int open_file(struct claim *claim, struct pb_err *err)
 {
-    /* Not blocking: another's lease on the file, or a pipe that took its name. */
+    /* Not blocking: another process may hold a lease on the file, or a pipe may have its name
+     * now. */
     claim->fd = open(claim->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (claim->fd >= 0)
         return 0;
@@ -75,7 +76,8 @@ static int open_file(struct claim *claim, struct pb_err *err)
     return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
 }
 
-/* Nobody may be writing. Where that cannot be told, two looks at the file must have. */
+/* Checks that no process writes. Where that cannot be known, the file must have been unchanged
+ * between two scans. */
 static int check_writers(struct pb_intake *intake, struct claim *claim)
 {
     int rc = pb_writers_look(claim->fd);
@@ -171,7 +173,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     return rc;
 }
 
-/* Back to the inbox. When that cannot be, for a file of that name came meanwhile, it stays for
+/* Moves it back to the inbox. When a file of that name has arrived meanwhile, it stays for
  * pb_intake_adopt. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
@@ -224,7 +226,9 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims,
     for (size_t i = 0, at = 0; i < n; i++) {
         if (!claims[i].moved || files[i].rc != 0)
             continue;
-        files[i].rc = rc ? rc : results[at] ? -EAGAIN : 0; /* an id that is taken: the next time */
+        files[i].rc = rc            ? rc
+                      : results[at] ? -EAGAIN
+                                    : 0; /* an id that is taken: tried again with another */
         files[i].err = err;
         at++;
     }

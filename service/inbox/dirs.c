@@ -25,7 +25,7 @@ static int make(const char *path, const char *what, char out[PB_FILES_PATH_BYTES
     return rc;
 }
 
-/* Nobody else has to see jobs and their errors. */
+/* Other users need not see jobs and their errors. */
 static int make_private(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
                         struct pb_err *err)
 {
@@ -37,8 +37,8 @@ static int make_private(const char *path, const char *what, char out[PB_FILES_PA
 }
 
 /* Files move between the two by rename: that needs one filesystem and one mount of it, and a bind
- * mount has the same device number. Nothing is written to find out. A kernel that does not tell the
- * mount leaves it to the first claim, which fails and says the same. */
+ * mount has the same device number. The check writes nothing. When the kernel does not report the
+ * mount, the first claim fails with the same message. */
 static int check_same_mount(const char *a, const char *b, const char *a_what, const char *b_what,
                             struct pb_err *err)
 {
@@ -85,8 +85,8 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     return rc;
 }
 
-/* What `make` would give: the real path of a directory, which need not be there yet, and of its
- * part that is (there). */
+/* The result that `make` would have: the real path of a directory, which need not exist yet, and of
+ * its existing part (there). */
 static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
                    char there[PB_FILES_PATH_BYTES], struct pb_err *err)
 {

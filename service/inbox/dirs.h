@@ -19,13 +19,14 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
 /* The same without making anything: what pb_dirs_prepare would refuse now. */
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
-/* Zero bytes hold none. */
+/* Zero bytes: no lock is held. */
 struct pb_dirs_locks {
     int fd[4];
     int n;
 };
-/* So that no second service works on the same jobs: locks state, work and quarantine (see
- * dir_lock.h), and warns when another process has the inbox. Unlock what a failure left. */
+/* Locks state, work and quarantine (see dir_lock.h), so that no second service works on the same
+ * jobs, and warns when another process has the inbox. After a failure unlock the locks that were
+ * taken. */
 int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err);
 void pb_dirs_unlock(struct pb_dirs_locks *locks);
 /* Whether several users may write the inbox and move or delete each other's files there: it is not

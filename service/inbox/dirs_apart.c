@@ -18,7 +18,7 @@ struct place {
 
 /* --- where a path lies on its file system ------------------------------------------------------*/
 
-/* \040 and the like become what they stand for, in place. */
+/* Replaces \040 and the like by the characters that they encode, in place. */
 static void unescape(char *text)
 {
     char *out = text;
@@ -54,7 +54,7 @@ static void apply_mount(struct place *place, const char *device, const char *roo
                    strcmp(root, "/") == 0 ? "" : root, place->path + n);
 }
 
-/* Without /proc nothing is known, and the paths alone decide. */
+/* Without /proc the mounts are not known, and only the paths are compared. */
 static void find_on_devices(struct place *place, size_t n)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");

@@ -34,8 +34,8 @@ static void tell_kind(struct pb_inbox_told *told, const char *name, mode_t mode)
         pb_log(PB_LOG_WARNING, "inbox: %s is %s and stays; only plain files are taken", name, kind);
 }
 
-/* A second name of a file may be anybody's: whoever may write the inbox could hand in a file of
- * another user's that only the service can move or read. */
+/* A file with a second link may belong to another user: a user who may write the inbox could submit
+ * a file that only the service can move or read. */
 static void tell_links(struct pb_inbox_told *told, const char *name, unsigned long links)
 {
     if (pb_inbox_is_news(told, name))

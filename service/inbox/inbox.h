@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INBOX_H
 #define PB_INBOX_H
-/* One look at the inbox: which plain files lie there, and words about what is none. Thread: any,
- * one at a time. */
+/* One scan of the inbox: the plain files there; other entries are logged. Thread: any, one at a
+ * time. */
 #include "service/inbox/settle.h"
 
 #include <sys/stat.h>
 
 #define PB_INBOX_TOLD_MAX 256
 
-/* Names that are in the log already, a ring. Zero bytes are empty. */
+/* Names that were logged already, a ring. Zero bytes: none. */
 struct pb_inbox_told {
     char *name[PB_INBOX_TOLD_MAX];
     size_t n;
@@ -20,7 +20,7 @@ struct pb_inbox_told {
  * out_stat: of the directory. */
 int pb_inbox_read(const char *inbox, struct pb_settle *settle, struct pb_inbox_told *told,
                   struct stat *out_stat);
-/* Whether the name was not told of before; from now on it is. */
+/* Whether the name was not logged before; remembers it. */
 bool pb_inbox_is_news(struct pb_inbox_told *told, const char *name);
 void pb_inbox_told_fini(struct pb_inbox_told *told);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The error record is written before the input moves: an input in quarantine/ always has its
- * record. A crash between the two leaves a record that names the job; the repetition finds it by
- * that and uses the same name again. */
+ * record. A crash between the two leaves a record that names the job; the repeated attempt finds it
+ * by that and uses the same name again. */
 #include "service/inbox/input_store.h"
 
 #include "config/base/json_writer.h"
@@ -119,7 +119,7 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     if (moves && pb_files_join(moved, dirs->quarantine, name) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->quarantine);
     rc = write_record(job, record, moves ? moved : job->input, err);
-    if (rc != 0 || !moves) /* unless claimed it stays; or somebody took it away */
+    if (rc != 0 || !moves) /* it was not claimed and stays; or it was removed by another program */
         return rc;
     rc = pb_files_move(job->input, dirs->quarantine, name, moved, err);
     return rc ? rc : pb_job_set(&job->input, moved);
@@ -186,7 +186,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     bool is_there = false;
     struct stat st;
-    /* A submitted file was looked at already, by a process that its storage may hold up. */
+    /* A submitted file was checked already, by a process of its own, as its storage may hang. */
     if (job->input != NULL && !job->owned && job->identity[0] != '\0')
         return 0;
     if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))

@@ -17,7 +17,7 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
 /* Before a retry: the input back from quarantine/ into work/<id>/, its error record removed. An
- * input that is not where the job says, for the service died after a move and before that was
- * stored, is looked for in work/<id>/ and, by its record, in quarantine/. */
+ * input that is not at the stored path (the service died after a move and before it was stored) is
+ * searched for in work/<id>/ and, by its record, in quarantine/. */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
 #endif

@@ -27,7 +27,8 @@ void pb_intake_make_id(char out[PB_JOB_ID_BYTES])
 
 void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
 {
-    pthread_rwlockattr_t fair; /* else a crowd of claims would keep pb_intake_adopt out for ever */
+    pthread_rwlockattr_t
+        fair; /* else a stream of claims would keep pb_intake_adopt waiting without end */
     (void)pthread_rwlockattr_init(&fair);
     (void)pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_rwlock_init(&intake->moves, &fair);

@@ -4,7 +4,7 @@
 #define PB_INTAKE_H
 /* How files become jobs. A file of the inbox is claimed by renaming it to work/<job id>/<name>,
  * then its job is stored: whatever happens in between, the file lies in work/ under the id of its
- * job, and the next start adopts it. A submitted file stays where it is. Whatever waits for the
+ * job, and the next start adopts it. A submitted file stays where it is. All that waits for the
  * disk runs on libuv's pool, not on the loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
@@ -24,20 +24,20 @@ struct pb_intake {
     const struct pb_dirs *dirs;
     pthread_mutex_t lock;            /* config */
     const struct pb_config *config;  /* follows reloads: pb_intake_set_config */
-    atomic_int writers;              /* what can be told of them: see pb_writers_probe */
+    atomic_int writers;              /* which writers can be detected: see pb_writers_probe */
     struct pb_writer_events *events; /* where leases are not given; NULL = not; the daemon's */
     atomic_bool left;                /* a claimed file lies in work/ without a job */
-    /* Held for reading by whoever moves an input into or out of work/<id>/ and stores that, for
-     * writing by pb_intake_adopt while it looks at one entry of work/. */
+    /* Held for reading while an input is moved into or out of work/<id>/ and that is stored, for
+     * writing by pb_intake_adopt while it handles one entry of work/. */
     pthread_rwlock_t moves;
 };
 
-/* A settled file, and what became of it. */
+/* A settled file, and the result of its claim. */
 struct pb_claimed {
     const struct pb_settle_file *file;
-    /* 0: *job is there, for the caller to fini. -EAGAIN: it changed under our hands, is gone or
-     * somebody has it open for writing, which is no error. Else err says why not: with a code of
-     * PB_CLASS_INPUT it is this file's matter, else nothing can be taken now. */
+    /* 0: *job is there, for the caller to fini. -EAGAIN: it changed meanwhile, is gone or is open
+     * for writing, which is no error. Else *err: a code of PB_CLASS_INPUT concerns this file only,
+     * any other means that no file can be taken now. */
     int rc;
     struct pb_err err;
     struct pb_job job;
@@ -53,23 +53,23 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
  * finds it. Returns how many of them were tried: fewer than n after a fault of the machine. Thread:
  * pool, one at a time. */
 size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n);
-/* The job of a submitted file. path is absolute and was looked at (service/status/checker.h);
- * pipeline NULL = the first that fits the name. uid: who asks; identity: of the file that this user
- * could read, "" = not known. Thread: loop. */
+/* The job of a submitted file. path is absolute and was checked (service/status/checker.h);
+ * pipeline NULL = the first that fits the name. uid: of the client; identity: of the file that this
+ * user could read, "" = not known. Thread: loop. */
 int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, const char *pipeline,
                                  int64_t uid, const char *identity, struct pb_err *err,
                                  struct pb_job *out_job);
 /* Gives it an id and stores it. Thread: pool. */
 int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err);
-/* Files in work/ that belong to no job become jobs again, unless somebody still writes them, and
- * inputs of jobs that are over are put where they belong (adopt.c). At the start (at_start: no job
- * runs yet) the stored paths of the others are mended, too. What cannot be done now stays, is a
- * trouble ("work", for pb_intake_report) and is done by a later call. Thread: pool, one at a time.
- */
+/* Files in work/ that belong to no job become jobs again, unless a process still writes them, and
+ * inputs of finished jobs are archived or quarantined (adopt.c). At the start (at_start: no job
+ * runs yet) the stored paths of the others are mended, too. An entry that cannot be handled now
+ * stays, is a trouble ("work", for pb_intake_report) and is handled by a later call. Thread: pool,
+ * one at a time. */
 struct pb_adopted {
     int adopted;         /* files that became jobs */
     int left;            /* entries that stay */
-    struct pb_err first; /* why the first one does */
+    struct pb_err first; /* the reason of the first one */
 };
 void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
 /* Raises or clears the trouble. Thread: loop. */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two arrays sorted by name, the last scan's and this one's: a scan costs n log n and the memory
- * follows the inbox both ways. */
+ * Two arrays sorted by name, of the last scan and of this one: a scan costs n log n, and the memory
+ * grows and shrinks with the inbox. */
 #include "service/inbox/settle.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ struct pb_settle {
     size_t next; /* cursor of pb_settle_next */
     bool clocked;
     int64_t ahead_ms;          /* the wall clock is ahead of the monotonic one by */
-    int64_t distrust_until_ms; /* monotonic; mtimes prove nothing before */
+    int64_t distrust_until_ms; /* monotonic; mtimes are not used before */
 };
 
 struct pb_settle *pb_settle_create(void)
@@ -93,7 +93,8 @@ static bool trusts_wall(struct pb_settle *settle, int64_t mono_ms, int64_t wall_
     return mono_ms >= settle->distrust_until_ms;
 }
 
-/* When a file that was not there at the last look is old enough; never, for a wrong clock. */
+/* The time at which a file that the last scan did not see is old enough; never, when the clock is
+ * wrong. */
 static int64_t aged_at(const struct pb_settle_file *file, int64_t settle_ms, int64_t mono_ms,
                        int64_t wall_ms)
 {
@@ -141,7 +142,7 @@ void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file
 {
     size_t i = (size_t)((const struct entry *)(const void *)file - settle->now.entry);
     if (i < settle->now.n)
-        settle->now.entry[i].file.size = UINT64_MAX; /* differs from whatever comes */
+        settle->now.entry[i].file.size = UINT64_MAX; /* differs from every real value */
 }
 
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)

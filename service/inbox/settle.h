@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SETTLE_H
 #define PB_SETTLE_H
-/* Which files of the inbox are complete. Fed with what a scan saw; says which files held still for
- * long enough, and when to look again. Pure: no I/O, no clock of its own. Thread: loop.
+/* Which files of the inbox are complete. It gets the files of a scan, and returns those that did
+ * not change for long enough and the time of the next check. Pure: no I/O, no clock of its own.
+ * Thread: loop.
  *
- * A file is complete when its size, mtime, ctime and inode did not change between two looks at
+ * A file is complete when its size, mtime, ctime and inode did not change between two scans at
  * least `settle` apart on the monotonic clock. A file that is seen for the first time may be
  * complete by its age: when its mtime is older than `settle` (renamed in after it was written, or
- * there before the start). That rests on the wall clock, so it is marked by_age, for the caller to
- * make sure that nobody writes it, and it does not count for a while after a step of the wall
- * clock. An mtime in the future proves nothing. */
+ * there before the start). This depends on the wall clock, so such a file has by_age set, and the
+ * caller checks that no process writes it; the rule is off for a while after a step of the wall
+ * clock. An mtime in the future is ignored. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms,
 
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */
 const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
-/* The file was not taken after all: it has to hold still once more. */
+/* The file was not taken: it has to settle once more. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
 /* Milliseconds until the first waiting file can be complete; -1 = none waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);

@@ -5,9 +5,9 @@
  * that gathers a burst), "a file may be complete now" and "rescan". The pause grows with the time a
  * scan takes, so that a huge inbox under constant writes costs a tenth of a core at most.
  *
- * A round is a scan and the claims of what was complete in it, batch after batch. Its parts run on
- * libuv's pool, one at a time; between them the loop logs and tells. While one runs, settle, told
- * and batch are the pool's, and the loop leaves them alone. */
+ * A round is a scan and the claims of the files that were complete in it, batch after batch. Its
+ * parts run on libuv's pool, one at a time; between them the loop logs and reports. While one runs,
+ * settle, told and batch belong to the pool's thread. */
 #include "service/inbox/watch.h"
 
 #include "config/base/clock.h"
@@ -46,7 +46,7 @@ struct pb_watch {
     size_t n_batch;           /* of the last part */
     bool offered;             /* what was complete, for it was no pause */
     bool more;                /* there are complete files that were not offered in this round */
-    bool scan_again;          /* somebody asked for a scan during this round */
+    bool scan_again;          /* a scan was requested during this round */
     bool looked;              /* the first round is over */
     int64_t due_ms;           /* when the timer is set to fire */
     int64_t paused_until_ms;  /* nothing is taken before */
@@ -58,7 +58,7 @@ struct pb_watch {
 
 static void on_timer(uv_timer_t *timer);
 
-/* Brings the timer forward to `in_ms` from now, never back. */
+/* Sets the timer to `in_ms` from now unless it fires earlier. */
 static void scan_within(struct pb_watch *watch, int64_t in_ms)
 {
     if (watch->works) { /* its end sets the timer */
@@ -87,9 +87,9 @@ static void on_event(uv_fs_event_t *handle, const char *name, int events, int st
         scan_within(watch, gather_ms(watch));
 }
 
-/* Events come from the directory that had the name when they were asked for. One that was made anew
- * or mounted over it sends none until it is asked, too. Without events the rescan does it all, and
- * asks again. */
+/* A watch belongs to the directory that had the name when it was made. A directory that replaced it
+ * or was mounted over it needs a watch of its own. Without events the periodic rescan finds the
+ * files, and tries to watch again. */
 static void follow_events(struct pb_watch *watch)
 {
     const struct stat *st = &watch->inbox_stat;
@@ -101,7 +101,7 @@ static void follow_events(struct pb_watch *watch)
     }
     int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox, 0);
     watch->events_on = rc == 0;
-    watch->scan_again = true; /* what came after the scan and before this had no event */
+    watch->scan_again = true; /* files that arrived between the scan and this made no event */
     watch->device = st->st_dev;
     watch->inode = st->st_ino;
     if (rc != 0 && !watch->no_events_told)
@@ -110,7 +110,7 @@ static void follow_events(struct pb_watch *watch)
     watch->no_events_told = rc != 0;
 }
 
-/* The directory is gone, or cannot be read: what comes instead of it is another one. */
+/* The directory is gone or cannot be read: a later one of that name is another directory. */
 static void lose_events(struct pb_watch *watch)
 {
     if (watch->events_on)
@@ -131,7 +131,7 @@ static void report_reading(struct pb_watch *watch, int rc)
                      rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM, text);
 }
 
-/* A file cannot be taken. Whether others can. */
+/* A file cannot be taken. Returns whether others can. */
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
 {
@@ -161,7 +161,7 @@ static void scan(struct pb_watch *watch)
 }
 
 /* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
- * is an event again: without the pause this would go round and round. */
+ * is an event again: without the pause this would be an endless loop. */
 static void claim(struct pb_watch *watch)
 {
     const struct pb_settle_file *file = NULL;
@@ -190,7 +190,7 @@ static void work(uv_work_t *request)
     watch->waiting = pb_settle_waiting(watch->settle);
 }
 
-/* --- and what the loop makes of them --- */
+/* --- their results, on the loop --- */
 
 static void start_part(struct pb_watch *watch, bool scans);
 
@@ -210,7 +210,7 @@ static void take_results(struct pb_watch *watch)
     }
     watch->more = watch->more && !fault;
     bool none_left = watch->offered && !watch->more && watch->waiting == 0;
-    if (!fault && (took || none_left)) /* or what could not be taken is gone */
+    if (!fault && (took || none_left)) /* or the file that could not be taken is gone */
         pb_trouble_clear(watch->options.troubles, "intake");
 }
 

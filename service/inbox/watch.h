@@ -3,9 +3,9 @@
 #ifndef PB_WATCH_H
 #define PB_WATCH_H
 /* Watches the inbox: a scan at the start, then filesystem events as hints to scan again, and a scan
- * every rescan_ms because events get lost (queue overflow, network filesystems). Has every complete
- * file claimed. Only plain files are taken; anything else is named in the log once. Scans and
- * claims run on libuv's pool, one at a time; the loop hears what came of them. Thread: loop. */
+ * every rescan_ms because events get lost (queue overflow, network filesystems). Every complete
+ * file is claimed. Only plain files are taken; any other entry is logged once. Scans and claims run
+ * on libuv's pool, one at a time; results are reported on the loop. Thread: loop. */
 #include "config/base/err.h"
 #include "service/inbox/intake.h"
 #include "service/base/troubles.h"
@@ -23,7 +23,7 @@ struct pb_watch_options {
     struct pb_intake *intake; /* borrowed until the loop has ended */
     /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n);
-    void (*looked)(void *user); /* after the first scan, and what it found was claimed */
+    void (*looked)(void *user); /* after the first scan and its claims */
     void *user;
     struct pb_troubles *troubles; /* "inbox", "intake"; borrowed until stop */
 };
@@ -34,7 +34,7 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);
-/* Ends watching: nothing is told any more. Memory goes when the last claim is over and libuv has
- * closed the handles. NULL is fine. */
+/* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
+ * has closed the handles. NULL is fine. */
 void pb_watch_stop(struct pb_watch *watch);
 #endif

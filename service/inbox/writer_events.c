@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define BUCKETS   256u
-#define FILES_MAX 4096 /* more at a time are forgotten: then stillness alone decides */
+#define FILES_MAX 4096 /* more are forgotten: then only the scans decide */
 #define ENDS      (IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_CREATE)
 
 struct file {

@@ -18,7 +18,7 @@ struct target {
     uint64_t inode;
 };
 
-/* What is cached is enough: storage that hangs is not asked. */
+/* Cached attributes are enough, and the call does not wait for storage that hangs. */
 static bool identify(int at, const char *name, struct target *out)
 {
     struct statx st;
@@ -52,7 +52,7 @@ static bool writes(int process, int descriptors, const char *number, const struc
            open_file.minor == file->minor && is_for_writing(process, number);
 }
 
-/* 1: it writes; 0: it does not, or is gone; -EPERM: it may not be looked at. */
+/* 1: it writes; 0: it does not, or is gone; -EPERM: it may not be examined. */
 static int look_at(int proc, const char *pid, const struct target *file)
 {
     int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -16,7 +16,8 @@
 
 int pb_writers_none(int fd)
 {
-    /* Whoever waits for the lease makes the kernel send SIGIO, which would end the process. */
+    /* When another process waits for the lease, the kernel sends SIGIO, which would end this
+     * process. */
     (void)signal(SIGIO, SIG_IGN);
     if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
         return 0;
@@ -52,7 +53,7 @@ int pb_writers_probe(const char *directory)
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return 0;
-    /* Our own descriptor writes: a filesystem with leases says "busy". */
+    /* This descriptor is open for writing: a filesystem with leases answers "busy". */
     int rc = pb_writers_none(fd);
     (void)close(fd);
     if (rc != -EBUSY)

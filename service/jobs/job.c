@@ -66,7 +66,7 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job)
     return -ENOMEM;
 }
 
-/* Without i, l, o, u: what is read aloud or typed is not mistaken. */
+/* Without i, l, o, u, which are easily confused when read or typed. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES])
@@ -129,7 +129,7 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     if (to == PB_JOB_ACCEPTED) {
         clear_run(job);
         if (job->status != PB_JOB_RUNNING)
-            job->attempts = 0; /* a person asked: the job has all its attempts again */
+            job->attempts = 0; /* requested by a client: the job has all its attempts again */
     } else if (to == PB_JOB_RUNNING) {
         clear_run(job);
         job->attempts++;

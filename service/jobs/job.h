@@ -46,7 +46,7 @@ struct pb_job {
     char pipeline[PB_JOB_NAME_BYTES];     /* "" = none fitted yet */
     char *input;                          /* where the file is now */
     int64_t uid;                          /* whose file or submission it is; -1 = not known */
-    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its asker could read it, in
+    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
                                              pipeline/io/file_identity.h's form; "" = not known */
     int attempts;
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
@@ -81,7 +81,7 @@ bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status with everything that goes with it (times, attempts, progress). 0, or -EPERM
  * and the job as it was. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
-/* A running job starts over within its attempt: all it had of its run is gone, but for
+/* A running job starts over within its attempt: clears the members of its run, but for
  * device_why. */
 void pb_job_restart(struct pb_job *job, int64_t wall_ms);
 
@@ -90,10 +90,10 @@ bool pb_job_status_find(const char *name, enum pb_job_status *out_status);
 
 void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* From words that a worker sent; missing ones become "system". */
+/* The error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 
-/* The job as it is on the wire, as a member `key` of (or, NULL, as an element in) json. */
+/* The job in the form of the protocol, as a member `key` of (or, NULL, as an element in) json. */
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
 /* {"code", "message", "hint"}, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);

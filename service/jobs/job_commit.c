@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Group commit. One thread at a time uses the database; changes that come meanwhile queue up. The
- * thread that gets it next makes one transaction of all that wait, with one sync, and the others
- * find theirs done. A change in bulk (claims of the inbox, pruning) is left out while others wait,
- * but not twice in a row; so who changes one job waits for one transaction with one bulk change at
- * most, and then for its own.
+ * next thread makes one transaction of all that wait, with one sync, and the other threads find
+ * theirs done. A bulk change (claims of the inbox, pruning) is left out while others wait, but not
+ * twice in a row; so a change of one job waits for one transaction with one bulk change at most,
+ * and then for its own.
  *
  * When a transaction of several fails, each of them is tried alone: a change that the disk does not
  * take costs no other.
@@ -96,7 +96,8 @@ static void transact_alone(struct pb_job_store *store, struct pb_job_change *cha
         fail_all(&one, rc, &err);
 }
 
-/* A database that is locked or not there (begin) is no better for each alone. */
+/* When the transaction cannot begin (a locked or missing database), single changes would fail as
+ * well. */
 static void run_group(struct pb_job_store *store, struct pb_job_change_queue *group)
 {
     struct pb_job_change_queue tried = STAILQ_HEAD_INITIALIZER(tried);
@@ -120,7 +121,7 @@ static void run_group(struct pb_job_store *store, struct pb_job_change_queue *gr
     STAILQ_CONCAT(group, &tried);
 }
 
-/* What goes into the next transaction. Under the lock. */
+/* Chooses the changes of the next transaction. Called with the lock held. */
 static void gather(struct pb_job_store *store, struct pb_job_change_queue *group)
 {
     struct pb_job_change *change, *next;
@@ -145,7 +146,7 @@ static void gather(struct pb_job_store *store, struct pb_job_change_queue *group
     STAILQ_CONCAT(&store->changes, &rest);
 }
 
-/* The calling thread makes a transaction of what waits. Under the lock, which it gives back
+/* The calling thread makes a transaction of what waits. Called with the lock held; releases it
  * meanwhile. */
 static void lead(struct pb_job_store *store)
 {
@@ -159,7 +160,7 @@ static void lead(struct pb_job_store *store)
     (void)pthread_mutex_lock(&store->lock);
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {
         next = STAILQ_NEXT(change, next);
-        change->done = true; /* and its thread's stack may be gone */
+        change->done = true; /* and the stack of its thread may not exist any more */
     }
     store->in_use = false;
     (void)pthread_cond_broadcast(&store->freed);
@@ -203,8 +204,8 @@ void pb_job_store_count_pages(struct pb_job_store *store)
     (void)sqlite3_wal_hook(store->db, on_commit, store);
 }
 
-/* A log that cannot begin anew, for somebody always reads or writes it, is looked at again when it
- * has grown by as much. */
+/* A log that cannot be reset, as it is always in use, is tried again when it has grown by as
+ * much. */
 bool pb_job_store_log_is_long(const struct pb_job_store *store)
 {
     int pages = atomic_load(&store->wal_pages), last = atomic_load(&store->checkpointed_pages);
@@ -217,7 +218,7 @@ int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err)
     atomic_store(&store->checkpointed_pages, atomic_load(&store->wal_pages));
     if (store->checkpointer == NULL)
         rc = sqlite3_open_v2(store->path, &store->checkpointer, flags, NULL);
-    /* Only a connection that has read knows of the log. */
+    /* A connection has the log only after its first read. */
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(store->checkpointer, "PRAGMA schema_version", NULL, NULL, NULL);
     if (rc == SQLITE_OK)

@@ -4,8 +4,8 @@
  * One table, one row a job. WAL and synchronous=FULL: a commit is on the disk when it returns, and
  * a reader sees it only then. A file that is no database, fails SQLite's quick check or has other
  * tables, and does so when it is opened a second time as well, is renamed to
- * jobs.db.damaged-<time>, with its -wal, and a fresh one is started. A disk that fails or is full,
- * a lock or a permission says nothing about the file: it stays. */
+ * jobs.db.damaged-<time>, with its -wal, and a fresh one is started. After an error of the disk, a
+ * lock or a permission the state of the file is not known: it stays. */
 #include "service/jobs/job_store.h"
 
 #include "pipeline/io/path.h"
@@ -88,8 +88,8 @@ static bool upgrade(sqlite3 *db, int version)
     return ok && execute(db, "COMMIT");
 }
 
-/* What an error says about the file: 1 = damaged, or not ours; -EIO = nothing (permission, disk,
- * lock): it must stay. */
+/* Classifies an error: 1 = the file is damaged, or not a job store; -EIO = not known (permission,
+ * disk, lock): it must stay. */
 static int judge(sqlite3 *db, struct pb_err *err)
 {
     int error = sqlite3_errcode(db);
@@ -99,7 +99,7 @@ static int judge(sqlite3 *db, struct pb_err *err)
     return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", sqlite3_errmsg(db));
 }
 
-/* 0 = a store of ours, with the schema made in an empty one; else as judge. */
+/* 0 = a job store; makes the schema in an empty one; else as judge. */
 static int check_database(sqlite3 *db, struct pb_err *err)
 {
     char text[64];

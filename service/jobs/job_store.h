@@ -8,9 +8,10 @@
  * read or written (disk, lock, permission) stays and does not open: the inputs themselves lie in
  * work/, quarantine/ and the archive, so no scene depends on it.
  *
- * Changes wait for the disk: the service's loop makes none, and reads by a reader of its own. What
- * several threads change at a time is one transaction with one sync; a failure of one does not
- * touch the others. Thread: any after connect and before disconnect; a reader one at a time. */
+ * Changes wait for the disk: the service's loop makes none, and reads by a reader of its own.
+ * Changes that several threads make at a time are one transaction with one sync; a failure of one
+ * does not affect the others. Thread: any after connect and before disconnect; a reader one at a
+ * time. */
 #include "service/jobs/job.h"
 
 #include <stddef.h>
@@ -70,13 +71,13 @@ int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_ST
 int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Forgets the oldest finished jobs but `keep`. Returns how many. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
-/* Changes so far; a number that stayed says that rows and counts did. */
+/* The number of commits so far; while it is the same, rows and counts are. */
 uint64_t pb_job_store_commits(const struct pb_job_store *store);
-/* Moves the write-ahead log into the database, beside those who change it. Worth it when is_long;
- * one thread at a time. */
+/* Moves the write-ahead log into the database while other threads may change it. To be called when
+ * is_long; one thread at a time. */
 bool pb_job_store_log_is_long(const struct pb_job_store *store);
 int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err);
-/* Steps of SQLite's virtual machine for all that find, list, next and counts did so far: what they
- * cost, without a clock. */
+/* Steps of SQLite's virtual machine for all calls of find, list, next and counts so far: a measure
+ * of their cost without a clock. */
 uint64_t pb_job_store_steps(const struct pb_job_store *store);
 #endif

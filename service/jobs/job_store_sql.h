@@ -25,7 +25,7 @@ enum pb_job_statement {
     PB_JOB_STATEMENTS
 };
 
-/* What one call changes, on the stack of its thread until `done`. */
+/* The change of one call, on the stack of its thread until `done`. */
 struct pb_job_change {
     STAILQ_ENTRY(pb_job_change) next;
     /* Inside a transaction; may be repeated in another one when that failed. Negative: nothing of

@@ -14,7 +14,7 @@ struct pb_config_wait {
     char pipeline[256];
 };
 
-/* Index of the first that is not below the job. */
+/* Index of the first entry whose job is not below this one. */
 static size_t slot_of(const struct pb_config_waits *waits, int64_t job)
 {
     size_t low = 0, high = waits->n;
@@ -66,7 +66,7 @@ int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char
     return 1;
 }
 
-/* Without memory for the name the pipeline is proved by its next success. */
+/* Out of memory: the pipeline counts as proved after its next success. */
 static void prove(struct pb_config_waits *waits, const char *pipeline)
 {
     char **more = realloc(waits->proved, (waits->n_proved + 1) * sizeof *more);

@@ -6,11 +6,11 @@
  * names bands which the file does not have, too little compute.memory). The rule:
  *
  *  1. Such a job waits until the configuration is loaded anew. Others go on; no file is taken away.
- *  2. When a job of the same pipeline is successful with this configuration, the pipeline is no
- *     mistake: those that wait for it run once more, and what ends so from then on is the file's
- *     own matter and fails. Not so for plan.memory: that some files fit says nothing of others.
+ *  2. When a job of the same pipeline is successful with this configuration, the pipeline is
+ * correct: jobs that wait for it run once more, and a job that then ends by such a fault fails, as
+ * its file is the cause. This does not apply to plan.memory, as another file may need more memory.
  *
- * What waits is known until the service ends; the next start tries all again. Owns its memory.
+ * The list lasts until the service ends; after a start all jobs are tried again. Owns its memory.
  * Thread: loop. */
 #include "config/base/err.h"
 
@@ -28,7 +28,8 @@ struct pb_config_waits {
     size_t n_proved;
 };
 
-/* A run of the job ended with the code. 1: it waits; 0: it is the file's own matter; -ENOMEM. */
+/* A run of the job ended with the code. 1: it waits; 0: the file is the cause, it fails;
+ * -ENOMEM. */
 int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char *pipeline,
                           enum pb_code code);
 /* A job of the pipeline was successful. True: others need not wait any longer. */

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_RETRY_H
 #define PB_DEVICE_RETRY_H
-/* What becomes of a run that a device ended: a CUDA context that is gone does not come back in its
- * process, so the run is tried once more in a fresh one, and then on the CPU, which gives the same
- * products. The service and `pushbroom run` hold to this alike. Pure. Thread: any. */
+/* What follows a run that failed because of its device. A lost CUDA context cannot be restored in
+ * its process, so the run is tried once more in a fresh process, and then on the CPU, which makes
+ * the same products. The service and `pushbroom run` both do this. Pure. Thread: any. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -20,16 +20,16 @@ enum pb_device_try {
 
 /* What follows a try that ended with the error of that dotted word. After device.lost and
  * device.failed a fresh process, then the CPU, then nothing; a device that went missing between two
- * tries (it left the bus) counts as failed. After device.busy streams, for a kernel that stays
- * found no room, and what fails there goes to the CPU. All other errors are the input's or the
- * configuration's, and stand. */
+ * tries (it left the bus) counts as failed. After device.busy streams, as there was no room for a
+ * resident kernel, then the CPU. All other errors belong to the input or the configuration and are
+ * final. */
 enum pb_device_try pb_device_try_next(enum pb_device_try now, const char *code);
-/* Does a process whose run ended so have to go, for its CUDA context is gone? */
+/* Whether a process whose run ended so must be replaced, as its CUDA context is lost. */
 bool pb_device_is_lost(const char *code);
 /* "fresh", "stream", "cpu", ...: for logs, metrics and a process's environment. Static. */
 const char *pb_device_try_name(enum pb_device_try which);
-/* "on the CPU after device.lost: the GPU failed ...": what a reader of the result wants to know.
- * demanded: the configuration asks for a GPU and nothing else, which the words then mention. */
+/* "on the CPU after device.lost: the GPU failed ...": the text for device_why. demanded: the
+ * configuration allows a GPU only; the text mentions that. */
 void pb_device_try_why(enum pb_device_try which, bool demanded, const char *code,
                        const char *message, char *out, size_t bytes);
 #endif

@@ -14,7 +14,7 @@ static struct pb_setback *find(const struct pb_hold *hold, int64_t job)
     return NULL;
 }
 
-/* In the place of the one that is longest ago when there is no room. */
+/* When the array is full, the oldest entry is replaced. */
 static struct pb_setback *add(struct pb_hold *hold, int64_t job)
 {
     struct pb_setback *oldest = &hold->setbacks[0];
@@ -43,7 +43,7 @@ static int64_t alone_delay(int alone)
     return delay_ms < PB_HOLD_MAX_MS ? delay_ms : PB_HOLD_MAX_MS;
 }
 
-/* Jobs that ran side by side when the first of them failed say nothing new. */
+/* Faults of jobs that ran at the same time count once. */
 static void hold_queue(struct pb_hold *hold, const struct pb_hold_fault *fault, int64_t now_ms)
 {
     if (hold->on && fault->started_ms <= hold->since_ms)

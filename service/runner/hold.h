@@ -30,7 +30,7 @@
 #define PB_HOLD_JOBS     256
 #define PB_HOLD_FIRST_MS 1000
 #define PB_HOLD_MAX_MS   60000
-#define PB_HOLD_PROBE_MS 60000 /* a probe that ran for so long lets others start */
+#define PB_HOLD_PROBE_MS 60000 /* a probe that ran for this long lets others start */
 
 enum pb_hold_verdict {
     PB_HOLD_QUEUE, /* no job starts for a while */
@@ -76,9 +76,9 @@ enum pb_hold_verdict pb_hold_fault(struct pb_hold *hold, const struct pb_hold_fa
 void pb_hold_success(struct pb_hold *hold, int64_t job, int64_t now_ms);
 /* The job ended in another way, or waits for another reason. over: it is not run again. */
 void pb_hold_end(struct pb_hold *hold, int64_t job, bool over);
-/* Nothing is there that could wait. */
+/* No job waits. */
 void pb_hold_clear(struct pb_hold *hold);
-/* The next probe may start now: somebody changed something. */
+/* The next probe may start now, as the configuration was reloaded. */
 void pb_hold_hurry(struct pb_hold *hold, int64_t now_ms);
 
 /* Whether a job may start now; when the queue is held, the one that does is the probe. */
@@ -88,7 +88,7 @@ void pb_hold_started(struct pb_hold *hold, int64_t job, int64_t now_ms);
 bool pb_hold_may_try(const struct pb_hold *hold, int64_t job, int64_t now_ms);
 /* Order of probes: the least first. 0 = the job had no fault. */
 int64_t pb_hold_rank(const struct pb_hold *hold, int64_t job);
-/* Passes of time: true when something may start that could not before. */
+/* To be called with the time: true when a job may start that could not before. */
 bool pb_hold_tick(struct pb_hold *hold, int64_t now_ms);
 /* Whether pb_hold_tick has anything to wait for. */
 bool pb_hold_waits(const struct pb_hold *hold);

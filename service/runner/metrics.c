@@ -25,7 +25,7 @@ static void count_duration(struct pb_metrics *metrics, double seconds)
 
 static void count_reason(struct pb_metrics *metrics, const char *code)
 {
-    /* Codes come from one list; if a worker makes up others, the last row takes them all. */
+    /* Codes come from one list; the last row counts all others. */
     size_t i = 0;
     while (i + 1 < PB_METRICS_REASONS && metrics->quarantined[i].n > 0 &&
            strcmp(metrics->quarantined[i].code, code) != 0)

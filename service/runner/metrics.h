@@ -33,7 +33,7 @@ struct pb_metrics {
     } stage[PB_METRICS_STAGES];
 };
 
-/* What is true at the moment of asking. */
+/* Values at the moment of the request. */
 struct pb_metrics_gauges {
     int64_t queue_depth, running, workers, inbox_waiting;
     int64_t start_wall_ms;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUNNER_H
 #define PB_RUNNER_H
-/* Runs jobs: takes the oldest accepted one whenever a worker slot is free, gives it to a worker
- * process, follows it, and puts its input away afterwards. A worker that dies, hangs or must be
- * cancelled costs its job at most; the service goes on. The store holds every job, the runner only
+/* Runs jobs: starts the oldest accepted job whenever a worker slot is free, passes it to a worker
+ * process, follows its progress, and archives or quarantines its input afterwards. A worker that
+ * dies, hangs or is cancelled affects its own job only. The store holds every job, the runner only
  * the running ones and those whose state is on its way to the disk, which the loop does not wait
  * for. Thread: loop. */
 #include "config/config.h"
@@ -31,11 +31,10 @@ struct pb_runner_options {
     /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
      * status, which come at once. */
     void (*on_change)(void *user, const struct pb_job *job);
-    /* A job is about to end, which takes several steps: it is to be shown as it is now until
-     * on_change tells its end. */
+    /* A job is about to end, which takes several steps: clients are to see it as it is now until
+     * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
-    /* The end of pb_runner_cancel or pb_runner_retry: rc 0, or *err. What it acknowledges is on
-     * the disk. */
+    /* The end of pb_runner_cancel or pb_runner_retry: rc 0, or *err. The change is on the disk. */
     void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);
     void *user;
@@ -46,25 +45,25 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
 /* From now on new jobs use this config; running ones go on with theirs. Asks a worker for the
  * device. The first call starts the work. */
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
-/* Something may be there to run. */
+/* Starts jobs if there are any that may start. */
 void pb_runner_kick(struct pb_runner *runner);
 
 /* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
  * its live progress, or whose last change could not be stored. Else NULL. */
 const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id);
-/* Both take a whole id; on_answer says what became of it, from here or later from the loop.
- * Ends a job that waits (at once) or runs (a moment later). job.state when it is over already. */
+/* Both take a whole id and answer by on_answer, during the call or later from the loop. Dismisses a
+ * job that waits, or ends the run of one that runs. job.state when it is over already. */
 void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id);
 /* A failed or dismissed job waits to run again, its input back from quarantine. identity: of a
- * submitted file that was looked at again, "" = as before. */
+ * submitted file that was checked again, "" = as before. */
 void pb_runner_retry(struct pb_runner *runner, uint64_t ticket, const char *id,
                      const char *identity);
 
 int64_t pb_runner_busy(const struct pb_runner *runner);
 int64_t pb_runner_workers(const struct pb_runner *runner);
 uint64_t pb_runner_planned_bytes(const struct pb_runner *runner);
-/* What a worker found: "cpu", "cuda:0", or "" as long as it is not known; *out_why says in a line
- * why `auto` fell back, or why the demanded device is not there. Borrowed. */
+/* The device that a worker reported: "cpu", "cuda:0", or "" when not known; *out_why has the reason
+ * why `auto` uses the CPU, or why the demanded device is missing. Borrowed. */
 const char *pb_runner_device(const struct pb_runner *runner, const char **out_why);
 
 /* Takes no more jobs. Running ones that are nearly done get 5 s, the others are put back at once;

@@ -37,7 +37,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* The caller's handlers and its mask are not the worker's. */
+/* The worker does not inherit signal handlers and the signal mask. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -47,8 +47,8 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A fork keeps what else is open: libuv closes its own descriptors by number at the next fork, be
- * they its own still or not. */
+/* Other descriptors stay open: libuv closes the numbers of its descriptors at the next fork, also
+ * when they belong to other files by then. */
 static _Noreturn void go_on(const struct pb_worker_program *program, struct ends *pipes)
 {
     for (int i = 0; i < PIPES; i++) {
@@ -74,7 +74,7 @@ static _Noreturn void become(const struct pb_worker_program *program, struct end
     _exit(n == (ssize_t)sizeof error ? 127 : 126);
 }
 
-/* Waits until the other end is closed, which exec and a fork that goes on do. */
+/* Waits until the other end is closed, by exec or by the forked process. */
 static int read_status(int fd)
 {
     int error = 0;
@@ -89,7 +89,7 @@ static int start(const struct pb_worker_program *program, struct ends *pipes, pi
 {
     sigset_t all, before;
     if (program->path == NULL)
-        (void)fflush(NULL); /* what is buffered here would be in the fork as well */
+        (void)fflush(NULL); /* the fork would write buffered output a second time */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the worker */
     pid_t pid = fork();

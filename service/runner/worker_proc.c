@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The end of a process is told by SIGCHLD and by the ends of its stdout and stderr. The last lines
- * (a job's result, a library's complaint) may be read after the first, so on_end waits for all; not
- * for ever, as a grandchild could keep the pipes open. */
+ * The end of a process shows as SIGCHLD and as the end of its stdout and stderr. The last lines (a
+ * job's result, a library's message) may be read after SIGCHLD, so on_end waits for all three; with
+ * a time limit, as a grandchild could keep the pipes open. */
 #include "service/runner/worker_proc.h"
 
 #include "config/base/clock.h"
@@ -117,7 +117,7 @@ static bool append(struct pb_worker_proc *proc, const char *data, size_t bytes)
     return true;
 }
 
-/* Handlers may destroy proc; its memory stays until the close callbacks, so it can be asked. */
+/* Handlers may destroy proc; its memory stays valid until the close callbacks. */
 static void take_lines(struct pb_worker_proc *proc, const char *data, size_t bytes)
 {
     while (bytes > 0 && !proc->destroyed) {
@@ -203,7 +203,7 @@ static struct pb_worker_proc *create(uv_loop_t *loop,
     return proc;
 }
 
-/* The descriptors are libuv's from then on; what it does not take is closed. */
+/* Passes the descriptors to libuv; closes those that it refuses. */
 static int take_pipes(struct pb_worker_proc *proc, const struct pb_worker_pipes *pipes)
 {
     uv_pipe_t *const handles[] = {&proc->in, &proc->out, &proc->log};
@@ -227,7 +227,7 @@ int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *progra
     struct pb_worker_proc *proc = create(loop, handlers);
     if (proc == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    /* Before the process is there, which may be gone at once. */
+    /* Registered before the process exists, as it may end at once. */
     int rc = uv_signal_start(&proc->child, on_child, SIGCHLD);
     rc = rc ? rc : pb_worker_launch(program, &proc->pid, &pipes);
     if (rc == 0) {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What happens is an event; the table says what is done about it in each state and which state
- * follows. An action changes the slot alone. Handlers of the owner, which may use the slot again,
- * are called when it is in its new state. */
+ * Everything that happens is an event; the table has the action and the next state for each state
+ * and event. An action changes the slot only. The owner's handlers, which may use the slot again,
+ * are called after the transition. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/runner/worker_slot_table.h"
@@ -43,7 +43,7 @@ static const struct pb_slot_cell table[PB_SLOT_STATES][PB_SLOT_EVENTS] = {
                           CELL(KILL, DO_KILL, KILLED),
                           CELL(GONE, DO_END, EMPTY),
                           CELL(HUNG, DO_FORSAKE, EMPTY)},
-    [PB_SLOT_KILLED] = {CELL(DONE, DO_SUCCEED, LEAVING), /* its last words were on their way */
+    [PB_SLOT_KILLED] = {CELL(DONE, DO_SUCCEED, LEAVING), /* its last lines were still in the pipe */
                         CELL(FAILED, DO_END, LEAVING),
                         CELL(DEVICE, DO_END, LEAVING),
                         CELL(LOST, DO_END, LEAVING),
@@ -90,7 +90,7 @@ static void on_end(void *user, const char *how)
     slot->gone.spoke = pb_worker_proc_spoke(slot->proc);
     slot->gone.by_us = pb_worker_proc_killed_ms(slot->proc) > 0;
     slot->gone.pid = pb_worker_proc_pid(slot->proc);
-    pb_worker_proc_destroy(slot->proc); /* `how` lives on until the loop's next round */
+    pb_worker_proc_destroy(slot->proc); /* `how` is valid until the next iteration of the loop */
     slot->proc = NULL;
     (void)pb_slot_event(slot, PB_SLOT_ON_GONE);
 }
@@ -118,7 +118,7 @@ static void take_ending(struct pb_worker_slot *slot)
     enum pb_ending now = slot->ending;
     if (slot->asked == PB_ENDING_NONE)
         return;
-    /* What a person asked for counts more than a shutdown, and a stall is known already. */
+    /* A cancel by a client outranks a shutdown, and a stall is known already. */
     if (now == PB_ENDING_NONE || now == PB_ENDING_BREACH ||
         (slot->asked == PB_ENDING_CANCEL && (now == PB_ENDING_PUT_BACK || now == PB_ENDING_TIME)))
         slot->ending = slot->asked;
@@ -157,7 +157,7 @@ static int let_go(struct pb_worker_slot *slot)
     return 0;
 }
 
-/* It is not waited for any more. */
+/* The slot waits for the process no longer. */
 static void leave_behind(struct pb_worker_slot *slot)
 {
     slot->gone.pid = pb_worker_proc_pid(slot->proc);
@@ -175,7 +175,7 @@ static int tell_run(struct pb_worker_slot *slot)
     return 0;
 }
 
-/* What a device did is no attempt of the job's. */
+/* A failure of the device does not count as an attempt. */
 static int renew(struct pb_worker_slot *slot)
 {
     const struct pb_job_error *error = &slot->line->error;

@@ -3,10 +3,9 @@
 #ifndef PB_WORKER_SLOT_H
 #define PB_WORKER_SLOT_H
 /* A worker slot: a worker process and the job that it runs, from the command to the end of the run.
- * It starts the process, listens to it, ends what takes too long, and runs a job whose device
- * failed again, in a fresh process and then on the CPU. It knows no queue and no store: what
- * becomes of a job whose run is over is its owner's to decide (the service's runner, or `pushbroom
- * run`).
+ * It starts the process, reads its events, enforces time limits, and runs a job whose device failed
+ * again, in a fresh process and then on the CPU. It knows no queue and no store: its owner (the
+ * service's runner, or `pushbroom run`) decides what follows a run.
  *
  * worker_slot.c has its states and what happens in them as one table (worker_slot_table.h).
  *
@@ -22,19 +21,19 @@
 struct pb_config;
 struct pb_worker_slot;
 
-/* Why a running job is being ended from our side. */
+/* Why the slot ends a running job. */
 enum pb_ending {
     PB_ENDING_NONE,
     PB_ENDING_CANCEL,
     PB_ENDING_PUT_BACK,
     PB_ENDING_STALL, /* service.stall */
     PB_ENDING_TIME,  /* limits.job_time */
-    PB_ENDING_BREACH /* the worker said what no worker says */
+    PB_ENDING_BREACH /* the worker broke the protocol */
 };
 
 enum pb_run_end {
     PB_RUN_SUCCESSFUL, /* the job has its products, directory and report */
-    PB_RUN_FAILED,     /* the job's error; its class says whose fault it is */
+    PB_RUN_FAILED,     /* the job has its error, whose class tells the cause */
     PB_RUN_CRASHED,    /* the same, but another attempt may help */
     PB_RUN_ENDED       /* as was asked for: over.ending */
 };
@@ -43,7 +42,7 @@ enum pb_run_end {
 struct pb_run_over {
     enum pb_run_end end;
     enum pb_ending ending; /* of PB_RUN_ENDED: CANCEL or PUT_BACK */
-    bool died;             /* the worker with it, and nobody had ended it */
+    bool died;             /* the worker died, and the slot had not ended it */
     int hung_pid;          /* SIGKILL did not end its worker, which is left behind; 0 = no */
     int64_t began_ms;      /* monotonic: when the run began */
     int64_t memory_bytes;  /* of its tile buffers; 0 = not told */
@@ -57,18 +56,18 @@ struct pb_worker_slot_owner {
     const struct pb_config *config; /* of jobs to come, and the limits of time of those that run */
     /* The job goes on; at_once: its run began or begins anew. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
-    /* What it is to be computed on: a worker's answer. "" = nothing, and why. */
+    /* The device that a worker reports; "" = none, and why. */
     void (*on_device)(void *user, const char *device, const char *why);
     void (*on_start)(void *user, int number); /* of a process */
     /* The device failed: the job runs again as its device_why says. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
-    /* What a killed worker left below products is to be removed; then pb_worker_slot_cleared, from
-     * here or later. */
+    /* The owner is to remove what a killed worker left below products, and then to call
+     * pb_worker_slot_cleared, from here or later. */
     void (*on_clear)(void *user, int number, const char *products);
     void (*on_over)(void *user, int number, struct pb_run_over *over);
     /* The process ended without a job. hung: SIGKILL did not end it, and it is left behind. */
     void (*on_gone)(void *user, int number, int pid, bool hung);
-    /* For the log; pid of the worker that it is about or from, 0 = of none. */
+    /* A message for the log; pid: of the worker concerned, 0 = none. */
     void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
     void *user;
 };
@@ -76,9 +75,9 @@ struct pb_worker_slot_owner {
 /* How a job is to be run. Copied. */
 struct pb_run_how {
     const char *products; /* its products go below this directory */
-    const char *device;   /* instead of compute.device, in its words; NULL = as configured */
+    const char *device;   /* value instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
-    bool refuse;          /* a place that is another input's, instead of a version */
+    bool refuse; /* fail where another input has the directory, instead of making a version */
 };
 
 /* NULL = out of memory. */
@@ -94,8 +93,8 @@ void pb_worker_slot_probe(struct pb_worker_slot *slot);
 void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
                         const struct pb_run_how *how);
 /* Tells a worker the job that comes after the one that it runs: it begins with that at once, and
- * on_over must run this job, if the slot is idle then. Worth something only as long as the process
- * lives. */
+ * on_over must run this job, if the slot is idle then. The announcement is lost when the process
+ * ends. */
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
                               const struct pb_run_how *how);
 /* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL. Also of a run that
@@ -105,13 +104,13 @@ void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int6
 void pb_worker_slot_leave(struct pb_worker_slot *slot, int64_t grace_ms);
 /* The answer to on_clear. */
 void pb_worker_slot_cleared(struct pb_worker_slot *slot);
-/* Goes on without its worker, whatever that does: on_over or on_gone tells. */
+/* Abandons the worker process, running or not; on_over or on_gone reports it. */
 void pb_worker_slot_give_up(struct pb_worker_slot *slot);
 /* Limits of time; to be called every 100 ms or so while wants_tick. */
 void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms);
 bool pb_worker_slot_wants_tick(const struct pb_worker_slot *slot);
 
-/* What is there. Borrowed until the next call into the loop. */
+/* The state of the slot. Borrowed until the next call into the loop. */
 const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot); /* NULL = none */
 bool pb_worker_slot_has_process(const struct pb_worker_slot *slot);
 bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process, no job */

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a run ends, and whose fault that is. With a worker that ended:
- *   - the machine's (hold.h), when the worker ended before it said a word (its program cannot run),
- *     when it could not be told its work, when it was killed from outside (SIGKILL is the kernel
- *     out of memory, mostly; decoding no file sends it), when not even SIGKILL ends it (its storage
- *     hangs), when it made no progress because storage did not answer (worker_wait.h, and
- *     what it said itself: pipeline/io/io_watch.h);
- *   - the input's otherwise: a decoder that crashed or talked nonsense (service.max_attempts), and
- *     one that computes or waits without progress. */
+ * How a run ends, and what caused it. When the worker ended, the cause is
+ *  - the machine (hold.h), when the worker ended before it wrote a line (its program cannot run),
+ *    when its command could not be written, when it was killed from outside (SIGKILL mostly comes
+ *    from the kernel out of memory; decoding a file does not cause it), when even SIGKILL does not
+ *    end it (its storage hangs), when it made no progress because storage did not answer
+ *    (worker_wait.h, and the worker's own report: pipeline/io/io_watch.h);
+ *  - the input otherwise: a decoder that crashed or broke the protocol (service.max_attempts), and
+ *    one that computes or waits without progress. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/runner/worker_slot_table.h"
@@ -25,7 +25,7 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
 {
     const struct pb_worker_line *line = slot->line;
     struct pb_job *job = &slot->job;
-    /* Without memory for them the job is still done; its details are missing. */
+    /* Out of memory: the job is successful all the same, without its details. */
     (void)pb_job_set(&job->products, line->products);
     (void)pb_job_set(&job->report, line->report);
     (void)pb_job_set(&job->directory, line->directory);
@@ -44,7 +44,7 @@ void pb_slot_end_failed(struct pb_worker_slot *slot)
     slot->over.end = PB_RUN_FAILED;
 }
 
-/* Signals that a program gets for what it does itself; all others were sent by somebody. */
+/* Signals that a program causes itself; all others are sent by another process or the kernel. */
 static bool is_killed(const char *how)
 {
     int number = 0;
@@ -54,7 +54,7 @@ static bool is_killed(const char *how)
            number != SIGABRT && number != SIGTRAP && number != SIGSYS;
 }
 
-/* Ended by the machine: the job's error is set. */
+/* The machine ended the run: sets the job's error. */
 static bool is_machine_s(struct pb_worker_slot *slot)
 {
     struct pb_job *job = &slot->job;
@@ -121,7 +121,8 @@ static void out_of_time(struct pb_worker_slot *slot)
     slot->over.end = PB_RUN_FAILED;
 }
 
-/* A failure that the worker told while it was being ended for a stall says more than the stall. */
+/* A failure that the worker reported while it was being ended for a stall takes precedence: it is
+ * more specific. */
 void pb_slot_end_ended(struct pb_worker_slot *slot)
 {
     switch (slot->ending) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What a worker slot says to its worker, and what it hears; worker.h has the words. */
+ * The lines between a worker slot and its worker; worker.h has the protocol. */
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
@@ -83,7 +83,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
     if (slot->device_try == PB_DEVICE_TRY_STREAM)
         pb_json_string(json, "stream_why", job->device_why);
     pb_json_end(json);
-    /* A worker that was not told its work is ended, and its end says the rest. */
+    /* A worker whose command cannot be written is ended; its end ends the run. */
     if (!send_line(slot, json)) {
         slot->untold = true;
         pb_worker_proc_kill(slot->proc);
@@ -108,7 +108,7 @@ static int percent(const struct pb_job *job)
     if (job->tiles_total <= 0)
         return 0;
     int64_t done = job->tiles_done < job->tiles_total ? job->tiles_done : job->tiles_total;
-    return (int)(done * 99 / job->tiles_total); /* 100 is said when the products are there */
+    return (int)(done * 99 / job->tiles_total); /* 100 is reported when the products are in place */
 }
 
 static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_line *line)
@@ -143,7 +143,7 @@ static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char 
     return pb_device_is_lost(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;
 }
 
-/* A worker that breaks the rules is ended, and its job ends with it. */
+/* A worker that breaks the protocol is ended, and its job's run with it. */
 static void refuse(struct pb_worker_slot *slot, const char *why)
 {
     pb_slot_say(slot, pb_worker_proc_pid(slot->proc), PB_LOG_ERROR,
@@ -180,7 +180,7 @@ void pb_slot_on_line(void *user, const char *text, size_t bytes)
     struct pb_worker_line line;
     char why[PB_WORKER_WHY_BYTES];
     if (slot->state == PB_SLOT_RENEWING || slot->state == PB_SLOT_LEAVING || slot->lines.refused)
-        return; /* the job is not this worker's any more, or its word does not count */
+        return; /* the worker has this job no longer, or it is being killed */
     if (!pb_worker_lines_admit(&slot->lines, bytes, pb_clock_mono_ms())) {
         refuse(slot, "too many lines at once");
         return;

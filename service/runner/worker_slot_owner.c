@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the owner of a worker slot calls: each call is an event, and so is a limit of time that is
- * over. */
+ * The functions for the owner of a worker slot: each call is an event, and so is the end of a time
+ * limit. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/runner/worker_slot_table.h"
@@ -79,7 +79,7 @@ void pb_worker_slot_give_up(struct pb_worker_slot *slot)
 
 /* --- limits of time -------------------------------------------------------------------------*/
 
-/* Found out while the worker still is there. */
+/* Determined while the worker still exists. */
 static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, int64_t stall_ms)
 {
     if (slot->io_since_ms != 0 && mono_ms - slot->io_since_ms >= stall_ms / 2)
@@ -90,7 +90,7 @@ static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, 
 static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
 {
     int64_t stall_ms = slot->owner->config->service.stall_ms;
-    /* A person at a terminal ends what takes him too long. */
+    /* At a terminal the user ends a run that takes too long. */
     int64_t time_ms = slot->how.foreground ? 0 : slot->owner->config->limits.job_time_ms;
     if (slot->ending != PB_ENDING_NONE)
         return;

@@ -3,14 +3,14 @@
 #ifndef PB_WORKER_SLOT_TABLE_H
 #define PB_WORKER_SLOT_TABLE_H
 /* The states of a worker slot and its transitions, and what worker_slot.c shares with the files
- * that do their parts. Nobody else includes this but its test. */
+ * that do their parts. Only they and their test include this. */
 #include "service/runner/worker_slot.h"
 
 enum pb_slot_state {
     PB_SLOT_EMPTY,    /* no process, no job */
     PB_SLOT_IDLE,     /* a process without a job */
     PB_SLOT_RUNNING,  /* a process runs the job */
-    PB_SLOT_STOPPING, /* the same, and was asked to cancel it; it is killed when that takes long */
+    PB_SLOT_STOPPING, /* the same, and was told to cancel it; it is killed after the grace time */
     PB_SLOT_KILLED,   /* the same, and was sent SIGKILL */
     PB_SLOT_RENEWING, /* the job's device failed: the process is being ended, a fresh one follows */
     PB_SLOT_CLEARING, /* a job without a process: what the last one left is being removed */
@@ -19,18 +19,18 @@ enum pb_slot_state {
 };
 
 enum pb_slot_event {
-    PB_SLOT_ON_START,  /* owner: a process is wanted */
-    PB_SLOT_ON_RUN,    /* owner: here is a job */
+    PB_SLOT_ON_START,  /* owner: start a process */
+    PB_SLOT_ON_RUN,    /* owner: run a job */
     PB_SLOT_ON_DONE,   /* worker: products are in place */
-    PB_SLOT_ON_FAILED, /* worker: an error that stands */
+    PB_SLOT_ON_FAILED, /* worker: an error that is final */
     PB_SLOT_ON_DEVICE, /* worker: its device failed, and another try follows */
     PB_SLOT_ON_LOST,   /* worker: the same, and it was the last try */
-    PB_SLOT_ON_BREACH, /* worker: what no worker says */
-    PB_SLOT_ON_STOP,   /* owner or clock: end the job, with time to do so */
+    PB_SLOT_ON_BREACH, /* worker: a line that breaks the protocol */
+    PB_SLOT_ON_STOP,   /* owner or clock: end the job, with grace time */
     PB_SLOT_ON_KILL,   /* owner or clock: at once */
-    PB_SLOT_ON_LEAVE,  /* owner: an idle process is not wanted any more */
+    PB_SLOT_ON_LEAVE,  /* owner: end an idle process */
     PB_SLOT_ON_GONE,   /* the process ended */
-    PB_SLOT_ON_HUNG,   /* it outlives SIGKILL */
+    PB_SLOT_ON_HUNG,   /* it did not end after SIGKILL */
     PB_SLOT_ON_CLEARED,
     PB_SLOT_EVENTS
 };
@@ -40,13 +40,13 @@ enum pb_slot_action {
     PB_SLOT_DO_START,       /* starts a process; when that fails the slot is empty */
     PB_SLOT_DO_TELL,        /* tells the process the job */
     PB_SLOT_DO_CANCEL,      /* tells it to end the job, and when it will be killed */
-    PB_SLOT_DO_HURRY,       /* the end may come sooner, or be meant otherwise */
+    PB_SLOT_DO_HURRY,       /* updates the deadline and the reason of the end */
     PB_SLOT_DO_KILL,        /* SIGKILL */
     PB_SLOT_DO_LET_GO,      /* closes its stdin */
     PB_SLOT_DO_SUCCEED,     /* reports the job */
     PB_SLOT_DO_FAIL,        /* reports the job with the worker's error */
     PB_SLOT_DO_FAIL_KILL,   /* the same, and SIGKILL */
-    PB_SLOT_DO_END,         /* reports the job by what ended it: we, or its process itself */
+    PB_SLOT_DO_END,         /* reports the job: ended by the slot, or by its process */
     PB_SLOT_DO_END_KILL,    /* the same, and SIGKILL */
     PB_SLOT_DO_FORSAKE,     /* leaves the process behind; reports the job */
     PB_SLOT_DO_RENEW,       /* SIGKILL; the job starts over */
@@ -63,7 +63,7 @@ struct pb_slot_cell {
     enum pb_slot_state next;
 };
 
-/* What happens in a state on an event. Pure. */
+/* The action and the next state. Pure. */
 struct pb_slot_cell pb_slot_cell(enum pb_slot_state state, enum pb_slot_event event);
 
 /* Handlers that are called when the transition is over. */
@@ -90,15 +90,15 @@ struct pb_worker_slot {
     char next[PB_JOB_ID_BYTES]; /* job that the worker was told already; "" = none */
     enum pb_device_try device_try;
     enum pb_ending ending;
-    bool untold;           /* the worker could not be told its work, and was ended for that */
-    int64_t began_ms;      /* of the run */
-    int64_t moved_ms;      /* of its last progress */
-    int64_t io_since_ms;   /* a call waits for storage since, as said last; 0 = none */
-    int64_t bytes_checked; /* of the input, for its checksum, as said last */
-    int64_t kill_at_ms;    /* 0 = no end is near */
-    const char *wait_why;  /* of a stall: what the machine keeps it waiting with; NULL = nothing */
-    /* Of the event that is being worked on. */
-    const struct pb_worker_line *line; /* what the worker said */
+    bool untold;         /* the command could not be written, so the worker was ended */
+    int64_t began_ms;    /* of the run */
+    int64_t moved_ms;    /* of its last progress */
+    int64_t io_since_ms; /* since when a call waits for storage, as reported last; 0 = none does */
+    int64_t bytes_checked; /* of the input, for its checksum, as reported last */
+    int64_t kill_at_ms;    /* 0 = not set */
+    const char *wait_why;  /* of a stall: what the worker waits for; NULL = nothing */
+    /* Of the current event. */
+    const struct pb_worker_line *line; /* the line of the worker */
     enum pb_ending asked;
     int64_t grace_ms;
     struct {
@@ -111,12 +111,13 @@ struct pb_worker_slot {
     struct pb_run_over over;
 };
 
-/* Finds the cell, does what it says, and calls the handlers. 0, or the error of a start. */
+/* Finds the cell of the table, does its action, and calls the handlers. 0, or the error of a
+ * start. */
 int pb_slot_event(struct pb_worker_slot *slot, enum pb_slot_event event);
 void pb_slot_say(const struct pb_worker_slot *slot, int pid, enum pb_log_level level,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* --- worker_slot_lines.c: what the worker says and is told; worker.h has the words --- */
+/* --- worker_slot_lines.c: the lines of the protocol; see worker.h --- */
 void pb_slot_on_line(void *slot, const char *text, size_t bytes);
 void pb_slot_send_run(struct pb_worker_slot *slot);
 /* --- worker_slot_end.c: how a run ends; these set over.end and the job's error --- */

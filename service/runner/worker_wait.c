@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The beginning of a file below /proc; "" when it cannot be read. */
+/* Reads the first bytes of a file below /proc; "" when it cannot be read. */
 static void read_proc(const char *path, char *out, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -21,7 +21,7 @@ static void read_proc(const char *path, char *out, size_t bytes)
     out[n > 0 ? n : 0] = '\0';
 }
 
-/* The state behind the name, which may hold anything: "12 (a) b) D ..." */
+/* The state after the name, which may contain any characters: "12 (a) b) D ..." */
 static char state_of(const char *stat)
 {
     const char *end = strrchr(stat, ')');
@@ -61,8 +61,8 @@ static bool has_sleeping_child(long pid)
     return found;
 }
 
-/* Its main thread opens, looks at, renames and syncs files, and waits for the end of a child that
- * it killed. "running" and an unreadable file say nothing. */
+/* Its main thread opens, examines, renames and syncs files, and waits for the end of a child that
+ * it killed. From "running" and an unreadable file nothing follows. */
 static bool waits_for_storage(long pid)
 {
     static const long calls[] = {SYS_openat,    SYS_newfstatat, SYS_statx,      SYS_fstat,

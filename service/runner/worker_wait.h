@@ -4,8 +4,8 @@
 #define PB_WORKER_WAIT_H
 /* What a worker without progress waits for, as /proc tells. Thread: any. */
 
-/* NULL: it computes, or waits for its child, or nothing is known; else, for a message, why it is
- * the machine that keeps it waiting: a thread of it or of its children sleeps uninterruptibly, or
- * its own main thread, which decodes nothing, waits in a call that is about a file. Static. */
+/* The reason, for a message, when the machine keeps it waiting: a thread of it or of its children
+ * sleeps uninterruptibly, or its own main thread, which decodes nothing, waits in a system call on
+ * a file. NULL: it computes, waits for its child, or nothing is known. Static. */
 const char *pb_worker_wait_why(int pid);
 #endif

@@ -24,7 +24,7 @@ static void say(struct pb_check_result *out, enum pb_code code, const char *path
     (void)snprintf(out->text, sizeof out->text, "%.300s: %s", path, what);
 }
 
-/* The file that the asker opened, or negative errno. */
+/* The file that the client opened, or negative errno. */
 static int receive_file(int connection)
 {
     char byte;

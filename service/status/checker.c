@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The process runs as long as the service holds the other end of the socket. It has nothing of the
- * service's but that socket: descriptors are closed, so that a child that hangs in the kernel holds
- * no lock and no connection but its asker's. No allocation and no locks here: it may be forked by a
- * process with threads. */
+ * The process runs as long as the service holds the other end of the socket. All other descriptors
+ * of the service are closed, so that a child that hangs in the kernel holds no lock and no
+ * connection but that of its client. No allocation and no locks here: it may be forked by a process
+ * with threads. */
 #include "service/status/checker.h"
 #include "config/base/clock.h"
 #include "service/base/passed_fd.h"
@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS 100 /* between two looks at children that run */
+#define LOOK_MS 100 /* between two checks of running children */
 
 struct child {
-    pid_t pid; /* 0 = a free place */
+    pid_t pid; /* 0 = free */
     uint64_t ticket;
     int64_t uid, since_ms;
     bool killed;
@@ -37,8 +37,9 @@ struct process {
     int spare_fd;
 };
 
-/* With the connection beside it, which stays the caller's as well. Only the used bytes of the path
- * are sent: requests of many users must find room in the socket. Negative errno. */
+/* Sends the request with the connection's descriptor, which stays the caller's. Only the used bytes
+ * of the path are sent, as requests of many users must fit into the socket's buffer. Negative
+ * errno. */
 static int send_request(int fd, const struct pb_check_request *request, int connection)
 {
     size_t bytes = offsetof(struct pb_check_request, path) + strlen(request->path) + 1;
@@ -116,10 +117,10 @@ static void fork_spare(struct process *process)
     process->spare_fd = pair[0];
 }
 
-/* The child that has the request now; 0 = none could be had. */
+/* The child that has the request now; 0 = none could be started. */
 static pid_t give(struct process *process, const struct pb_check_request *request, int connection)
 {
-    for (int i = 0; i < 2; i++) { /* somebody may have ended the spare one */
+    for (int i = 0; i < 2; i++) { /* the spare one may have been killed */
         fork_spare(process);
         if (process->spare == 0)
             return 0;
@@ -162,7 +163,8 @@ static void reap(struct process *process)
         if (child->pid == 0)
             continue;
         if (waitpid(child->pid, &how, WNOHANG) == child->pid) {
-            /* One that was killed had its refusal; one that died by itself had none. */
+            /* The request of a killed child has its answer already; that of one that died by itself
+             * has none. */
             if (!child->killed && !WIFEXITED(how))
                 refuse(process, child->ticket, PB_E_SYSTEM, "the look at the file ended early");
             child->pid = 0;
@@ -194,7 +196,7 @@ static _Noreturn void run(int fd)
     static struct pb_check_request request;
     sigset_t none;
     (void)prctl(PR_SET_NAME, "pb-checker");
-    (void)signal(SIGTERM, SIG_IGN); /* its end is that of the service's socket */
+    (void)signal(SIGTERM, SIG_IGN); /* it ends when the service's socket is closed */
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGCHLD, SIG_DFL);

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHECKER_H
 #define PB_CHECKER_H
-/* A process that looks at submitted files for the service, each in a child of its own with the
- * rights of who asks. A child that storage holds up is ended after PB_CHECKER_LIMIT_MS and never
- * waited for; those that cannot even be killed count against their user.
+/* A process that checks submitted files for the service, each in a child of its own with the rights
+ * of the client. A child that waits for storage is killed after PB_CHECKER_LIMIT_MS and never
+ * waited for; children that cannot be killed count against their user's limit.
  *
- * Whose rights: a service that may change its user takes on those of the asker (user, group,
- * supplementary groups). One that may not needs the opened file from the asker (SCM_RIGHTS), which
- * proves that he can read it, and finds the same file at the path itself. Root and the service's
- * own user need no proof. Thread: one at a time an object. */
+ * The rights: a service that may change its user takes on those of the client (user, group,
+ * supplementary groups). Else the client passes the opened file (SCM_RIGHTS), which proves that it
+ * can read it, and the child finds the same file at the path. Root and the service's own user need
+ * no proof. Thread: one at a time an object. */
 #include "config/base/err.h"
 #include "pipeline/io/file_identity.h"
 #include "service/base/peer.h"
@@ -31,12 +31,12 @@ struct pb_check_result {
     char text[512]; /* what was wrong */
 };
 
-/* Forks; best before there are threads and descriptors, but also later. Negative errno. */
+/* Forks; preferably before there are threads and descriptors. Negative errno. */
 int pb_checker_start(struct pb_checker *checker);
 void pb_checker_stop(struct pb_checker *checker);
-/* Asks for a look at path (absolute, shorter than PB_CHECKER_PATH_BYTES). connection: of the asker,
- * borrowed for the call; with `descriptor` the opened file is read from there, and nobody else may
- * read from it until the result. Negative errno. */
+/* Requests a check of path (absolute, shorter than PB_CHECKER_PATH_BYTES). connection: of the
+ * client, borrowed for the call; with `descriptor` the opened file is read from there, and the
+ * caller must not read from it until the result. Negative errno. */
 int pb_checker_ask(const struct pb_checker *checker, uint64_t ticket, const char *path,
                    const struct pb_peer *peer, int connection, bool descriptor);
 /* 1 and *out, 0 = nothing (more) now, negative errno: the process is gone. */
@@ -51,7 +51,7 @@ struct pb_check_request {
     bool descriptor;
     char path[PB_CHECKER_PATH_BYTES];
 };
-/* The look itself (check_file.c), in a process that may lose its rights by it. */
+/* The check itself (check_file.c); the process may lose its rights. */
 void pb_check_file(const struct pb_check_request *request, int connection,
                    struct pb_check_result *out);
 #endif

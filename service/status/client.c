@@ -163,7 +163,7 @@ static int read_line(struct pb_client *client, int64_t deadline_ms, struct pb_er
     }
 }
 
-/* Keeps an event; when nobody fetches them the oldest goes (every event tells the whole job). */
+/* Keeps an event; when there are too many the oldest is dropped (every event has the whole job). */
 static void keep_event(struct pb_client *client, struct pb_json_value *event)
 {
     if (client->n_events == EVENTS_MAX) {

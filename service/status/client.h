@@ -11,8 +11,8 @@
 
 struct pb_client;
 
-/* path NULL: $PUSHBROOM_SOCKET, else /run/pushbroom/status.sock. service.unreachable when nobody
- * listens there. timeout_ms holds for connecting and for every call. */
+/* path NULL: $PUSHBROOM_SOCKET, else /run/pushbroom/status.sock. service.unreachable when no
+ * service listens there. timeout_ms holds for connecting and for every call. */
 int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
                    struct pb_client **out_client);
 void pb_client_close(struct pb_client *client); /* NULL is fine */
@@ -22,7 +22,7 @@ const char *pb_client_default_path(void);
 /* Calls a method. params is JSON text of an object, or NULL. 0 and *out_reply (release it), whose
  * member "result" is *out_result (borrowed from it). An error reply fills *err: its message, and
  * the code when the service sent one that is known here (else "system"); the errno is that code's.
- * After service.unreachable or service.protocol the client is only good for closing. */
+ * After service.unreachable or service.protocol the client can only be closed. */
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,
                    const struct pb_json_value **out_result);

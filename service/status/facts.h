@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FACTS_H
 #define PB_FACTS_H
-/* What the service says about itself, as texts that its loop leaves here for the status thread:
- * nobody waits for the loop to be asked. Thread: any. */
+/* The descriptions of the service as texts, which its loop stores here and the status thread reads:
+ * a client need not wait for the loop. Thread: any. */
 #include "service/base/peer.h"
 
 #include <pthread.h>
 
 struct pb_facts {
     pthread_mutex_t lock; /* all below */
-    char *info;           /* JSON object, but for what the status thread knows itself */
+    char *info;           /* JSON object, without the members that the status thread adds */
     char *metrics;        /* Prometheus text, likewise */
     struct pb_admins admins;
 };

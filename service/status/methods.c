@@ -79,7 +79,7 @@ static char *metrics_text(const struct pb_methods *methods,
     return pb_metrics_print(methods->metrics, &gauges);
 }
 
-/* A store that cannot be asked leaves the counts as they were. */
+/* When the store cannot be read, the counts stay as they were. */
 static void count_jobs(struct pb_methods *methods)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
@@ -105,7 +105,7 @@ static void answer(struct pb_methods *methods, uint64_t ticket, int rc, struct p
         pb_job_fini(&outcome->job);
         return;
     }
-    pb_methods_publish(methods); /* who has the answer finds it in the counts */
+    pb_methods_publish(methods); /* the counts are up to date before the answer is sent */
     pb_status_answer(methods->status, ticket, outcome);
 }
 

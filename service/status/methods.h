@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_METHODS_H
 #define PB_METHODS_H
-/* The loop's side of the status socket: makes the changes that clients ask for, and leaves texts
- * about the service where the status thread finds them. Owns nothing. Thread: loop. */
+/* The loop's side of the status socket: makes the changes that clients request, and stores the
+ * texts about the service for the status thread (facts.h). Owns nothing. Thread: loop. */
 #include "service/confine/confine.h"
 #include "service/status/facts.h"
 #include "service/inbox/intake.h"
@@ -32,8 +32,7 @@ struct pb_methods {
     uint64_t counted;                    /* and at which number of changes; 0 = never */
 };
 
-/* Brings the texts up to date. Before an event that makes people ask, and once a turn of the loop.
- */
+/* Updates the texts. To be called before an event is sent, and once per iteration of the loop. */
 void pb_methods_publish(struct pb_methods *methods);
 /* run of struct pb_tasks; user is a struct pb_methods. The answer may come later, from the loop. */
 void pb_methods_run(void *user, const struct pb_task *task);

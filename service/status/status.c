@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The thread: one epoll set with the listener, the clients and an eventfd that news ring. Nothing
- * in it waits for a disk or for another thread, so that every client is answered whatever the
- * service is doing. */
+ * The thread: one epoll set with the listener, the clients and an eventfd that other threads write
+ * to. The thread never waits for a disk or for another thread, so that every client is answered at
+ * any time. */
 #include "service/status/status.h"
 
 #include "config/base/clock.h"
@@ -41,8 +41,8 @@ static void take_item(struct pb_status *status, struct pb_news *item)
     free(item);
 }
 
-/* An event costs a system call a watcher, and files come by the thousand: what does not fit into
- * the time of a round waits for the next one, after clients had their turns. */
+/* An event costs one system call per watcher, and there may be thousands of events: those that do
+ * not fit into the time of a round wait for the next one, after the clients' requests. */
 static void take_news(struct pb_status *status, int64_t limit_us)
 {
     uint64_t count;
@@ -60,7 +60,7 @@ static void take_news(struct pb_status *status, int64_t limit_us)
     }
 }
 
-/* A socket file that somebody deleted comes back; clients of the old one stay. */
+/* Makes a deleted socket file anew; clients of the old one stay. */
 static void look_for_socket(struct pb_status *status)
 {
     struct pb_err err = {0};
@@ -71,7 +71,7 @@ static void look_for_socket(struct pb_status *status)
     }
     int rc = pb_status_bind_again(status->path, &err, &again);
     if (rc == 0) {
-        pb_status_accept(status); /* who connected before */
+        pb_status_accept(status); /* clients that connected before */
         if (status->accept_at_ms == 0)
             (void)pb_status_listen(status, false);
         (void)close(status->bound.fd);
@@ -128,7 +128,7 @@ static void round_of(struct pb_status *status)
         status->accept_at_ms = 0;
         (void)pb_status_listen(status, true);
     }
-    pb_status_bury(status); /* who left takes no place of those who come */
+    pb_status_bury(status); /* connections that ended are freed before new ones are accepted */
     if (connects)
         pb_status_accept(status);
     pb_status_serve_round(status);

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_H
 #define PB_STATUS_H
-/* The status socket: a unix socket that speaks status_proto.h, served by a thread of its own that
- * never waits for a disk or for the service's loop. Owns the clients and their limits; what a
- * request means is somebody else's (`serve`, called from that thread). What the service has to say
- * comes as events and outcomes, from any thread. */
+/* The status socket: a unix socket that speaks status_proto.h, served by a thread of its own
+ * that never waits for a disk or for the service's loop. Owns the clients and their limits;
+ * `serve`, called from that thread, handles requests. Events and outcomes are passed to it from
+ * any thread. */
 #include "config/base/err.h"
 #include "service/jobs/job.h"
 #include "service/base/peer.h"
@@ -14,7 +14,7 @@
 #define PB_STATUS_CLIENTS_MAX       256 /* connections in all, and */
 #define PB_STATUS_RESERVE           32  /* so many more for root, the service's user and admins */
 #define PB_STATUS_USER_CLIENTS_MAX  64  /* of one user */
-#define PB_STATUS_USER_PLACES       16  /* of one user, that no other user can hold */
+#define PB_STATUS_USER_PLACES       16  /* of one user, that are reserved for it */
 #define PB_STATUS_WATCHERS_MAX      128 /* of the connections: those that watch */
 #define PB_STATUS_USER_WATCHERS_MAX 32
 #define PB_STATUS_USER_CALLS_MAX    8             /* of one user, that the service works on */
@@ -68,18 +68,18 @@ struct pb_status_options {
     void (*on_extra)(void *user);
 };
 
-/* Binds the socket: who connects waits. A socket file that nobody listens on is replaced. */
+/* Binds the socket: clients may connect and wait. A socket file without a listener is replaced. */
 int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
                    struct pb_status **out_status);
 /* Starts the thread: clients are answered from now on. */
 int pb_status_serve(struct pb_status *status, struct pb_err *err);
 /* Polls another descriptor in place of extra_fd. Thread: status. */
 int pb_status_poll(struct pb_status *status, int fd);
-/* A job changed: serve sees it from now on, and job.event goes to everybody who watches it. Thread:
- * any, one at a time a job. */
+/* A job changed: serve sees it from now on, and job.event goes to all clients that watch it.
+ * Thread: any, one at a time a job. */
 void pb_status_tell(struct pb_status *status, const struct pb_job *job);
-/* What the store shows of this job is not to be seen before the next pb_status_tell of it: it is
- * shown as given here. */
+/* Until the next pb_status_tell of this job clients see it as given here, not as the store has
+ * it. */
 void pb_status_hold(struct pb_status *status, const struct pb_job *job);
 /* The outcome of a call that was left for later. Takes what outcome->job holds. Thread: any. */
 void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome);

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Limits hold when a connection is taken: each user has its number, all together have theirs, and
- * some are kept for those who run the service. Where there is no room the connection of the same
- * user (or of the user with most) that was idle longest goes, unless it watches. The first
- * connections of a user always find room: the user with most gives a place up, idle or not.
+ * Limits apply when a connection is accepted: one per user, one for all users, and some connections
+ * are reserved for administrators. When a limit is reached, the connection of the same user (or of
+ * the user with most) that was idle longest is closed, unless it watches. The first connections of
+ * a user are always accepted: the user with most loses one, idle or not.
  *
- * Who is sent away costs as little as possible: a flood of connections is taken from the queue as
- * fast as it comes, for those who are let in wait in the same queue. */
+ * A refusal is cheap: a flood of connections is taken from the queue as fast as it comes, as
+ * admitted clients wait in the same queue. */
 #include "service/base/log.h"
 #include "service/status/status_loop.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_A_ROUND 64
-#define TENURE_MS       250 /* a connection is left alone for so long */
+#define TENURE_MS       250 /* a connection is not closed as idle before this time */
 #define NO_FILES_MS     200 /* between two tries when there are no descriptors */
 
 static bool is_idle(const struct pb_status *status, const struct pb_status_client *client)
@@ -27,7 +27,8 @@ static bool is_idle(const struct pb_status *status, const struct pb_status_clien
            status->now_ms - client->heard_ms >= TENURE_MS;
 }
 
-/* Of two idle clients the one to go first: who never asked anything, then who asked long ago. */
+/* Which of two idle clients is closed first: the one that never sent a request, then the one whose
+ * last request is older. */
 static bool goes_before(const struct pb_status_client *a, const struct pb_status_client *b)
 {
     if ((a->served == 0) != (b->served == 0))
@@ -39,7 +40,7 @@ static bool make_room(struct pb_status *status, struct pb_account *account)
 {
     struct pb_status_client *client, *idle = NULL;
     if (account->crowded_ms == status->now_ms)
-        return false; /* nobody gets idle within a round */
+        return false; /* no client becomes idle within a round */
     TAILQ_FOREACH(client, &status->clients, all)
     {
         if (client->account == account && is_idle(status, client) &&
@@ -52,7 +53,7 @@ static bool make_room(struct pb_status *status, struct pb_account *account)
     }
     pb_status_refuse(status, idle, PB_E_SERVICE_BUSY, PB_RPC_JOB_ERROR,
                      "the service has too many clients; you were idle longest");
-    pb_status_drop(status, idle); /* what it did not take at once is lost */
+    pb_status_drop(status, idle); /* bytes that are not sent at once are dropped */
     return true;
 }
 
@@ -92,7 +93,7 @@ static struct pb_account *largest(struct pb_status *status)
     return most;
 }
 
-/* Connections that all users may have together, as this one sees it. */
+/* Connections that all users may have together when this user connects. */
 static int most_clients(const struct pb_account *account)
 {
     return PB_STATUS_CLIENTS_MAX + (account->is_privileged ? PB_STATUS_RESERVE : 0);
@@ -145,8 +146,8 @@ static bool is_known_full(struct pb_status *status, const struct pb_account *acc
            largest(status)->crowded_ms == status->now_ms;
 }
 
-/* Looks before it makes room: who connected and left takes nobody's place, and who has not said
- * anything costs no buffer. */
+/* Reads before it makes room: a client that has left already displaces no other, and one that has
+ * sent nothing needs no buffer. */
 static void admit(struct pb_status *status, int fd)
 {
     char bytes[4096];

@@ -28,7 +28,7 @@ static bool nobody_listens(void *user)
     return rc != 0 && rc != -EAGAIN;
 }
 
-/* A socket file of a service that is gone stands in the way; one that answers must stay. */
+/* Removes the socket file of a service that has ended; one that answers must stay. */
 static int clear_way(const char *path, struct pb_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_BIND_H
 #define PB_STATUS_BIND_H
-/* The listening socket's place in the file system: made under another name and renamed to its own,
- * so that who finds it can connect to it, with mode 0660 from the first moment. Thread: any, one at
- * a time. */
+/* The file of the listening socket: made under another name and renamed, so that a client that
+ * finds it can connect to it, with mode 0660 from the start. Thread: any, one at a time. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -16,13 +15,13 @@ struct pb_status_bind {
     ino_t ino; /* of the socket's file */
 };
 
-/* A non-blocking listening socket at path. A socket file that nobody listens on is removed first;
- * anything else that lies there stays and is an error, and so is a service that answers. May wait
- * up to a second for one that is ending. */
+/* A non-blocking listening socket at path. A socket file without a listener is removed first; any
+ * other file there stays and is an error, and so is a service that answers. May wait up to a second
+ * for one that is ending. */
 int pb_status_bind_open(const char *path, struct pb_err *err, struct pb_status_bind *out);
 /* Whether the file at path is still this socket's. */
 bool pb_status_bind_is_there(const char *path, const struct pb_status_bind *bound);
-/* For a file that was deleted: binds anew where nothing lies now; never removes anything. The old
+/* For a file that was deleted: binds anew where no file is now; never removes one. The old
  * descriptor stays open and is the caller's. -EEXIST (no *err): something lies there. */
 int pb_status_bind_again(const char *path, struct pb_err *err, struct pb_status_bind *out);
 /* Closes it and removes its file, if that is still its own. */

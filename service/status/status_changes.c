@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Changes that clients ask for, on their way to the loop: who asks, whose job, and for a file
- * whether the asker may read it. */
+ * Checks the changes that clients request, before they go to the loop: the user, the owner of the
+ * job, and for a file whether the client may read it. */
 #include "service/base/log.h"
 #include "service/status/status_methods_parts.h"
 
@@ -25,7 +25,7 @@ static int may_wait(const struct pb_call *call, struct pb_err *err)
                                     PB_STATUS_USER_CALLS_MAX, (long long)call->peer.uid);
 }
 
-/* The task waits until the file was looked at with the rights of who asks. */
+/* The task waits until the file was checked with the rights of the client. */
 static int check_first(struct pb_status_methods *methods, struct pb_call *call,
                        const struct pb_task *task, const char *path, bool descriptor,
                        struct pb_err *err)

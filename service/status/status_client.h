@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_CLIENT_H
 #define PB_STATUS_CLIENT_H
-/* Inside the status socket: one connection with what it sent and what it has not read yet. A client
- * that is silent takes a few hundred bytes; the buffer for a line comes with its first byte and
- * goes with its last. Thread: status. */
+/* Inside the status socket: one connection with its unread requests and unsent replies. A silent
+ * client takes a few hundred bytes; the buffer of a line is allocated with its first byte and freed
+ * with its last. Thread: status. */
 #include "service/base/peer.h"
 #include "service/status/status.h"
 
@@ -14,7 +14,7 @@
 
 struct pb_account;
 
-/* A line that goes to several clients is kept once. */
+/* A line for several clients is stored once. */
 struct pb_message {
     int users;
     size_t bytes;
@@ -34,7 +34,7 @@ struct pb_status_client {
     unsigned interest; /* events that epoll watches for */
     bool is_ready;     /* in its account's queue */
     bool watches;
-    bool later; /* its call is worked on elsewhere */
+    bool later; /* its call is being handled by the loop or the checker */
     bool eof;   /* sends no more */
     bool gone;  /* both directions are closed */
     bool last;  /* the connection ends when what is queued is sent */
@@ -70,11 +70,11 @@ void pb_client_conn_drop_line(struct pb_status_client *client);
 /* text and a newline; one user, the caller. NULL = out of memory. */
 struct pb_message *pb_message_create(const char *text, size_t bytes);
 void pb_message_put(struct pb_message *message);
-/* Queues it (it gets a user more) and writes what the client takes. Negative errno: the connection
- * is broken, or -ENOBUFS: too much waits already. */
+/* Queues it (and adds a reference) and writes as much as the client accepts. Negative errno: the
+ * connection is broken, or -ENOBUFS: too much waits already. */
 int pb_client_conn_send(struct pb_status_client *client, struct pb_message *message,
                         int64_t now_ms);
 int pb_client_conn_flush(struct pb_status_client *client, int64_t now_ms);
-/* Tells epoll what is wanted: room to write if something is queued, bytes if `reading`. */
+/* Sets the epoll events: writable if a message is queued, readable if `reading`. */
 int pb_client_conn_watch(struct pb_status_client *client, bool reading);
 #endif

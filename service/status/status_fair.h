@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_FAIR_H
 #define PB_STATUS_FAIR_H
-/* Inside the status socket: what each user has and may have, and whose turn it is. The user who
- * used least of the processor comes first, one step a turn; the clients of a user take turns among
- * themselves. All who ask without end share PB_FAIR_SHARE_PERCENT of a core in equal parts: who
- * used up its part waits until it has some again, and the thread stays ready for those who ask now
- * and then. Thread: status. */
+/* Inside the status socket: accounts and limits per user, and fair scheduling between users. The
+ * user with the least processor time is served first, one step per turn; the clients of a user are
+ * served round robin. Users with continuous requests share PB_FAIR_SHARE_PERCENT of a core in equal
+ * parts: a user that has used its part waits until it has some again, so that the thread has time
+ * for occasional requests. Thread: status. */
 #include "service/status/status_client.h"
 
 #define PB_FAIR_SHARE_PERCENT 25                /* of one core, for all users over time */
-#define PB_FAIR_BURST_US      100000            /* that one of them may use at once */
+#define PB_FAIR_BURST_US      100000            /* that one of them may use in a burst */
 #define PB_FAIR_QUEUED_MAX    (4 * 1024 * 1024) /* bytes of unread replies of a user */
 
 struct pb_account {
@@ -27,7 +27,7 @@ struct pb_account {
 TAILQ_HEAD(pb_account_queue, pb_account);
 
 struct pb_fair {
-    struct pb_account_queue accounts; /* who waits longest first */
+    struct pb_account_queue accounts; /* the longest waiting first */
     int64_t refilled_ms;
 };
 
@@ -35,11 +35,11 @@ void pb_fair_init(struct pb_fair *fair);
 void pb_fair_fini(struct pb_fair *fair);
 /* The user's account, made if need be; NULL = out of memory. Valid while it has clients. */
 struct pb_account *pb_fair_account(struct pb_fair *fair, int64_t uid);
-/* Takes the client whose turn it is out of its queue; NULL = nobody may go on now. Its account goes
- * to the end of the line. */
+/* Takes the next client out of its queue; NULL = none may be served now. Its account goes to the
+ * end of the queue. */
 struct pb_status_client *pb_fair_next(struct pb_fair *fair, int64_t now_ms);
 void pb_fair_charge(struct pb_account *account, int64_t used_us);
-/* Milliseconds until somebody who waits may go on; -1 = nobody waits. */
+/* Milliseconds until a waiting client may be served; -1 = none waits. */
 int pb_fair_due_ms(struct pb_fair *fair, int64_t now_ms);
 /* Forgets accounts without clients whose share is whole again. */
 void pb_fair_sweep(struct pb_fair *fair, int64_t now_ms);

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_LOOP_H
 #define PB_STATUS_LOOP_H
-/* Inside the status socket: status.c runs the thread and takes what other threads say,
- * status_admit.c
- * takes connections, status_serve.c reads and serves them, status_client.c does one connection's
- * input and output, status_fair.c says whose turn it is, status_bind.c makes the socket's file. */
+/* Inside the status socket: status.c runs the thread and takes messages of other threads,
+ * status_admit.c accepts connections, status_serve.c reads and serves them, status_client.c does
+ * one connection's input and output, status_fair.c schedules the users, status_bind.c makes the
+ * socket's file. */
 #include "service/status/status_bind.h"
 #include "service/status/status_fair.h"
 
@@ -35,7 +35,7 @@ struct pb_status {
     int64_t now_ms;
     int64_t accept_at_ms;    /* no connection is taken before; 0 = the listener is watched */
     int64_t beat_ms;         /* of the last beat */
-    struct pb_message *full; /* what who is sent away is told; NULL until it happens */
+    struct pb_message *full; /* the reply to a refused client; NULL until the first */
     int64_t told_full_ms, told_slow_ms; /* of the last log line of each kind */
     bool told_gone;
     pthread_mutex_t lock; /* news, stop */
@@ -49,11 +49,11 @@ void pb_status_accept(struct pb_status *status);
 /* --- status_serve.c --- */
 /* Freed by bury: events of this round may still name it. */
 void pb_status_drop(struct pb_status *status, struct pb_status_client *client);
-/* Brings the client's place in the queue and its events up to what it holds. */
+/* Updates the client's position in the queue and its epoll events. */
 void pb_status_settle(struct pb_status *status, struct pb_status_client *client);
 /* An error reply to nothing in particular; the caller's to destroy. */
 struct pb_json *pb_status_refusal(enum pb_code code, int rpc_code, const char *text);
-/* The connection ends with these words. */
+/* Sends this error and ends the connection. */
 void pb_status_refuse(struct pb_status *status, struct pb_status_client *client, enum pb_code code,
                       int rpc_code, const char *text);
 /* Whether a line of this kind may go to the log again. */
@@ -62,14 +62,14 @@ void pb_status_client_event(struct pb_status *status, struct pb_status_client *c
                             unsigned events);
 /* Processor time of this thread. */
 int64_t pb_status_cpu_us(void);
-/* Serves until nobody may go on or the time of a round is over. */
+/* Serves until no client may be served or the time of a round is over. */
 void pb_status_serve_round(struct pb_status *status);
 void pb_status_spread(struct pb_status *status, const struct pb_job *job);
 void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
 /* Ends clients that read nothing or stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);
-/* Frees who was dropped; no event that names them may be left. */
+/* Frees dropped clients; no pending epoll event may refer to them. */
 void pb_status_bury(struct pb_status *status);
-/* Watches the listener, or does not. */
+/* Adds the listener to epoll or removes it. */
 int pb_status_listen(struct pb_status *status, bool on);
 #endif

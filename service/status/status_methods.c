@@ -16,7 +16,7 @@
 static const struct pb_job *as_it_is(const struct pb_status_methods *methods,
                                      const struct pb_job *stored)
 {
-    const struct pb_job *live = pb_board_find(&methods->board, stored->id);
+    const struct pb_job *live = pb_overlay_find(&methods->overlay, stored->id);
     return live ? live : stored;
 }
 
@@ -191,7 +191,7 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
     return rc < 0 ? rc : 0;
 }
 
-/* An error takes the place of what was written so far. */
+/* An error replaces the text written so far. */
 static void fail(struct pb_call *call, const struct pb_err *err)
 {
     pb_json_destroy(call->reply);
@@ -226,13 +226,13 @@ static void on_extra(void *user)
 static void on_event(void *user, const struct pb_job *job, bool held)
 {
     struct pb_status_methods *methods = user;
-    pb_board_put(&methods->board, methods->store, job, held);
+    pb_overlay_put(&methods->overlay, methods->store, job, held);
 }
 
 static void on_beat(void *user)
 {
     struct pb_status_methods *methods = user;
-    pb_board_sweep(&methods->board, methods->store);
+    pb_overlay_sweep(&methods->overlay, methods->store);
 }
 
 static bool is_privileged(void *user, const struct pb_peer *peer)
@@ -269,7 +269,7 @@ void pb_status_methods_destroy(struct pb_status_methods *methods)
     struct pb_task *task;
     while ((task = STAILQ_FIRST(&methods->held)) != NULL)
         pb_tasks_drop(pb_tasks_release(&methods->held, task->ticket));
-    pb_board_fini(&methods->board);
+    pb_overlay_fini(&methods->overlay);
     pb_job_store_close(methods->store);
     free(methods);
 }

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_METHODS_H
 #define PB_STATUS_METHODS_H
-/* What requests on the status socket mean. Questions are answered here and now: jobs from a reader
- * of the job store and a board of those whose state is newer than the store's, the rest from the
- * texts that the service leaves. Changes are checked (who asks, whose job) and handed to the loop.
- * Thread: status, but for create and destroy. */
+/* The methods of the status socket. Queries are answered at once: jobs from a reader of the job
+ * store and an overlay of those whose state is newer than the store's, the rest from the texts of
+ * facts.h. Changes are checked (user, owner of the job) and passed to the loop. Thread: status, but
+ * for create and destroy. */
 #include "service/status/checker.h"
 #include "service/status/facts.h"
 #include "service/jobs/job_store.h"

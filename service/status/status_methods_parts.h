@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_METHODS_PARTS_H
 #define PB_STATUS_METHODS_PARTS_H
-/* Inside the methods of the status socket: status_methods.c answers questions, status_changes.c
- * checks what is to be changed and hands it to the loop. Nobody else includes this. Thread: status.
- */
-#include "service/status/status_board.h"
+/* Inside the methods of the status socket: status_methods.c answers queries, status_changes.c
+ * checks changes and passes them to the loop. Nobody else includes this. Thread: status. */
+#include "service/status/status_overlay.h"
 #include "service/status/status_methods.h"
 
 struct pb_status_methods {
@@ -14,8 +13,8 @@ struct pb_status_methods {
     struct pb_tasks *tasks;
     struct pb_checker *checker;
     struct pb_status *status;
-    struct pb_task_queue held; /* until their file was looked at */
-    struct pb_board board;
+    struct pb_task_queue held; /* until their file was checked */
+    struct pb_overlay overlay;
     int64_t start_wall_ms;
 };
 

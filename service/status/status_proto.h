@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_PROTO_H
 #define PB_STATUS_PROTO_H
-/* The words on the status socket: JSON-RPC 2.0, one object per line. A line becomes a struct, or a
- * fault that can be answered; replies are written. No sockets, no jobs' business. Thread: any.
+/* The protocol of the status socket: JSON-RPC 2.0, one object per line. Parses a line into a
+ * struct, or into a fault that can be answered; writes replies. It knows neither sockets nor the
+ * meaning of methods. Thread: any.
  *
  *   job.list     {status?: word or list of words, limit?: 1..1000 }     -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
@@ -79,7 +80,7 @@ void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
                     const struct pb_fault *fault);
 void pb_reply_error(struct pb_json *json, const struct pb_request *request,
                     const struct pb_err *err);
-/* A whole notification job.descriptor: the byte with the opened file may come now. */
+/* A whole notification job.descriptor: the client may send the byte with the opened file now. */
 void pb_descriptor_print(struct pb_json *json);
 /* A whole notification job.event. */
 void pb_event_print(struct pb_json *json, const struct pb_job *job);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Requests are served one step at a time in the turns of status_fair.c; a client whose replies wait
- * to be read gets no turn. */
+ * Requests are served one step at a time in the order of status_fair.c; a client with unread
+ * replies is not served. */
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_loop.h"
@@ -140,7 +140,7 @@ static void reply(struct pb_status *status, struct pb_status_client *client)
     end_call(client);
 }
 
-/* The first watcher of a user always finds room. */
+/* The first watcher of a user is always admitted. */
 static bool may_watch(const struct pb_status *status, const struct pb_status_client *client)
 {
     int n = client->account->n_watchers;
@@ -192,7 +192,7 @@ static void follow_watch(struct pb_status *status, struct pb_status_client *clie
     }
 }
 
-/* Nothing is read here until the call is over: the byte with the descriptor is the checker's. */
+/* No bytes are read here until the call is over: the checker reads the byte with the descriptor. */
 static void ask_for_descriptor(struct pb_status *status, struct pb_status_client *client)
 {
     struct pb_json *json = pb_json_create(false);
@@ -305,7 +305,7 @@ void pb_status_client_event(struct pb_status *status, struct pb_status_client *c
         return;
     }
     if ((events & EPOLLHUP) != 0 && !client->gone) {
-        /* epoll would tell it again and again. What it asked for before is still done. */
+        /* epoll would report it again and again. Requests that came before are still served. */
         (void)epoll_ctl(client->epoll, EPOLL_CTL_DEL, client->fd, NULL);
         client->gone = client->eof = true;
     }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TASKS_H
 #define PB_TASKS_H
-/* Changes that clients ask for, on their way from the status thread to the service's loop, which
+/* The queue of changes that clients request, from the status thread to the service's loop, which
  * alone changes jobs. */
 #include "service/jobs/job.h"
 #include "service/status/status_proto.h"

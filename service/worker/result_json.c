@@ -22,7 +22,7 @@ static void print_product(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-/* part / whole, or null when that says nothing. */
+/* part / whole, or null when whole is 0. */
 static void print_share(struct pb_json *json, const char *key, double part, double whole)
 {
     if (whole > 0)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RESULT_JSON_H
 #define PB_RESULT_JSON_H
-/* What a run made, as JSON: the same words on the worker's pipe, in a job on the status socket and
- * in `pushbroom run --json`. Thread: any. */
+/* The result of a run as JSON: the same members on the worker's pipe, in a job on the status socket
+ * and in `pushbroom run --json`. Thread: any. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 #include "pipeline/run/run.h"

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The worker decodes nothing itself: it opens input and directory, forks a confined child that
- * computes, checks what that says and left, and publishes. On the CPU each job has a child of its
- * own, so nothing of one scene is there for the next; GDAL and PROJ are initialised once, before.
- * With a GPU the child stays, because opening a device takes longer than many jobs, and because
- * CUDA does not survive a fork; this process never touches CUDA then.
+ * computes, checks the child's lines and files, and publishes. On the CPU each job has a child of
+ * its own, so no data of one scene is visible to the next; GDAL and PROJ are initialised once,
+ * before. With a GPU the child stays, because opening a device takes longer than many jobs, and
+ * because CUDA does not survive a fork; this process never touches CUDA then.
  *
- * A child that dies takes the worker along, in the same way, so that its owner sees how. */
+ * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
 
 #include "config/config.h"
@@ -45,7 +45,7 @@ void pb_worker_end(struct worker *worker, int code)
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes)
 {
     if (text == NULL || !pb_line_send(worker->out, text, bytes, -1))
-        pb_worker_end(worker, 1); /* nobody listens any more */
+        pb_worker_end(worker, 1); /* the owner reads no longer */
 }
 
 void pb_worker_say_json(struct worker *worker, struct pb_json *json)
@@ -67,7 +67,7 @@ struct pb_json *pb_worker_event(const struct pb_json_value *command, const char 
     return json;
 }
 
-/* A sign of life while the input's checksum is computed and nothing else goes on. */
+/* A progress line while only the input's checksum is computed. */
 static void say_checking(void *user, uint64_t bytes)
 {
     struct worker *worker = user;
@@ -92,7 +92,7 @@ void pb_worker_forget(struct worker *worker)
     worker->command = NULL;
 }
 
-/* The job names its input already. */
+/* The job has the name of its input already. */
 void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
@@ -107,7 +107,7 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 
 /* --- commands -------------------------------------------------------------------------------*/
 
-/* The config of the last command is kept: the next job has the same one, mostly. */
+/* The config of the last command is kept, as the next job usually has the same one. */
 static int use_config(struct worker *worker, const struct pb_json_value *command,
                       struct pb_err *err)
 {
@@ -233,7 +233,7 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
         pb_worker_fail(worker, &err);
 }
 
-/* A GPU is looked at by the child, which keeps it open. */
+/* The child examines the GPU and keeps it open. */
 static void probe(struct worker *worker, const struct pb_json_value *command, const char *text,
                   size_t bytes)
 {
@@ -286,7 +286,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
 
 /* --- the process ----------------------------------------------------------------------------*/
 
-/* Jobs take every core for minutes; the service, which needs one for moments, comes before. */
+/* Jobs use all cores for minutes; the service needs little time and has priority. */
 static void give_way(void)
 {
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
@@ -303,7 +303,8 @@ static void become_worker(struct worker *worker)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-work");
     (void)signal(SIGPIPE, SIG_IGN);
-    /* A terminal's ^C goes to the whole group; the service decides what becomes of us. */
+    /* A terminal's ^C goes to the whole process group; here the service decides whether the worker
+     * ends. */
     (void)signal(SIGINT, SIG_IGN);
     worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -320,7 +321,7 @@ static void read_commands(struct worker *worker)
     size_t bytes;
     char *text;
     if (!pb_line_reader_fill(&worker->in))
-        pb_worker_end(worker, 0); /* the owner is gone, or lets us go */
+        pb_worker_end(worker, 0); /* the owner has ended or closed the pipe */
     while ((text = pb_line_reader_next(&worker->in, &bytes)) != NULL)
         handle_command(worker, text, bytes);
 }
@@ -357,7 +358,7 @@ static struct worker the_worker;
 
 int pb_worker_main(void)
 {
-    give_way(); /* before the process hides, as the file would be root's then */
+    give_way(); /* before the process becomes undumpable, as the file would belong to root then */
     the_worker.warms = true;
     return serve(&the_worker);
 }

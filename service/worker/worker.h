@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_H
 #define PB_WORKER_H
-/* The worker process: has one job at a time computed by a confined child (worker_child.h) for the
- * service or the `pushbroom run` that started it, publishes what that made, and stays for the next.
+/* The worker process: runs one job at a time in a confined child (worker_child.h) for the service
+ * or the `pushbroom run` that started it, publishes the child's files, and waits for the next job.
  * Commands come as JSON lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
  *    "identity",                                       pipeline/io/file_identity.h; none: any file

@@ -4,7 +4,7 @@
  * Two threads: one talks (poll on the socket and on a wake-up descriptor, all writing), the other
  * runs the pipeline. A child for one job runs it on the main thread: what GDAL and PROJ keep for a
  * thread was loaded there before the fork. A resident child talks on the main thread and has a
- * thread for each job. What libraries print on stdout goes to stderr. */
+ * thread for each job. Output of libraries on stdout goes to stderr. */
 #include "service/worker/worker_child.h"
 
 #include "config/device_word.h"
@@ -39,7 +39,7 @@
 struct worker {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
-    int woken;                           /* eventfd written when the job thread is through */
+    int woken;                           /* eventfd written at the end of the job thread */
     int input_fd;                        /* of the running job; -1 = none was handed */
     struct pb_config *config;            /* its compute.device is the running job's */
     struct pb_compute_config configured; /* what the text says */
@@ -54,7 +54,7 @@ struct worker {
     struct pb_err unfit; /* why it may read no file: it is not confined */
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
-    struct pb_run *run; /* while it can be asked and aborted */
+    struct pb_run *run; /* set while progress and abort are possible */
     bool cancelled;
     struct pb_err err; /* written by the thread before it ends */
     struct pb_json *done;
@@ -65,9 +65,9 @@ static void say(struct worker *worker, struct pb_json *json)
     size_t bytes = 0;
     const char *text = pb_json_text(json, &bytes);
     if (text == NULL)
-        _exit(1); /* the service takes it for a crash, which it is */
+        _exit(1); /* the service treats it as a crash */
     if (!pb_line_send(worker->in.fd, text, bytes, -1))
-        _exit(1); /* nobody listens any more */
+        _exit(1); /* the parent reads no longer */
     pb_json_destroy(json);
 }
 
@@ -81,7 +81,7 @@ static struct pb_json *event(const struct worker *worker, const char *name)
     return json;
 }
 
-/* The job names its input already, and where the worker found it is not where it will lie. */
+/* The job has the name of its input already, and the input will be moved from this path. */
 static void say_failed(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = event(worker, "failed");
@@ -94,7 +94,7 @@ static void say_failed(struct worker *worker, const struct pb_err *err)
     say(worker, json);
 }
 
-/* The config of the last command is kept: the next job has the same one, mostly. */
+/* The config of the last command is kept, as the next job usually has the same one. */
 static int use_config(struct worker *worker, const struct pb_json_value *command,
                       struct pb_err *err)
 {
@@ -127,7 +127,7 @@ static bool is_as_configured(const struct worker *worker)
     return now->device == text->device && now->device_index == text->device_index;
 }
 
-/* This job alone is computed there. */
+/* The device of this job only. */
 static int use_device(struct worker *worker, const char *device, struct pb_err *err)
 {
     if (device == NULL)
@@ -206,8 +206,7 @@ static void *job_thread(void *user)
     return NULL;
 }
 
-/* Without a device where there may be one, it may be the confinement that keeps it away: the parent
- * tries without. */
+/* When no device is found, the confinement may be the cause: the parent tries without it. */
 static int find_device(struct worker *worker, char why[200], struct pb_err *err)
 {
     int rc = pb_run_device(&worker->config->compute, worker->device, why, err);
@@ -376,7 +375,7 @@ static void end_run(struct worker *worker)
         _exit(0); /* at once: the parent waits for it before it publishes */
 }
 
-/* The parent is gone or lets us go: abort what runs, but never hang on it. */
+/* The parent has ended or closed the socket: aborts the run, with a time limit. */
 static _Noreturn void leave(struct worker *worker)
 {
     struct pollfd ended = {.fd = worker->woken, .events = POLLIN};
@@ -403,7 +402,7 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         pb_raster_file_hand(child->input, child->input_fd);
     int rc = child->confine ? pb_confine_apply(child->confine, &worker->unfit, text) : 0;
     if (rc == 0 && child->resident && child->confine != NULL &&
-        !child->quiet) /* one a worker; a child a job would say it always */
+        !child->quiet) /* once per worker; with a child per job it would be repeated */
         (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }
 
@@ -440,12 +439,12 @@ _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
         _exit(1);
     worker.on_main = !child->resident;
     if (worker.on_main && pb_thread_start(&talker, talk_thread, &worker) < 0)
-        worker.on_main = false; /* the job will say that there are no threads */
+        worker.on_main = false; /* the job reports that there are no threads */
     if (!worker.on_main)
         talk(&worker);
     while (sem_wait(&worker.given) != 0)
         ;
     (void)job_thread(&worker);
-    for (;;) /* the talking thread says it and ends the process */
+    for (;;) /* the main thread reports it and ends the process */
         (void)pause();
 }

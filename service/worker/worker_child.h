@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_CHILD_H
 #define PB_WORKER_CHILD_H
-/* The process that computes: forked by the worker (worker.h), confined (confine.h), spoken to over
- * a socket with the lines of worker.h. Beside "run" has "directory", where it writes: it makes
- * nothing visible, its parent does, and its "done" names that directory. On the CPU it runs one
- * job; with a GPU it stays, and the input's descriptor comes with each "run". */
+/* The process that computes: forked by the worker (worker.h) and confined (confine.h); the lines of
+ * worker.h go over a socket. Beside "run" has "directory", where it writes: its parent publishes
+ * the files there, and its "done" names that directory. On the CPU it runs one job; with a GPU it
+ * stays, and the input's descriptor comes with each "run". */
 #include "config/config.h"
 #include "service/confine/confine.h"
 
@@ -15,7 +15,7 @@
 struct pb_worker_child {
     int socket;
     bool resident;                    /* stays for many jobs, inputs come over the socket */
-    bool quiet;                       /* says nothing of its confinement on stderr */
+    bool quiet;                       /* does not report its confinement on stderr */
     struct pb_config *config;         /* NULL, or the one of the job to come */
     const char *input;                /* the job's, and its descriptor */
     int input_fd;                     /* -1 = comes over the socket */

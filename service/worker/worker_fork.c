@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Address space that a run takes beyond its tile buffers: a thread's stack and malloc arena, and
- * what GDAL, codecs and products allocate. Chosen generously, not measured. */
+ * what GDAL, codecs and products allocate. A generous estimate, not a measurement. */
 #define THREAD_BYTES ((uint64_t)(8 + 64) << 20)
 #define OTHER_BYTES  ((uint64_t)1 << 30)
 
@@ -78,7 +78,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Only these two, what libraries keep, stderr, and nothing at the other end of stdin stay open. */
+/* Only these two, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
 static void close_others(int a, int b, const struct pb_worker_fork *fork)
 {
     int stay[PB_WORKER_FORK_KEPT + 2] = {a, b};
@@ -102,7 +102,7 @@ static void close_others(int a, int b, const struct pb_worker_fork *fork)
         reopen(fork->kept[i]);
 }
 
-/* While this process may still open files that are not the scene. */
+/* Called while this process may still open files other than the scene. */
 static void hand_sources(const struct pb_config *config, const struct pb_json_value *command)
 {
     const struct pb_pipeline_config *pipeline =
@@ -133,7 +133,8 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
         child.input = pb_json_get_text(job->command, "input");
         child.input_fd = job->input.fd;
     }
-    if (resident) /* else the names of its threads, which the driver writes, would be root's */
+    if (resident) /* else the /proc files with its threads' names, which the driver writes, would
+                     belong to root */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     close_others(child.socket, child.input_fd, fork);
     if (!resident) {
@@ -145,10 +146,10 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     pb_worker_child_main(&child);
 }
 
-/* A fork without the handlers of pthread_atfork: PROJ's would throw away the database that it has
- * open and all that it read of it, two thirds of a small scene's time, because two processes must
- * not use one file position; ours do not, see reopen. This process has one thread, so no handler
- * has a lock to look after. The sanitizers know fork only. */
+/* A fork without the handlers of pthread_atfork: PROJ's handler would close its database and drop
+ * its caches, which costs two thirds of a small scene's time, because two processes must not share
+ * a file position; these do not, see reopen. This process has one thread, so no handler needs to
+ * release a lock. The sanitizers support fork only. */
 static pid_t fork_warm(void)
 {
 #if defined(__GLIBC__) && !defined(PB_SANITIZED) && __GLIBC_PREREQ(2, 34)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_FORK_H
 #define PB_WORKER_FORK_H
-/* The worker's child: forked with what its confinement is to be, spoken to over a socket, ended.
- * One thread, also in the process. */
+/* The worker's child process: fork with its confinement, a socket to it, its end. One thread, also
+ * in the process. */
 #include "config/config.h"
 #include "service/base/line_reader.h"
 #include "service/worker/worker_publish.h"
@@ -17,7 +17,7 @@ struct pb_worker_fork {
     pid_t pid;                     /* 0 = none */
     bool resident;                 /* stays for many jobs (GPU) */
     struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
-    bool quiet;                    /* it says nothing of its confinement on stderr */
+    bool quiet;                    /* it does not report its confinement on stderr */
     bool unconfined;               /* a resident one must not be confined: its device needs more */
     char products[4096];           /* that a resident one may write below */
     struct pb_worker_user user;    /* of children for one job */
@@ -27,7 +27,7 @@ struct pb_worker_fork {
 
 /* Initialises GDAL and PROJ for the children to come. PROJ keeps its database open: a child gets
  * the same files at the same numbers, but each through an open file description of its own, so that
- * nothing done to one is there for the next. Once, before the first start. */
+ * a child cannot change the file position of the next. Once, before the first start. */
 void pb_worker_fork_warm(struct pb_worker_fork *child);
 
 /* For the job (NULL: for none yet, resident only). A resident child that fits is kept. 0 or the

@@ -184,7 +184,7 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
         return 0;
     }
     if (lines->job[0] == '\0' && is_progress)
-        return 1; /* it was on its way while the job ended */
+        return 1; /* it was still in the pipe when the job ended */
     if (lines->job[0] == '\0')
         return breach(why, "an event, but no job runs here");
     if (job == NULL || strcmp(job, lines->job) != 0)

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_LINES_H
 #define PB_WORKER_LINES_H
-/* What a worker says, checked like the word of any client: a worker decodes foreign files and may
- * have been taken over by one. A line becomes a typed event only if it speaks of the job that runs,
- * its numbers are in range and never fall, its places lie where that job's products belong, and its
- * texts are bounded and without control characters. A worker that says too much is not listened to
- * any longer. Plain memory without I/O. Thread: any, one at a time an object. */
+/* Parses and checks the lines of a worker as those of an untrusted client: a worker decodes foreign
+ * files and may have been taken over by one. A line becomes a typed event only if it names the job
+ * that runs, its numbers are in range and never decrease, its paths are those of that job's
+ * products, and its texts are bounded and without control characters. The lines of a worker are
+ * limited in rate. Plain memory without I/O. Thread: any, one at a time an object. */
 #include "service/jobs/job.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #define PB_WORKER_LINE_MAX     (1024 * 1024)
 #define PB_WORKER_PRODUCTS_MAX 256
 #define PB_WORKER_LINES_BURST  1000 /* credits a worker starts with, and has at most */
-#define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one a 4 KiB */
+#define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one more per 4 KiB */
 #define PB_WORKER_LINES_JOB    20   /* credits that come with a job: many short ones may follow */
 #define PB_WORKER_WHY_BYTES    160
 #define PB_WORKER_PATH_BYTES   4096
@@ -30,11 +30,12 @@ enum pb_worker_event {
 
 struct pb_worker_numbers {
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
-    int64_t io_ms;         /* how long a read or write has been waiting for storage, 0 = none is */
-    int64_t bytes_checked; /* of the input, for its checksum; as said last when not said */
+    int64_t io_ms; /* how long a read or write has been waiting for storage, 0 = none is */
+    int64_t
+        bytes_checked; /* of the input, for its checksum; the last value when the line has none */
 };
 
-/* Of an event: what it does not speak of is zero. */
+/* An event; members that it does not have are zero. */
 struct pb_worker_line {
     enum pb_worker_event event;
     char device[64];
@@ -47,14 +48,14 @@ struct pb_worker_line {
     char *products, *report; /* done: JSON written anew from what was checked; the line's own */
 };
 
-/* What is known of a worker: the job it was given, and what it said of it so far. Zeroed: none. */
+/* The state of a worker: its job, and the last values that it reported. Zeroed: none. */
 struct pb_worker_lines {
     char job[PB_JOB_ID_BYTES]; /* "" = none */
     char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
     char products[PB_WORKER_PATH_BYTES];
     char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
     struct pb_worker_numbers said;
-    bool refused;              /* it said what no worker says: the caller listens no longer */
+    bool refused;              /* it broke the protocol: the caller ignores its lines */
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */
 };
 
@@ -63,12 +64,12 @@ void pb_worker_lines_reset(struct pb_worker_lines *lines);
 /* It was given a job (borrowed for the call), whose products go below `products`. */
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
                            const char *products);
-/* Nothing it says of a job counts any more. */
+/* It has no job any more: lines about one are ignored. */
 void pb_worker_lines_end(struct pb_worker_lines *lines);
-/* Counts a line of so many bytes; false: it says more than a worker ever has to say. */
+/* Counts a line of that many bytes; false: the rate limit is exceeded. */
 bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t mono_ms);
 /* One line without its newline. 0 and *out_line (pb_worker_line_fini); 1: progress of no running
- * job, to be ignored; -EPROTO: not what a worker says, with the reason in why; -ENOMEM. After
+ * job, to be ignored; -EPROTO: it breaks the protocol, with the reason in why; -ENOMEM. After
  * "done" or "failed" the caller ends the job. */
 int pb_worker_lines_take(struct pb_worker_lines *lines, const char *text, size_t bytes,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line);

@@ -18,16 +18,16 @@ struct worker {
     struct pb_json_value *command;       /* of the running job */
     struct pb_json_value *next;          /* of the one after it, NULL = none */
     bool warms;                          /* for more than one job */
-    bool device_said;                    /* to whom runs in the foreground */
+    bool device_said;                    /* in the foreground */
     struct pb_worker_job job;
     struct pb_worker_fork child;
-    char *told; /* the last line to a resident child, should it have to be told again */
+    char *told; /* the last line to a resident child, to be sent again to its successor */
     size_t n_told;
 };
 
 /* --- worker.c --- */
 void pb_worker_end(struct worker *worker, int code);
-/* A line to the owner; the process ends when nobody listens any more. */
+/* Writes a line to the owner; ends the process when the owner has closed the pipe. */
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes);
 void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* taken */
 /* An event of the job that the command (NULL = none) names; to be ended by say_json. */
@@ -39,6 +39,6 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err);
 bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes);
 
 /* --- worker_relay.c --- */
-/* Reads what the child says, and passes on what is sound. */
+/* Reads the child's lines, and passes on those that are valid. */
 void pb_worker_relay(struct worker *worker);
 #endif

@@ -122,8 +122,8 @@ static const struct pb_json_value *find(const struct pb_json_value *products, co
     return NULL;
 }
 
-/* A plain file with one name and the size that was said. It becomes the service's, with the
- * permissions that a product has. */
+/* Checks that it is a plain file with one link and the announced size. Makes it the service's, with
+ * the permissions of a product. */
 static bool is_sound(int directory, const struct pb_json_value *product)
 {
     mode_t mask = umask(0), mode = 0644 & ~mask;

@@ -3,8 +3,8 @@
 #ifndef PB_WORKER_PUBLISH_H
 #define PB_WORKER_PUBLISH_H
 /* The job as the worker holds it for its child: the input's descriptor, the directory that the
- * child writes in, and the commit, for which the child has no rights. What the child left in the
- * directory is looked at before: plain files, as many and as long as it said. One thread. */
+ * child writes in, and the commit, for which the child has no rights. The child's files are checked
+ * before: plain files, with the announced names and sizes. One thread. */
 #include "config/base/json_reader.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
@@ -20,7 +20,7 @@ struct pb_worker_job {
     unsigned mode;                /* of the lent directory before */
 };
 
-/* Called now and then while open or publish waits for the input's checksum. */
+/* Called repeatedly while open or publish waits for the input's checksum. */
 struct pb_worker_wait {
     void (*alive)(void *user, uint64_t bytes); /* so many bytes of it were read */
     void *user;
@@ -37,9 +37,9 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
 /* The run command as the child gets it; the caller's. */
 struct pb_json;
 struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
-/* Checks what the child says it made, makes it visible and writes the "done" line that the service
- * gets; malloc'd, the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job
- * has to run again, as its products name the place. */
+/* Checks the announced files, publishes them and writes the "done" line for the service; malloc'd,
+ * the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job has to run again,
+ * as its products name the place. */
 int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line *done,
                           struct pb_err *err, char **out_line);
 /* Removes what was not published. A zeroed job is fine. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the child says is checked and passed on; its "done" is published first. */
+ * Checks the child's lines and passes them on; "done" follows after the files are published. */
 #include "service/worker/worker_parts.h"
 
 #include "config/base/clock.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A child for one job is gone before anybody looks at its files. */
+/* A child for one job has ended before its files are checked. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
@@ -63,7 +63,7 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
     pb_worker_line_fini(&line);
 }
 
-/* A confined child found no device: is one found without the confinement? */
+/* A confined child found no device: tries whether an unconfined one does. */
 static bool tell_unconfined(struct worker *worker)
 {
     struct pb_err err = {0};

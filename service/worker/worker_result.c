@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The result of a job in a worker's words. Nothing of the worker's own JSON is kept: what passes
- * the checks is written anew, so that the store and every client get bounded and readable values.
- */
+ * The result of a job as a worker reports it. The worker's own JSON is not kept: values that
+ * pass the checks are written anew, so that the store and every client get bounded and readable
+ * values. */
 #include "config/config.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/text_clean.h"
