@@ -37,12 +37,13 @@ static inline struct pb_rect pb_rect_grow(const struct pb_rect *rect, int32_t ma
 /* The most sources that a chain reads from: the delivered scene is the first. */
 #define PB_SOURCES_MAX 4
 
-/* Pixels of one source, as stored in its file, a plane a band. Planes lie one behind the other or
- * interleaved by line. Memory is host or device, whichever runs the chain. */
+/* Pixels of one source, as stored in its file, a plane a band: where a reader puts them and a chain
+ * finds them. Planes lie one behind the other or interleaved by line. Memory is host or device,
+ * whichever runs the chain. */
 struct pb_window {
-    const void *data; /* plane p at data + p * plane_bytes, rows row_bytes apart */
+    void *data; /* plane p at data + p * plane_bytes, rows row_bytes apart */
     size_t row_bytes, plane_bytes;
-    const uint8_t *mask;   /* NULL = none; else rect.h rows of rect.w bytes, 0 = invalid pixel */
+    uint8_t *mask;         /* NULL = none; else rect.h rows of rect.w bytes, 0 = invalid pixel */
     size_t mask_row_bytes; /* from row to row of the mask; at least rect.w where there is one */
     struct pb_rect rect;   /* pixels that are there, on the source's grid */
 };
@@ -52,16 +53,6 @@ struct pb_tile_in {
     struct pb_window window[PB_SOURCES_MAX];
     struct pb_rect core;      /* pixels that are wanted, on the grid of the outputs */
     int32_t image_w, image_h; /* of the grid of the outputs */
-};
-
-/* A tile in a slot, all but its address; plain data that travels beside the pixels, to a device
- * too. */
-struct pb_tile_place {
-    struct pb_rect read, core;
-    uint64_t row_bytes, plane_bytes;
-    uint64_t mask_offset; /* from the slot's start; 0 = no mask */
-    uint64_t mask_row_bytes;
-    uint64_t out_px; /* pb_tile_out's plane_px */
 };
 
 /* Output of a chain: float32 planes of core.w x core.h, tightly packed, invalid pixels NaN. Plane p

@@ -28,6 +28,7 @@ struct scene {
     const char *compress, *interleave, *path;
     bool strips, collar;
     uint32_t seed;
+    double pixel, east, north; /* metres; of the upper left corner */
 };
 
 static uint32_t hash(uint32_t x, uint32_t y, uint32_t seed)
@@ -145,7 +146,7 @@ static GDALDatasetH create(const struct scene *s)
     CSLDestroy(options);
     if (ds == NULL)
         return NULL;
-    double transform[6] = {600000, 10, 0, 5900040, 0, -10};
+    double transform[6] = {s->east, s->pixel, 0, s->north, 0, -s->pixel};
     GDALSetGeoTransform(ds, transform);
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     if (OSRImportFromEPSG(crs, s->epsg) == OGRERR_NONE)
@@ -203,6 +204,8 @@ static void usage(FILE *out)
           "  --strips          strips instead of tiles\n"
           "  --collar          a slanted border without data\n"
           "  --epsg CODE       CRS (32632)\n"
+          "  --pixel METRES    side of a pixel (10)\n"
+          "  --corner E,N      of the upper left pixel (600000,5900040)\n"
           "  --seed N          another ground (1)\n",
           out);
 }
@@ -214,7 +217,7 @@ static int parse(int argc, char **argv, struct scene *s)
         {"type", 1, 0, 't'},  {"compress", 1, 0, 'c'}, {"interleave", 1, 0, 'i'},
         {"block", 1, 0, 'B'}, {"strips", 0, 0, 'S'},   {"collar", 0, 0, 'C'},
         {"epsg", 1, 0, 'e'},  {"seed", 1, 0, 'r'},     {"help", 0, 0, 'h'},
-        {0, 0, 0, 0}};
+        {"pixel", 1, 0, 'p'}, {"corner", 1, 0, 'o'},   {0, 0, 0, 0}};
     const char *type = NULL;
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
         switch (c) {
@@ -252,6 +255,13 @@ static int parse(int argc, char **argv, struct scene *s)
         case 'r':
             s->seed = (uint32_t)strtoul(optarg, NULL, 10);
             break;
+        case 'p':
+            s->pixel = atof(optarg);
+            break;
+        case 'o':
+            if (sscanf(optarg, "%lf,%lf", &s->east, &s->north) != 2)
+                return -1;
+            break;
         case 'h':
             usage(stdout);
             exit(0);
@@ -264,7 +274,7 @@ static int parse(int argc, char **argv, struct scene *s)
     s->type = type ? GDALGetDataTypeByName(type) : s->kind == RELIEF ? GDT_Float32 : GDT_UInt16;
     s->path = argv[optind];
     return optind + 1 == argc && s->type != GDT_Unknown && s->width > 0 && s->height > 0 &&
-                   s->bands > 0
+                   s->bands > 0 && s->pixel > 0
                ? 0
                : -1;
 }
@@ -277,7 +287,10 @@ int main(int argc, char **argv)
                       .epsg = 32632,
                       .compress = "DEFLATE",
                       .interleave = "PIXEL",
-                      .seed = 1};
+                      .seed = 1,
+                      .pixel = 10,
+                      .east = 600000,
+                      .north = 5900040};
     if (parse(argc, argv, &s) < 0) {
         usage(stderr);
         return 2;

@@ -22,12 +22,18 @@ struct random_image {
     bool masked;
 };
 
+/* A window of an image, and the memory that it lies in. */
+struct random_window {
+    struct pb_window window;
+    unsigned char *data;
+    size_t bytes;
+    uint8_t *mask; /* or NULL */
+    size_t mask_bytes;
+};
+
 struct random_tile {
     struct pb_tile_in in;
-    unsigned char *data; /* in.data */
-    size_t bytes;
-    uint8_t *mask; /* in.mask, or NULL */
-    size_t mask_bytes;
+    struct random_window source[PB_SOURCES_MAX]; /* of in.window; zeroed where nothing is read */
 };
 
 static inline uint32_t tile_hash(uint32_t seed, uint32_t plane, int32_t x, int32_t y)
@@ -114,54 +120,66 @@ static inline int32_t tile_low(int32_t v)
     return v > 0 ? v : 0;
 }
 
-/* A tile of `core` that reads `reach` pixels around it. bands[i]: the image's band in plane i. */
-static inline bool random_tile_make(const struct random_image *image, const struct pb_rect *core,
-                                    int32_t reach, const uint32_t *bands, size_t n_bands,
-                                    size_t pad_px, struct random_tile *out)
+/* The pixels `read` of an image. bands[i]: the image's band in plane i. */
+static inline bool random_window_make(const struct random_image *image, const struct pb_rect *read,
+                                      const uint32_t *bands, size_t n_bands, size_t pad_px,
+                                      struct random_window *out)
 {
     const size_t sample = tile_type_bytes(image->type);
-    const int32_t x0 = tile_low(core->x - reach), y0 = tile_low(core->y - reach);
-    const int32_t x1 = core->x + core->w + reach, y1 = core->y + core->h + reach;
-    const struct pb_rect read = {x0, y0, (x1 < image->w ? x1 : image->w) - x0,
-                                 (y1 < image->h ? y1 : image->h) - y0};
-    const size_t row_bytes = ((size_t)read.w + pad_px) * sample;
-    const size_t mask_row_bytes = (size_t)read.w + pad_px;
-    const size_t plane_bytes = row_bytes * (size_t)read.h + pad_px * sample;
+    const size_t row_bytes = ((size_t)read->w + pad_px) * sample;
+    const size_t mask_row_bytes = (size_t)read->w + pad_px;
+    const size_t plane_bytes = row_bytes * (size_t)read->h + pad_px * sample;
     /* No byte more than the last sample: whoever reads on is caught by a sanitizer. */
     const size_t bytes =
-        plane_bytes * (n_bands - 1) + row_bytes * (size_t)(read.h - 1) + (size_t)read.w * sample;
+        plane_bytes * (n_bands - 1) + row_bytes * (size_t)(read->h - 1) + (size_t)read->w * sample;
 
-    *out = (struct random_tile){
-        .bytes = bytes, .mask_bytes = mask_row_bytes * (size_t)(read.h - 1) + (size_t)read.w};
+    *out = (struct random_window){
+        .bytes = bytes, .mask_bytes = mask_row_bytes * (size_t)(read->h - 1) + (size_t)read->w};
     out->data = malloc(bytes);
     out->mask = image->masked ? calloc(out->mask_bytes, 1) : NULL;
     if (!out->data || (image->masked && !out->mask))
         return false;
     memset(out->data, 0xff, bytes);
     for (size_t p = 0; p < n_bands; p++)
-        for (int32_t y = 0; y < read.h; y++)
-            for (int32_t x = 0; x < read.w; x++) {
+        for (int32_t y = 0; y < read->h; y++)
+            for (int32_t x = 0; x < read->w; x++) {
                 tile_put(out->data + p * plane_bytes + (size_t)y * row_bytes + (size_t)x * sample,
-                         image->type, tile_sample(image, bands[p], read.x + x, read.y + y));
+                         image->type, tile_sample(image, bands[p], read->x + x, read->y + y));
                 if (out->mask)
                     out->mask[(size_t)y * mask_row_bytes + (size_t)x] =
-                        tile_valid(image, read.x + x, read.y + y) ? 255 : 0;
+                        tile_valid(image, read->x + x, read->y + y) ? 255 : 0;
             }
-    out->in = (struct pb_tile_in){.window[0].data = out->data,
-                                  .window[0].row_bytes = row_bytes,
-                                  .window[0].plane_bytes = plane_bytes,
-                                  .window[0].mask = out->mask,
-                                  .window[0].mask_row_bytes = mask_row_bytes,
-                                  .window[0].rect = read,
-                                  .core = *core,
-                                  .image_w = image->w,
-                                  .image_h = image->h};
+    out->window = (struct pb_window){.data = out->data,
+                                     .row_bytes = row_bytes,
+                                     .plane_bytes = plane_bytes,
+                                     .mask = out->mask,
+                                     .mask_row_bytes = mask_row_bytes,
+                                     .rect = *read};
+    return true;
+}
+
+/* A tile of `core` that reads `reach` pixels around it. */
+static inline bool random_tile_make(const struct random_image *image, const struct pb_rect *core,
+                                    int32_t reach, const uint32_t *bands, size_t n_bands,
+                                    size_t pad_px, struct random_tile *out)
+{
+    const int32_t x0 = tile_low(core->x - reach), y0 = tile_low(core->y - reach);
+    const int32_t x1 = core->x + core->w + reach, y1 = core->y + core->h + reach;
+    const struct pb_rect read = {x0, y0, (x1 < image->w ? x1 : image->w) - x0,
+                                 (y1 < image->h ? y1 : image->h) - y0};
+
+    *out = (struct random_tile){.in = {.core = *core, .image_w = image->w, .image_h = image->h}};
+    if (!random_window_make(image, &read, bands, n_bands, pad_px, &out->source[0]))
+        return false;
+    out->in.window[0] = out->source[0].window;
     return true;
 }
 
 static inline void random_tile_free(struct random_tile *tile)
 {
-    free(tile->data);
-    free(tile->mask);
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++) {
+        free(tile->source[i].data);
+        free(tile->source[i].mask);
+    }
 }
 #endif

@@ -105,7 +105,7 @@ size_t pb_chain_output_count(const struct pb_chain *chain);
 /* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
  * Borrowed until destroy. */
 const bool *pb_chain_classes(const struct pb_chain *chain);
-/* Whether outputs and inputs lie on one grid, that of one source. Only such chains run on a GPU. */
+/* Whether outputs and inputs lie on one grid, that of one source. */
 bool pb_chain_keeps_grid(const struct pb_chain *chain);
 /* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without
  * sources. */
@@ -119,6 +119,9 @@ struct pb_rect pb_chain_need(const struct pb_chain *chain, uint32_t source,
 /* A rect of that size or larger holds what any core of w x h needs; x and y say nothing. */
 struct pb_rect pb_chain_need_most(const struct pb_chain *chain, uint32_t source, int32_t w,
                                   int32_t h);
+/* Pixels of the largest plane that a core of w x h makes, outputs among them. A GPU numbers them
+ * with 31 bits: more cannot run there. */
+size_t pb_chain_plane_px(const struct pb_chain *chain, int32_t w, int32_t h);
 /* Bytes of scratch that one run of a core of at most core_w x core_h needs on the CPU; 64-byte
  * aligned. */
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h);

@@ -17,10 +17,10 @@ struct task {
     pb_tile_out out;
     int32_t part_w, part_h;
     float *scratch;
-    size_t scratch_px; // of a block
+    size_t scratch_px, plane_px; // of a block, of a plane
 };
 
-template <int PX>
+template <int PX, pb_chain_kind KIND>
 __global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constant__ task task)
 {
     extern __shared__ float4 shared[];
@@ -35,9 +35,15 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) run_parts(const __grid_constan
         const int32_t y = static_cast<int32_t>(i / columns) * task.part_h;
         const pb_rect part = {core.x + x, core.y + y, min(task.part_w, core.w - x),
                               min(task.part_h, core.h - y)};
-        pb_chain_block_run<PX, true>(task.chain, task.in, part, task.out.data, task.out.plane_px,
-                                     shared, scratch, group);
+        pb_chain_block_run<PX, KIND>(task.chain, task.in, part, task.out.data, task.out.plane_px,
+                                     {shared, scratch, task.plane_px}, group);
     }
+}
+
+template <int PX> auto choose(const pb_chain *chain)
+{
+    return chain->keeps_grid ? run_parts<PX, pb_chain_kind::PLANES>
+                             : run_parts<PX, pb_chain_kind::GRIDS>;
 }
 } // namespace
 
@@ -63,8 +69,9 @@ int pb_chain_block_launch(const struct pb_chain *chain, const struct pb_chain_de
                        shape->part_w,
                        shape->part_h,
                        static_cast<float *>(scratch),
-                       needs.scratch_bytes / sizeof(float)};
-    auto *const kernel = needs.px == 4 ? run_parts<4> : run_parts<1>;
+                       needs.scratch_bytes / sizeof(float),
+                       needs.plane_px};
+    auto *const kernel = needs.px == 4 ? choose<4>(chain) : choose<1>(chain);
     kernel<<<shape->blocks, shape->threads, needs.shared_bytes,
              static_cast<cudaStream_t>(stream)>>>(task);
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;

@@ -17,6 +17,7 @@ struct pb_chain_block_needs {
     uint32_t shared_bytes; /* 16-byte aligned; registers and the focal operations' patches lie on
                               each other */
     size_t scratch_bytes;  /* planes; a multiple of 64; 0 = none */
+    size_t plane_px;       /* floats from plane to plane */
     int px;                /* pixels that a thread makes at a time: 4, or 1 where 4 do not fit */
 };
 

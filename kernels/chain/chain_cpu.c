@@ -94,6 +94,14 @@ void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core
     out_layout->temp_px = round_px(temp_px);
 }
 
+size_t pb_chain_plane_px(const struct pb_chain *chain, int32_t w, int32_t h)
+{
+    struct pb_chain_layout layout;
+
+    pb_chain_measure(chain, w, h, &layout);
+    return larger(layout.plane_px, (size_t)w * (size_t)h);
+}
+
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h)
 {
     struct pb_chain_layout layout;

@@ -25,14 +25,24 @@ size_t scratch_bytes(const pb_chain_layout &layout)
     return (layout.planes_px + 64) * sizeof(float);
 }
 
+int run_focal(const pb_chain *chain, const pb_stage_focal &s, const pb_tile_in *in,
+              const pb_plane &from, const pb_plane &to, void *stream)
+{
+    const pb_chain_grid &grid = chain->grids[s.to_grid];
+    if (s.is_resample) {
+        return pb_resample_run_cuda(&s.resample, &from, &to, stream);
+    }
+    return pb_focal_run_cuda(&s.focal, &from, &to, chain->keeps_grid ? in->image_w : grid.w,
+                             chain->keeps_grid ? in->image_h : grid.h, stream);
+}
+
 int run_focals(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in *in, void *stream)
 {
     int rc = 0;
     for (size_t i = 0; i < stage.n_focals && rc == 0; i++) {
         pb_plane from, to;
         pb_chain_planes(gpu->chain, &stage.focals[i], in, gpu->planes, &from, &to);
-        rc =
-            pb_focal_run_cuda(&stage.focals[i].focal, &from, &to, in->image_w, in->image_h, stream);
+        rc = run_focal(gpu->chain, stage.focals[i], in, from, to, stream);
     }
     return rc;
 }
@@ -82,6 +92,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
         pb_chain_sweep(chain, k, in, out, gpu->planes, &sweep);
         sweep.code = code;
         sweep.inputs = gpu->device.inputs;
+        sweep.places = gpu->device.places;
         if (sweep.n_code) {
             rc = pb_program_run_cuda(&sweep, stream);
         }

@@ -14,7 +14,7 @@ namespace
 {
 // Where the tables are in the block of memory.
 struct offsets {
-    size_t code, stages, focals, end;
+    size_t code, stages, focals, grids, places, end;
 };
 
 size_t aligned(size_t bytes)
@@ -33,7 +33,9 @@ offsets find_offsets(const pb_chain *chain)
     at.code = aligned(chain->n_used * sizeof(pb_program_input));
     at.stages = at.code + aligned(n_code * sizeof(pb_instr));
     at.focals = at.stages + aligned(chain->n_stages * sizeof(pb_device_stage));
-    at.end = at.focals + aligned(n_focals * sizeof(pb_stage_focal));
+    at.grids = at.focals + aligned(n_focals * sizeof(pb_stage_focal));
+    at.places = at.grids + aligned(chain->n_grids * sizeof(pb_chain_grid));
+    at.end = at.places + aligned(chain->n_leaf_places * sizeof(pb_leaf_place));
     return at;
 }
 
@@ -52,12 +54,15 @@ void lay_out(const pb_chain *chain, const offsets &at, unsigned char *memory)
     uint32_t n_code = 0, n_focals = 0;
 
     copy(reinterpret_cast<pb_program_input *>(memory), chain->inputs, chain->n_used);
+    copy(reinterpret_cast<pb_chain_grid *>(memory + at.grids), chain->grids, chain->n_grids);
+    copy(reinterpret_cast<pb_leaf_place *>(memory + at.places), chain->leaf_places,
+         chain->n_leaf_places);
     for (size_t k = 0; k < chain->n_stages; k++) {
         const pb_stage &from = chain->stages[k];
         const auto n = static_cast<uint32_t>(from.n_focals);
         copy(code + n_code, from.code, from.n_code);
         copy(focals + n_focals, from.focals, n);
-        stages[k] = {n_code, from.n_code, from.n_registers, from.margin, n_focals, n};
+        stages[k] = {n_code, from.n_code, from.n_registers, from.margin, n_focals, n, from.grid};
         n_code += from.n_code;
         n_focals += n;
     }
@@ -71,8 +76,10 @@ pb_chain_device describe(const pb_chain *chain, const offsets &at, unsigned char
     device.code = reinterpret_cast<const pb_instr *>(memory + at.code);
     device.stages = reinterpret_cast<const pb_device_stage *>(memory + at.stages);
     device.focals = reinterpret_cast<const pb_stage_focal *>(memory + at.focals);
+    device.grids = reinterpret_cast<const pb_chain_grid *>(memory + at.grids);
+    device.places =
+        chain->keeps_grid ? nullptr : reinterpret_cast<const pb_leaf_place *>(memory + at.places);
     device.n_stages = static_cast<uint32_t>(chain->n_stages);
-    device.halo = chain->halo;
     device.memory = memory;
     return device;
 }
@@ -91,10 +98,6 @@ int pb_chain_device_create(const struct pb_chain *chain, struct pb_chain_device 
 
     if (!host) {
         return -ENOMEM;
-    }
-    if (!chain->keeps_grid) {
-        free(host);
-        return -ENOTSUP;
     }
     lay_out(chain, at, host);
     cudaError_t error = cudaMalloc(&memory, at.end);

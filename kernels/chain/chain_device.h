@@ -11,13 +11,16 @@ extern "C" {
 #endif
 struct pb_program_input;
 struct pb_instr;
+struct pb_leaf_place;
 struct pb_stage_focal; /* kernels/chain/chain_stage.h */
+struct pb_chain_grid;
 
 /* pb_stage, with places in the tables instead of pointers. */
 struct pb_device_stage {
     uint32_t code, n_code, n_registers;
     int32_t margin;
     uint32_t focals, n_focals;
+    uint32_t grid;
 };
 
 struct pb_chain_device {
@@ -25,8 +28,9 @@ struct pb_chain_device {
     const struct pb_instr *code; /* of all stages, one behind the other */
     const struct pb_device_stage *stages;
     const struct pb_stage_focal *focals; /* of all stages, one behind the other */
+    const struct pb_chain_grid *grids;
+    const struct pb_leaf_place *places; /* NULL: the chain keeps its scene's grid */
     uint32_t n_stages;
-    int32_t halo;
     void *memory; /* all of the above, in device memory; NULL = none */
 };
 

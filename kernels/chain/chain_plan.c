@@ -103,6 +103,7 @@ static int find_grids(struct plan *p)
     chain->grids = calloc(graph->n_grids, sizeof *chain->grids);
     if (!chain->grids)
         return -ENOMEM;
+    chain->n_grids = graph->n_grids;
     for (size_t i = 0; i < p->n_outputs; i++)
         if (graph->nodes[p->outputs[i]].grid >= 0)
             p->out_grid = graph->nodes[p->outputs[i]].grid;

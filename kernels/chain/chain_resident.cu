@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel that stays: wic's warps (wic/device/wic_device.cuh) around a chain run part by part
-// (kernels/chain/chain_block.cuh). Four of it: 4 pixels or 1 a thread, lines in shared memory or
-// parts of a tile in place. The first two have no focal operations to care for.
+// (kernels/chain/chain_block.cuh). Six of it: 4 pixels or 1 a thread; lines in shared memory, which
+// have no planes to care for, parts of a tile in place, or such parts over several grids.
 #include "kernels/chain/chain_block.cuh"
 #include "kernels/chain/chain_resident.h"
 #include "wic/device/cuda_errno.h"
@@ -24,21 +24,19 @@ struct task {
     float *scratch;
 };
 
-__device__ pb_tile_in tile_in(const task &task, const pb_tile_place &place, const void *base)
+// Chains that keep their scene's grid read one source.
+template <pb_chain_kind KIND>
+__device__ void find_tile(const task &task, const pb_tile &tile, void *base, pb_tile_in *out)
 {
-    const uint8_t *bytes = static_cast<const uint8_t *>(base);
-    pb_tile_in in;
-    pb_window &window = in.window[0];
-    window.data = base;
-    window.row_bytes = place.row_bytes;
-    window.plane_bytes = place.plane_bytes;
-    window.mask = place.mask_offset ? bytes + place.mask_offset : nullptr;
-    window.mask_row_bytes = place.mask_row_bytes;
-    window.rect = place.read;
-    in.core = place.core;
-    in.image_w = task.shape.image_w;
-    in.image_h = task.shape.image_h;
-    return in;
+    const pb_slot_format &format = task.shape.format;
+    if (KIND == pb_chain_kind::GRIDS) {
+        pb_slot_tile(&format, &tile, base, out);
+        return;
+    }
+    out->core = tile.core;
+    out->image_w = format.image_w;
+    out->image_h = format.image_h;
+    out->window[0] = pb_slot_window(&format, 0, &tile.read[0], base);
 }
 
 // Lines of a tile are a tile whose window starts further down.
@@ -69,13 +67,13 @@ struct work_item {
 constexpr uint32_t work_item_bytes = (2 * sizeof(work_item) + 15) / 16 * 16;
 static_assert(work_item_bytes <= PB_RESIDENT_OWN_BYTES, "a block has room for two work items");
 
-template <bool LINES>
+template <bool LINES, pb_chain_kind KIND>
 __device__ const work_item &take_work_item(const task &task, const wic_piece &piece, uint32_t turn)
 {
     work_item &work_item = static_cast<struct work_item *>(piece.work)[turn % 2];
     if (piece.thread == 0) {
-        const pb_tile_place &place = *static_cast<const pb_tile_place *>(piece.user);
-        work_item.in = tile_in(task, place, piece.in);
+        find_tile<KIND>(task, *static_cast<const pb_tile *>(piece.user),
+                        const_cast<void *>(piece.in), &work_item.in);
         work_item.part =
             LINES ? take_lines(piece, &work_item.in) : take_part(task, piece, work_item.in);
     }
@@ -83,24 +81,26 @@ __device__ const work_item &take_work_item(const task &task, const wic_piece &pi
     return work_item;
 }
 
-template <int PX, bool LINES>
+template <int PX, bool LINES, pb_chain_kind KIND>
 __global__ void __launch_bounds__(threads_max(LINES), LINES ? 1 : 2)
     run_resident(const __grid_constant__ wic_view view, const __grid_constant__ task task)
 {
     float *const scratch = task.scratch + blockIdx.x * (task.shape.scratch_bytes / sizeof(float));
     uint32_t turn = 0;
     wic_resident(view, [&](const wic_piece &piece) {
-        const work_item &work_item = take_work_item<LINES>(task, piece, turn++);
+        const work_item &work_item = take_work_item<LINES, KIND>(task, piece, turn++);
         void *const shared = static_cast<unsigned char *>(piece.work) + PB_RESIDENT_OWN_BYTES;
-        pb_chain_block_run<PX, !LINES>(
-            task.chain, work_item.in, work_item.part, static_cast<float *>(piece.tile_out),
-            static_cast<const pb_tile_place *>(piece.user)->out_px, shared, scratch, piece);
+        pb_chain_block_run<PX, KIND>(task.chain, work_item.in, work_item.part,
+                                     static_cast<float *>(piece.tile_out),
+                                     pb_tile_out_px(static_cast<const pb_tile *>(piece.user)),
+                                     {shared, scratch, task.shape.plane_px}, piece);
     });
 }
 } // namespace
 
 struct pb_chain_resident {
     task argument;
+    bool keeps_grid;
 };
 
 int pb_chain_resident_create(const struct pb_chain *chain,
@@ -113,6 +113,7 @@ int pb_chain_resident_create(const struct pb_chain *chain,
     }
     task &task = resident->argument;
     task.shape = *shape;
+    resident->keeps_grid = chain->keeps_grid;
     int rc = pb_chain_device_create(chain, &task.chain);
     if (rc == 0 && shape->scratch_bytes > 0) {
         rc = wic_cuda_errno(cudaMalloc(reinterpret_cast<void **>(&task.scratch),
@@ -126,15 +127,23 @@ int pb_chain_resident_create(const struct pb_chain *chain,
     return 0;
 }
 
+namespace
+{
+template <bool LINES, pb_chain_kind KIND> const void *kernel_for(int px)
+{
+    return px == 4 ? reinterpret_cast<const void *>(run_resident<4, LINES, KIND>)
+                   : reinterpret_cast<const void *>(run_resident<1, LINES, KIND>);
+}
+} // namespace
+
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident)
 {
     const pb_chain_resident_shape &shape = resident->argument.shape;
-    if (shape.by_line) {
-        return shape.px == 4 ? reinterpret_cast<const void *>(run_resident<4, true>)
-                             : reinterpret_cast<const void *>(run_resident<1, true>);
+    if (!resident->keeps_grid) {
+        return kernel_for<false, pb_chain_kind::GRIDS>(shape.px);
     }
-    return shape.px == 4 ? reinterpret_cast<const void *>(run_resident<4, false>)
-                         : reinterpret_cast<const void *>(run_resident<1, false>);
+    return shape.by_line ? kernel_for<true, pb_chain_kind::POINTWISE>(shape.px)
+                         : kernel_for<false, pb_chain_kind::PLANES>(shape.px);
 }
 
 const void *pb_chain_resident_argument(const struct pb_chain_resident *resident)

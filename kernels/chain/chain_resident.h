@@ -7,6 +7,7 @@
  * whole chain on it and store the results straight to the tile's output slot. Present in CUDA
  * builds only. */
 #include "kernels/chain/chain.h"
+#include "kernels/tile_slot.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,13 +23,14 @@ extern "C" {
 struct pb_chain_resident_shape {
     int px;               /* and below: as pb_chain_block_measure said for the parts and warps */
     size_t scratch_bytes; /* of device memory, a block */
+    size_t plane_px;
     uint32_t blocks;
     /* Pieces are lines of the tile, with all their bands, in shared memory; a unit is a line. Else
      * the tile lies where the whole device sees it, and unit u is part u, row-major, of part_w x
      * part_h pixels of its core. */
     bool by_line;
     int32_t part_w, part_h;
-    int32_t image_w, image_h;
+    struct pb_slot_format format; /* of the input slots */
 };
 
 struct pb_chain_resident;
@@ -37,7 +39,7 @@ struct pb_chain_resident;
 int pb_chain_resident_create(const struct pb_chain *chain,
                              const struct pb_chain_resident_shape *shape,
                              struct pb_chain_resident **out_resident);
-/* For struct wic_device_options. The kernel's user bytes are a struct pb_tile_place; its work bytes
+/* For struct wic_device_options. The kernel's user bytes are a struct pb_tile; its work bytes
  * are PB_RESIDENT_OWN_BYTES and the shared bytes of pb_chain_block_measure. The argument lives as
  * long as the object. */
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident);

@@ -74,8 +74,9 @@ struct pb_chain {
     int32_t halo;         /* most of any plane */
     uint32_t n_registers; /* most of any stage */
     bool keeps_grid;      /* one source, one grid: image_w and image_h of a tile are its size */
-    struct pb_geometry geometry;       /* of the outputs */
-    struct pb_chain_grid *grids;       /* the outputs' first */
+    struct pb_geometry geometry; /* of the outputs */
+    struct pb_chain_grid *grids; /* of the graph */
+    size_t n_grids;
     struct pb_leaf_place *leaf_places; /* pb_instr.src[0] of loads */
     size_t n_leaf_places;
     struct pb_source_need sources[PB_SOURCES_MAX];

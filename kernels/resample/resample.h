@@ -44,6 +44,10 @@ size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w);
 /* in->rect holds what out->rect needs, clipped to the source's grid; it may be empty. */
 void pb_resample_run_cpu(const struct pb_resample *resample, const struct pb_plane *in,
                          const struct pb_plane *out, float *temp);
+/* CUDA builds only. The same bits; queues on stream (cudaStream_t). 0 or -EIO. Allocates nothing.
+ */
+int pb_resample_run_cuda(const struct pb_resample *resample, const struct pb_plane *in,
+                         const struct pb_plane *out, void *stream);
 #ifdef __cplusplus
 }
 #endif

@@ -80,20 +80,68 @@ PB_PIXEL float pb_resample_at(const struct pb_resample_source *source, int32_t x
     return source->data[row + (size_t)(x - source->rect.x)];
 }
 
+/* Weights of the columns of a footprint that has few, made once for all of its rows. */
+#define PB_TAPS_HELD 8
+struct pb_held_taps {
+    float weight[PB_TAPS_HELD];
+};
+
+/* A sum of weighted pixels, and of the weights of those that are valid. */
+struct pb_tap_sum {
+    float sum, total;
+};
+
+PB_PIXEL struct pb_held_taps pb_taps_hold(enum pb_resampling how, const struct pb_taps *x)
+{
+    struct pb_held_taps held;
+    for (int32_t k = 0; k < PB_TAPS_HELD; k++) {
+        held.weight[k] = k < x->n ? pb_tap_weight(how, x, x->first + k) : 0.0f;
+    }
+    return held;
+}
+
+PB_PIXEL void pb_tap_add(struct pb_tap_sum *row, float weight, float v)
+{
+    row->sum = v == v ? row->sum + weight * v : row->sum;
+    row->total = v == v ? row->total + weight : row->total;
+}
+
+PB_PIXEL struct pb_tap_sum pb_held_row(const struct pb_held_taps *held,
+                                       const struct pb_resample_source *source,
+                                       const struct pb_taps *x, int32_t j)
+{
+    struct pb_tap_sum row = {0.0f, 0.0f};
+    for (int32_t k = 0; k < PB_TAPS_HELD; k++) {
+        if (k < x->n) {
+            pb_tap_add(&row, held->weight[k], pb_resample_at(source, x->first + k, j));
+        }
+    }
+    return row;
+}
+
+PB_PIXEL struct pb_tap_sum pb_wide_row(enum pb_resampling how,
+                                       const struct pb_resample_source *source,
+                                       const struct pb_taps *x, int32_t j)
+{
+    struct pb_tap_sum row = {0.0f, 0.0f};
+    for (int32_t i = x->first; i < x->first + x->n; i++) {
+        pb_tap_add(&row, pb_tap_weight(how, x, i), pb_resample_at(source, i, j));
+    }
+    return row;
+}
+
 PB_PIXEL float pb_resample_sum(enum pb_resampling how, const struct pb_resample_source *source,
                                const struct pb_taps *x, const struct pb_taps *y)
 {
+    const bool is_narrow = x->n <= PB_TAPS_HELD;
+    const struct pb_held_taps held = pb_taps_hold(how, x);
     float sum = 0.0f, total = 0.0f;
     for (int32_t j = y->first; j < y->first + y->n; j++) {
         const float weight = pb_tap_weight(how, y, j);
-        float row_sum = 0.0f, row_total = 0.0f;
-        for (int32_t i = x->first; i < x->first + x->n; i++) {
-            const float v = pb_resample_at(source, i, j), w = pb_tap_weight(how, x, i);
-            row_sum = v == v ? row_sum + w * v : row_sum;
-            row_total = v == v ? row_total + w : row_total;
-        }
-        sum = sum + weight * row_sum;
-        total = total + weight * row_total;
+        const struct pb_tap_sum row =
+            is_narrow ? pb_held_row(&held, source, x, j) : pb_wide_row(how, source, x, j);
+        sum = sum + weight * row.sum;
+        total = total + weight * row.total;
     }
     return total > 0.0f ? pb_pixel_result(sum / total) : pb_pixel_nan();
 }
@@ -114,6 +162,21 @@ PB_PIXEL float pb_resample_area(enum pb_resampling how, const struct pb_resample
     return area;
 }
 
+/* Whether the value stands before pixel (x_at, y_at) of the footprint, row by row. */
+PB_PIXEL bool pb_resample_met(const struct pb_resample_source *source, const struct pb_taps *x,
+                              const struct pb_taps *y, int32_t x_at, int32_t y_at, float value)
+{
+    for (int32_t j = y->first; j <= y_at; j++) {
+        const int32_t end = j < y_at ? x->first + x->n : x_at;
+        for (int32_t i = x->first; i < end; i++) {
+            if (pb_resample_at(source, i, j) == value) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 PB_PIXEL float pb_resample_mode(enum pb_resampling how, const struct pb_resample_source *source,
                                 const struct pb_taps *x, const struct pb_taps *y)
 {
@@ -121,7 +184,7 @@ PB_PIXEL float pb_resample_mode(enum pb_resampling how, const struct pb_resample
     for (int32_t j = y->first; j < y->first + y->n; j++) {
         for (int32_t i = x->first; i < x->first + x->n; i++) {
             const float v = pb_resample_at(source, i, j);
-            if (v != v || v == best) {
+            if (v != v || v == best || pb_resample_met(source, x, y, i, j, v)) {
                 continue;
             }
             const float area = pb_resample_area(how, source, x, y, v);

@@ -13,9 +13,9 @@ constexpr int THREADS_MAX = 128;
 constexpr int BLOCKS_MIN = 8; // on a multiprocessor: not more than 64 registers a thread
 constexpr size_t SHARED_BYTES = 48 * 1024;
 
-template <int PX>
+template <int PX, class Sweep>
 __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
-    run_program(const __grid_constant__ pb_sweep sweep)
+    run_program(const __grid_constant__ Sweep sweep)
 {
     extern __shared__ float4 shared[];
     const uint32_t block_px = blockDim.x * PX;
@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
 }
 
 // PX pixels a thread and as many threads as fit.
-template <int PX> int launch(const pb_sweep &sweep, uint32_t n_registers, cudaStream_t stream)
+template <int PX, class Sweep>
+int launch(const Sweep &sweep, uint32_t n_registers, cudaStream_t stream)
 {
     const size_t total = static_cast<size_t>(sweep.rect.w) * static_cast<size_t>(sweep.rect.h);
     const size_t thread_bytes = n_registers * sizeof(pb_device::pixels<PX>);
@@ -36,19 +37,31 @@ template <int PX> int launch(const pb_sweep &sweep, uint32_t n_registers, cudaSt
     if (blocks == 0) {
         return -EIO;
     }
-    run_program<PX><<<blocks, threads, threads * thread_bytes, stream>>>(sweep);
+    run_program<PX, Sweep><<<blocks, threads, threads * thread_bytes, stream>>>(sweep);
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
+}
+
+template <class Sweep> int run(const Sweep &sweep, cudaStream_t stream)
+{
+    const uint32_t n_registers = sweep.n_registers ? sweep.n_registers : 1;
+    if (32 * n_registers * sizeof(pb_device::pixels<4>) <= SHARED_BYTES) {
+        return launch<4>(sweep, n_registers, stream);
+    }
+    return launch<1>(sweep, n_registers, stream);
 }
 } // namespace
 
 int pb_program_run_cuda(const struct pb_sweep *sweep, void *stream)
 {
-    const uint32_t n_registers = sweep->n_registers ? sweep->n_registers : 1;
+    const auto cuda = static_cast<cudaStream_t>(stream);
+    if (sweep->rect.w <= 0 || sweep->rect.h <= 0) {
+        return 0;
+    }
     if (static_cast<uint64_t>(sweep->rect.w) * static_cast<uint64_t>(sweep->rect.h) > INT32_MAX) {
         return -EIO; // pixels are numbered with 32 bits
     }
-    if (32 * n_registers * sizeof(pb_device::pixels<4>) <= SHARED_BYTES) {
-        return launch<4>(*sweep, n_registers, static_cast<cudaStream_t>(stream));
+    if (sweep->places) {
+        return run(pb_device::on_grids<pb_sweep>{*sweep}, cuda);
     }
-    return launch<1>(*sweep, n_registers, static_cast<cudaStream_t>(stream));
+    return run(*sweep, cuda);
 }

@@ -29,6 +29,10 @@ inline __device__ const pb_rect &core_of(const pb_sweep &sweep)
     return sweep.in.core;
 }
 
+// A sweep with leaves on other grids than its own, or of several sources: `places` says where.
+template <class Sweep> struct on_grids : Sweep {
+};
+
 // Which thread of how many.
 struct member {
     uint32_t thread, threads;
@@ -61,17 +65,78 @@ __device__ place<PX> find_place(const Sweep &sweep, const member &me, uint32_t f
     return at;
 }
 
-template <typename T, int PX, class Sweep>
-__device__ void load_samples(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
+// pb_rect_grow of the CPU, here for the device.
+inline __device__ pb_rect grown(const pb_rect &core, int32_t margin, int32_t image_w,
+                                int32_t image_h)
+{
+    const int32_t left = max(core.x - margin, 0), top = max(core.y - margin, 0);
+    const int32_t right = min(core.x + core.w + margin, image_w);
+    const int32_t bottom = min(core.y + core.h + margin, image_h);
+    return {left, top, right - left, bottom - top};
+}
+
+// What a load reads: pixel (x, y) of the sweep is (x + dx, y + dy) of a window or of a plane.
+struct window_leaf {
+    const pb_window &window;
+    int32_t dx, dy;
+};
+struct plane_leaf {
+    pb_rect rect;
+    int32_t dx, dy;
+};
+
+template <class Sweep>
+__device__ window_leaf find_window(const Sweep &sweep, const pb_instr &, const pb_program_input &)
+{
+    return {sweep.in.window[0], 0, 0};
+}
+
+template <class Sweep>
+__device__ window_leaf find_window(const on_grids<Sweep> &sweep, const pb_instr &instr,
+                                   const pb_program_input &input)
+{
+    const pb_leaf_place &place = sweep.places[instr.src[0]];
+    return {sweep.in.window[input.window], place.dx, place.dy};
+}
+
+template <class Sweep> __device__ plane_leaf find_plane(const Sweep &sweep, const pb_instr &instr)
+{
+    return {grown(core_of(sweep), instr.margin, sweep.in.image_w, sweep.in.image_h), 0, 0};
+}
+
+template <class Sweep>
+__device__ plane_leaf find_plane(const on_grids<Sweep> &sweep, const pb_instr &instr)
+{
+    const pb_leaf_place &place = sweep.places[instr.src[0]];
+    return {pb_rect_on(&place.map, place.grid_w, place.grid_h, &core_of(sweep), instr.margin),
+            place.dx, place.dy};
+}
+
+template <typename T, int PX>
+__device__ void load_samples(const window_leaf &leaf, uint32_t plane, const place<PX> &at,
                              T (&out)[PX])
 {
-    const pb_window &window = sweep.in.window[0];
-    const unsigned char *const plane =
-        static_cast<const unsigned char *>(window.data) + instr.index * window.plane_bytes;
+    const pb_window &window = leaf.window;
+    const unsigned char *const samples =
+        static_cast<const unsigned char *>(window.data) + plane * window.plane_bytes;
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        const size_t row = static_cast<size_t>(at.y[j] - window.rect.y) * window.row_bytes;
-        out[j] = reinterpret_cast<const T *>(plane + row)[at.x[j] - window.rect.x];
+        const size_t row =
+            static_cast<size_t>(at.y[j] + leaf.dy - window.rect.y) * window.row_bytes;
+        out[j] = reinterpret_cast<const T *>(samples + row)[at.x[j] + leaf.dx - window.rect.x];
+    }
+}
+
+template <int PX>
+__device__ void apply_mask(const window_leaf &leaf, const place<PX> &at, pixels<PX> &out)
+{
+    const pb_window &window = leaf.window;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        const size_t row =
+            static_cast<size_t>(at.y[j] + leaf.dy - window.rect.y) * window.mask_row_bytes;
+        const bool valid = window.mask[row + (at.x[j] + leaf.dx - window.rect.x)] != 0;
+        out.v[j] = valid ? out.v[j] : pb_pixel_nan();
     }
 }
 
@@ -79,6 +144,7 @@ template <int PX, class Sweep>
 __device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
 {
     const pb_program_input &input = sweep.inputs[instr.index];
+    const window_leaf leaf = find_window(sweep, instr, input);
     const bool has_nodata = input.has_nodata;
     pixels<PX> out;
     switch (input.type) {
@@ -86,7 +152,7 @@ __device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, cons
     case PB_##suffix: {                                                                            \
         const wide nodata = static_cast<wide>(input.field);                                        \
         type samples[PX];                                                                          \
-        load_samples<type, PX>(sweep, instr, at, samples);                                         \
+        load_samples<type, PX>(leaf, input.plane, at, samples);                                    \
         _Pragma("unroll") for (int j = 0; j < PX; j++)                                             \
         {                                                                                          \
             out.v[j] = pb_pixel_from_##fn(static_cast<wide>(samples[j]), has_nodata, nodata);      \
@@ -103,37 +169,22 @@ __device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, cons
             out.v[j] = out.v[j] * scale + offset;
         }
     }
-    const pb_window &window = sweep.in.window[0];
-    if (window.mask) {
-#pragma unroll
-        for (int j = 0; j < PX; j++) {
-            const size_t row = static_cast<size_t>(at.y[j] - window.rect.y) * window.mask_row_bytes;
-            const bool valid = window.mask[row + (at.x[j] - window.rect.x)] != 0;
-            out.v[j] = valid ? out.v[j] : pb_pixel_nan();
-        }
+    if (leaf.window.mask) {
+        apply_mask<PX>(leaf, at, out);
     }
     return out;
-}
-
-// pb_rect_grow of the CPU, here for the device.
-inline __device__ pb_rect grown(const pb_rect &core, int32_t margin, int32_t image_w,
-                                int32_t image_h)
-{
-    const int32_t left = max(core.x - margin, 0), top = max(core.y - margin, 0);
-    const int32_t right = min(core.x + core.w + margin, image_w);
-    const int32_t bottom = min(core.y + core.h + margin, image_h);
-    return {left, top, right - left, bottom - top};
 }
 
 template <int PX, class Sweep>
 __device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
 {
-    const pb_rect rect = grown(core_of(sweep), instr.margin, sweep.in.image_w, sweep.in.image_h);
+    const plane_leaf leaf = find_plane(sweep, instr);
     const float *const plane = sweep.planes + instr.index * sweep.plane_px;
     pixels<PX> out;
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        out.v[j] = plane[static_cast<size_t>(at.y[j] - rect.y) * rect.w + (at.x[j] - rect.x)];
+        const size_t row = static_cast<size_t>(at.y[j] + leaf.dy - leaf.rect.y) * leaf.rect.w;
+        out.v[j] = plane[row + (at.x[j] + leaf.dx - leaf.rect.x)];
     }
     return out;
 }

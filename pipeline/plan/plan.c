@@ -23,65 +23,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PB_LINE_ALIGN = 16 }; /* of bands in a line: what a bulk copy moves */
 enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
-
-static size_t align_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 static bool is_power_of_two(int32_t n)
 {
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-static struct pb_slot_layout by_plane(const struct pb_plan_source *source,
-                                      const struct pb_rect *read)
+/* Plane by plane. */
+static struct pb_slot_format slot_format(const struct pb_plan *plan)
 {
-    struct pb_slot_layout layout = {0};
-    size_t w = (size_t)read->w, h = (size_t)read->h;
-    layout.row_bytes = w * pb_type_bytes(source->type);
-    layout.plane_bytes = align_up(layout.row_bytes * h, PB_PLANE_ALIGN);
-    layout.bytes = layout.plane_bytes * source->n_bands;
-    if (source->has_mask && layout.bytes > 0) {
-        layout.mask_offset = layout.bytes;
-        layout.mask_row_bytes = w;
-        layout.bytes += align_up(w * h, PB_PLANE_ALIGN);
+    struct pb_slot_format format = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
+    for (size_t i = 0; i < plan->n_sources; i++)
+        format.source[i] =
+            (struct pb_source_format){.n_planes = (uint32_t)plan->source[i].n_bands,
+                                      .sample_bytes = (uint32_t)pb_type_bytes(plan->source[i].type),
+                                      .has_mask = plan->source[i].has_mask};
+    return format;
+}
+
+struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
+{
+    struct pb_tile tile = {
+        .number = number, .unit = unit, .core = pb_grid_core(&plan->grid, number)};
+    for (uint32_t i = 0; i < plan->n_sources; i++) {
+        if (plan->source[i].n_bands == 0)
+            continue;
+        tile.read[i] =
+            pb_chain_keeps_grid(plan->chain)
+                ? pb_rect_grow(&tile.core, plan->halo, plan->grid.image_w, plan->grid.image_h)
+                : pb_chain_need(plan->chain, i, &tile.core);
     }
-    return layout;
+    return tile;
 }
 
-/* Lines are as long in every tile, also in the narrower ones at the right edge: they are the units
- * in which the GPU pulls. */
-static struct pb_slot_layout by_line(const struct pb_plan *plan, const struct pb_rect *read)
+size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
 {
-    const struct pb_grid *g = &plan->grid;
-    const struct pb_plan_source *source = &plan->source[0];
-    size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
-    struct pb_slot_layout layout = {0};
-    layout.plane_bytes = align_up(w * pb_type_bytes(source->type), PB_LINE_ALIGN);
-    layout.row_bytes = layout.plane_bytes * source->n_bands;
-    if (source->has_mask) {
-        layout.mask_offset = layout.row_bytes;
-        layout.row_bytes += align_up(w, PB_LINE_ALIGN);
-        layout.mask_row_bytes = layout.row_bytes;
-    }
-    layout.bytes = layout.row_bytes * (size_t)read->h;
-    return layout;
-}
-
-struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, size_t source,
-                                     const struct pb_rect *read)
-{
-    return plan->resident.by_line ? by_line(plan, read) : by_plane(&plan->source[source], read);
-}
-
-struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const struct pb_rect *core)
-{
-    if (pb_chain_keeps_grid(plan->chain))
-        return pb_rect_grow(core, plan->halo, plan->grid.image_w, plan->grid.image_h);
-    return pb_chain_need(plan->chain, (uint32_t)source, core);
+    return pb_tile_out_px(tile) * sizeof(float) * plan->n_outputs;
 }
 
 /* Largest block of the pipeline's products: tiles are a multiple of it. */
@@ -119,6 +97,30 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
     return side;
 }
 
+/* Whether a GPU can compute tiles of that side. */
+static bool fits_gpu(const struct pb_plan *plan, int32_t side)
+{
+    const struct pb_geometry *g = &plan->geometry;
+    return pb_chain_plane_px(plan->chain, side < g->w ? side : g->w, side < g->h ? side : g->h) <=
+           INT32_MAX;
+}
+
+/* A GPU may want smaller tiles, or none at all. */
+static int32_t choose_device_side(struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
+    if (!plan->cuda)
+        return side;
+    while (!fits_gpu(plan, side) && r->config->compute.tile_px == 0 && side / 2 >= least &&
+           count_tiles(plan, side / 2) <= TILES_MAX)
+        side /= 2;
+    if (fits_gpu(plan, side))
+        return side;
+    plan->cuda = false;
+    plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels count";
+    return choose_side(plan, r);
+}
+
 static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
     bool aligned = is_power_of_two(info->block_w) && is_power_of_two(info->block_h) &&
@@ -143,6 +145,7 @@ static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
                        plan->geometry.w, plan->geometry.h);
     plan->order = choose_order(plan, r->info);
+    plan->format = slot_format(plan);
     pb_plan_resident(plan, r);
     return pb_plan_fit(plan, r, err);
 }
@@ -151,8 +154,9 @@ static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int
  * the budget is not kept: small tiles cost a little speed, a refusal costs the scene. */
 static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
 {
-    int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
+    int32_t side = choose_device_side(plan, r), least = product_block(r->pipeline);
     struct pb_err tried = {0};
+    plan->mem = choose_mem(plan, r);
     int rc = shape_with(plan, r, side, &tried);
     while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
            count_tiles(plan, side / 2) <= TILES_MAX) {
@@ -169,11 +173,8 @@ static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct p
 static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
                      struct pb_err *err)
 {
-    plan->cuda = request->cuda && pb_chain_keeps_grid(plan->chain);
-    if (request->cuda && !plan->cuda)
-        plan->cpu_why = "its steps change the grid, which is computed on the CPU";
+    plan->cuda = request->cuda;
     plan->device_index = request->device_index;
-    plan->mem = choose_mem(plan, request);
     plan->geometry = pb_chain_geometry(plan->chain);
     plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
     return shape(plan, request, err);

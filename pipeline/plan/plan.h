@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/base/err.h"
 #include "kernels/chain/chain.h"
+#include "kernels/tile_slot.h"
 #include "pipeline/grid/cell_shape.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/product/product.h"
@@ -16,8 +17,6 @@
 #include "pipeline/grid/tile.h"
 
 #include "wic/device/transfer_plan.h"
-
-enum { PB_PLANE_ALIGN = 256 }; /* of planes in slots */
 
 /* How a kernel that stays on the GPU works on the tiles (plan_resident.c). */
 struct pb_plan_resident {
@@ -29,6 +28,7 @@ struct pb_plan_resident {
     int px;       /* pixels that a thread makes at a time */
     int32_t part_w, part_h;
     size_t scratch_bytes; /* of device memory, a block */
+    size_t plane_px;      /* floats from plane to plane of it */
     struct wic_transfer_plan chunks;
 };
 
@@ -54,6 +54,7 @@ struct pb_plan {
     int32_t halo;                                 /* of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_SOURCES_MAX]; /* the scene first */
     size_t n_sources;
+    struct pb_slot_format format; /* of input slots */
     char **output_names;
     size_t n_outputs;
     size_t n_default; /* the first so many are what a product without a list of bands takes */
@@ -78,14 +79,6 @@ struct pb_plan {
     uint64_t held_bytes;    /* of the products, in an earlier pass */
     uint64_t product_bytes; /* in an earlier pass also of its reductions */
     uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
-};
-
-/* How the pixels of one source lie in an input slot, from where the source's begin. */
-struct pb_slot_layout {
-    size_t row_bytes, plane_bytes;
-    size_t mask_offset; /* 0 = no mask */
-    size_t mask_row_bytes;
-    size_t bytes;
 };
 
 struct pb_device_traits;
@@ -115,11 +108,10 @@ struct pb_plan_request {
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan);
 void pb_plan_destroy(struct pb_plan *plan);
-/* Of the pixels `read` of a source; no bytes when there are none. */
-struct pb_slot_layout pb_plan_layout(const struct pb_plan *plan, size_t source,
-                                     const struct pb_rect *read);
-/* The pixels of a source that a tile with this core reads. */
-struct pb_rect pb_plan_read(const struct pb_plan *plan, size_t source, const struct pb_rect *core);
+/* Tile `number` of the grid, of that unit of the visiting order. */
+struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit);
+/* Bytes that the tile's results take in an output slot. */
+size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
 /* The environment that products see, as far as the plan knows it. */
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env);

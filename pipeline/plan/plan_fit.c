@@ -45,11 +45,6 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static size_t align_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static int32_t clipped(int32_t length, int32_t end)
 {
     return length < end ? length : end;
@@ -61,15 +56,11 @@ static void size_slots(struct pb_plan *plan)
     int32_t reach = g->side_px + 2 * plan->halo;
     struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
     int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
-    plan->in_slot_bytes = pb_plan_layout(plan, 0, &read).bytes;
-    for (size_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_sources; i++) {
-        read = pb_chain_need_most(plan->chain, (uint32_t)i, w, h);
-        plan->in_slot_bytes =
-            (i == 0 ? 0 : plan->in_slot_bytes) +
-            (plan->source[i].n_bands > 0 ? pb_plan_layout(plan, i, &read).bytes : 0);
-    }
-    plan->out_slot_bytes =
-        align_up((size_t)w * (size_t)h * sizeof(float), PB_PLANE_ALIGN) * plan->n_outputs;
+    struct pb_tile largest = {.core = {0, 0, w, h}, .read = {read}};
+    for (uint32_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_sources; i++)
+        largest.read[i] = pb_chain_need_most(plan->chain, i, w, h);
+    plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
+    plan->out_slot_bytes = pb_plan_out_bytes(plan, &largest);
     plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The resident kernel's part of the plan. A chain without a halo takes pieces of whole lines,
- * pulled from pinned slots; a chain with one needs its neighbours, so its tiles are brought to
- * device memory and cut into parts, each with a halo of its own. Managed slots are prefetched, and
+ * pulled from pinned slots; a chain with one needs its neighbours, and one that changes the grid
+ * lines of other places or of several sources: its tiles are brought to device memory and cut into
+ * parts, each of which reads what it needs. Managed slots are prefetched, and
  * on a GPU that shares memory with the CPU nothing is moved at all. As many warps as shared memory
  * gives registers to. */
 #include "pipeline/plan/plan_resident.h"
@@ -19,6 +20,8 @@ enum {
     SM_LEAST = 75,
     PART_PX = 8192,
     PART_SIDE = 128,
+    PART_SIDE_LEAST = 8,
+    PART_PLANE_PX = 128 * KIB,
     PIECE_LEAST = 8 * KIB
 };
 
@@ -28,9 +31,9 @@ static const char SHARED_WHY[] =
     "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
     "a kernel that stays would starve the others";
 
-/* The piece's place must travel with it. */
-enum { USER_BYTES = (sizeof(struct pb_tile_place) + 15) / 16 * 16 };
-_Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile's place travels to the GPU");
+/* The tile must travel with its pieces. */
+enum { USER_BYTES = (sizeof(struct pb_tile) + 15) / 16 * 16 };
+_Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile travels to the GPU");
 
 /* Pulled lines are as good as the link with one block of many warps a multiprocessor; parts wait
  * for their own barriers, so that a second block fills the gaps. */
@@ -60,8 +63,15 @@ static bool measure(struct pb_plan *plan, uint32_t warps, uint32_t limit, struct
         return false;
     r->px = needs.px;
     r->scratch_bytes = needs.scratch_bytes;
+    r->plane_px = needs.plane_px;
     *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES, 0};
     return true;
+}
+
+/* Whether a line of a tile is made of the same line of the scene and nothing else. */
+static bool stands_alone(const struct pb_plan *plan)
+{
+    return pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
 }
 
 static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
@@ -72,29 +82,42 @@ static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
     r->part_w = least(g->side_px, g->image_w);
     r->part_h = least(g->side_px, g->image_h);
     struct pb_rect full = {0, 0, r->part_w, r->part_h};
-    struct pb_slot_layout layout = pb_plan_layout(plan, 0, &full);
-    struct wic_tile_shape shape = {layout.bytes, (uint32_t)layout.row_bytes, 0};
-    size_t piece = layout.row_bytes > PIECE_LEAST ? layout.row_bytes : PIECE_LEAST;
+    plan->format.line_px = r->part_w;
+    size_t bytes = pb_slot_window_bytes(&plan->format, 0, &full), line = bytes / (size_t)r->part_h;
+    struct wic_tile_shape shape = {bytes, (uint32_t)line, 0};
+    size_t piece = line > PIECE_LEAST ? line : PIECE_LEAST;
     struct wic_work work;
     for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
         if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), &work) &&
             wic_transfer_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
             return true;
     r->by_line = false;
+    plan->format.line_px = 0;
     return false;
 }
 
-/* Parts of the core: lines for a chain that needs no neighbours, else squares so large that their
- * halos do not become most of the work. */
+/* The side of a square so large that its halo does not become most of the work; where a plane of it
+ * lies on a finer grid, so small that the scratch of all blocks stays in bounds. */
+static int32_t part_side(const struct pb_plan *plan)
+{
+    int32_t side = (4 * plan->halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
+    side = side > PART_SIDE ? side : PART_SIDE;
+    while (!pb_chain_keeps_grid(plan->chain) && side > PART_SIDE_LEAST &&
+           pb_chain_plane_px(plan->chain, side, side) > PART_PLANE_PX)
+        side /= 2;
+    return side;
+}
+
+/* Parts of the core: lines for a chain that needs no neighbours, else squares. */
 static void cut_parts(struct pb_plan *plan)
 {
     struct pb_plan_resident *r = &plan->resident;
     const struct pb_grid *g = &plan->grid;
     int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
-    int32_t side = (4 * plan->halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
-    side = side > PART_SIDE ? side : PART_SIDE;
-    r->part_w = plan->halo == 0 ? w : least(side, w);
-    r->part_h = plan->halo == 0 ? least((PART_PX + w - 1) / w, h) : least(side, h);
+    int32_t side = part_side(plan);
+    bool alone = stands_alone(plan);
+    r->part_w = alone ? w : least(side, w);
+    r->part_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
 }
 
 static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
@@ -138,6 +161,7 @@ void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *reques
     const struct pb_device_traits *traits = request->traits;
     const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
     *r = (struct pb_plan_resident){0};
+    plan->format.line_px = 0;
     if (!plan->cuda || gpu == NULL)
         r->why_not = "there is no GPU";
     else if (gpu->compute < SM_LEAST)
@@ -157,7 +181,7 @@ void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *reques
     else if (plan->mem == PB_MEM_MANAGED)
         r->used = take_whole(plan, gpu, WIC_PREFETCH);
     else
-        r->used = (plan->halo == 0 && pull_lines(plan, gpu)) || take_whole(plan, gpu, WIC_COPY);
+        r->used = (stands_alone(plan) && pull_lines(plan, gpu)) || take_whole(plan, gpu, WIC_COPY);
     if (!r->used && r->why_not == NULL)
         r->why_not = "the chain needs more shared memory than a block of this GPU has";
     r->alone = r->used && request->config->service.parallel_jobs > 1 && !traits->mps;

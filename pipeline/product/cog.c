@@ -141,13 +141,13 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     return 0;
 }
 
-static int cog_tile(void *product, const struct pb_tile_done *tile, uint32_t worker,
-                    struct pb_err *err)
+static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+                    uint32_t worker, struct pb_err *err)
 {
     struct cog *cog = product;
     const float *planes[PB_BANDS_MAX];
     for (uint32_t b = 0; b < cog->n_bands; b++)
-        planes[b] = tile->data + cog->plane[b] * tile->plane_px;
+        planes[b] = pixels->data + cog->plane[b] * pixels->plane_px;
     return pb_cog_writer_tile(cog->writer, &tile->core, planes, worker, err);
 }
 

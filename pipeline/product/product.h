@@ -13,6 +13,7 @@
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
+#include "kernels/tile_slot.h"
 
 #include <stdint.h>
 
@@ -38,7 +39,7 @@ struct pb_product_env {
     const char *input;        /* path of the scene */
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
-    const char *const *band_names; /* of the planes in struct pb_tile_done */
+    const char *const *band_names; /* of the planes of tiles */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_chain *chain; /* what steps have reduced the image to; NULL = not known yet */
     size_t n_bands;
@@ -49,14 +50,6 @@ struct pb_product_env {
 /* Fills geometry and transform for products on the grid of env->info, or on `grid` when that is not
  * NULL. */
 void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid);
-
-/* A finished tile: float32 planes, invalid = NaN. */
-struct pb_tile_done {
-    uint32_t index;
-    struct pb_rect core;
-    const float *data; /* plane p at data + p * plane_px, rows core.w apart */
-    size_t plane_px;
-};
 
 /* Per-band results that STAC repeats; made by the statistics product. */
 struct pb_band_statistics {
@@ -106,9 +99,10 @@ struct pb_product_type {
     int32_t (*block_px)(const struct pb_product_config *config);
     int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
                   struct pb_err *err, void **out_product);
-    /* Takes one tile; tile is borrowed for the call. NULL = wants none. Allocates nothing. */
-    int (*tile)(void *product, const struct pb_tile_done *tile, uint32_t worker,
-                struct pb_err *err);
+    /* Takes one finished tile; all is borrowed for the call, the pixels are read only. NULL = wants
+     * none. Allocates nothing. */
+    int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+                uint32_t worker, struct pb_err *err);
     /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier = results of the
      * products finished before it, for a kind that describes others: that comes last. Others finish
      * at the same time, each on one thread. */

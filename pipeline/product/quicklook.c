@@ -234,14 +234,14 @@ static int quicklook_create(const struct pb_product_env *env,
     return 0;
 }
 
-static int quicklook_tile(void *product, const struct pb_tile_done *tile, uint32_t worker,
-                          struct pb_err *err)
+static int quicklook_tile(void *product, const struct pb_tile *tile,
+                          const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err)
 {
     struct quicklook *q = product;
     const float *planes[SHOWN_MAX];
     const struct pb_rect *core = &tile->core;
     for (uint32_t b = 0; b < q->n_bands; b++)
-        planes[b] = tile->data + q->plane[b] * tile->plane_px;
+        planes[b] = pixels->data + q->plane[b] * pixels->plane_px;
     if (q->pyramid != NULL)
         return pb_pyramid_add(q->pyramid, core, planes, (size_t)core->w, worker, err);
     keep_block(q, core->x, core->y, core->w, core->h, planes, (size_t)core->w);

@@ -115,7 +115,8 @@ static int statistics_create(const struct pb_product_env *env,
     return 0;
 }
 
-static int statistics_tile(void *product, const struct pb_tile_done *tile, uint32_t worker_index,
+static int statistics_tile(void *product, const struct pb_tile *tile,
+                           const struct pb_tile_out *pixels, uint32_t worker_index,
                            struct pb_err *err)
 {
     struct statistics *s = product;
@@ -124,7 +125,7 @@ static int statistics_tile(void *product, const struct pb_tile_done *tile, uint3
     assert(worker_index < s->env->workers);
     assert(tile->core.x % PB_MOMENTS_RUN == 0);
     for (uint32_t b = 0; b < s->n_bands; b++) {
-        const float *plane = tile->data + s->plane[b] * tile->plane_px;
+        const float *plane = pixels->data + s->plane[b] * pixels->plane_px;
         pb_moments_begin(&worker->moments);
         pb_moments_add(&worker->moments, plane, tile->core.w, tile->core.h);
         if (worker->moments.valid == 0)

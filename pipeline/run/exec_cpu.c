@@ -53,11 +53,12 @@ static uint32_t exec_threads(const void *exec)
 static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct wic_slot *out,
                         void *scratch)
 {
-    const struct pb_slot_tile *tile = in->user;
-    size_t bytes = pb_stream_out_bytes(s->plan, tile);
-    *(struct pb_slot_tile *)out->user = *tile;
-    struct pb_tile_in source = pb_stream_tile_in(s->plan, tile, in->data);
-    struct pb_tile_out target = {.data = out->data, .plane_px = tile->place.out_px};
+    const struct pb_tile *tile = in->user;
+    size_t bytes = pb_plan_out_bytes(s->plan, tile);
+    struct pb_tile_in source;
+    struct pb_tile_out target = {.data = out->data, .plane_px = pb_tile_out_px(tile)};
+    *(struct pb_tile *)out->user = *tile;
+    pb_slot_tile(&s->plan->format, tile, in->data, &source);
     uint64_t start = pb_clock_mono_ns();
     int rc = pb_chain_run_cpu(s->plan->chain, &source, &target, scratch);
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
@@ -78,7 +79,7 @@ static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
         return rc;
     if (compute_tile(s, &in, &out, scratch) < 0)
         return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its plan; please report the input",
-                       ((struct pb_slot_tile *)in.user)->tile);
+                       ((struct pb_tile *)in.user)->number);
     rc = wic_release(s->in, &in);
     return rc ? rc : wic_publish(s->out, &out, out.bytes);
 }

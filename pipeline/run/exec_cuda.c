@@ -28,10 +28,10 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
 {
     const struct exec_cuda *e = context;
     const struct pb_plan *plan = e->stream->plan;
-    const struct pb_slot_tile *tile = in->user;
+    const struct pb_tile *tile = in->user;
     (void)out;
-    out_tile->units = pb_plan_parts(plan, &tile->place.core);
-    out_tile->out_bytes = pb_stream_out_bytes(plan, tile);
+    out_tile->units = pb_plan_parts(plan, &tile->core);
+    out_tile->out_bytes = pb_plan_out_bytes(plan, tile);
     return 0;
 }
 
@@ -78,12 +78,12 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
     struct pb_chain_resident_shape shape = {
         .px = r->px,
         .scratch_bytes = r->scratch_bytes,
+        .plane_px = r->plane_px,
         .blocks = r->chunks.blocks,
         .by_line = r->by_line,
         .part_w = r->part_w,
         .part_h = r->part_h,
-        .image_w = plan->grid.image_w,
-        .image_h = plan->grid.image_h,
+        .format = plan->format,
     };
     int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
     if (rc == -ENOMEM)

@@ -182,10 +182,10 @@ static uint32_t exec_threads(const void *exec)
 static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
-    const struct pb_slot_tile *tile = f->in.user;
+    const struct pb_tile *tile = f->in.user;
     size_t in_bytes = f->in.bytes;
-    size_t out_bytes = pb_stream_out_bytes(plan, tile);
-    *(struct pb_slot_tile *)f->out.user = *tile;
+    size_t out_bytes = pb_plan_out_bytes(plan, tile);
+    *(struct pb_tile *)f->out.user = *tile;
     f->out.bytes = out_bytes;
     void *in = e->managed ? f->in.data : lane->in;
     void *out = e->managed ? f->out.data : lane->out;
@@ -201,8 +201,9 @@ static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, st
               "copying a tile in");
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
     }
-    struct pb_tile_in source = pb_stream_tile_in(plan, tile, in);
-    struct pb_tile_out target = {.data = out, .plane_px = tile->place.out_px};
+    struct pb_tile_in source;
+    struct pb_tile_out target = {.data = out, .plane_px = pb_tile_out_px(tile)};
+    pb_slot_tile(&plan->format, tile, in, &source);
     int rc = pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream);
     if (rc < 0)
         return pb_cuda_rc(err, rc, "starting the kernels of a tile");

@@ -20,10 +20,10 @@ static int read_window(struct pb_stream *s, struct rasters *rasters, size_t sour
                        const struct pb_window *window, uint64_t *parked, struct pb_err *err)
 {
     const struct pb_plan_source *plan = &s->plan->source[source];
-    const struct pb_pixels to = {.data = (void *)(uintptr_t)window->data,
+    const struct pb_pixels to = {.data = window->data,
                                  .row_bytes = window->row_bytes,
                                  .plane_bytes = window->plane_bytes,
-                                 .mask = (uint8_t *)(uintptr_t)window->mask,
+                                 .mask = window->mask,
                                  .mask_row_bytes = window->mask_row_bytes};
     if (window->rect.w == 0)
         return 0;
@@ -43,10 +43,11 @@ static int read_tile(struct pb_stream *s, struct rasters *rasters, uint32_t unit
     if (rc < 0)
         return rc;
     uint64_t start = pb_clock_mono_ns(), parked = 0;
-    struct pb_slot_tile *t = slot.user;
-    *t = pb_stream_tile(plan, tile, unit);
-    const struct pb_tile_in in = pb_stream_tile_in(plan, t, slot.data);
-    size_t bytes = pb_stream_in_bytes(plan, t);
+    struct pb_tile *t = slot.user;
+    struct pb_tile_in in;
+    *t = pb_plan_tile(plan, tile, unit);
+    pb_slot_tile(&plan->format, t, slot.data, &in);
+    size_t bytes = pb_slot_tile_bytes(&plan->format, t);
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         rc = read_window(s, rasters, i, &in.window[i], &parked, err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - parked);

@@ -51,15 +51,15 @@ int pb_reducing_create(const struct pb_chain *pass, uint32_t workers, struct pb_
     return 0;
 }
 
-static int add_tile(void *object, const struct pb_tile_done *tile, uint32_t worker,
-                    struct pb_err *err)
+static int add_tile(void *object, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+                    uint32_t worker, struct pb_err *err)
 {
     struct pb_reducing *r = object;
     (void)err;
     for (size_t i = 0; i < r->n; i++)
         if (!r->done[i])
             pb_reduce_add(&r->reduction[i].reduce, state_of(r, worker + 1, i),
-                          tile->data + r->reduction[i].output * tile->plane_px, tile->core.w,
+                          pixels->data + r->reduction[i].output * pixels->plane_px, tile->core.w,
                           tile->core.h);
     return 0;
 }

@@ -3,8 +3,8 @@
 #ifndef PB_STREAM_H
 #define PB_STREAM_H
 /* What the three stages of a pass share: readers == in ==> executor == out ==> writers. The pass
- * owns everything; stages borrow it from start to join. A failure anywhere is recorded once and
- * wakes every stage, wherever it waits. */
+ * owns everything; stages borrow it from start to join. A slot's user bytes are a struct pb_tile. A
+ * failure anywhere is recorded once and wakes every stage, wherever it waits. */
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
@@ -17,12 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Travels in the user bytes of a slot. */
-struct pb_slot_tile {
-    struct pb_tile_place place; /* first: it is all that a GPU sees of this */
-    uint32_t tile, unit;
-};
-_Static_assert(sizeof(struct pb_slot_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
+_Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
 struct pb_stage_counter {
     _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
@@ -80,13 +75,4 @@ extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
 /* The one that a plan is for. */
 const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);
 
-/* The chain's view of a tile that lies at `base` in the layout of its slot. */
-struct pb_tile_in pb_stream_tile_in(const struct pb_plan *plan, const struct pb_slot_tile *tile,
-                                    const void *base);
-/* Bytes of the slot that the tile takes. */
-size_t pb_stream_in_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
-/* Bytes that a tile's results take in an output slot. */
-size_t pb_stream_out_bytes(const struct pb_plan *plan, const struct pb_slot_tile *tile);
-/* Describes a tile for its slot. */
-struct pb_slot_tile pb_stream_tile(const struct pb_plan *plan, uint32_t tile, uint32_t unit);
 #endif

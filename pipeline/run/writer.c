@@ -11,12 +11,11 @@
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
 {
-    const struct pb_slot_tile *t = slot->user;
-    struct pb_tile_done done = {
-        .index = t->tile, .core = t->place.core, .data = slot->data, .plane_px = t->place.out_px};
+    const struct pb_tile *tile = slot->user;
+    const struct pb_tile_out pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
     int rc = 0;
     for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
-        rc = s->sinks[i].tile(s->sinks[i].object, &done, worker, err);
+        rc = s->sinks[i].tile(s->sinks[i].object, tile, &pixels, worker, err);
     return rc;
 }
 
@@ -26,7 +25,7 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
     struct pb_err err = {0};
     int rc;
     while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0) {
-        uint32_t unit = ((const struct pb_slot_tile *)slot.user)->unit;
+        uint32_t unit = ((const struct pb_tile *)slot.user)->unit;
         uint64_t start = pb_clock_mono_ns();
         rc = write_tile(s, &slot, worker, &err);
         atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);

@@ -114,9 +114,9 @@ static void *produce(void *arg)
     uint32_t count = pb_grid_count(&b->plan->grid);
     struct wic_slot slot;
     for (uint64_t i = 0; i < b->tiles && wic_acquire(b->stream.in, WIC_FOREVER, &slot) == 0; i++) {
-        struct pb_slot_tile *tile = slot.user;
-        *tile = pb_stream_tile(b->plan, (uint32_t)(i % count), 0);
-        size_t bytes = pb_plan_layout(b->plan, 0, &tile->place.read).bytes;
+        struct pb_tile *tile = slot.user;
+        *tile = pb_plan_tile(b->plan, (uint32_t)(i % count), 0);
+        size_t bytes = pb_slot_tile_bytes(&b->plan->format, tile);
         touch_pages(&slot, bytes);
         (void)wic_publish(b->stream.in, &slot, bytes);
     }

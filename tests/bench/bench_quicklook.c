@@ -52,11 +52,9 @@ int main(int argc, char **argv)
         return 1;
     double start = now();
     for (uint32_t i = 0; i < pb_grid_count(&grid); i++) {
-        struct pb_tile_done tile = {.index = i,
-                                    .core = pb_grid_core(&grid, i),
-                                    .data = data,
-                                    .plane_px = (size_t)TILE_PX * TILE_PX};
-        if (pb_product_quicklook.tile(product, &tile, 0, &err) != 0)
+        const struct pb_tile tile = {.number = i, .core = pb_grid_core(&grid, i)};
+        const struct pb_tile_out pixels = {data, (size_t)TILE_PX * TILE_PX};
+        if (pb_product_quicklook.tile(product, &tile, &pixels, 0, &err) != 0)
             return 1;
     }
     double tiles = now() - start;

@@ -80,12 +80,12 @@ int main(int argc, char **argv)
         if (pb_grid_init(&grid, SIDE, SIDE, SIDE) != 0 ||
             pb_product_statistics.create(&env, &config.product, &err, &product) != 0)
             return 1;
-        struct pb_tile_done tile = {
-            .core = {0, 0, SIDE, SIDE}, .data = data, .plane_px = (size_t)SIDE * SIDE};
+        const struct pb_tile tile = {.core = {0, 0, SIDE, SIDE}};
+        const struct pb_tile_out pixels = {data, (size_t)SIDE * SIDE};
         double start = now();
         uint64_t px = 0;
         while (now() - start < seconds) {
-            (void)pb_product_statistics.tile(product, &tile, 0, &err);
+            (void)pb_product_statistics.tile(product, &tile, &pixels, 0, &err);
             px += (uint64_t)SIDE * SIDE;
         }
         double mpx = (double)px / (now() - start) * 1e-6;

@@ -28,8 +28,8 @@ static void require(bool holds, const char *what)
 
 static void run(const struct pb_chain *chain)
 {
-    static const float px[4 * PX] = {0.0f, 1.5f, -2.0f, NAN,  1e30f, -0.0f,
-                                     3.0f, 0.5f, 7.0f,  1.0f, 0.0f,  -1e-30f};
+    static float px[4 * PX] = {0.0f, 1.5f, -2.0f, NAN,  1e30f, -0.0f,
+                               3.0f, 0.5f, 7.0f,  1.0f, 0.0f,  -1e-30f};
     const struct pb_rect all = {0, 0, PX, 1};
     const struct pb_tile_in in = {
         {{px, PX * sizeof *px, PX * sizeof *px, NULL, 0, all}}, all, PX, 1};

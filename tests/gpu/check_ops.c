@@ -24,8 +24,23 @@ int main(void)
 #include "tests/focal_chain.h"
 
 static bool quick;
+static long grid_chains;
+enum { SIDE = 64 }; /* of the scenes of cases */
 
 /* --- the registry ---------------------------------------------------------------------------- */
+
+/* The scene of op_case_chain. */
+static bool check_case_tile(const struct pb_chain *chain, enum pb_type type,
+                            const struct pb_op_case *c)
+{
+    static const uint32_t source_of[OP_CASE_BANDS] = {0};
+    const struct random_image image = {
+        .seed = random_below(1u << 20), .type = type, .w = SIDE, .h = SIDE};
+
+    return pb_chain_keeps_grid(chain)
+               ? check_tile(chain, type, c->exact, c->label)
+               : check_grid_tile(chain, &image, 1, source_of, c->exact, c->label);
+}
 
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 {
@@ -36,14 +51,14 @@ static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
             struct pb_chain *chain = NULL;
             struct pb_diag diag;
             const int rc = op_case_chain(op, c, (enum pb_type)type, variant & 1, TILE_NODATA,
-                                         variant & 2 ? 0.0001 : 1.0, variant & 2 ? -0.1 : 0.0, 64,
+                                         variant & 2 ? 0.0001 : 1.0, variant & 2 ? -0.1 : 0.0, SIDE,
                                          &diag, &chain);
 
             if (rc < 0)
                 (void)fprintf(stderr, "%s %s: %s\n", op->name, c->label, diag.msg);
             good = rc == 0;
-            for (int i = 0; i < (quick ? 1 : 4) && good && pb_chain_keeps_grid(chain); i++)
-                good = check_tile(chain, (enum pb_type)type, c->exact, c->label);
+            for (int i = 0; i < (quick ? 1 : 4) && good; i++)
+                good = check_case_tile(chain, (enum pb_type)type, c);
             pb_chain_destroy(chain);
         }
     return good;
@@ -172,12 +187,33 @@ static bool check_focals(int i)
     return good;
 }
 
+/* Chains over several grids and two sources. Returns how it went; chains that cannot be built do
+ * not count. */
+static bool check_grids(int i)
+{
+    static const uint32_t source_of[] = {0, 0, 1, 1};
+    static struct grid_chain grids;
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag;
+    char label[32];
+    bool good = true;
+
+    (void)snprintf(label, sizeof label, "chain %d of grids", i);
+    if (grid_chain_make(&random_state, quick ? 60 : 300, &grids, &diag, &chain) < 0)
+        return true;
+    grid_chains += !pb_chain_keeps_grid(chain);
+    for (int k = 0; k < 2 && good; k++)
+        good = check_grid_tile(chain, grids.image, GRID_CHAIN_SOURCES, source_of, true, label);
+    pb_chain_destroy(chain);
+    return good;
+}
+
 /* --- speed ----------------------------------------------------------------------------------- */
 
 static bool time_case(const struct pb_op *op, const struct pb_op_case *c)
 {
-    enum { SIDE = 4096, RUNS = 20 };
-    const struct pb_rect all = {0, 0, SIDE, SIDE};
+    enum { LARGE = 4096, RUNS = 20 };
+    const struct pb_rect all = {0, 0, LARGE, LARGE};
     struct pb_chain *chain = NULL;
     struct pb_chain_cuda *gpu = NULL;
     struct pb_diag diag;
@@ -186,21 +222,19 @@ static bool time_case(const struct pb_op *op, const struct pb_op_case *c)
     float *out_px = NULL, ms = 0.0f;
     cudaEvent_t start = NULL, stop = NULL;
 
-    if (op_case_chain(op, c, PB_U16, true, 0.0, 0.0001, 0.0, SIDE, &diag, &chain) < 0)
+    if (op_case_chain(op, c, PB_U16, true, 0.0, 0.0001, 0.0, LARGE, &diag, &chain) < 0)
         return false;
-    if (!pb_chain_keeps_grid(chain)) { /* computed on the CPU */
-        pb_chain_destroy(chain);
-        return true;
-    }
-    const size_t plane = (size_t)SIDE * SIDE, n = pb_chain_used(chain, &used);
+    const struct pb_geometry made = pb_chain_geometry(chain);
+    const size_t plane = (size_t)LARGE * LARGE, n = pb_chain_used(chain, &used);
+    const size_t out_plane = (size_t)made.w * (size_t)made.h;
     if (cuda_ok(cudaMalloc((void **)&in_px, n * plane * 2), "input") &&
-        cuda_ok(cudaMalloc((void **)&out_px, plane * 4), "output") &&
+        cuda_ok(cudaMalloc((void **)&out_px, out_plane * 4), "output") &&
         cuda_ok(cudaMemset(in_px, 17, n * plane * 2), "fill") &&
-        pb_chain_cuda_create(chain, SIDE, SIDE, &gpu) == 0 &&
+        pb_chain_cuda_create(chain, made.w, made.h, &gpu) == 0 &&
         cuda_ok(cudaEventCreate(&start), "event") && cuda_ok(cudaEventCreate(&stop), "event")) {
         const struct pb_tile_in in = {
-            {{in_px, SIDE * 2, plane * 2, NULL, 0, all}}, all, SIDE, SIDE};
-        const struct pb_tile_out out = {out_px, plane};
+            {{in_px, LARGE * 2, plane * 2, NULL, 0, all}}, {0, 0, made.w, made.h}, made.w, made.h};
+        const struct pb_tile_out out = {out_px, out_plane};
 
         for (int i = 0; i <= RUNS; i++) {
             if (i == 1)
@@ -212,7 +246,7 @@ static bool time_case(const struct pb_op *op, const struct pb_op_case *c)
             cuda_ok(cudaEventElapsedTime(&ms, start, stop), "timing"))
             printf("%-9s %-12s %3zu instructions %8.1f Gpx/s\n", op->name, c->label,
                    pb_chain_instruction_count(chain),
-                   (double)plane * RUNS / ((double)ms * 1e-3) * 1e-9);
+                   (double)out_plane * RUNS / ((double)ms * 1e-3) * 1e-9);
     }
     (void)cudaEventDestroy(start);
     (void)cudaEventDestroy(stop);
@@ -237,6 +271,8 @@ static bool check_all(void)
     }
     for (int i = 0; i < (quick ? 14 : 210) && good; i++)
         good = check_focals(i);
+    for (int i = 0; i < (quick ? 40 : 400) && good; i++)
+        good = check_grids(i);
     for (int n = 4; n <= 244 && good; n += quick ? 80 : 20)
         good = check_registers(n);
     return good;
@@ -254,8 +290,9 @@ int main(int argc, char **argv)
     quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
     if (!check_all())
         return EXIT_FAILURE;
-    printf("%ld tiles, %ld pixels: GPU and CPU agree, largest difference %ld ULP\n", tiles_checked,
-           pixels_checked, worst_ulp);
+    printf("%ld tiles, %ld pixels, %ld chains of several grids: GPU and CPU agree, largest "
+           "difference %ld ULP\n",
+           tiles_checked, pixels_checked, grid_chains, worst_ulp);
     return quick || op_cases_walk(time_case) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 #endif

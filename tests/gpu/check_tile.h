@@ -7,7 +7,7 @@
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_cuda.h"
 #include "kernels/chain/chain_device.h"
-#include "tests/random_tile.h"
+#include "tests/grid_chain.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -52,31 +52,42 @@ static void *run_on_cpu(const struct pb_chain *chain, const struct pb_tile_in *i
 
 /* Device copies of a tile and of an output with guards around it. */
 struct device_tile {
-    unsigned char *data, *mask, *out;
+    struct pb_tile_in in;
+    void *memory[2 * PB_SOURCES_MAX]; /* windows and masks */
+    unsigned char *out;
     size_t out_bytes;
 };
+
+/* A copy of some bytes; NULL of none. */
+static bool device_copy(const void *from, size_t bytes, void **out)
+{
+    return from == NULL || (cuda_ok(cudaMalloc(out, bytes), "tile") &&
+                            cuda_ok(cudaMemcpy(*out, from, bytes, cudaMemcpyHostToDevice), "copy"));
+}
 
 static bool device_tile_make(const struct random_tile *tile, size_t out_px,
                              struct device_tile *device)
 {
-    *device = (struct device_tile){.out_bytes = (out_px + 2 * GUARD_PX) * sizeof(float)};
-    bool good =
-        cuda_ok(cudaMalloc((void **)&device->data, tile->bytes), "tile") &&
-        cuda_ok(cudaMalloc((void **)&device->out, device->out_bytes), "output") &&
-        cuda_ok(cudaMemset(device->out, GUARD, device->out_bytes), "guards") &&
-        cuda_ok(cudaMemcpy(device->data, tile->data, tile->bytes, cudaMemcpyHostToDevice), "copy");
-    if (good && tile->mask)
-        good =
-            cuda_ok(cudaMalloc((void **)&device->mask, tile->mask_bytes), "mask") &&
-            cuda_ok(cudaMemcpy(device->mask, tile->mask, tile->mask_bytes, cudaMemcpyHostToDevice),
-                    "copy of the mask");
+    *device =
+        (struct device_tile){.in = tile->in, .out_bytes = (out_px + 2 * GUARD_PX) * sizeof(float)};
+    bool good = cuda_ok(cudaMalloc((void **)&device->out, device->out_bytes), "output") &&
+                cuda_ok(cudaMemset(device->out, GUARD, device->out_bytes), "guards");
+    for (size_t i = 0; i < PB_SOURCES_MAX && good; i++) {
+        const struct random_window *const from = &tile->source[i];
+        void **const to = &device->memory[2 * i];
+
+        good = device_copy(from->data, from->bytes, &to[0]) &&
+               device_copy(from->mask, from->mask_bytes, &to[1]);
+        device->in.window[i].data = to[0];
+        device->in.window[i].mask = to[1];
+    }
     return good;
 }
 
 static void device_tile_free(struct device_tile *device)
 {
-    (void)cudaFree(device->data);
-    (void)cudaFree(device->mask);
+    for (size_t i = 0; i < 2 * PB_SOURCES_MAX; i++)
+        (void)cudaFree(device->memory[i]);
     (void)cudaFree(device->out);
 }
 
@@ -143,7 +154,6 @@ static unsigned char *run_on_gpu(const struct pb_chain *chain, const struct rand
                                  size_t plane_px, run_tile *run)
 {
     struct device_tile device;
-    struct pb_tile_in in = tile->in;
     unsigned char *host = NULL;
     cudaStream_t stream = NULL;
 
@@ -151,11 +161,9 @@ static unsigned char *run_on_gpu(const struct pb_chain *chain, const struct rand
         cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream")) {
         const struct pb_tile_out out = {(float *)(void *)device.out + GUARD_PX, plane_px};
 
-        in.window[0].data = device.data;
-        in.window[0].mask = device.mask;
         host = malloc(device.out_bytes);
         if (!host || !cuda_ok(cudaDeviceSynchronize(), "before") ||
-            !run(chain, &in, &out, stream) ||
+            !run(chain, &device.in, &out, stream) ||
             !cuda_ok(cudaMemcpy(host, device.out, device.out_bytes, cudaMemcpyDeviceToHost),
                      "result")) {
             free(host);
@@ -217,45 +225,76 @@ static bool compare(const struct pb_chain *chain, const struct pb_rect *core, si
     return true;
 }
 
-static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exact,
+/* The tile by every way of a GPU against the CPU. */
+static bool check_ways(const struct pb_chain *chain, const struct random_tile *tile, bool exact,
                        const char *label)
 {
     static const struct {
         const char *name;
         run_tile *run;
     } ways[] = {{"stage by stage", run_by_stages}, {"part by part", run_by_parts}};
+    const struct pb_rect *const core = &tile->in.core;
+    const size_t plane_px = (size_t)core->w * (size_t)core->h + random_below(9);
+    float *const cpu = run_on_cpu(chain, &tile->in, plane_px);
+    bool good = cpu != NULL;
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && good; i++) {
+        unsigned char *const gpu = run_on_gpu(chain, tile, plane_px, ways[i].run);
+
+        good = gpu && compare(chain, core, plane_px, cpu, gpu, exact, label);
+        if (!good)
+            (void)fprintf(stderr, "%s: not right on the GPU %s\n", label, ways[i].name);
+        free(gpu);
+    }
+    if (!cpu)
+        (void)fprintf(stderr, "%s: did not run on the CPU\n", label);
+    free(cpu);
+    return good;
+}
+
+/* Any rectangle of an image. */
+static struct pb_rect random_core(int32_t w, int32_t h)
+{
+    const int32_t x = (int32_t)random_below((uint32_t)w), y = (int32_t)random_below((uint32_t)h);
+
+    return (struct pb_rect){x, y, 1 + (int32_t)random_below((uint32_t)(w - x)),
+                            1 + (int32_t)random_below((uint32_t)(h - y))};
+}
+
+/* Of a chain that keeps its scene's grid. */
+static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exact,
+                       const char *label)
+{
     const struct random_image image = {.seed = random_below(1u << 20),
                                        .type = type,
                                        .w = 1 + (int32_t)random_below(300),
                                        .h = 1 + (int32_t)random_below(120),
                                        .masked = random_below(2) == 1};
-    struct pb_rect core = {(int32_t)random_below((uint32_t)image.w),
-                           (int32_t)random_below((uint32_t)image.h), 0, 0};
+    const struct pb_rect core = random_core(image.w, image.h);
     struct random_tile tile;
     const uint32_t *used;
     const size_t n_used = pb_chain_used(chain, &used);
-    bool good = false;
+    const bool good =
+        random_tile_make(&image, &core, pb_chain_halo(chain) + (int32_t)random_below(3), used,
+                         n_used, random_below(4), &tile) &&
+        check_ways(chain, &tile, exact, label);
 
-    core.w = 1 + (int32_t)random_below((uint32_t)(image.w - core.x));
-    core.h = 1 + (int32_t)random_below((uint32_t)(image.h - core.y));
-    const size_t plane_px = (size_t)core.w * (size_t)core.h + random_below(9);
-    if (random_tile_make(&image, &core, pb_chain_halo(chain) + (int32_t)random_below(3), used,
-                         n_used, random_below(4), &tile)) {
-        float *const cpu = run_on_cpu(chain, &tile.in, plane_px);
+    random_tile_free(&tile);
+    return good;
+}
 
-        good = cpu != NULL;
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0] && good; i++) {
-            unsigned char *const gpu = run_on_gpu(chain, &tile, plane_px, ways[i].run);
+/* Of one that does not. */
+static bool check_grid_tile(const struct pb_chain *chain, const struct random_image *images,
+                            size_t n_images, const uint32_t *source_of, bool exact,
+                            const char *label)
+{
+    const struct pb_geometry grid = pb_chain_geometry(chain);
+    const struct pb_rect core = random_core(grid.w, grid.h);
+    struct random_tile tile;
+    const bool good = grid_tile_make(chain, images, n_images, source_of, &core,
+                                     (int32_t)random_below(3), random_below(4), &tile) &&
+                      check_ways(chain, &tile, exact, label);
 
-            good = gpu && compare(chain, &core, plane_px, cpu, gpu, exact, label);
-            if (!good)
-                (void)fprintf(stderr, "%s: not right on the GPU %s\n", label, ways[i].name);
-            free(gpu);
-        }
-        if (!cpu)
-            (void)fprintf(stderr, "%s: did not run on the CPU\n", label);
-        free(cpu);
-    }
     random_tile_free(&tile);
     return good;
 }

@@ -111,8 +111,8 @@ static int feed_tile(struct feed *feed, uint32_t index, float *buffer, size_t pl
 {
     const struct scene *s = feed->scene;
     size_t n = (size_t)s->info->width * (size_t)s->info->height;
-    struct pb_tile_done tile = {.index = index, .data = buffer, .plane_px = plane_px};
-    tile.core = pb_grid_core(feed->env->grid, index);
+    const struct pb_tile_out pixels = {buffer, plane_px};
+    const struct pb_tile tile = {.number = index, .core = pb_grid_core(feed->env->grid, index)};
     for (size_t b = 0; b < s->n_bands; b++)
         for (int32_t y = 0; y < tile.core.h; y++)
             memcpy(buffer + b * plane_px + (size_t)y * (size_t)tile.core.w,
@@ -123,7 +123,7 @@ static int feed_tile(struct feed *feed, uint32_t index, float *buffer, size_t pl
     for (size_t p = 0; p < feed->pipeline->n_products && rc == 0; p++) {
         const struct pb_product_type *type = pb_product_type(feed->pipeline->products[p]->kind);
         if (type->tile != NULL)
-            rc = type->tile(feed->product[p], &tile, worker, err);
+            rc = type->tile(feed->product[p], &tile, &pixels, worker, err);
     }
     return rc;
 }

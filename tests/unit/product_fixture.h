@@ -85,15 +85,15 @@ static inline void *feed_thread(void *user)
     size_t side = (size_t)job->grid->side_px;
     float *buffer = malloc(side * side * job->image->n_bands * sizeof(float));
     for (uint32_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n_tiles;) {
-        struct pb_tile_done tile = {
-            .index = job->order[i], .data = buffer, .plane_px = side * side};
-        tile.core = pb_grid_core(job->grid, tile.index);
+        const struct pb_tile_out pixels = {buffer, side * side};
+        struct pb_tile tile = {.number = job->order[i]};
+        tile.core = pb_grid_core(job->grid, tile.number);
         for (size_t b = 0; b < job->image->n_bands; b++)
             for (int32_t y = 0; y < tile.core.h; y++)
-                memcpy(buffer + b * tile.plane_px + (size_t)y * (size_t)tile.core.w,
+                memcpy(buffer + b * pixels.plane_px + (size_t)y * (size_t)tile.core.w,
                        image_at(job->image, b, tile.core.x, tile.core.y + y),
                        (size_t)tile.core.w * sizeof(float));
-        if (job->type->tile(job->product, &tile, worker, &err) != 0)
+        if (job->type->tile(job->product, &tile, &pixels, worker, &err) != 0)
             atomic_store(&job->rc, -1);
     }
     free(buffer);

@@ -7,7 +7,7 @@
  * loop here is that of the device, on the CPU. */
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_stage.h"
-#include "tests/random_tile.h"
+#include "tests/grid_chain.h"
 #include "tests/focal_chain.h"
 #include "tests/unit/chain_fixture.h"
 
@@ -42,7 +42,14 @@ static void run_part(const struct pb_chain *chain, const struct pb_tile_in *in,
             struct pb_plane from, to;
 
             pb_chain_planes(chain, &stage->focals[i], &source, planes, &from, &to);
-            pb_focal_run_cpu(&stage->focals[i].focal, &from, &to, in->image_w, in->image_h, temp);
+            if (stage->focals[i].is_resample)
+                pb_resample_run_cpu(&stage->focals[i].resample, &from, &to, temp);
+            else
+                pb_focal_run_cpu(
+                    &stage->focals[i].focal, &from, &to,
+                    chain->keeps_grid ? in->image_w : chain->grids[stage->focals[i].to_grid].w,
+                    chain->keeps_grid ? in->image_h : chain->grids[stage->focals[i].to_grid].h,
+                    temp);
         }
     }
 }
@@ -106,12 +113,43 @@ START_TEST(parts_of_a_tile_have_the_bits_of_the_whole)
 }
 END_TEST
 
+/* One scratch for all parts, laid out for the largest: what a block on a GPU has. */
+START_TEST(parts_of_chains_of_several_grids_have_the_bits_of_the_whole)
+{
+    static const uint32_t source_of[] = {0, 0, 1, 1};
+    static struct grid_chain grids;
+    uint32_t random = 7;
+    int checked = 0;
+
+    for (int i = 0; i < 120; i++) {
+        struct pb_chain *chain = NULL;
+        struct random_tile tile;
+        struct pb_diag diag;
+
+        if (grid_chain_make(&random, 90, &grids, &diag, &chain) < 0)
+            continue; /* scales out of bounds, or grids that do not meet */
+        const struct pb_geometry grid = pb_chain_geometry(chain);
+        const struct pb_rect core = {grid.w / 3, grid.h / 4, grid.w - grid.w / 3,
+                                     grid.h - grid.h / 4};
+
+        ck_assert(grid_tile_make(chain, grids.image, GRID_CHAIN_SOURCES, source_of, &core,
+                                 (int32_t)(fx_random(&random) % 3), fx_random(&random) % 4, &tile));
+        check_parts(chain, &tile.in, 1 + (int32_t)(fx_random(&random) % 64),
+                    1 + (int32_t)(fx_random(&random) % 48));
+        random_tile_free(&tile);
+        checked += !pb_chain_keeps_grid(chain);
+        pb_chain_destroy(chain);
+    }
+    ck_assert_int_gt(checked, 60);
+}
+END_TEST
+
 /* --- rows ------------------------------------------------------------------------------------ */
 
 START_TEST(stores_leave_what_is_between_the_rows_of_an_output)
 {
     enum { W = 5, H = 3, ROW = 9 };
-    static const uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     static const char *const texts[] = {"a + 0", "7"}; /* a register and an immediate are stored */
     const struct pb_rect all = {0, 0, W, H};
     const struct pb_tile_in in = {.window[0].data = px,
@@ -169,8 +207,8 @@ END_TEST
 START_TEST(the_mask_has_a_row_length_of_its_own)
 {
     enum { W = 4, H = 2, ROW = 7 };
-    static const uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8};
-    static const uint8_t mask[ROW * H] = {1, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0};
+    static uint8_t px[W * H] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static uint8_t mask[ROW * H] = {1, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0};
     const struct pb_chain_input input = {.name = "a",
                                          .type = PB_U8,
                                          .has_nodata = false,
@@ -282,6 +320,7 @@ int main(void)
 
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, parts_of_a_tile_have_the_bits_of_the_whole);
+    tcase_add_test(tests, parts_of_chains_of_several_grids_have_the_bits_of_the_whole);
     tcase_add_test(tests, stores_leave_what_is_between_the_rows_of_an_output);
     tcase_add_test(tests, the_mask_has_a_row_length_of_its_own);
     tcase_add_test(tests, registers_and_patches_share_the_memory_of_a_block);

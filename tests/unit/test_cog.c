@@ -80,8 +80,9 @@ static void feed(const struct run *run, void *product)
                 data[p] = (float)(p / px * 1000 + (size_t)core.x + p % px % (size_t)core.w);
             if (core.x == 0 && core.y == 0)
                 data[5] = NAN;
-            struct pb_tile_done tile = {tiles[i], core, data, px};
-            ck_assert_int_eq(pb_product_cog.tile(product, &tile, 0, NULL), 0);
+            const struct pb_tile tile = {.number = tiles[i], .core = core};
+            const struct pb_tile_out pixels = {data, px};
+            ck_assert_int_eq(pb_product_cog.tile(product, &tile, &pixels, 0, NULL), 0);
         }
     }
     free(data);

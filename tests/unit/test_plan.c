@@ -465,12 +465,13 @@ static void *read_units(void *arg)
     while (pb_in_flight_take(trip->window, &u, &waited) == 0) {
         uint32_t n = pb_order_unit(g, plan->order, u, tiles);
         for (uint32_t i = 0; i < n; i++) {
-            struct pb_rect core = pb_grid_core(g, tiles[i]);
-            struct pb_rect read = pb_rect_grow(&core, plan->halo, g->image_w, g->image_h);
-            struct pb_slot_layout layout = pb_plan_layout(plan, 0, &read);
-            struct pb_pixels to = {slot, layout.row_bytes, layout.plane_bytes, NULL, 0};
+            struct pb_tile tile = pb_plan_tile(plan, tiles[i], u);
+            struct pb_tile_in in;
+            pb_slot_tile(&plan->format, &tile, slot, &in);
+            struct pb_pixels to = {slot, in.window[0].row_bytes, in.window[0].plane_bytes, NULL, 0};
             uint64_t parked = 0;
-            ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &read, &to, &parked, NULL), 0);
+            ck_assert_int_eq(
+                pb_block_cache_read(trip->cache, NULL, &tile.read[0], &to, &parked, NULL), 0);
             pb_in_flight_done(trip->window, u);
         }
     }

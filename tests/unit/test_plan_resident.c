@@ -109,7 +109,7 @@ START_TEST(a_chain_without_halo_pulls_lines_with_all_their_bands)
     int32_t side = plan->grid.side_px;
     /* two bands and a mask of a line */
     ck_assert_uint_eq(r->chunks.in_unit, (size_t)side * (2 + 2 + 1));
-    ck_assert_uint_ge(r->chunks.user_bytes, sizeof(struct pb_tile_place));
+    ck_assert_uint_ge(r->chunks.user_bytes, sizeof(struct pb_tile));
     ck_assert_uint_eq(r->chunks.pieces,
                       ((uint32_t)side + r->chunks.piece_units - 1) / r->chunks.piece_units);
     forget();
@@ -122,18 +122,23 @@ START_TEST(lines_are_as_long_in_the_narrow_tiles_at_the_edge)
         "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, true, 3001, 2003, PB_U8};
     ck_assert(ask(&q)->by_line);
     uint32_t last = pb_grid_count(&plan->grid) - 1;
-    struct pb_slot_tile first = pb_stream_tile(plan, 0, 0), corner = pb_stream_tile(plan, last, 0);
-    ck_assert_int_lt(corner.place.core.w, first.place.core.w);
-    ck_assert_uint_eq(corner.place.row_bytes, first.place.row_bytes);
-    ck_assert_uint_eq(corner.place.row_bytes, plan->resident.chunks.in_unit);
-    ck_assert_uint_eq(corner.place.plane_bytes % 16, 0);
-    ck_assert_uint_eq(corner.place.mask_offset, 2 * corner.place.plane_bytes);
-    ck_assert_uint_ge(corner.place.row_bytes,
-                      corner.place.mask_offset + (size_t)plan->grid.side_px);
-    struct pb_slot_layout layout = pb_plan_layout(plan, 0, &corner.place.read);
-    ck_assert_uint_eq(layout.bytes, layout.row_bytes * (size_t)corner.place.core.h);
-    ck_assert_uint_le(layout.bytes, plan->in_slot_bytes);
-    ck_assert_uint_eq(pb_plan_parts(plan, &corner.place.core), (uint32_t)corner.place.core.h);
+    struct pb_tile first = pb_plan_tile(plan, 0, 0), corner = pb_plan_tile(plan, last, 0);
+    static uint8_t slot[1]; /* where it would be */
+    struct pb_tile_in at_first, at_corner;
+    pb_slot_tile(&plan->format, &first, slot, &at_first);
+    pb_slot_tile(&plan->format, &corner, slot, &at_corner);
+    const struct pb_window *w = &at_corner.window[0];
+    ck_assert_int_lt(corner.core.w, first.core.w);
+    ck_assert_uint_eq(w->row_bytes, at_first.window[0].row_bytes);
+    ck_assert_uint_eq(w->row_bytes, plan->resident.chunks.in_unit);
+    ck_assert_uint_eq(w->plane_bytes % 16, 0);
+    ck_assert_ptr_eq(w->data, slot);
+    ck_assert_uint_eq((uintptr_t)w->mask - (uintptr_t)slot, 2 * w->plane_bytes);
+    ck_assert_uint_ge(w->row_bytes, 2 * w->plane_bytes + (size_t)plan->grid.side_px);
+    size_t bytes = pb_slot_tile_bytes(&plan->format, &corner);
+    ck_assert_uint_eq(bytes, w->row_bytes * (size_t)corner.core.h);
+    ck_assert_uint_le(bytes, plan->in_slot_bytes);
+    ck_assert_uint_eq(pb_plan_parts(plan, &corner.core), (uint32_t)corner.core.h);
     forget();
 }
 END_TEST
@@ -152,6 +157,52 @@ START_TEST(a_chain_with_a_halo_takes_parts_from_device_slots)
     ck_assert_uint_gt(r->scratch_bytes, 0);
     struct pb_rect odd = {0, 0, r->part_w + 1, 3 * r->part_h};
     ck_assert_uint_eq(pb_plan_parts(plan, &odd), 6);
+    forget();
+}
+END_TEST
+
+/* What lies on other grids is in device memory, whatever the chain's halo; parts are small where a
+ * plane of them is large. */
+START_TEST(a_chain_that_changes_the_grid_takes_parts_from_device_slots)
+{
+    struct question q = sum_of_bands;
+    q.steps = "      - crop: {window: [7, 9, 3001, 2000], bands: {OUT: N}}\n";
+    const struct pb_plan_resident *r = ask(&q);
+    ck_assert(plan->cuda && r->used && !r->by_line);
+    ck_assert_int_eq(r->chunks.transport, WIC_COPY);
+    ck_assert_uint_eq(r->scratch_bytes, 0);
+    forget();
+    q.steps = "      - resample: {factor: 4, method: cubic, bands: {OUT: N}}\n";
+    r = ask(&q);
+    ck_assert(r->used && r->part_w == 128 && r->part_h == 128);
+    ck_assert_uint_gt(r->scratch_bytes, 0);
+    forget();
+    q.steps = "      - resample: {factor: 0.05, method: average, bands: {OUT: N}}\n";
+    q.compute = ", buffers: managed";
+    r = ask(&q);
+    ck_assert(r->used && r->part_w < 64 && r->part_w >= 8);
+    ck_assert_uint_le(pb_chain_plane_px(plan->chain, r->part_w, r->part_h), 128 * 1024);
+    ck_assert_int_eq(r->chunks.transport, WIC_PREFETCH);
+    forget();
+}
+END_TEST
+
+/* Kernels number the pixels of a plane with 31 bits. */
+START_TEST(a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu)
+{
+    struct question q = sum_of_bands;
+    q.w = q.h = 60000;
+    q.type = PB_U8;
+    q.steps = "      - resample: {factor: 0.02, method: average, bands: {OUT: N}}\n";
+    (void)ask(&q);
+    ck_assert(plan->cuda && plan->cpu_why == NULL);
+    ck_assert_uint_le(pb_chain_plane_px(plan->chain, plan->grid.side_px, plan->grid.side_px),
+                      INT32_MAX);
+    forget();
+    q.compute = ", tile: 1024"; /* asked for: not cut */
+    (void)ask(&q);
+    ck_assert(!plan->cuda && plan->mem == PB_MEM_HOST);
+    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "2^31 pixels"));
     forget();
 }
 END_TEST
@@ -301,6 +352,8 @@ int main(void)
     tcase_add_test(tests, a_chain_without_halo_pulls_lines_with_all_their_bands);
     tcase_add_test(tests, lines_are_as_long_in_the_narrow_tiles_at_the_edge);
     tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);
+    tcase_add_test(tests, a_chain_that_changes_the_grid_takes_parts_from_device_slots);
+    tcase_add_test(tests, a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);

@@ -140,7 +140,9 @@ static float copied(enum pb_type type, const void *sample, bool has_nodata, doub
                                        .outputs = &output,
                                        .n_outputs = 1};
     const struct pb_rect px = {0, 0, 1, 1};
-    const struct pb_tile_in in = {{{sample, 8, 8, NULL, 0, px}}, px, 1, 1};
+    double own[1]; /* any sample's size */
+    const struct pb_tile_in in = {
+        {{memcpy(own, sample, pb_type_bytes(type)), 8, 8, NULL, 0, px}}, px, 1, 1};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
     float x = -1.0f;
