@@ -60,7 +60,7 @@ static void fill(struct image *image)
 
 START_TEST(does_not_depend_on_tiles_order_or_threads)
 {
-    struct image image = image_create(1111, 700, 3);
+    struct image image = image_create(611, 389, 3);
     fill(&image);
     assert_feed_does_not_matter(&image, &pb_product_quicklook, &config_100.product);
     struct pb_quicklook_config whole = config_100;
