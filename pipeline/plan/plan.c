@@ -10,7 +10,7 @@
  * the budget happy), but no smaller than the file's blocks, and larger on a GPU, where a transfer
  * wants some hundred kilobytes. And large enough that a scene has TILES_MAX tiles at most, as what
  * is planned and kept by tile must not grow with the scene without end.
- *  - what is kept decoded for other tiles (plan_cells.c), and how much of all fits the budget
+ *  - what is kept decoded for other tiles (plan_cache.c), and how much of all fits the budget
  * (plan_fit.c). */
 #include "pipeline/plan/plan.h"
 #include "pipeline/device/device.h"
@@ -105,20 +105,14 @@ static bool fits_gpu(const struct pb_plan *plan, int32_t side)
            INT32_MAX;
 }
 
-/* A GPU may want smaller tiles, or none at all. */
-static int32_t choose_device_side(struct pb_plan *plan, const struct pb_plan_request *r)
+/* A GPU may want smaller tiles. 0: it cannot compute them at any side. */
+static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
-    if (!plan->cuda)
-        return side;
     while (!fits_gpu(plan, side) && r->config->compute.tile_px == 0 && side / 2 >= least &&
            count_tiles(plan, side / 2) <= TILES_MAX)
         side /= 2;
-    if (fits_gpu(plan, side))
-        return side;
-    plan->cuda = false;
-    plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels count";
-    return choose_side(plan, r);
+    return fits_gpu(plan, side) ? side : 0;
 }
 
 static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_raster_info *info)
@@ -137,32 +131,35 @@ static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_p
     return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
 }
 
-static int shape_with(struct pb_plan *plan, const struct pb_plan_request *r, int32_t side,
-                      struct pb_err *err)
+/* The plan with tiles of that side, and everything that is sized by them. */
+static int with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                     struct pb_err *err, struct pb_plan *out_plan)
 {
-    if (pb_grid_init(&plan->grid, plan->geometry.w, plan->geometry.h, side) < 0)
+    struct pb_plan plan = *base;
+    if (pb_grid_init(&plan.grid, plan.geometry.w, plan.geometry.h, side) < 0)
         return pb_fail(err, PB_E_INPUT_DAMAGED,
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
-                       plan->geometry.w, plan->geometry.h);
-    plan->order = choose_order(plan, r->info);
-    plan->format = slot_format(plan);
-    pb_plan_resident(plan, r);
-    return pb_plan_fit(plan, r, err);
+                       plan.geometry.w, plan.geometry.h);
+    plan.order = choose_order(&plan, r->info);
+    plan.format = slot_format(&plan);
+    plan.resident = pb_plan_resident(&plan, r);
+    plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
+    return pb_plan_fit(&plan, r, err, out_plan);
 }
 
-/* Grid, order and everything that is sized by them. A side that nobody asked for is halved while
- * the budget is not kept: small tiles cost a little speed, a refusal costs the scene. */
-static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+/* A side that nobody asked for is halved while the budget is not kept: small tiles cost a little
+ * speed, a refusal costs the scene. */
+static int with_any_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                         struct pb_err *err, struct pb_plan *out_plan)
 {
-    int32_t side = choose_device_side(plan, r), least = product_block(r->pipeline);
+    int32_t least = product_block(r->pipeline);
     struct pb_err tried = {0};
-    plan->mem = choose_mem(plan, r);
-    int rc = shape_with(plan, r, side, &tried);
+    int rc = with_side(base, r, side, &tried, out_plan);
     while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
-           count_tiles(plan, side / 2) <= TILES_MAX) {
+           count_tiles(base, side / 2) <= TILES_MAX) {
         side /= 2;
         tried = (struct pb_err){0};
-        rc = shape_with(plan, r, side, &tried);
+        rc = with_side(base, r, side, &tried, out_plan);
     }
     if (rc < 0 && err != NULL && err->code == PB_OK)
         *err = tried;
@@ -173,11 +170,20 @@ static int shape(struct pb_plan *plan, const struct pb_plan_request *r, struct p
 static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
                      struct pb_err *err)
 {
-    plan->cuda = request->cuda;
-    plan->device_index = request->device_index;
-    plan->geometry = pb_chain_geometry(plan->chain);
-    plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
-    return shape(plan, request, err);
+    struct pb_plan base = *plan;
+    base.device_index = request->device_index;
+    base.geometry = pb_chain_geometry(base.chain);
+    base.halo = pb_chain_keeps_grid(base.chain) ? pb_chain_halo(base.chain) : 0;
+    base.cuda = request->cuda;
+    int32_t side = base.cuda ? choose_device_side(&base, request) : 0;
+    if (base.cuda && side == 0) {
+        base.cuda = false;
+        base.cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels count";
+    }
+    if (side == 0)
+        side = choose_side(&base, request);
+    base.mem = choose_mem(&base, request);
+    return with_any_side(&base, request, side, err, plan);
 }
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
@@ -247,14 +253,14 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
 
 static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    const struct pb_plan_source *scene = &plan->source[0];
-    if (scene->cell_count == 0)
+    const struct pb_plan_cells *scene = &plan->decoding.cells[0];
+    if (scene->count == 0)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
     return snprintf(text, bytes,
                     "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
                     "stripes of %d of %d tiles\n",
-                    plan->decodes, scene->cell_count, scene->cell.w + 2 * scene->cell.overlap,
-                    scene->cell.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+                    plan->decoding.decodes, scene->count, scene->shape.w + 2 * scene->shape.overlap,
+                    scene->shape.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
 }
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
@@ -319,6 +325,7 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device,
         (double)pb_plan_total_bytes(plan) / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
         plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
-        (double)plan->cells_bytes / mib, (double)(plan->cache_bytes + plan->reader_bytes) / mib,
+        (double)plan->decoding.cells_bytes / mib,
+        (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
         (double)plan->product_bytes / mib);
 }

@@ -5,7 +5,10 @@
 /* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
  * threads and every byte that will be held. It is made before the first pixel is read, and a memory
  * budget that cannot be kept is refused here, with the amount that would do. Owns the chain and the
- * names; read-only afterwards, any thread. */
+ * names; read-only afterwards, any thread.
+ *
+ * A plan is a value: what depends on a choice (the side of a tile, threads, stripes) is computed
+ * into a copy, and the copy that is chosen becomes the plan. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "kernels/chain/chain.h"
@@ -39,8 +42,23 @@ struct pb_plan_source {
     size_t n_bands;          /* 0: nothing is */
     enum pb_type type;
     bool has_mask;
-    struct pb_cell_shape cell;
-    uint32_t cell_count; /* decoded cells in memory; 0 = tiles are read straight into their slots */
+};
+
+/* Decoded cells of one source that are kept in memory. */
+struct pb_plan_cells {
+    struct pb_cell_shape shape;
+    uint32_t count; /* 0 = tiles are read straight into their slots */
+};
+
+/* How blocks become pixels in slots: what plan_cache.c finds for threads and stripes. */
+struct pb_plan_decoding {
+    struct pb_plan_cells cells[PB_SOURCES_MAX];
+    uint32_t readers; /* threads that can be busy with it */
+    double decodes;   /* how often a block is decoded, on average; of the source that it is most
+                         for */
+    uint64_t cells_bytes;
+    uint64_t cache_bytes;  /* GDAL's block cache, all readers together */
+    uint64_t reader_bytes; /* what their open files hold */
 };
 
 struct pb_plan {
@@ -70,11 +88,7 @@ struct pb_plan {
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
-    double
-        decodes; /* how often a block is decoded, on average; of the source that it is most for */
-    uint64_t cells_bytes;
-    uint64_t cache_bytes;   /* GDAL's block cache, all readers together */
-    uint64_t reader_bytes;  /* what their open files hold */
+    struct pb_plan_decoding decoding;
     bool is_earlier;        /* this is a pass before the one that makes the products */
     uint64_t held_bytes;    /* of the products, in an earlier pass */
     uint64_t product_bytes; /* in an earlier pass also of its reductions */

@@ -44,12 +44,12 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
 
 /* Where rows of tiles lie within cells comes again after as many rows as a cell has pixels, at
  * most; the first ones reach over the upper edge with their halo. */
-static int64_t touched_by_a_row(const struct pb_plan *plan)
+static int64_t touched_by_a_row(const struct pb_plan *plan, const struct pb_cell_shape *cell)
 {
-    int64_t n = 0, differ = plan->source[0].cell.h + (int64_t)plan->halo / plan->grid.side_px + 1;
+    int64_t n = 0, differ = cell->h + (int64_t)plan->halo / plan->grid.side_px + 1;
     int32_t rows = (int32_t)pb_cache_least(plan->grid.rows, differ);
     for (int32_t row = 0; row < rows; row++)
-        n = pb_cache_most(n, touched(plan, row, row, plan->source[0].cell.h, plan->grid.image_h));
+        n = pb_cache_most(n, touched(plan, row, row, cell->h, plan->grid.image_h));
     return n;
 }
 
@@ -86,61 +86,75 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_i
 /* --- how many, and what that costs -------------------------------------------------------------
  */
 
-static void count_striped(struct pb_plan *plan, const struct pb_raster_info *info)
+static void count_striped(const struct pb_plan *plan, const struct pb_raster_info *info,
+                          struct pb_plan_decoding *out)
 {
     const struct pb_grid *g = &plan->grid;
+    const struct pb_cell_shape *cell = &out->cells[0].shape;
     int64_t passes =
         plan->order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
-    int64_t down = touched_by_a_row(plan), all = pb_cache_parts(g->image_h, plan->source[0].cell.h);
+    int64_t down = touched_by_a_row(plan, cell), all = pb_cache_parts(g->image_h, cell->h);
     /* Half of the next row's, for readers that are there already. */
-    int64_t count = down + pb_cache_parts(g->side_px, plan->source[0].cell.h) / 2 + plan->readers;
-    plan->source[0].cell_count = (uint32_t)pb_cache_least(count, passes * all);
-    plan->decodes = (double)passes;
+    int64_t count = down + pb_cache_parts(g->side_px, cell->h) / 2 + plan->readers;
+    out->cells[0].count = (uint32_t)pb_cache_least(count, passes * all);
+    out->decodes = (double)passes;
     if (pb_plan_cache_grow(plan, info) > 0)
-        plan->decodes *= 1.0 + 0.5 * (double)(all - 1);
+        out->decodes *= 1.0 + 0.5 * (double)(all - 1);
 }
 
-static void count_tiled(struct pb_plan *plan)
+static void count_tiled(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
     const struct pb_grid *g = &plan->grid;
-    int64_t across = 0, columns = 0, cell = plan->source[0].cell.w, cols = pb_grid_stripe_cols(g);
+    const struct pb_cell_shape *cell = &out->cells[0].shape;
+    int64_t across = 0, columns = 0, cols = pb_grid_stripe_cols(g);
     for (int64_t first = 0; first < g->cols; first += cols) {
         int64_t last = pb_cache_least(first + cols, g->cols) - 1;
-        int64_t n = touched(plan, first, last, plan->source[0].cell.w, g->image_w);
+        int64_t n = touched(plan, first, last, cell->w, g->image_w);
         across = pb_cache_most(across, n);
         columns += n;
     }
-    int64_t down = touched_by_a_row(plan);
-    int64_t ahead = pb_cache_parts(g->side_px, cell) * plan->readers;
-    int64_t all =
-        pb_cache_parts(g->image_w, cell) * pb_cache_parts(g->image_h, plan->source[0].cell.h);
-    plan->source[0].cell_count = (uint32_t)pb_cache_least(down * (across + ahead), all);
-    plan->decodes = (double)columns / (double)pb_cache_parts(g->image_w, cell);
+    int64_t down = touched_by_a_row(plan, cell);
+    int64_t ahead = pb_cache_parts(g->side_px, cell->w) * plan->readers;
+    int64_t all = pb_cache_parts(g->image_w, cell->w) * pb_cache_parts(g->image_h, cell->h);
+    out->cells[0].count = (uint32_t)pb_cache_least(down * (across + ahead), all);
+    out->decodes = (double)columns / (double)pb_cache_parts(g->image_w, cell->w);
 }
 
 /* Units of the Z curve and blocks lie within each other here: pb_plan_create chooses it only so. */
-static void count_z(struct pb_plan *plan)
+static void count_z(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
+    const struct pb_cell_shape *cell = &out->cells[0].shape;
     int64_t side = 2 * (int64_t)plan->grid.side_px;
-    int64_t each =
-        pb_cache_parts(side, plan->source[0].cell.w) * pb_cache_parts(side, plan->source[0].cell.h);
-    int64_t all = pb_cache_parts(plan->grid.image_w, plan->source[0].cell.w) *
-                  pb_cache_parts(plan->grid.image_h, plan->source[0].cell.h);
-    plan->source[0].cell_count = (uint32_t)pb_cache_least(plan->readers * (each + 1), all);
-    plan->decodes = 1.0;
+    int64_t each = pb_cache_parts(side, cell->w) * pb_cache_parts(side, cell->h);
+    int64_t all =
+        pb_cache_parts(plan->grid.image_w, cell->w) * pb_cache_parts(plan->grid.image_h, cell->h);
+    out->cells[0].count = (uint32_t)pb_cache_least(plan->readers * (each + 1), all);
 }
 
-struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source)
+static struct pb_block_cache_options options_of(const struct pb_plan *plan,
+                                                const struct pb_plan_cells *cells, size_t source)
 {
     const struct pb_plan_source *s = &plan->source[source];
     return (struct pb_block_cache_options){
-        .shape = s->cell,
-        .count = s->cell_count,
+        .shape = cells->shape,
+        .count = cells->count,
         .bands = s->bands,
         .n_bands = s->n_bands,
         .type = s->type,
         .has_mask = s->has_mask,
     };
+}
+
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source)
+{
+    return options_of(plan, &plan->decoding.cells[source], source);
+}
+
+uint64_t pb_plan_cells_bytes(const struct pb_plan *plan, const struct pb_plan_cells *cells,
+                             size_t source)
+{
+    struct pb_block_cache_options options = options_of(plan, cells, source);
+    return pb_block_cache_bytes(&options);
 }
 
 /* --- GDAL ------------------------------------------------------------------------------------ */
@@ -177,40 +191,38 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     return bytes;
 }
 
-void pb_plan_cache_add_readers(struct pb_plan *plan, const struct pb_raster_info *info,
-                               struct pb_rect window)
+void pb_plan_cache_add_readers(const struct pb_raster_info *info, struct pb_rect window,
+                               struct pb_plan_decoding *out)
 {
     /* A cell goes through its blocks once, whatever part of their width it takes. */
     if (pb_cache_is_striped(info))
         window.w = info->width;
     window.h = (int32_t)pb_cache_least(window.h, info->height);
-    plan->cache_bytes += plan->readers * reader_cache(info, &window);
-    plan->reader_bytes += plan->readers * pb_raster_reader_bytes(info);
+    out->cache_bytes += out->readers * reader_cache(info, &window);
+    out->reader_bytes += out->readers * pb_raster_reader_bytes(info);
 }
 
-void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth)
+struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct pb_raster_info *info,
+                                      uint32_t growth)
 {
     const struct pb_grid *g = &plan->grid;
+    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
+    struct pb_plan_cells *cells = &out.cells[0];
     struct pb_rect window = {0, 0, g->side_px, g->side_px};
-    plan->source[0].cell = (struct pb_cell_shape){0};
-    plan->source[0].cell_count = 0;
-    plan->cells_bytes = 0;
-    plan->decodes = 1.0;
     if (!pb_plan_reads_direct(plan, info)) {
-        plan->source[0].cell = shape_of(plan, info, growth);
+        cells->shape = shape_of(plan, info, growth);
         if (plan->order == PB_ORDER_Z)
-            count_z(plan);
+            count_z(plan, &out);
         else if (pb_cache_is_striped(info))
-            count_striped(plan, info);
+            count_striped(plan, info, &out);
         else
-            count_tiled(plan);
-        struct pb_block_cache_options options = pb_plan_cache_options(plan, 0);
-        plan->cells_bytes = pb_block_cache_bytes(&options);
-        window = (struct pb_rect){0, 0, plan->source[0].cell.w, plan->source[0].cell.h};
+            count_tiled(plan, &out);
+        out.cells_bytes = pb_plan_cells_bytes(plan, cells, 0);
+        window = (struct pb_rect){0, 0, cells->shape.w, cells->shape.h};
     }
     /* More readers than cells would only open files. */
-    if (plan->source[0].cell_count > 0 && plan->source[0].cell_count < plan->readers)
-        plan->readers = plan->source[0].cell_count;
-    plan->cache_bytes = plan->reader_bytes = 0;
-    pb_plan_cache_add_readers(plan, info, window);
+    if (cells->count > 0 && cells->count < out.readers)
+        out.readers = cells->count;
+    pb_plan_cache_add_readers(info, window, &out);
+    return out;
 }

@@ -2,24 +2,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_CACHE_H
 #define PB_PLAN_CACHE_H
-/* How decoded pixels are shared among readers: part of making a plan (see plan_cells.c). Pure. */
+/* How decoded pixels are shared among readers: part of making a plan (see plan_cache.c). Pure. */
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 
 /* Whether tiles are read straight into their slots, because no two of them share a block. */
 bool pb_plan_reads_direct(const struct pb_plan *plan, const struct pb_raster_info *info);
-/* Fills cell, cell_count, decodes, cells_bytes, cache_bytes and reader_bytes for the plan's order,
- * stripes and readers. growth: 2^growth times the usual rows a cell; for pb_plan_cache_grow(). */
-void pb_plan_cache(struct pb_plan *plan, const struct pb_raster_info *info, uint32_t growth);
+/* For the order, stripes and readers of the plan. growth: 2^growth times the usual rows a cell; for
+ * pb_plan_cache_grow(). */
+struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct pb_raster_info *info,
+                                      uint32_t growth);
 /* Whether taller cells mean less decoding, and how often they can be doubled. */
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* What to make the cache from. */
 struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source);
 /* What pb_plan_cache() does, for all sources of a chain whose products are on a grid of their own:
  * tiles meet blocks anywhere, so that every source has cells. */
-void pb_plan_cache_mapped(struct pb_plan *plan, const struct pb_plan_request *request);
-/* GDAL's cache and the open files of all readers of a source, added to the plan's. window: what a
- * reader reads at a time. */
-void pb_plan_cache_add_readers(struct pb_plan *plan, const struct pb_raster_info *info,
-                               struct pb_rect window);
+struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,
+                                             const struct pb_plan_request *request);
 #endif

@@ -32,11 +32,10 @@ static int64_t touched(int64_t length, int64_t cell, int64_t image)
 }
 
 /* Sets how many cells are kept; returns how often a block is decoded, on average. */
-static double count(struct pb_plan *plan, size_t source)
+static double count(const struct pb_plan *plan, size_t source, struct pb_plan_cells *cells)
 {
     const struct pb_grid *g = &plan->grid;
-    struct pb_plan_source *s = &plan->source[source];
-    const struct pb_cell_shape *cell = &s->cell;
+    const struct pb_cell_shape *cell = &cells->shape;
     int32_t cols = pb_grid_stripe_cols(g);
     int64_t stripe_px = pb_cache_least((int64_t)cols * g->side_px, g->image_w);
     struct pb_rect row =
@@ -47,29 +46,28 @@ static double count(struct pb_plan *plan, size_t source)
     int64_t down = touched(row.h, cell->h, cell->image_h);
     int64_t columns = pb_cache_parts(cell->image_w, cell->w);
     int64_t stripes = pb_cache_parts(g->cols, cols);
-    s->cell_count = (uint32_t)pb_cache_least(down * (across + ahead),
-                                             columns * pb_cache_parts(cell->image_h, cell->h));
+    cells->count = (uint32_t)pb_cache_least(down * (across + ahead),
+                                            columns * pb_cache_parts(cell->image_h, cell->h));
     /* The cells at the edges of a stripe are decoded for the next one again. */
     double decodes = (double)(stripes * pb_cache_least(across, columns)) / (double)columns;
     return stripes == 1 || decodes < 1.0 ? 1.0 : decodes;
 }
 
-void pb_plan_cache_mapped(struct pb_plan *plan, const struct pb_plan_request *request)
+struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,
+                                             const struct pb_plan_request *request)
 {
-    plan->cells_bytes = plan->cache_bytes = plan->reader_bytes = 0;
-    plan->decodes = 1.0;
+    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
     for (size_t i = 0; i < plan->n_sources; i++) {
-        struct pb_plan_source *s = &plan->source[i];
+        struct pb_plan_cells *cells = &out.cells[i];
         const struct pb_raster_info *info = i == 0 ? request->info : request->others[i - 1].info;
-        s->cell = (struct pb_cell_shape){0};
-        s->cell_count = 0;
-        if (s->n_bands == 0)
+        if (plan->source[i].n_bands == 0)
             continue;
-        s->cell = shape_of(s, info);
-        double decodes = count(plan, i);
-        struct pb_block_cache_options options = pb_plan_cache_options(plan, i);
-        plan->cells_bytes += pb_block_cache_bytes(&options);
-        plan->decodes = decodes > plan->decodes ? decodes : plan->decodes;
-        pb_plan_cache_add_readers(plan, info, (struct pb_rect){0, 0, s->cell.w, s->cell.h});
+        cells->shape = shape_of(&plan->source[i], info);
+        double decodes = count(plan, i, cells);
+        out.cells_bytes += pb_plan_cells_bytes(plan, cells, i);
+        out.decodes = decodes > out.decodes ? decodes : out.decodes;
+        pb_plan_cache_add_readers(info, (struct pb_rect){0, 0, cells->shape.w, cells->shape.h},
+                                  &out);
     }
+    return out;
 }

@@ -11,6 +11,14 @@ enum {
     PB_STRIP_CELL_BYTES = 4 << 20
 };
 
+/* GDAL's cache and the open files of all readers of a source, added to *out. window: what a reader
+ * reads at a time. */
+void pb_plan_cache_add_readers(const struct pb_raster_info *info, struct pb_rect window,
+                               struct pb_plan_decoding *out);
+/* Bytes of the cells of a source. */
+uint64_t pb_plan_cells_bytes(const struct pb_plan *plan, const struct pb_plan_cells *cells,
+                             size_t source);
+
 static inline int64_t pb_cache_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

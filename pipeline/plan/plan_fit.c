@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The budget. There are few ways to run: so many threads, stripes so wide, cells so high. Each has
- * a price, the decoding a reader does in relation to the least possible; they are tried from the
- * cheapest up, and the first that fits is taken. An eighth more decoding costs nothing here: it
+/* The budget. There are few candidates: so many threads, stripes so wide, cells so high. Each has a
+ * price, the decoding a reader does in relation to the least possible; they are compared from the
+ * cheapest up, and the first that fits is the plan. An eighth more decoding costs nothing here: it
  * goes for much less memory. More than DECODES_MAX times as much is never planned.
  *
  * None of the sums depends on the budget, so the least of them is the amount that a refusal can
  * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
- * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all ways that visit
- * the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
+ * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all candidates that
+ * visit the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_cache.h"
@@ -21,13 +21,13 @@
 #define DECODES_MAX  4.0
 #define DECODES_EVEN 1.125
 
-enum { WAYS_MAX = 1024, STREAMS = 4 };
+enum { CANDIDATES_MAX = 1024, STREAMS = 4 };
 
 /* Managed slots, whatever the budget: a GPU that is asked for more of them than it has free can
  * hang, and nothing but the slots in work has to be there. */
 #define MANAGED_MAX (UINT64_C(1) << 30)
 
-struct way {
+struct candidate {
     double price;
     uint32_t threads;
     int32_t stripe_cols;
@@ -35,9 +35,9 @@ struct way {
     uint64_t product_bytes; /* 0 = not asked for yet */
 };
 
-struct ways {
+struct candidates {
     size_t n;
-    struct way way[WAYS_MAX];
+    struct candidate at[CANDIDATES_MAX];
 };
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -50,6 +50,7 @@ static int32_t clipped(int32_t length, int32_t end)
     return length < end ? length : end;
 }
 
+/* What a tile takes, whatever the candidate. */
 static void size_slots(struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->grid;
@@ -103,20 +104,23 @@ static bool is_bounded(const struct pb_plan *plan)
     return plan->mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
 }
 
-/* All of a way but the products. */
-static void set_way(struct pb_plan *plan, const struct pb_plan_request *r, const struct way *way)
+/* The plan as the candidate has it, without the products. */
+static struct pb_plan without_products(const struct pb_plan *base, const struct pb_plan_request *r,
+                                       const struct candidate *c)
 {
-    plan->grid.stripe_cols = way->stripe_cols;
-    plan->grid.unit_cols = 1;
-    set_threads(plan, r, way->threads);
-    if (pb_chain_keeps_grid(plan->chain))
-        pb_plan_cache(plan, r->info, way->growth);
-    else
-        pb_plan_cache_mapped(plan, r);
-    plan->product_bytes = 0;
-    plan->total_bytes =
-        plan->cells_bytes + plan->cache_bytes + plan->reader_bytes + slots_bytes(plan) +
-        (plan->cuda ? 0 : (uint64_t)plan->workers * plan->scratch_bytes) + list_bytes(plan);
+    struct pb_plan plan = *base;
+    plan.grid.stripe_cols = c->stripe_cols;
+    plan.grid.unit_cols = 1;
+    set_threads(&plan, r, c->threads);
+    plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
+                                                    : pb_plan_cache_mapped(&plan, r);
+    plan.readers = plan.decoding.readers;
+    plan.product_bytes = 0;
+    plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
+                       plan.decoding.reader_bytes + slots_bytes(&plan) +
+                       (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
+                       list_bytes(&plan);
+    return plan;
 }
 
 static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -141,59 +145,60 @@ static uint64_t reduce_bytes(const struct pb_plan *plan)
                (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain));
 }
 
-/* The products of ways[i], which is set in the plan. Threads and stripes say how many tiles are
- * under way and in which order: the growth of cells changes nothing. */
-static void add_products(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways,
-                         size_t i)
+/* The plan with the products of candidate i. Threads and stripes say how many tiles are under way
+ * and in which order: the growth of cells changes nothing. */
+static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_request *r,
+                                    struct candidates *all, size_t i)
 {
-    struct way *way = &ways->way[i];
-    for (size_t k = 0; k < ways->n && way->product_bytes == 0; k++)
-        if (ways->way[k].threads == way->threads && ways->way[k].stripe_cols == way->stripe_cols)
-            way->product_bytes = ways->way[k].product_bytes;
-    if (way->product_bytes == 0)
-        way->product_bytes = plan->is_earlier ? reduce_bytes(plan) : product_bytes(plan, r);
-    plan->product_bytes = way->product_bytes;
-    plan->total_bytes = add(plan->total_bytes, plan->product_bytes);
+    struct candidate *c = &all->at[i];
+    for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
+        if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols)
+            c->product_bytes = all->at[k].product_bytes;
+    if (c->product_bytes == 0)
+        c->product_bytes = plan.is_earlier ? reduce_bytes(&plan) : product_bytes(&plan, r);
+    plan.product_bytes = c->product_bytes;
+    plan.total_bytes = add(plan.total_bytes, plan.product_bytes);
+    return plan;
 }
 
-/* --- the ways -------------------------------------------------------------------------------- */
+/* --- the candidates -------------------------------------------------------------------------- */
 
-static void add_way(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r,
-                    struct way way)
+static void add_candidate(struct candidates *all, const struct pb_plan *base,
+                          const struct pb_plan_request *r, struct candidate c)
 {
-    if (ways->n == WAYS_MAX)
+    if (all->n == CANDIDATES_MAX)
         return;
-    set_way(plan, r, &way);
-    if (plan->decodes > DECODES_MAX)
+    const struct pb_plan plan = without_products(base, r, &c);
+    double decodes = plan.decoding.decodes;
+    if (decodes > DECODES_MAX)
         return;
-    double decodes = plan->decodes > DECODES_EVEN ? plan->decodes : DECODES_EVEN;
-    way.price = decodes / plan->readers + 1.0 / way.threads;
-    ways->way[ways->n++] = way;
+    c.price = (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan.readers + 1.0 / c.threads;
+    all->at[all->n++] = c;
 }
 
-static void add_stripes(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r,
-                        uint32_t threads)
+static void add_stripes(struct candidates *all, const struct pb_plan *base,
+                        const struct pb_plan_request *r, uint32_t threads)
 {
-    uint32_t growth = pb_chain_keeps_grid(plan->chain) ? pb_plan_cache_grow(plan, r->info) : 0;
+    uint32_t growth = pb_chain_keeps_grid(base->chain) ? pb_plan_cache_grow(base, r->info) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
-        add_way(ways, plan, r, (struct way){0, threads, 0, g, 0});
-        if (plan->order == PB_ORDER_Z)
+        add_candidate(all, base, r, (struct candidate){0, threads, 0, g, 0});
+        if (base->order == PB_ORDER_Z)
             continue;
         /* Powers of two: other widths would cut the blocks of overviews in two. */
-        for (int32_t cols = 1; cols < plan->grid.cols; cols *= 2)
-            add_way(ways, plan, r, (struct way){0, threads, cols, g, 0});
+        for (int32_t cols = 1; cols < base->grid.cols; cols *= 2)
+            add_candidate(all, base, r, (struct candidate){0, threads, cols, g, 0});
     }
 }
 
-static int32_t width_of(const struct way *way)
+static int32_t width_of(const struct candidate *c)
 {
-    return way->stripe_cols > 0 ? way->stripe_cols : INT32_MAX;
+    return c->stripe_cols > 0 ? c->stripe_cols : INT32_MAX;
 }
 
 /* Cheapest first; of equal price the one with more threads, then the one with less memory. */
 static int by_price(const void *a, const void *b)
 {
-    const struct way *x = a, *y = b;
+    const struct candidate *x = a, *y = b;
     if (x->price != y->price)
         return x->price < y->price ? -1 : 1;
     if (x->threads != y->threads)
@@ -203,39 +208,38 @@ static int by_price(const void *a, const void *b)
     return x->growth < y->growth ? -1 : x->growth > y->growth;
 }
 
-static void list_ways(struct ways *ways, struct pb_plan *plan, const struct pb_plan_request *r)
+static void list_candidates(struct candidates *all, const struct pb_plan *base,
+                            const struct pb_plan_request *r)
 {
     uint32_t n =
         r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
-    uint32_t tiles = pb_grid_count(&plan->grid);
+    uint32_t tiles = pb_grid_count(&base->grid);
     if (n > tiles)
         n = tiles;
     /* All, then steps of about a quarter down to one. */
     for (;; n -= (n + 3) / 4) {
-        add_stripes(ways, plan, r, n);
+        add_stripes(all, base, r, n);
         if (n == 1)
             break;
     }
-    qsort(ways->way, ways->n, sizeof ways->way[0], by_price);
+    qsort(all->at, all->n, sizeof all->at[0], by_price);
 }
 
-/* The least that any way takes; left in the plan. */
-static void set_least(struct pb_plan *plan, const struct pb_plan_request *r, struct ways *ways)
+/* The plan of the candidate that takes the least memory. */
+static struct pb_plan least_of(struct candidates *all, const struct pb_plan *base,
+                               const struct pb_plan_request *r)
 {
-    size_t best = 0;
-    uint64_t bytes = UINT64_MAX;
-    for (size_t i = ways->n; i-- > 0;) { /* dear ones are small: few products are asked for */
-        set_way(plan, r, &ways->way[i]);
-        if (plan->total_bytes >= bytes)
+    size_t last = all->n - 1; /* dear ones are small: few products are asked for */
+    struct pb_plan best = with_products(without_products(base, r, &all->at[last]), r, all, last);
+    for (size_t i = last; i-- > 0;) {
+        struct pb_plan plan = without_products(base, r, &all->at[i]);
+        if (plan.total_bytes >= best.total_bytes)
             continue;
-        add_products(plan, r, ways, i);
-        if (plan->total_bytes < bytes) {
-            best = i;
-            bytes = plan->total_bytes;
-        }
+        plan = with_products(plan, r, all, i);
+        if (plan.total_bytes < best.total_bytes)
+            best = plan;
     }
-    set_way(plan, r, &ways->way[best]);
-    add_products(plan, r, ways, best);
+    return best;
 }
 
 static uint64_t mib(uint64_t bytes)
@@ -245,7 +249,8 @@ static uint64_t mib(uint64_t bytes)
 
 static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
 {
-    uint64_t decoded = plan->cells_bytes + plan->cache_bytes + plan->reader_bytes;
+    uint64_t decoded =
+        plan->decoding.cells_bytes + plan->decoding.cache_bytes + plan->decoding.reader_bytes;
     if (plan->total_bytes == UINT64_MAX)
         return pb_fail(err, PB_E_PLAN_MEMORY,
                        "no compute.memory is enough for the products of pipeline %s on this scene "
@@ -270,27 +275,31 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
                    plan->grid.side_px);
 }
 
-int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
+int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
+                struct pb_err *err, struct pb_plan *out_plan)
 {
     uint64_t budget = request->config->compute.memory_bytes;
-    struct ways *ways = calloc(1, sizeof *ways);
-    if (ways == NULL)
+    struct candidates *all = calloc(1, sizeof *all);
+    if (all == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    size_slots(plan);
-    list_ways(ways, plan, request);
+    struct pb_plan sized = *base;
+    size_slots(&sized);
+    list_candidates(all, &sized, request); /* one at least: a stripe of all columns decodes once */
     int rc = -ENOMEM;
-    for (size_t i = 0; i < ways->n && rc < 0; i++) {
-        set_way(plan, request, &ways->way[i]);
-        if (plan->total_bytes > budget || !is_bounded(plan))
+    for (size_t i = 0; i < all->n && rc < 0; i++) {
+        struct pb_plan plan = without_products(&sized, request, &all->at[i]);
+        if (plan.total_bytes > budget || !is_bounded(&plan))
             continue;
-        add_products(plan, request, ways, i);
-        if (plan->total_bytes <= budget)
-            rc = 0;
+        plan = with_products(plan, request, all, i);
+        if (plan.total_bytes > budget)
+            continue;
+        *out_plan = plan;
+        rc = 0;
     }
     if (rc < 0) {
-        set_least(plan, request, ways);
-        rc = refuse(plan, request, err);
+        const struct pb_plan least = least_of(all, &sized, request);
+        rc = refuse(&least, request, err);
     }
-    free(ways);
+    free(all);
     return rc;
 }

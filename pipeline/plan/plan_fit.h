@@ -4,7 +4,9 @@
 #define PB_PLAN_FIT_H
 #include "pipeline/plan/plan.h"
 
-/* Chooses threads, stripes, slots and cells so that all of it keeps the budget; part of making a
- * plan, after chain, grid and order are known. -ENOMEM with the amount that would do. */
-int pb_plan_fit(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err);
+/* Chooses threads, stripes, slots and cells so that all of it keeps the budget: *out_plan is the
+ * plan `base`, of which chain, grid and order are known, with them. -ENOMEM with the amount that
+ * would do; *out_plan is as it was then. */
+int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
+                struct pb_err *err, struct pb_plan *out_plan);
 #endif

@@ -54,9 +54,9 @@ static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
 }
 
 /* Registers and scratch of `warps` warps; false: they do not fit. */
-static bool measure(struct pb_plan *plan, uint32_t warps, uint32_t limit, struct wic_work *work)
+static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
+                    struct pb_plan_resident *r, struct wic_work *work)
 {
-    struct pb_plan_resident *r = &plan->resident;
     struct pb_chain_block_needs needs;
     if (limit == 0 ||
         pb_chain_block_measure(plan->chain, r->part_w, r->part_h, WARP * warps, limit, &needs) < 0)
@@ -74,25 +74,25 @@ static bool stands_alone(const struct pb_plan *plan)
     return pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
 }
 
-static bool pull_lines(struct pb_plan *plan, const struct wic_gpu *gpu)
+static bool pull_lines(const struct pb_plan *plan, const struct wic_gpu *gpu,
+                       struct pb_plan_resident *r)
 {
-    struct pb_plan_resident *r = &plan->resident;
     const struct pb_grid *g = &plan->grid;
+    struct pb_slot_format format = plan->format;
     r->by_line = true;
     r->part_w = least(g->side_px, g->image_w);
     r->part_h = least(g->side_px, g->image_h);
     struct pb_rect full = {0, 0, r->part_w, r->part_h};
-    plan->format.line_px = r->part_w;
-    size_t bytes = pb_slot_window_bytes(&plan->format, 0, &full), line = bytes / (size_t)r->part_h;
+    format.line_px = r->part_w;
+    size_t bytes = pb_slot_window_bytes(&format, 0, &full), line = bytes / (size_t)r->part_h;
     struct wic_tile_shape shape = {bytes, (uint32_t)line, 0};
     size_t piece = line > PIECE_LEAST ? line : PIECE_LEAST;
     struct wic_work work;
     for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
-        if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), &work) &&
+        if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), r, &work) &&
             wic_transfer_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
             return true;
     r->by_line = false;
-    plan->format.line_px = 0;
     return false;
 }
 
@@ -109,9 +109,8 @@ static int32_t part_side(const struct pb_plan *plan)
 }
 
 /* Parts of the core: lines for a chain that needs no neighbours, else squares. */
-static void cut_parts(struct pb_plan *plan)
+static void cut_parts(const struct pb_plan *plan, struct pb_plan_resident *r)
 {
-    struct pb_plan_resident *r = &plan->resident;
     const struct pb_grid *g = &plan->grid;
     int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
     int32_t side = part_side(plan);
@@ -120,17 +119,24 @@ static void cut_parts(struct pb_plan *plan)
     r->part_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
 }
 
-static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
-                       enum wic_transport transport)
+static uint32_t parts_of(const struct pb_plan_resident *r, const struct pb_rect *core)
 {
-    struct pb_plan_resident *r = &plan->resident;
+    if (r->by_line)
+        return (uint32_t)core->h;
+    uint32_t columns = (uint32_t)((core->w + r->part_w - 1) / r->part_w);
+    return columns * (uint32_t)((core->h + r->part_h - 1) / r->part_h);
+}
+
+static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
+                       enum wic_transport transport, struct pb_plan_resident *r)
+{
     const struct pb_grid *g = &plan->grid;
-    cut_parts(plan);
+    cut_parts(plan, r);
     struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
-    uint32_t units = pb_plan_parts(plan, &full);
+    uint32_t units = parts_of(r, &full);
     struct wic_work work;
     for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
-        if (measure(plan, part_warps[i], left_for_work(gpu, 0), &work)) {
+        if (measure(plan, part_warps[i], left_for_work(gpu, 0), r, &work)) {
             work.blocks = PART_BLOCKS;
             if (wic_transfer_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
                 return true;
@@ -140,11 +146,7 @@ static bool take_whole(struct pb_plan *plan, const struct wic_gpu *gpu,
 
 uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
 {
-    const struct pb_plan_resident *r = &plan->resident;
-    if (r->by_line)
-        return (uint32_t)core->h;
-    uint32_t columns = (uint32_t)((core->w + r->part_w - 1) / r->part_w);
-    return columns * (uint32_t)((core->h + r->part_h - 1) / r->part_h);
+    return parts_of(&plan->resident, core);
 }
 
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
@@ -155,34 +157,35 @@ const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_confi
     return other ? plan->resident.why_not : "";
 }
 
-void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request)
+struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
+                                         const struct pb_plan_request *request)
 {
-    struct pb_plan_resident *r = &plan->resident;
+    struct pb_plan_resident r = {0};
     const struct pb_device_traits *traits = request->traits;
     const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
-    *r = (struct pb_plan_resident){0};
-    plan->format.line_px = 0;
     if (!plan->cuda || gpu == NULL)
-        r->why_not = "there is no GPU";
+        r.why_not = "there is no GPU";
     else if (gpu->compute < SM_LEAST)
-        r->why_not = "the GPU is older than sm_75";
+        r.why_not = "the GPU is older than sm_75";
     else if (request->config->compute.sync == PB_SYNC_STREAM)
-        r->why_not = "compute.sync is stream";
+        r.why_not = "compute.sync is stream";
     else if (request->stream_why != NULL)
-        r->why_not = request->stream_why;
+        r.why_not = request->stream_why;
     else if (request->jobs_beside > 1 && !traits->mps)
-        r->why_not = SHARED_WHY;
+        r.why_not = SHARED_WHY;
     else if (traits->time_limited)
-        r->why_not = "the GPU drives a display and ends kernels that run for seconds";
+        r.why_not = "the GPU drives a display and ends kernels that run for seconds";
     else if (plan->mem == PB_MEM_HOST)
-        r->why_not = "compute.buffers is host, which a GPU cannot read by itself";
+        r.why_not = "compute.buffers is host, which a GPU cannot read by itself";
     else if (traits->integrated)
-        r->used = take_whole(plan, gpu, WIC_IN_PLACE);
+        r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else if (plan->mem == PB_MEM_MANAGED)
-        r->used = take_whole(plan, gpu, WIC_PREFETCH);
+        r.used = take_whole(plan, gpu, WIC_PREFETCH, &r);
     else
-        r->used = (stands_alone(plan) && pull_lines(plan, gpu)) || take_whole(plan, gpu, WIC_COPY);
-    if (!r->used && r->why_not == NULL)
-        r->why_not = "the chain needs more shared memory than a block of this GPU has";
-    r->alone = r->used && request->config->service.parallel_jobs > 1 && !traits->mps;
+        r.used = (stands_alone(plan) && pull_lines(plan, gpu, &r)) ||
+                 take_whole(plan, gpu, WIC_COPY, &r);
+    if (!r.used && r.why_not == NULL)
+        r.why_not = "the chain needs more shared memory than a block of this GPU has";
+    r.alone = r.used && request->config->service.parallel_jobs > 1 && !traits->mps;
+    return r;
 }

@@ -4,10 +4,11 @@
 #define PB_PLAN_RESIDENT_H
 #include "pipeline/plan/plan.h"
 
-/* Chooses plan->resident for the chain, grid and kind of memory of the plan: by which transport
- * tiles come to the kernel that stays on the GPU, and in what pieces; or why none stays. Arithmetic
- * only. */
-void pb_plan_resident(struct pb_plan *plan, const struct pb_plan_request *request);
+/* For the chain, grid, slot format (plane by plane) and kind of memory of the plan: by which
+ * transport tiles come to the kernel that stays on the GPU, and in what pieces; or why none stays.
+ * Arithmetic only. */
+struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
+                                         const struct pb_plan_request *request);
 /* Why tiles go by streams although compute.sync is wic; "" = they do not, or it is not. Borrowed
  * from the plan. */
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config);

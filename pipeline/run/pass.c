@@ -77,7 +77,7 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     pass->exec_type = pb_exec_of(pass->plan);
     pthread_mutex_init(&pass->stream.lock, NULL);
     pb_run_threads_init(&pass->threads);
-    pb_raster_cache_reserve((int64_t)pass->plan->cache_bytes);
+    pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);
     int rc = make_stream(pass, request, err);
     if (rc == 0 && pass->plan->cuda) /* before a kernel may be there */
         pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
@@ -176,7 +176,7 @@ void pb_pass_destroy(struct pb_pass *pass)
         pb_mem_free(pass->plan->mem, pass->in_memory, pass->in_bytes);
         pb_mem_free(pass->plan->mem, pass->out_memory, pass->out_bytes);
     }
-    pb_raster_cache_reserve(-(int64_t)pass->plan->cache_bytes);
+    pb_raster_cache_reserve(-(int64_t)pass->plan->decoding.cache_bytes);
     pthread_mutex_destroy(&s->lock);
     free(pass);
 }

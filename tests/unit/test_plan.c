@@ -98,15 +98,15 @@ static int plan_of(const struct pb_raster_info *info, int halo, uint64_t mib, st
 static void check_plan(const struct pb_plan *plan, const struct pb_raster_info *info, uint64_t mib)
 {
     ck_assert_uint_le(plan->total_bytes, mib << 20);
-    ck_assert(plan->decodes >= 1.0 && plan->decodes <= 4.0);
+    ck_assert(plan->decoding.decodes >= 1.0 && plan->decoding.decodes <= 4.0);
     ck_assert_uint_ge(plan->readers, 1);
     ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
-    ck_assert(pb_plan_reads_direct(plan, info) == (plan->source[0].cell_count == 0));
+    ck_assert(pb_plan_reads_direct(plan, info) == (plan->decoding.cells[0].count == 0));
     struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0);
-    if (plan->source[0].cell_count > 0)
-        ck_assert_uint_eq(plan->cells_bytes, pb_block_cache_bytes(&cells));
-    ck_assert_uint_ge(plan->total_bytes, plan->cells_bytes + plan->cache_bytes +
-                                             plan->reader_bytes + plan->product_bytes +
+    if (plan->decoding.cells[0].count > 0)
+        ck_assert_uint_eq(plan->decoding.cells_bytes, pb_block_cache_bytes(&cells));
+    ck_assert_uint_ge(plan->total_bytes, plan->decoding.cells_bytes + plan->decoding.cache_bytes +
+                                             plan->decoding.reader_bytes + plan->product_bytes +
                                              plan->in_slots * plan->in_slot_bytes +
                                              plan->out_slots * plan->out_slot_bytes);
 }
@@ -203,7 +203,7 @@ START_TEST(a_hundred_gigapixels_fit_what_a_small_scene_may_use)
         struct pb_raster_info info = scene(sides[i], sides[i], 512, 512);
         pb_plan_destroy(planned(&info, POINTWISE, 512));
         struct pb_plan *plan = planned(&info, HALO, 512);
-        ck_assert_msg(plan->decodes < 1.2, "%f", plan->decodes);
+        ck_assert_msg(plan->decoding.decodes < 1.2, "%f", plan->decoding.decodes);
         ck_assert_uint_eq(plan->readers, 2);
         pb_plan_destroy(plan);
     }
@@ -375,11 +375,11 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
     struct pb_plan *plan = planned(&info, POINTWISE, 512);
     ck_assert_int_eq(plan->order, PB_ORDER_Z);
-    ck_assert_uint_eq(plan->source[0].cell_count, 0);
-    ck_assert_uint_eq(plan->cells_bytes, 0);
+    ck_assert_uint_eq(plan->decoding.cells[0].count, 0);
+    ck_assert_uint_eq(plan->decoding.cells_bytes, 0);
     pb_plan_destroy(plan);
     plan = planned(&info, HALO, 512);
-    ck_assert_uint_gt(plan->source[0].cell_count, 0);
+    ck_assert_uint_gt(plan->decoding.cells[0].count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -388,7 +388,7 @@ START_TEST(a_scene_of_one_tile_needs_no_cells)
 {
     struct pb_raster_info info = scene(500, 400, 0, 3);
     struct pb_plan *plan = planned(&info, HALO, 512);
-    ck_assert_uint_eq(plan->source[0].cell_count, 0);
+    ck_assert_uint_eq(plan->decoding.cells[0].count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -400,7 +400,7 @@ START_TEST(less_memory_means_narrower_stripes_and_more_decoding_before_it_means_
     uint64_t mib = 4096;
     for (; tried(&info, HALO, mib) == 0; mib = mib * 4 / 5) {
         struct pb_plan *plan = planned(&info, HALO, mib);
-        double price = plan->decodes / plan->readers + 1.0 / plan->workers;
+        double price = plan->decoding.decodes / plan->readers + 1.0 / plan->workers;
         ck_assert(price >= before);
         before = price;
         pb_plan_destroy(plan);
@@ -417,11 +417,11 @@ START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
     struct pb_plan *plan = planned(&info, HALO, 512);
     ck_assert_uint_eq(plan->readers, 1);
     ck_assert_uint_eq(plan->workers, 2);
-    ck_assert(plan->decodes == 1.0);
+    ck_assert(plan->decoding.decodes == 1.0);
     pb_plan_destroy(plan);
     info.pixel_interleaved = false; /* a strip a band: going to the next one starts over */
     plan = planned(&info, HALO, 4096);
-    ck_assert_int_ge(plan->source[0].cell.h, 1024);
+    ck_assert_int_ge(plan->decoding.cells[0].shape.h, 1024);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -522,10 +522,10 @@ START_TEST(readers_decode_as_often_as_the_plan_says)
         /* A reader that the scheduler holds up finds some of its cells gone: a few more decodes.
          * How many is the machine's luck, which is tried again; a plan that is wrong stays so. */
         double times = travelled(plan);
-        for (int try = 1; try < 5 && times > plan->decodes * 1.25; try++)
+        for (int try = 1; try < 5 && times > plan->decoding.decodes * 1.25; try++)
             times = travelled(plan);
-        ck_assert_msg(times >= 0.999 && times <= plan->decodes * 1.25, "case %d: %f, planned %f",
-                      (int)i, times, plan->decodes);
+        ck_assert_msg(times >= 0.999 && times <= plan->decoding.decodes * 1.25,
+                      "case %d: %f, planned %f", (int)i, times, plan->decoding.decodes);
         pb_plan_destroy(plan);
     }
 }
