@@ -11,6 +11,7 @@
  * Operands have smaller ids than their users, hence sources in ascending order are a valid order of
  * stages, and margins are complete when they are summed up in descending order. */
 #include "kernels/chain/chain_plan.h"
+#include "kernels/chain/chain_leaves.h"
 #include "kernels/chain/chain_numbers.h"
 #include "kernels/chain/program_compile.h"
 
@@ -122,23 +123,6 @@ static int find_grids(struct plan *p)
     return 0;
 }
 
-/* The number of the place of a leaf for a sweep of `grid`: pb_instr.src[0]. */
-static int place_number(struct pb_chain *chain, const struct pb_leaf_place *place)
-{
-    for (size_t i = 0; i < chain->n_leaf_places; i++)
-        if (memcmp(&chain->leaf_places[i], place, sizeof *place) == 0)
-            return (int)i;
-    if (chain->n_leaf_places == UINT8_MAX)
-        return -E2BIG;
-    struct pb_leaf_place *const more =
-        realloc(chain->leaf_places, (chain->n_leaf_places + 1) * sizeof *more);
-    if (!more)
-        return -ENOMEM;
-    chain->leaf_places = more;
-    more[chain->n_leaf_places] = *place;
-    return (int)chain->n_leaf_places++;
-}
-
 /* Places of the leaves that a program over `grid` loads. */
 static int find_places(struct plan *p, uint16_t grid)
 {
@@ -160,7 +144,7 @@ static int find_places(struct plan *p, uint16_t grid)
         place.grid_w = p->chain->grids[own].w;
         place.grid_h = p->chain->grids[own].h;
         place.map = p->chain->grids[own].map;
-        const int number = place_number(p->chain, &place);
+        const int number = pb_chain_place(p->chain, &place);
         if (number < 0)
             return number;
         p->leaf_place[v] = (uint8_t)number;
@@ -170,41 +154,12 @@ static int find_places(struct plan *p, uint16_t grid)
 
 /* --- inputs ---------------------------------------------------------------------------------- */
 
-/* Nodata in the band's own type, so that it is compared exactly; a value that the type cannot hold
- * marks nothing. */
-static void set_nodata(struct pb_program_input *out, double nodata)
-{
-    static const double low[PB_TYPE_COUNT] = {[PB_I16] = -32768.0, [PB_I32] = -2147483648.0};
-    static const double high[PB_TYPE_COUNT] = {[PB_U8] = 255.0,
-                                               [PB_I16] = 32767.0,
-                                               [PB_U16] = 65535.0,
-                                               [PB_I32] = 2147483647.0,
-                                               [PB_U32] = 4294967295.0};
-
-    if (!isfinite(nodata))
-        return; /* such samples are invalid anyway */
-    if (out->type == PB_F32 || out->type == PB_F64) {
-        out->nodata_float = out->type == PB_F32 ? (double)(float)nodata : nodata;
-        out->has_nodata = isfinite(out->nodata_float);
-    } else if (nodata == rint(nodata) && nodata >= low[out->type] && nodata <= high[out->type]) {
-        out->nodata_int = (int64_t)nodata;
-        out->has_nodata = true;
-    }
-}
-
 static void add_input(struct plan *p, const struct pb_chain_input *input, uint32_t index)
 {
     struct pb_chain *const chain = p->chain;
-    struct pb_program_input *const out = &chain->inputs[chain->n_used];
+    struct pb_source_need *const source = &chain->sources[input->source];
 
-    *out = (struct pb_program_input){.type = (int32_t)input->type,
-                                     .scaled = input->scale != 1.0 || input->offset != 0.0,
-                                     .window = (uint16_t)input->source,
-                                     .plane = (uint16_t)chain->sources[input->source].n_planes++,
-                                     .scale = (float)input->scale,
-                                     .offset = (float)input->offset};
-    if (input->has_nodata)
-        set_nodata(out, input->nodata);
+    chain->inputs[chain->n_used] = pb_program_input_of(input, (uint16_t)source->n_planes++);
     p->input_plane[index] = (uint16_t)chain->n_used;
     chain->used[chain->n_used++] = index;
 }

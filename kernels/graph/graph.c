@@ -2,12 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Nodes live in one growing array and a hash table over their contents; asking for a node that
- * exists returns it. Rewrites are few and exact for every pixel, NaN included:
- *   - operations on constants alone are evaluated now;
- *   - x * 1, x / 1, x - 0 are x; operands of + * == != are put into order of id;
- *   - where() with a constant condition is its branch (invalid condition: a NaN constant);
- *   - x ** c with a small constant c becomes multiplications and square roots (see power()).
- * x + 0 and x * 0 stay: they change -0 and NaN. */
+ * exists returns it. Operations on pixels are in graph_op.c. */
 #include "kernels/graph/graph.h"
 #include "kernels/vm/vm_pixel.h"
 
@@ -27,33 +22,6 @@ void pb_graph_fini(struct pb_graph *graph)
     free(graph->focals);
     free(graph->reductions);
     memset(graph, 0, sizeof *graph);
-}
-
-int pb_vm_arity(enum pb_vm_op op)
-{
-    static const int8_t arity[PB_VM_COUNT] = {
-#define PB_VM_OP(name, n) n,
-#include "kernels/vm/vm_ops.def"
-#undef PB_VM_OP
-    };
-    return arity[op];
-}
-
-float pb_vm_eval(enum pb_vm_op op, float x, float y, float z)
-{
-#define ARGS_1 (x)
-#define ARGS_2 (x, y)
-#define ARGS_3 (x, y, z)
-    switch (op) {
-#define PB_VM_OP(name, n)                                                                          \
-    case PB_VM_##name:                                                                             \
-        return pb_vm_##name ARGS_##n;
-#include "kernels/vm/vm_ops.def"
-#undef PB_VM_OP
-    case PB_VM_COUNT:
-        break;
-    }
-    return pb_pixel_nan();
 }
 
 static uint32_t float_bits(float number)
@@ -123,7 +91,7 @@ static int grow(struct pb_graph *graph)
     return 0;
 }
 
-static pb_value add_node(struct pb_graph *graph, const struct pb_node *node)
+pb_value pb_graph_add(struct pb_graph *graph, const struct pb_node *node)
 {
     if (graph->n == graph->room) {
         const int rc = grow(graph);
@@ -141,17 +109,18 @@ static pb_value add_node(struct pb_graph *graph, const struct pb_node *node)
 
 pb_value pb_graph_constant(struct pb_graph *graph, float number)
 {
-    return add_node(graph, &(struct pb_node){.kind = PB_NODE_CONST,
-                                             .arg = {-1, -1, -1},
-                                             .grid = -1,
-                                             .number = number != number ? pb_pixel_nan() : number});
+    return pb_graph_add(graph,
+                        &(struct pb_node){.kind = PB_NODE_CONST,
+                                          .arg = {-1, -1, -1},
+                                          .grid = -1,
+                                          .number = number != number ? pb_pixel_nan() : number});
 }
 
 pb_value pb_graph_input(struct pb_graph *graph, uint32_t index, int32_t grid)
 {
-    return add_node(graph,
-                    &(struct pb_node){
-                        .kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index, .grid = grid});
+    return pb_graph_add(
+        graph, &(struct pb_node){
+                   .kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index, .grid = grid});
 }
 
 pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x)
@@ -173,12 +142,12 @@ pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb
     }
     if (i == graph->n_focals)
         graph->focals[graph->n_focals++] = *focal;
-    return add_node(graph,
-                    &(struct pb_node){.kind = PB_NODE_FOCAL,
-                                      .arity = 1,
-                                      .arg = {x, -1, -1},
-                                      .index = (uint32_t)i,
-                                      .grid = graph->nodes[x].grid < 0 ? 0 : graph->nodes[x].grid});
+    return pb_graph_add(
+        graph, &(struct pb_node){.kind = PB_NODE_FOCAL,
+                                 .arity = 1,
+                                 .arg = {x, -1, -1},
+                                 .index = (uint32_t)i,
+                                 .grid = graph->nodes[x].grid < 0 ? 0 : graph->nodes[x].grid});
 }
 
 /* --- grids ----------------------------------------------------------------------------------- */
@@ -215,11 +184,11 @@ pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_va
 {
     if (graph->nodes[x].grid < 0)
         return x;
-    return add_node(graph, &(struct pb_node){.kind = PB_NODE_RESAMPLE,
-                                             .arity = 1,
-                                             .arg = {x, -1, -1},
-                                             .index = (uint32_t)how,
-                                             .grid = grid});
+    return pb_graph_add(graph, &(struct pb_node){.kind = PB_NODE_RESAMPLE,
+                                                 .arity = 1,
+                                                 .arg = {x, -1, -1},
+                                                 .index = (uint32_t)how,
+                                                 .grid = grid});
 }
 
 static pb_value view_leaf(struct pb_graph *graph, pb_value x, int32_t grid)
@@ -228,8 +197,9 @@ static pb_value view_leaf(struct pb_graph *graph, pb_value x, int32_t grid)
         x = graph->nodes[x].arg[0];
     if (graph->nodes[x].grid == grid)
         return x;
-    return add_node(graph, &(struct pb_node){
-                               .kind = PB_NODE_VIEW, .arity = 1, .arg = {x, -1, -1}, .grid = grid});
+    return pb_graph_add(
+        graph,
+        &(struct pb_node){.kind = PB_NODE_VIEW, .arity = 1, .arg = {x, -1, -1}, .grid = grid});
 }
 
 pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
@@ -303,93 +273,14 @@ pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce,
         *added = (struct pb_graph_reduction){.reduce = *reduce, .input = x, .step = step};
         (void)snprintf(added->band, sizeof added->band, "%s", band);
     }
-    return add_node(graph, &(struct pb_node){.kind = PB_NODE_SCALAR,
-                                             .arg = {-1, -1, -1},
-                                             .index = (uint32_t)i * PB_REDUCE_RESULTS_MAX + result,
-                                             .grid = -1});
+    return pb_graph_add(graph,
+                        &(struct pb_node){.kind = PB_NODE_SCALAR,
+                                          .arg = {-1, -1, -1},
+                                          .index = (uint32_t)i * PB_REDUCE_RESULTS_MAX + result,
+                                          .grid = -1});
 }
 
-/* --- operations ------------------------------------------------------------------------------ */
-
-static bool is_const(const struct pb_graph *graph, pb_value v)
-{
-    return v >= 0 && graph->nodes[v].kind == PB_NODE_CONST;
-}
-
-/* x ** c for the exponents that people write, without log and exp: c = n or n/2, |c| <= 4 for whole
- * and <= 1.5 for half ones. A negative exponent is 1 / x ** -c. -1 when c is none of these. */
-static pb_value power(struct pb_graph *graph, pb_value x, float c)
-{
-    const float size = fabsf(c);
-    const float halves = size * 2.0f;
-    pb_value r = x;
-
-    if (size > 4.0f || halves != rintf(halves) || size == 0.0f ||
-        (size > 1.5f && size != rintf(size)))
-        return -1;
-    if (size >= 2.0f)
-        r = pb_graph_op(graph, PB_VM_MUL, x, x, -1);
-    if (size == 3.0f && r >= 0)
-        r = pb_graph_op(graph, PB_VM_MUL, r, x, -1);
-    if (size == 4.0f && r >= 0)
-        r = pb_graph_op(graph, PB_VM_MUL, r, r, -1);
-    if (size != rintf(size))
-        r = pb_graph_op(graph, PB_VM_SQRT, x, -1, -1);
-    if (size == 1.5f && r >= 0)
-        r = pb_graph_op(graph, PB_VM_MUL, x, r, -1);
-    if (c < 0.0f && r >= 0) {
-        const pb_value one = pb_graph_constant(graph, 1.0f);
-
-        r = one < 0 ? one : pb_graph_op(graph, PB_VM_DIV, one, r, -1);
-    }
-    return r;
-}
-
-/* An exact rewrite of the operation: the value that it is; -1 when there is none; any other
- * negative value is an error. */
-static pb_value rewrite(struct pb_graph *graph, enum pb_vm_op op, const pb_value arg[3])
-{
-    const int arity = pb_vm_arity(op);
-    const float x = is_const(graph, arg[0]) ? graph->nodes[arg[0]].number : 0.0f;
-    const float y = is_const(graph, arg[1]) ? graph->nodes[arg[1]].number : 0.0f;
-    const float z = is_const(graph, arg[2]) ? graph->nodes[arg[2]].number : 0.0f;
-
-    if (is_const(graph, arg[0]) && (arity < 2 || is_const(graph, arg[1])) &&
-        (arity < 3 || is_const(graph, arg[2])))
-        return pb_graph_constant(graph, pb_vm_eval(op, x, y, z));
-    if (op == PB_VM_WHERE && is_const(graph, arg[0]))
-        return x != x ? arg[0] : arg[x != 0.0f ? 1 : 2];
-    if (op == PB_VM_MUL && is_const(graph, arg[0]) && x == 1.0f)
-        return arg[1];
-    if (!is_const(graph, arg[1]))
-        return -1;
-    if ((op == PB_VM_MUL || op == PB_VM_DIV) && y == 1.0f)
-        return arg[0];
-    if (op == PB_VM_SUB && float_bits(y) == 0)
-        return arg[0];
-    if (op == PB_VM_POW)
-        return power(graph, arg[0], y);
-    return -1;
-}
-
-pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
-{
-    const bool commutes = op == PB_VM_ADD || op == PB_VM_MUL || op == PB_VM_EQ || op == PB_VM_NE;
-    const int arity = pb_vm_arity(op);
-    const bool swap = commutes && x > y;
-    const pb_value arg[3] = {swap ? y : x, arity < 2 ? -1 : (swap ? x : y), arity < 3 ? -1 : z};
-    const pb_value known = rewrite(graph, op, arg);
-
-    if (known != -1)
-        return known;
-    int32_t grid = -1;
-    for (int k = 0; k < arity && grid < 0; k++)
-        grid = graph->nodes[arg[k]].grid;
-    return add_node(graph, &(struct pb_node){.kind = (int16_t)op,
-                                             .arity = (int16_t)arity,
-                                             .arg = {arg[0], arg[1], arg[2]},
-                                             .grid = grid});
-}
+/* --- walks ----------------------------------------------------------------------------------- */
 
 void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_planes)
 {

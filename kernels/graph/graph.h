@@ -61,6 +61,9 @@ struct pb_graph {
 void pb_graph_init(struct pb_graph *graph);
 void pb_graph_fini(struct pb_graph *graph);
 
+/* The id of a node with that content, new or known; -ENOMEM, -E2BIG. For the files of this room. */
+pb_value pb_graph_add(struct pb_graph *graph, const struct pb_node *node);
+
 /* Each returns the id of the value, new or shared; -ENOMEM, or -E2BIG over a limit. Operands are
  * ids of this graph. */
 pb_value pb_graph_constant(struct pb_graph *graph, float number);
