@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Deflate in zlib's framing (TIFF's "Adobe deflate").
  *
- * A level that is asked for is libdeflate's: whole blocks at once, which is all a TIFF tile needs,
- * at two to three times zlib's speed. The defaults are negative and mean: look at samples of the
- * block; where strings repeat take libdeflate at level -n, else the encoder of deflate_runs.c,
- * which does not search for what is not there. Measured floats behind predictor 3 are such data:
- * their files are then as small as at any level, at three times the speed. The choice depends on
- * the block's bytes alone. */
+ * An explicit level is libdeflate's: whole blocks at once, as TIFF tiles are, at two to three times
+ * zlib's speed. The defaults are negative and mean: sample the block; where strings repeat use
+ * libdeflate at level -n, else the encoder of deflate_runs.c, which does not search for strings.
+ * Measured floats behind predictor 3 are such data: their files are then as small as at any level,
+ * at three times the speed. The choice depends on the block's bytes alone. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/deflate_runs.h"
 
@@ -19,7 +18,7 @@
 #define SAMPLES      4
 #define SAMPLE_BYTES 8192
 #define SAMPLED      ((size_t)SAMPLES * SAMPLE_BYTES)
-#define GAIN_PERCENT 2 /* so much smaller must libdeflate's be to be worth its time */
+#define GAIN_PERCENT 2 /* libdeflate's output must be this much smaller to be worth its time */
 
 struct deflate {
     struct libdeflate_compressor *strings;
@@ -37,7 +36,7 @@ static size_t deflate_bound(size_t bytes)
     return larger(libdeflate_zlib_compress_bound(NULL, bytes), pb_deflate_runs_bound(bytes) + 6);
 }
 
-/* libdeflate does not tell; a test holds these against what it allocates. */
+/* libdeflate does not report its sizes; a test compares these with its allocations. */
 static uint64_t deflate_context_bytes(int level, size_t block_bytes)
 {
     uint64_t strings = level >= 10 ? UINT64_C(10) << 20 : UINT64_C(1) << 20;

@@ -15,7 +15,7 @@
 #define LZW_FIRST 258u
 #define LZW_FULL  4094u /* the code that is never given out */
 #define CELLS     8192u
-#define EMPTY     UINT32_MAX /* no entry looks so: its code would be 4095 */
+#define EMPTY     UINT32_MAX /* no entry has this value: its code would be 4095 */
 
 struct lzw {
     uint32_t cell[CELLS]; /* prefix code << 20 | byte << 12 | code */
@@ -103,7 +103,7 @@ static int lzw_encode(void *context, const void *in, size_t bytes, void *out, si
         prefix = from[i];
     }
     put(&bits, prefix);
-    (void)grow(lzw, &bits, next); /* the reader counts this one too, and may widen */
+    (void)grow(lzw, &bits, next); /* the reader counts this code too, and may widen */
     put(&bits, LZW_END);
     if (bits.n > 0)
         *bits.at++ = (uint8_t)(bits.held << (8 - bits.n));

@@ -4,8 +4,8 @@
 #define PB_DECODE_H
 /* Decoders of one TIFF block, strict: a block is decoded completely and consistently or refused.
  * When run() returns 0, the first `least` bytes of the output were written by it and depend on the
- * stream alone: no byte that was in the buffer before can pass for a pixel. The input is trusted
- * with nothing: any bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
+ * stream alone: no byte that was in the buffer before becomes a pixel. The input is not trusted:
+ * any bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
  *
  * A block is smaller than 4 GiB. It must give at least `least` bytes (the rows that lie in the
  * image) and at most `most` (a full block: writers pad the last strip). Bytes after the end of a
@@ -16,8 +16,8 @@
 
 struct pb_decode {
     const char *name;
-    bool verifies_only;                /* looks whether a stream is whole; run() writes nothing */
-    size_t context_bytes;              /* an upper bound of what create() allocates */
+    bool verifies_only;   /* checks whether a stream is complete; run() writes nothing */
+    size_t context_bytes; /* an upper bound of what create() allocates */
     int (*create)(void **out_context); /* 0 or -ENOMEM. Thread: init */
     void (*destroy)(void *context);    /* NULL is fine */
     /* 0, or -EBADMSG and what is wrong in *out_why (static). */
@@ -31,9 +31,9 @@ extern const struct pb_decode pb_decode_packbits; /* decode_packbits.c */
 extern const struct pb_decode pb_decode_zstd;     /* decode_zstd.c */
 extern const struct pb_decode pb_decode_jpeg, pb_decode_webp, pb_decode_lzma; /* .._envelope.c */
 
-/* By the value of tag 259; NULL = none of ours, or nothing to decode. */
+/* By the value of tag 259; NULL = not supported here, or stored uncompressed. */
 const struct pb_decode *pb_decode_of(uint16_t tiff_compression);
 
-/* What decoders have to say. */
+/* The messages of decoders. */
 extern const char pb_decode_short[], pb_decode_long[], pb_decode_bad[];
 #endif

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * zlib streams by libdeflate, which verifies the Adler-32. "Insufficient space" is a failure here:
- * what was written until then is a part, and may be nothing. */
+ * the output is then incomplete. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Of codecs that GDAL decodes: is a stream whole, from its first mark to its last? Their decoders
- * stop at the last pixel that is asked for, or make up what is missing, so a stream that was cut
- * can pass them. Nothing is decoded here. */
+ * For codecs that GDAL decodes: checks that a stream is complete, from its first marker to its
+ * last. Their decoders stop at the last pixel that is requested, or invent missing ones, so they
+ * may accept a truncated stream. Nothing is decoded here. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DECODE_INFLATE_H
 #define PB_DECODE_INFLATE_H
-/* Verifies a deflate block that is too large to be held: bytes go in piece by piece, what they
- * decode to is counted and thrown away. Memory is some 100 KiB. Thread: its one user. */
+/* Verifies a deflate block that is too large to be held: it is fed in parts, and the output is
+ * counted and discarded. Memory is some 100 KiB. Thread: its one user. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,14 +3,14 @@
  *
  * TIFF's LZW: codes of 9 to 12 bits, most significant bit first, one wider a code early; 256 clears
  * the table, 257 ends. A string of the table is the one before it and the byte that follows it in
- * the output, so it lies in the output already, in one piece: an entry is where and how long.
+ * the output, so it is in the output already, contiguous: an entry is its offset and length.
  *
  * Files from before TIFF 5 have the codes least significant bit first, and widen them one code
- * later. They are told by their first code, a clear, which lies in other bits.
+ * later. They are recognised by their first code, a clear, which is in other bits.
  *
- * Streams without the end code, and zeros after the last pixel, are found in sound files. A table
- * that is full and not cleared takes no more strings but goes on for as many codes as libtiff lets
- * it. */
+ * Streams without the end code, and zeros after the last pixel, occur in valid files. A table
+ * that is full and not cleared takes no more strings but goes on for as many codes as libtiff
+ * lets it. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct entry {
     uint32_t at, bytes; /* in the output, of a block of less than 4 GiB */
 };
 
-/* The bits at hand lie at the upper end of `bits`, of old files at the lower end. */
+/* The unread bits are at the upper end of `bits`, of old files at the lower end. */
 struct input {
     const uint8_t *next, *end;
     uint64_t bits;
@@ -82,8 +82,8 @@ static bool is_padding(struct input in)
 }
 
 /* Copies a string from earlier output; the last one may reach into itself by a byte. Short strings
- * are moved as eight bytes where there is room: what is too much is written again, or is not part
- * of what was made. */
+ * are copied as eight bytes where there is room: surplus bytes are overwritten later, or are after
+ * the end of the output. */
 static inline void repeat(uint8_t *out, size_t at, size_t from, size_t bytes, size_t room)
 {
     if (bytes <= 8 && room >= 8 && from + bytes <= at) {

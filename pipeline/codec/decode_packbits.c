@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * PackBits: a count n, then n + 1 bytes as they are (0 <= n) or one byte 1 - n times (n < 0); -128
- * is nothing. There is no mark for the end: a stream ends with its bytes. One odd byte may follow,
- * for block sizes rounded up to even ones. */
+ * is nothing. There is no end code: a stream ends with its bytes. One odd byte may follow, for
+ * block sizes rounded up to even ones. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>

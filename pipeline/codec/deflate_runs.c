@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Each chunk is gone over three times, in cache: find runs (four bytes at a time, so runs of 7
- * and more are always found), count symbols, write codes. Codes have at most 14 bits, so that four
- * of them and seven bits left over fit into 64 bits and the buffer is emptied once every four
- * literals. A chunk that does not shrink is stored. */
+/* Each chunk is read three times, in cache: find runs (four bytes at a time, so runs of 7 and more
+ * are always found), count symbols, write codes. Codes have at most 14 bits, so that four of them
+ * and seven bits left over fit into 64 bits and the buffer is emptied once every four literals. A
+ * chunk that does not shrink is stored. */
 #include "pipeline/codec/deflate_runs.h"
 #include "pipeline/codec/huffman.h"
 
@@ -64,8 +64,8 @@ static unsigned length_symbol(unsigned length, unsigned *out_extra_bits, unsigne
     return 257 + 4 * extra + (l >> extra);
 }
 
-/* The next piece of a run: at most 258, and never leaving 1 or 2. */
-static unsigned piece_of(uint32_t left)
+/* The next match of a run: at most 258, and never leaving 1 or 2. */
+static unsigned part_of(uint32_t left)
 {
     if (left <= RUN_MAX)
         return left;
@@ -114,10 +114,10 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
     for (uint32_t r = 0; r < work->n_runs; r++) {
         count_literals(work, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
-            unsigned piece = piece_of(left), extra_bits, extra;
-            work->count[0][length_symbol(piece, &extra_bits, &extra)]++;
+            unsigned part = part_of(left), extra_bits, extra;
+            work->count[0][length_symbol(part, &extra_bits, &extra)]++;
             more += extra_bits + 1;
-            left -= piece;
+            left -= part;
         }
         from = work->run[r].at + work->run[r].bytes;
     }
@@ -235,11 +235,11 @@ static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, c
     for (uint32_t r = 0; r < work->n_runs; r++) {
         put_literals(bits, work->code, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
-            unsigned piece = piece_of(left), extra_bits, extra;
-            push_symbol(bits, work->code, length_symbol(piece, &extra_bits, &extra));
+            unsigned part = part_of(left), extra_bits, extra;
+            push_symbol(bits, work->code, length_symbol(part, &extra_bits, &extra));
             push(bits, extra, extra_bits);
             put(bits, 0, 1); /* the distance */
-            left -= piece;
+            left -= part;
         }
         from = work->run[r].at + work->run[r].bytes;
     }

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEFLATE_RUNS_H
 #define PB_DEFLATE_RUNS_H
-/* Deflate for data in which nothing repeats but runs of one byte: Huffman codes and matches at
- * distance 1, no search for strings. On the noisy low bytes of measured floats strings are not
- * there to be found, and this takes a third of the time. Makes raw deflate blocks (RFC 1951); any
- * inflater reads them. Allocates nothing. Thread: any, one workspace each. */
+/* Deflate for data without repeated strings: Huffman codes and matches at distance 1 (runs of one
+ * byte), no search for strings. The noisy low bytes of measured floats have no repeated strings;
+ * this takes a third of the time. Makes raw deflate blocks (RFC 1951); any inflater reads them.
+ * Allocates nothing. Thread: any, one workspace each. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +16,9 @@ struct pb_deflate_runs {
         uint32_t at, bytes;
     } run[PB_DEFLATE_RUNS_CHUNK / 4 + 1];
     uint32_t n_runs;
-    uint32_t count[4]
-                  [288]; /* four histograms, so that equal neighbours do not wait for each other */
-    uint32_t code[288];  /* bits << 16 | code */
+    uint32_t
+        count[4][288]; /* four histograms, so that the counts of equal neighbours are independent */
+    uint32_t code[288]; /* bits << 16 | code */
 };
 
 size_t pb_deflate_runs_bound(size_t bytes);

@@ -60,7 +60,7 @@ int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double 
     return 0;
 }
 
-/* Valid x stored as r: away from nodata if it hit it. */
+/* Valid x is stored as r: moved to a neighbour if r is nodata. */
 #define APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
 
 #define SMALL_INTEGER(name, ctype, type)                                                           \

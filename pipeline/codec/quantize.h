@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_QUANTIZE_H
 #define PB_QUANTIZE_H
-/* From float32 as pixels travel to the type a product stores. Integers are rounded to nearest even
+/* Converts float32 pixels to the type that a product stores. Integers are rounded to nearest even
  * and saturate. NaN (and an infinity in a float product, which none may hold) becomes the nodata
  * value; a NaN is always stored with the same bits. A valid value that would be stored as the
- * nodata value moves to its neighbour in the type: to the side it came from, upwards when it was
- * exactly nodata, and the other way where the type ends. So no valid pixel is ever lost and none
- * moves by more than one step. Any thread. */
+ * nodata value moves to its neighbour in the type: to the side of its exact value, upwards when it
+ * was exactly nodata, and to the other side at the end of the type. So no valid pixel is lost and
+ * none changes by more than one step. Any thread. */
 #include "kernels/view.h"
 
 #include <stdbool.h>

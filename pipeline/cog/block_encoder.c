@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Pixels outside the image are nodata: what lies there was never seen, and a run of equal values
- * costs next to nothing. */
+/* Pixels outside the image are nodata, as they have no value; a run of equal values compresses to a
+ * few bytes. */
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/codec/predictor.h"
 

@@ -4,8 +4,8 @@
  * does the same by default, readers other than GDAL's fail on missing blocks, and such a block
  * costs some hundred bytes.
  *
- * Overviews go down to 512 px even when blocks are larger: it costs next to nothing and is what
- * GDAL's validator asks for.
+ * Overviews go down to 512 px even when blocks are larger: these levels are small, and GDAL's
+ * validator demands them.
  *
  * No locks: every block has its own entry in the index and its own place in the spool or the file.
  * Entries are read after the threads that wrote them were joined. */
@@ -27,7 +27,7 @@
 
 struct index {
     uint32_t cols;
-    struct pb_spool_piece *piece; /* what the tiff_level of the same number points at */
+    struct pb_spool_extent *extent; /* what the tiff_level of the same number points at */
 };
 
 struct pb_cog_writer {
@@ -56,7 +56,7 @@ static int fail(struct pb_err *err, const char *what)
     return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s", what);
 }
 
-/* Options -> format of a block. Everything a caller can get wrong is refused here. */
+/* Options -> format of a block. Rejects invalid options. */
 static int format_of(const struct pb_cog_options *o, struct pb_err *err,
                      struct pb_block_format *out)
 {
@@ -138,7 +138,7 @@ uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
         int32_t w = pb_pyramid_size(options->grid->image_w, k);
         int32_t h = pb_pyramid_size(options->grid->image_h, k);
         bytes += (uint64_t)blocks(w, options->block_px) * (uint64_t)blocks(h, options->block_px) *
-                 sizeof(struct pb_spool_piece);
+                 sizeof(struct pb_spool_extent);
     }
     return bytes;
 }
@@ -155,10 +155,10 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
         return rc;
     uint64_t i = (uint64_t)row * index->cols + col;
     if (writer->spool != NULL)
-        return pb_spool_append(writer->spool, data, bytes, err, &index->piece[i]);
+        return pb_spool_append(writer->spool, data, bytes, err, &index->extent[i]);
     rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
     if (rc == 0)
-        index->piece[i].bytes = bytes;
+        index->extent[i].bytes = bytes;
     return rc;
 }
 
@@ -180,9 +180,9 @@ static int create_index(struct pb_cog_writer *writer, uint32_t k)
     int32_t h = pb_pyramid_size(writer->grid.image_h, k);
     index->cols = (uint32_t)blocks(w, side);
     uint64_t n = (uint64_t)index->cols * (uint64_t)blocks(h, side);
-    index->piece = calloc(n, sizeof *index->piece);
-    writer->level[k] = (struct pb_tiff_level){w, h, n, index->piece};
-    return index->piece != NULL ? 0 : -ENOMEM;
+    index->extent = calloc(n, sizeof *index->extent);
+    writer->level[k] = (struct pb_tiff_level){w, h, n, index->extent};
+    return index->extent != NULL ? 0 : -ENOMEM;
 }
 
 static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
@@ -205,7 +205,7 @@ static uint64_t block_bytes(const struct pb_block_format *format)
     return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
 }
 
-/* Places everything in the file and makes it, in its full length. */
+/* Decides the layout and creates the file with its full length. */
 static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
 {
     const struct pb_cog_options *o = &writer->options;
@@ -230,7 +230,7 @@ static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
     return rc;
 }
 
-/* The file goes unless it was finished. */
+/* Removes the file unless it was finished. */
 static void close_files(struct pb_cog_writer *writer)
 {
     pb_file_out_destroy(writer->file);
@@ -299,7 +299,7 @@ static int check_complete(const struct pb_cog_writer *writer, struct pb_err *err
 {
     for (uint32_t k = 0; k < writer->n_levels; k++)
         for (uint64_t i = 0; i < writer->level[k].n_blocks; i++)
-            if (writer->index[k].piece[i].bytes == 0)
+            if (writer->index[k].extent[i].bytes == 0)
                 return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
                                (unsigned long long)i, k);
     return 0;
@@ -334,6 +334,6 @@ void pb_cog_writer_destroy(struct pb_cog_writer *writer)
     pb_pyramid_destroy(writer->pyramid);
     close_files(writer);
     for (uint32_t k = 0; k < writer->n_levels; k++)
-        free(writer->index[k].piece);
+        free(writer->index[k].extent);
     free(writer);
 }

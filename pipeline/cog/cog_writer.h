@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COG_WRITER_H
 #define PB_COG_WRITER_H
-/* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads.
- * Each tile is cut into blocks, which are compressed where they arrive and appended to a spool;
- * the pyramid does the same with the overviews. finish() puts them into the one order that the file
- * has, so its bytes depend on pixels and options only. Blocks that are not compressed have one
- * size: they are written where they belong in the file at once. Knows nothing of scenes and
- * products: cog.c does. */
+/* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads. Each
+ * tile is cut into blocks, which are compressed where they arrive and appended to a spool; the
+ * pyramid does the same with the overviews. finish() copies them to the file in a fixed order, so
+ * its bytes depend on pixels and options only. Blocks that are not compressed have one size and are
+ * written to their final offset at once. It does not depend on scenes and products; cog.c does. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
@@ -30,7 +29,7 @@ struct pb_cog_options {
     enum pb_type type;
     enum pb_compress compress;
     int32_t level;     /* 0 = the codec's default */
-    int32_t predictor; /* 0 = auto; without compression there is none, whatever is said */
+    int32_t predictor; /* 0 = auto; ignored without compression */
     int32_t block_px;
     enum pb_overviews overviews;
     bool has_nodata; /* integers must have one; floats without one take NaN */
@@ -56,7 +55,7 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
  * worker < workers and each worker on one thread at a time. */
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err);
-/* After the last tile, once: writes and fsyncs the file, and lets go of all other space on disk. */
+/* After the last tile, once: writes and fsyncs the file, and frees all other space on disk. */
 int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary);
 /* Removes the file unless it was finished. NULL is fine. */

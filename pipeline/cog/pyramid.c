@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The pyramid as a set of half-made blocks.
+/* The pyramid as a set of incomplete blocks.
  *
  * A level has as many block buffers as pyramid_bound.c proves to be enough. The first child that is
  * complete takes a buffer for its parent, every child writes its own quarter of it, without a lock
- * because quarters do not overlap, and counts down the children that are missing. Who brings the
- * count to zero owns the block: hands it to the sink, halves it into its own parent, gives the
- * buffer back, and goes on upwards if that completed the parent.
+ * because quarters do not overlap, and decrements the count of missing children. The thread that
+ * brings the count to zero owns the block: it passes it to the sink, halves it into its own parent,
+ * frees the buffer, and continues upwards if that completed the parent.
  *
- * add() descends from the top level to the tile's pieces of level 1 (depth first), so that blocks
- * inside one tile are completed one after the other; pyramid_bound.c counts on that.
+ * add() descends from the top level to the tile's parts of level 1 (depth first), so that blocks
+ * inside one tile are completed one after the other; pyramid_bound.c relies on that.
  *
  * Locks: one a level, for its map and free list, held for a few instructions a block. Never two at
  * a time. */
@@ -42,7 +42,7 @@ struct pb_pyramid {
     struct level level[LEVELS_MAX]; /* [0] knows its size only */
 };
 
-/* A block in somebody's hands. */
+/* A block that a thread works on. */
 struct block {
     uint32_t level, slot;
     int32_t col, row;
@@ -205,8 +205,8 @@ static int32_t valid_px(int32_t block_px, int32_t at, int32_t size)
     return left < block_px ? (int32_t)left : block_px;
 }
 
-/* Counts n children as done. True for the one caller that completes the block; it then sees what
- * the others wrote (release here by each of them, acquire by the last). */
+/* Counts n children as done. True for the one caller that completes the block; the writes of the
+ * others are visible to it (release by each of them, acquire by the last). */
 static bool completes(struct pb_pyramid *pyramid, const struct block *block, uint32_t n)
 {
     _Atomic uint32_t *missing = &pyramid->level[block->level].missing[block->slot];
@@ -223,7 +223,8 @@ static void halve(const struct pb_pyramid *pyramid, const float *from, size_t ro
         pb_halve_average(from, row_px, w, h, to, to_row_px);
 }
 
-/* The caller owns the complete block: passes it on, and up as long as that completes parents. */
+/* The caller owns the complete block: passes it to the sink and to its parent, and continues while
+ * parents become complete. */
 static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t worker,
                    struct pb_err *err)
 {
@@ -256,7 +257,7 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
     }
 }
 
-struct piece {
+struct tile_part {
     struct pb_pyramid *pyramid;
     const struct pb_rect *core;
     const float *const *planes;
@@ -266,30 +267,33 @@ struct piece {
 };
 
 /* The part of the tile that falls into a block of level 1. */
-static int add_first(const struct piece *piece, int32_t col, int32_t row, struct pb_rect part)
+static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row,
+                     struct pb_rect part)
 {
-    struct pb_pyramid *pyramid = piece->pyramid;
+    struct pb_pyramid *pyramid = tile_part->pyramid;
     int32_t px = pyramid->options.block_px;
     struct block block = {1, 0, col, row};
-    int rc = hold(pyramid, &block, piece->err);
+    int rc = hold(pyramid, &block, tile_part->err);
     if (rc != 0)
         return rc;
-    size_t from =
-        (size_t)(part.y - piece->core->y) * piece->row_px + (size_t)(part.x - piece->core->x);
+    size_t from = (size_t)(part.y - tile_part->core->y) * tile_part->row_px +
+                  (size_t)(part.x - tile_part->core->x);
     size_t to = (size_t)((part.y - 2 * (int64_t)row * px) / 2) * (size_t)px +
                 (size_t)((part.x - 2 * (int64_t)col * px) / 2);
     for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
-        halve(pyramid, piece->planes[b] + from, piece->row_px, part.w, part.h,
+        halve(pyramid, tile_part->planes[b] + from, tile_part->row_px, part.w, part.h,
               pixels_of(pyramid, &block) + b * pyramid->plane_px + to);
     uint32_t n = (uint32_t)((part.w + px - 1) / px) * (uint32_t)((part.h + px - 1) / px);
-    return completes(pyramid, &block, n) ? pass_up(pyramid, block, piece->worker, piece->err) : 0;
+    return completes(pyramid, &block, n)
+               ? pass_up(pyramid, block, tile_part->worker, tile_part->err)
+               : 0;
 }
 
 /* Descends into the parts of a block that the tile touches; as deep as there are levels. */
-static int visit(const struct piece *piece, uint32_t level, int32_t col, int32_t row)
+static int visit(const struct tile_part *tile_part, uint32_t level, int32_t col, int32_t row)
 {
-    const struct pb_rect *core = piece->core;
-    int64_t side = (int64_t)piece->pyramid->options.block_px << level;
+    const struct pb_rect *core = tile_part->core;
+    int64_t side = (int64_t)tile_part->pyramid->options.block_px << level;
     int64_t x0 = col * side, y0 = row * side, x1 = x0 + side, y1 = y0 + side;
     x0 = x0 > core->x ? x0 : core->x;
     y0 = y0 > core->y ? y0 : core->y;
@@ -299,11 +303,11 @@ static int visit(const struct piece *piece, uint32_t level, int32_t col, int32_t
         return 0;
     if (level == 1)
         return add_first(
-            piece, col, row,
+            tile_part, col, row,
             (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)});
     int rc = 0;
     for (int32_t child = 0; rc == 0 && child < 4; child++)
-        rc = visit(piece, level - 1, 2 * col + child % 2, 2 * row + child / 2);
+        rc = visit(tile_part, level - 1, 2 * col + child % 2, 2 * row + child / 2);
     return rc;
 }
 
@@ -313,12 +317,12 @@ int pb_pyramid_add(struct pb_pyramid *pyramid, const struct pb_rect *core,
     uint32_t top = pyramid->options.levels;
     if (top == 0)
         return 0;
-    struct piece piece = {pyramid, core, planes, row_px, worker, err};
+    struct tile_part tile_part = {pyramid, core, planes, row_px, worker, err};
     int64_t side = (int64_t)pyramid->options.block_px << top;
     int rc = 0;
     for (int64_t row = core->y / side; rc == 0 && row * side < (int64_t)core->y + core->h; row++)
         for (int64_t col = core->x / side; rc == 0 && col * side < (int64_t)core->x + core->w;
              col++)
-            rc = visit(&piece, top, (int32_t)col, (int32_t)row);
+            rc = visit(&tile_part, top, (int32_t)col, (int32_t)row);
     return rc;
 }

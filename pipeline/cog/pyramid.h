@@ -3,10 +3,10 @@
 #ifndef PB_PYRAMID_H
 #define PB_PYRAMID_H
 /* A pyramid made in the same pass: every tile that arrives is halved into its parent block, and a
- * parent whose last child arrived is handed out and halved in turn. Level 0 is the image; level k
- * is ceil(size / 2^k). Average takes the mean of the valid pixels of each 2x2 group (fixed order of
- * additions, so the result does not depend on the order of tiles); nearest takes the upper left.
- * All blocks are allocated by create; add() may be called by several threads. */
+ * parent whose last child has arrived is passed to the sink and halved as well. Level 0 is the
+ * image; level k is ceil(size / 2^k). Average takes the mean of the valid pixels of each 2x2 group
+ * (fixed order of additions, so the result does not depend on the order of tiles); nearest takes
+ * the upper left. All blocks are allocated by create; add() may be called by several threads. */
 #include "config/base/err.h"
 #include "pipeline/grid/tile.h"
 

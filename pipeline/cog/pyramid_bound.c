@@ -19,8 +19,9 @@
  * size: in a scene of more tiles an entry stands for some neighbouring f, and counts the intervals
  * that touch any of them.
  *
- * A block that lies within one tile is left out of the sweep. add() walks its tile depth first, so
- * a worker has at most one of them in hand on each level: their bound is the number of workers. */
+ * A block that lies within one tile is left out of the sweep. add() walks its tile depth first,
+ * so a worker has at most one of them on each level at a time: their bound is the number of
+ * workers. */
 #include "pipeline/cog/pyramid_bound.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ static struct span tiles_of(const struct sweep *sweep, uint32_t level, int32_t b
     return (struct span){(uint32_t)(block * side / tile), (uint32_t)((end - 1) / tile)};
 }
 
-/* The last tile column (row) of a block's first child. Children of level 1 are pieces of tiles,
+/* The last tile column (row) of a block's first child. Children of level 1 are parts of tiles,
  * those of higher levels are blocks. */
 static uint32_t first_child_end(const struct sweep *sweep, uint32_t level, int32_t block,
                                 int32_t image)
@@ -92,7 +93,7 @@ static uint32_t count_level(struct sweep *sweep, uint32_t level)
     int32_t rows = pb_pyramid_blocks(grid->image_h, sweep->options->block_px, level);
     uint64_t own = 0;
     if (sweep->n_tiles == 1 || grid->side_px % ((int64_t)sweep->options->block_px << level) == 0) {
-        own = (uint64_t)cols * (uint64_t)rows; /* all, without looking at each */
+        own = (uint64_t)cols * (uint64_t)rows; /* all, without a loop over them */
         return own < sweep->workers ? (uint32_t)own : sweep->workers;
     }
     memset(sweep->change, 0, (sweep->entries + (size_t)1) * sizeof *sweep->change);

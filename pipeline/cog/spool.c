@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* An atomic addition reserves the place, pwrite fills it; the kernel does the rest. O_TMPFILE where
- * the filesystem has it, else a file that is unlinked at once. */
+/* An atomic addition reserves the extent, pwrite fills it. The file is made with O_TMPFILE where
+ * the filesystem has it, else it is unlinked at once. */
 #include "pipeline/cog/spool.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/io/io_fail.h"
@@ -52,7 +52,7 @@ int pb_spool_create(const char *directory, struct pb_err *err, struct pb_spool *
 }
 
 int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, struct pb_err *err,
-                    struct pb_spool_piece *out_piece)
+                    struct pb_spool_extent *out_extent)
 {
     uint64_t at = atomic_fetch_add_explicit(&spool->end, bytes, memory_order_relaxed);
     const char *from = data;
@@ -66,7 +66,7 @@ int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, stru
             return pb_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write a temporary file in",
                               spool->directory);
     }
-    *out_piece = (struct pb_spool_piece){at, bytes};
+    *out_extent = (struct pb_spool_extent){at, bytes};
     return 0;
 }
 

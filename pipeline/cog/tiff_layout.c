@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Where everything goes in a COG. All directories and their small values come first, so that a
- * remote reader has the whole pyramid in its first request; the tables of blocks, which grow with
- * the image, come after them. Sizes of blocks are known, so classic or BigTIFF is decided by the
- * real length of the file: the classic layout is made, and made again as BigTIFF if it is too long.
- */
+/* Decides the layout of a COG. All directories and their small values come first, so that a remote
+ * reader has the whole pyramid in its first request; the tables of blocks, which grow with the
+ * image, come after them. Sizes of blocks are known, so classic or BigTIFF is decided by the real
+ * length of the file: the classic layout is made, and made again as BigTIFF if it is too long. */
 #include "pipeline/cog/tiff_layout.h"
 #include "pipeline/codec/predictor.h"
 
@@ -14,8 +13,8 @@
 
 #define OWN_ENTRIES 20 /* structural tags of a directory at most */
 
-/* GDAL's promise to its own reader: with it one range request fetches a block and its size. The
- * length in the first line counts what follows that line; the blank is room for "YES". */
+/* GDAL's structural metadata, for its own reader: with it one range request fetches a block and its
+ * size. The length in the first line counts what follows that line; the blank is room for "YES". */
 const char pb_tiff_ghost[] = "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n"
                              "LAYOUT=IFDS_BEFORE_DATA\n"
                              "BLOCK_ORDER=ROW_MAJOR\n"

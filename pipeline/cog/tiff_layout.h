@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_LAYOUT_H
 #define PB_TIFF_LAYOUT_H
-/* What tiff_layout.c decides and tiff_writer.c writes. Private to the two. */
+/* The layout that tiff_layout.c decides and tiff_writer.c writes. Private to the two. */
 #include "pipeline/cog/tiff_writer.h"
 
 enum { PB_TIFF_ASCII = 2, PB_TIFF_SHORT = 3, PB_TIFF_LONG = 4, PB_TIFF_LONG8 = 16 };
@@ -41,12 +41,12 @@ struct pb_tiff_layout {
 static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, uint32_t level,
                                            uint64_t block)
 {
-    return image->block_bytes != 0 ? image->block_bytes : image->level[level].piece[block].bytes;
+    return image->block_bytes != 0 ? image->block_bytes : image->level[level].extent[block].bytes;
 }
 
 extern const char pb_tiff_ghost[]; /* right after the header */
 size_t pb_tiff_ghost_bytes(void);
-/* Bytes that a value may have to sit in its entry. */
+/* Most bytes that a value inside its entry has. */
 static inline uint64_t pb_tiff_inline_bytes(bool big)
 {
     return big ? 8 : 4;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Writes from front to back what tiff_layout.c has placed. Tables of blocks are made while they are
- * written, from the sizes in the index: nothing here grows with the image. */
+/* Writes the layout of tiff_layout.c from front to back. Tables of blocks are made while they are
+ * written, from the sizes in the index: no memory here grows with the image. */
 #include "pipeline/cog/tiff_layout.h"
 
 #include <errno.h>
@@ -114,18 +114,18 @@ static int put_values(const struct writer *w, uint32_t k, bool tables)
 }
 
 /* Copies a block from the spool straight into the file's buffer. */
-static int put_block(const struct writer *w, const struct pb_spool_piece *piece)
+static int put_block(const struct writer *w, const struct pb_spool_extent *extent)
 {
     char tail[PB_TIFF_TRAILER] = {0};
-    int rc = put_number(w, piece->bytes, PB_TIFF_LEADER);
-    for (uint64_t done = 0; rc == 0 && done < piece->bytes;) {
+    int rc = put_number(w, extent->bytes, PB_TIFF_LEADER);
+    for (uint64_t done = 0; rc == 0 && done < extent->bytes;) {
         void *room;
         size_t n;
         rc = pb_file_out_room(w->file, w->err, &room, &n);
         if (rc != 0)
             break;
-        n = piece->bytes - done < n ? (size_t)(piece->bytes - done) : n;
-        rc = pb_spool_read(w->spool, piece->offset + done, room, n, w->err);
+        n = extent->bytes - done < n ? (size_t)(extent->bytes - done) : n;
+        rc = pb_spool_read(w->spool, extent->offset + done, room, n, w->err);
         if (rc != 0)
             break;
         /* The last four bytes may come in two reads. */
@@ -144,7 +144,7 @@ static int put_blocks(const struct writer *w)
     int rc = 0;
     for (uint32_t k = image->n_levels; rc == 0 && k-- > 0;)
         for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++)
-            rc = put_block(w, &image->level[k].piece[i]);
+            rc = put_block(w, &image->level[k].extent[i]);
     return rc;
 }
 
@@ -155,12 +155,12 @@ int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uin
     uint64_t at =
         layout->directory[level].data + block * (PB_TIFF_LEADER + bytes + PB_TIFF_TRAILER);
     char *body = (char *)(uintptr_t)data; /* an iovec knows no const */
-    struct iovec piece[] = {
+    struct iovec parts[] = {
         {&bytes, PB_TIFF_LEADER},
         {body, (size_t)bytes},
         {body + bytes - PB_TIFF_TRAILER, PB_TIFF_TRAILER},
     };
-    return pb_file_out_place(file, at, piece, 3, err);
+    return pb_file_out_place(file, at, parts, 3, err);
 }
 
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *spool,

@@ -3,11 +3,11 @@
 #ifndef PB_TIFF_WRITER_H
 #define PB_TIFF_WRITER_H
 /* Assembles a cloud-optimised GeoTIFF out of blocks that lie in a spool; or, when all have the same
- * size, in the file itself: then every offset is known before the first block is. One order of
- * bytes, whatever order the blocks came in: header, GDAL's structural metadata, all directories
- * from the full image down, their tables of blocks, then the blocks of the smallest overview first
- * and of the full image last, row by row. Little-endian; classic TIFF when it fits 4 GiB, else
- * BigTIFF. One thread. */
+ * size, in the file itself: then every offset is known before the first block is. The order of
+ * bytes does not depend on the order of the blocks: header, GDAL's structural metadata, all
+ * directories from the full image down, their tables of blocks, then the blocks of the smallest
+ * overview first and of the full image last, row by row. Little-endian; classic TIFF when it fits 4
+ * GiB, else BigTIFF. One thread. */
 #include "config/base/err.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/raster/raster.h"
@@ -19,14 +19,14 @@
 
 struct pb_tiff_level {
     int32_t width, height;
-    uint64_t n_blocks;                  /* row-major */
-    const struct pb_spool_piece *piece; /* borrowed; all there; not used with block_bytes */
+    uint64_t n_blocks;                    /* row-major */
+    const struct pb_spool_extent *extent; /* borrowed; all there; not used with block_bytes */
 };
 
 struct pb_tiff_image {
     const struct pb_tiff_level *level; /* [0] is the full image */
     uint32_t n_levels;
-    uint64_t block_bytes; /* of every block; 0 = each piece has its own */
+    uint64_t block_bytes; /* of every block; 0 = each extent has its own */
     int32_t block_px;
     uint32_t n_bands; /* 1 .. PB_BANDS_MAX, chunky */
     enum pb_type type;
@@ -46,7 +46,7 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
                           struct pb_tiff_layout **out_layout);
 uint64_t pb_tiff_layout_total(const struct pb_tiff_layout *layout); /* bytes of the file */
 bool pb_tiff_layout_big(const struct pb_tiff_layout *layout);
-/* Puts a block of block_bytes where it belongs. Thread: any. */
+/* Writes a block of block_bytes to its offset. Thread: any. */
 int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
                         const void *data, struct pb_file_out *file, struct pb_err *err);
 /* spool: NULL = all blocks have been placed. */

@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CUDA_ERR_H
 #define PB_CUDA_ERR_H
-/* CUDA runtime codes in the words of the pipeline. CUDA builds only. */
+/* Converts CUDA runtime codes to errors of the pipeline. CUDA builds only. */
 #include "config/base/err.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
 /* 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or device.failed, with
- * CUDA's own words and `what` was being done) and returns its negative errno. device.lost: the CUDA
- * context is unusable, nothing on a GPU works in this process any more; device.failed: this did not
- * work, the context is whole. */
+ * CUDA's message and `what` was being done) and returns its negative errno. device.lost: the CUDA
+ * context is unusable, nothing on a GPU works in this process any more; device.failed: this call
+ * failed, the context is usable. */
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
 /* The same for a negative errno out of kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);

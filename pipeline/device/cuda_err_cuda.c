@@ -30,8 +30,8 @@ static enum pb_code code_of(cudaError_t rc)
     case cudaErrorTensorMemoryLeak:
     case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
-    /* Hardware that broke while it ran, a context that somebody reset, and what the driver says of
-     * a GPU that left the bus. */
+    /* Hardware that failed at run time, a context that was reset, and the driver's code for a GPU
+     * that left the bus. */
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorContextIsDestroyed:

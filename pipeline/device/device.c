@@ -93,8 +93,8 @@ void pb_device_cpu_name(char *out, size_t bytes)
     fclose(f);
 }
 
-/* First usable device, or the one demanded; -1 = none, with why. Devices after it are left alone:
- * looking at one costs a context on it, its memory and time. */
+/* First usable device, or the one demanded; -1 = none, with why. Later devices are not tried: that
+ * would make a context on each, which takes memory and time. */
 static int32_t pick(int32_t wanted, char why[200])
 {
     int n = pb_device_count(why);

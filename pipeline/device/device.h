@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_H
 #define PB_DEVICE_H
-/* What there is to compute on. Device 0.. are CUDA devices; the CPU is always there. Thread: any,
+/* The devices that can compute. Device 0.. are CUDA devices; the CPU is always there. Thread: any,
  * one at a time. */
 #include "config/config.h"
 #include "config/base/err.h"
@@ -12,11 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a plan asks of a CUDA device. */
+/* The properties of a CUDA device that a plan needs. */
 struct pb_device_traits {
     struct wic_gpu gpu;
     bool integrated;   /* shares memory with the CPU */
-    bool time_limited; /* ends kernels that run for seconds, for a display waits for them */
+    bool time_limited; /* the driver ends kernels that run for seconds, as a display uses the device
+                        */
     bool mps;          /* processes share it through MPS, side by side and not in turns */
 };
 
@@ -34,8 +35,8 @@ struct pb_device {
 
 /* How many CUDA devices there are; *why (200 bytes) says why there are none ("" otherwise). */
 int pb_device_count(char why[200]);
-/* Looks at one of them, index < count, and tries it. It is the calling thread's current device
- * afterwards. */
+/* Reads the properties of one of them, index < count, and tries it. It is the calling thread's
+ * current device afterwards. */
 void pb_device_describe(int32_t index, struct pb_device *device);
 /* All of them; at most max are written. *why (200 bytes) says why there are none ("" otherwise).
  * Returns how many. */
@@ -45,19 +46,20 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
 /* 0 or negative errno. */
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits);
-/* Which device a config means now: *out_index = CUDA device or -1 for the CPU; why (200 bytes): ""
- * or the reason auto took the CPU. -ENODEV with *err when a device is demanded that is not there.
- * The calling thread's current device is the one chosen: what it allocates belongs there. */
+/* The device that a config selects now: *out_index = CUDA device or -1 for the CPU; why (200
+ * bytes): "" or the reason auto took the CPU. -ENODEV with *err when a device is demanded that is
+ * not there. The calling thread's current device is the one chosen: what it allocates belongs
+ * there. */
 int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index, char why[200],
                      struct pb_err *err);
-/* Something on a GPU did not end in time: memory that it may still use was left as it is. Calls
- * that free device memory would wait for it without limit, those at exit among them, so a process
- * in which this was said computes nothing more on a GPU and ends by _exit or exec. Thread: any. */
+/* Records that work on a GPU did not end in time: memory that it may still use was not freed. Calls
+ * that free device memory, those at exit among them, would wait for it without limit, so after this
+ * the process computes nothing more on a GPU and ends by _exit or exec. Thread: any. */
 void pb_device_leave_behind(void);
 bool pb_device_left_behind(void);
-/* Of a run that failed, after its destroy: if something was left behind and the failure is none
- * that a fresh process follows anyway, it becomes device.lost, for this one has to go. A fresh one
- * meets the failure again. */
+/* Called after a failed run was destroyed: if work was left behind, the error becomes device.lost
+ * unless it leads to a fresh process anyway, as this process has to end. The fresh one repeats the
+ * run. */
 void pb_device_left_err(struct pb_err *err);
 /* Cores this process may use and the CPU's model name. */
 uint32_t pb_device_cores(void);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_MEM_H
 #define PB_MEM_H
-/* Kinds of memory for slots behind one pair of functions: plain host pages, pinned pages that the
- * GPU copies from and to at full speed, managed pages that both sides address. Thread: init (one
- * thread a block). */
+/* Allocates the memory of slots, of one of three kinds: plain host pages, pinned pages that the GPU
+ * copies from and to at full speed, managed pages that both sides address. Thread: init (one thread
+ * a block). */
 #include "config/base/err.h"
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
 int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes);
 
-/* Behind them in a CUDA build (mem_cuda.c). */
+/* Their implementation in a CUDA build (mem_cuda.c). */
 int pb_mem_cuda_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_cuda_free(enum pb_mem_kind kind, void *memory);
 #endif

@@ -46,16 +46,16 @@ struct pb_cell_fragments pb_cell_fragments_of(const struct pb_cell_shape *s,
     return p;
 }
 
-struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *pieces, uint32_t i)
+struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *fragments, uint32_t i)
 {
-    const struct pb_cell_shape *s = pieces->shape;
-    const struct pb_rect *r = &pieces->rect;
-    struct pb_cell_fragment p = {pieces->col0 + (int32_t)(i % (uint32_t)pieces->cols),
-                                 pieces->row0 + (int32_t)(i / (uint32_t)pieces->cols), *r};
+    const struct pb_cell_shape *s = fragments->shape;
+    const struct pb_rect *r = &fragments->rect;
+    struct pb_cell_fragment p = {fragments->col0 + (int32_t)(i % (uint32_t)fragments->cols),
+                                 fragments->row0 + (int32_t)(i / (uint32_t)fragments->cols), *r};
     int64_t y = most(r->y, (int64_t)p.row * s->h);
     p.rect.h = (int32_t)(least((int64_t)r->y + r->h, ((int64_t)p.row + 1) * s->h) - y);
     p.rect.y = (int32_t)y;
-    if (pieces->cols > 1) {
+    if (fragments->cols > 1) {
         int64_t x = most(r->x, (int64_t)p.col * s->w);
         p.rect.w = (int32_t)(least((int64_t)r->x + r->w, ((int64_t)p.col + 1) * s->w) - x);
         p.rect.x = (int32_t)x;

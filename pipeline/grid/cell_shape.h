@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CELL_SHAPE_H
 #define PB_CELL_SHAPE_H
-/* Where cells (cells.h) lie, and which of them a tile touches. Pure integer arithmetic: any thread.
- */
+/* The grid of cells (block_cache.h), and which of them a tile touches. Pure integer arithmetic: any
+ * thread. */
 #include "kernels/view.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct pb_cell_shape {
     int32_t overlap;
 };
 
-/* The pieces that a rect of the image falls into, one a cell, numbered row by row. */
+/* The fragments that a rect of the image consists of, one per cell, numbered row by row. */
 struct pb_cell_fragments {
     const struct pb_cell_shape *shape;
     struct pb_rect rect;
@@ -32,8 +32,8 @@ struct pb_cell_fragment {
 /* Pixels of a cell, overlap included; of the largest cell there is. */
 struct pb_rect pb_cell_rect(const struct pb_cell_shape *shape, int32_t col, int32_t row);
 uint64_t pb_cell_px_max(const struct pb_cell_shape *shape);
-/* shape is borrowed as long as the pieces are used. rect lies inside the image. */
+/* shape is borrowed while the fragments are used. rect lies inside the image. */
 struct pb_cell_fragments pb_cell_fragments_of(const struct pb_cell_shape *shape,
                                               const struct pb_rect *rect);
-struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *pieces, uint32_t i);
+struct pb_cell_fragment pb_cell_fragment(const struct pb_cell_fragments *fragments, uint32_t i);
 #endif

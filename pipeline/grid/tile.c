@@ -35,7 +35,7 @@ uint32_t pb_grid_count(const struct pb_grid *grid)
     return (uint32_t)grid->cols * (uint32_t)grid->rows;
 }
 
-/* Length of the piece that starts at `start`, at most `side` and at most up to `end`. */
+/* Length of the part that starts at `start`, at most `side` and at most up to `end`. */
 static int32_t clipped(int64_t start, int32_t side, int32_t end)
 {
     int64_t left = end - start;

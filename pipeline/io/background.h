@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BACKGROUND_H
 #define PB_BACKGROUND_H
-/* A helper thread that does one kind of work for another, one part at a time: while it works on a
- * part, its owner prepares the next. It starts with the first part; where no thread can be started
- * the work is done by the owner. One owner. */
+/* A background thread that does one kind of work for its owner, one part at a time, while the owner
+ * prepares the next part. It starts with the first part; if no thread can be started, the owner
+ * does the work. One owner. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,11 +34,11 @@ struct pb_background {
 };
 
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user);
-/* Gives it a part, whose data stay as they are until the next wait, when it is idle: after init or
- * wait. */
+/* Passes it a part; only while it is idle, after init or wait. The part's data must not change
+ * until the next wait. */
 void pb_background_give(struct pb_background *background, const struct pb_background_part *part);
 /* Waits until it is idle. The first errno of all its work so far, 0 = none. */
 int pb_background_wait(struct pb_background *background);
-/* Lets it end its part and joins it. */
+/* Waits for the end of its part and joins the thread. */
 void pb_background_fini(struct pb_background *background);
 #endif

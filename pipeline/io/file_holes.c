@@ -21,7 +21,7 @@ void pb_file_holes_init(struct pb_file_holes *holes, int fd, uint64_t bytes)
     holes->any = first >= 0 && (uint64_t)first < bytes;
 }
 
-/* Makes the segment that holds `at` the one looked at last. */
+/* Makes the segment that contains `at` the current one. */
 static void find_segment(struct pb_file_holes *holes, uint64_t at)
 {
     if (at >= holes->from && at < holes->to)

@@ -4,8 +4,8 @@
 #define PB_FILE_HOLES_H
 /* Which bytes of a file were never written: holes, and space that was only reserved (fallocate). A
  * transfer that sets the length first leaves such ranges where data is still to come; they read as
- * zeros. What is in the page cache and not on the disk yet counts as written. Where the file system
- * cannot tell, everything counts as written. Thread: one per object. */
+ * zeros. Bytes in the page cache that are not on the disk yet count as written. Where the file
+ * system does not report holes, all bytes count as written. Thread: one per object. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,11 +13,11 @@ struct pb_file_holes {
     int fd; /* borrowed; its file position is moved */
     uint64_t bytes;
     bool any;          /* the file has a hole at all */
-    uint64_t from, to; /* the segment looked at last */
+    uint64_t from, to; /* the current segment */
     bool is_hole;      /* what it is */
 };
 
-/* What is known of a range. */
+/* The state of a range. */
 struct pb_holes_found {
     bool data;     /* some bytes were written */
     bool hole;     /* some were not */
@@ -25,7 +25,7 @@ struct pb_holes_found {
 };
 
 void pb_file_holes_init(struct pb_file_holes *holes, int fd, uint64_t bytes);
-/* ask_reserved: costs a call more for every hole. */
+/* ask_reserved: costs one more call per hole. */
 struct pb_holes_found pb_file_holes_look(struct pb_file_holes *holes, uint64_t at, uint64_t bytes,
                                          bool ask_reserved);
 /* Whether at least `enough` bytes of the file were written. */

@@ -27,7 +27,7 @@ struct pb_file_out {
     unsigned half;
     size_t held; /* in the half being filled */
     uint64_t flushed;
-    bool placed;                       /* what is held lies in the file already */
+    bool placed;                       /* the held bytes are in the file already */
     struct pb_background store, check; /* only files longer than a half need them */
 };
 
@@ -44,8 +44,8 @@ static int store_part(void *user, const struct pb_background_part *part)
         else if (n == 0 || errno != EINTR)
             return n == 0 ? ENOSPC : errno;
     }
-    /* A hint: the disk works while the rest is hashed, and fsync finds little left to wait for. It
-     * takes no error away from fsync. */
+    /* A hint: the disk writes while the rest is hashed, so fsync takes less time. fsync still
+     * reports all errors. */
     (void)sync_file_range(file->fd, (off_t)part->at, (off_t)part->bytes, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
@@ -57,8 +57,8 @@ static int check_part(void *user, const struct pb_background_part *part)
     return 0;
 }
 
-/* Sees to it that a full disk shows before the work. Space is reserved for files of a usual size
- * only: a huge one would take the room of everybody else for as long as it is computed. */
+/* Detects a full disk before the work. Space is reserved for files of a usual size only: a huge one
+ * would block the space of all other writers while it is computed. */
 static int reserve(const struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
 {
     struct statvfs disk;
@@ -77,7 +77,7 @@ static int reserve(const struct pb_file_out *file, uint64_t bytes, struct pb_err
                        file->path, (unsigned long long)bytes, (unsigned long long)room);
     if (bytes > RESERVE_MAX_BYTES || bytes > room / 4)
         return 0;
-    /* Not posix_fallocate: where there is no such thing it would write zeros instead. */
+    /* Not posix_fallocate: on file systems without support it would write zeros. */
     if (fallocate(file->fd, 0, 0, (off_t)bytes) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return pb_io_fail(err, errno, "cannot reserve the space of", file->path);
@@ -122,8 +122,7 @@ void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progre
     file->progress = progress;
 }
 
-/* Takes what is held into the count, as a part; nothing is under way afterwards. Fails when nobody
- * wants the file any more. */
+/* Waits for the threads and counts the held bytes as a part. Fails when the run was aborted. */
 static int cut_part(struct pb_file_out *file, struct pb_err *err,
                     struct pb_background_part *out_part)
 {
@@ -143,7 +142,7 @@ static int cut_part(struct pb_file_out *file, struct pb_err *err,
     return 0;
 }
 
-/* Gives the filled half to the threads and goes on with the other. */
+/* Passes the filled half to the threads and continues with the other. */
 static int hand_over(struct pb_file_out *file, struct pb_err *err)
 {
     struct pb_background_part part;
@@ -156,7 +155,7 @@ static int hand_over(struct pb_file_out *file, struct pb_err *err)
     return 0;
 }
 
-/* The last, partly filled half; nothing is under way afterwards. */
+/* Writes the last, partly filled half and waits for the threads. */
 static int flush(struct pb_file_out *file, struct pb_err *err)
 {
     struct pb_background_part part;
@@ -205,23 +204,23 @@ int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, st
     return 0;
 }
 
-int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece, int n,
+int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err)
 {
     while (n > 0) {
         pb_io_begin();
-        ssize_t done = pwritev(file->fd, piece, n, (off_t)at);
+        ssize_t done = pwritev(file->fd, parts, n, (off_t)at);
         pb_io_end();
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
             return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
         at += (uint64_t)done;
-        for (; n > 0 && (size_t)done >= piece->iov_len; n--)
-            done -= (ssize_t)piece++->iov_len;
+        for (; n > 0 && (size_t)done >= parts->iov_len; n--)
+            done -= (ssize_t)parts++->iov_len;
         if (n > 0) {
-            piece->iov_base = (char *)piece->iov_base + done;
-            piece->iov_len -= (size_t)done;
+            parts->iov_base = (char *)parts->iov_base + done;
+            parts->iov_len -= (size_t)done;
         }
     }
     return 0;
@@ -260,7 +259,7 @@ int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_e
     if (rc == 0)
         rc = flush(file, err);
     if (rc != 0)
-        return rc; /* a thread may still be at it */
+        return rc; /* a thread may still use it */
     file->placed = false;
     return 0;
 }

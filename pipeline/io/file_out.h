@@ -4,9 +4,9 @@
 #define PB_FILE_OUT_H
 /* A file written from front to back through one large buffer, its SHA-256 taken on the way. A long
  * file has two threads of its own, one that writes a part and one that hashes it, while the next
- * part is filled. Parts whose place is known may be placed before that, in any order; they are read
- * back for the checksum when the front comes to them. After an error it can only be destroyed. One
- * thread calls, but for place. */
+ * part is filled. Parts whose offset is known may be written before that, in any order; they are
+ * read back for the checksum later. After an error it can only be destroyed. One caller's thread,
+ * but for place. */
 #include "config/base/err.h"
 
 #include <stdatomic.h>
@@ -16,10 +16,10 @@
 
 struct pb_file_out;
 
-/* How far the files of a run are, for whoever watches, and a way to end them. */
+/* The progress of the files of a run, and a flag that aborts them. */
 struct pb_file_progress {
-    _Atomic uint64_t bytes; /* on their way to the disk; counted by all files that are watched */
-    atomic_bool stop;       /* set by anybody: writing fails with job.dismissed at its next part */
+    _Atomic uint64_t bytes; /* written so far, by all files that share this */
+    atomic_bool stop; /* set by any thread: writing fails with job.dismissed at its next part */
 };
 
 /* Bytes it holds (the buffer). */
@@ -37,9 +37,9 @@ int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, st
 int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
                      size_t *out_bytes);
 void pb_file_out_commit(struct pb_file_out *file, size_t bytes);
-/* Writes n pieces one behind the other at offset `at`, where add() is never to write. Allocates
- * nothing; piece is used up. Thread: any, while no other call runs. */
-int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *piece, int n,
+/* Writes n buffers one after the other at offset `at`, which add() must not reach. Allocates
+ * nothing; parts is modified. Thread: any, while no other call runs. */
+int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err);
 /* The next bytes have all been placed: they go into the checksum and are not written again. */
 int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_err *err);

@@ -105,7 +105,9 @@ static int remove_below(int directory, const char *name, int depth)
     }
     for (const struct dirent *e; (e = readdir(dir)) != NULL;)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)remove_below(fd, e->d_name, depth - 1); /* what stays does not keep the rest */
+            (void)remove_below(
+                fd, e->d_name,
+                depth - 1); /* an entry that cannot be removed does not stop the others */
     (void)closedir(dir);
     return unlinkat(directory, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }

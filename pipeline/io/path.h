@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PATH_H
 #define PB_PATH_H
-/* What is done to directories more than once. All return 0 or a negative errno. Thread: any. */
+/* Operations on directories. All return 0 or a negative errno. Thread: any. */
 
 /* mkdir -p. Directories that are made are on disk when it returns. */
 int pb_path_make(const char *path);
 /* Puts a directory's entries on disk. Filesystems that cannot do that count as done: their renames
  * are as durable as they get. */
 int pb_path_sync(const char *path);
-/* Removes the entry `name` of an open directory and what is below it, as far as it can. Links are
- * removed, not followed; what is mounted below stays, with the directories above it. 0: it is gone.
- */
+/* Removes the entry `name` of an open directory and what is below it, as far as it can. Links
+ * are removed, not followed; mount points below stay, with the directories above them. 0: it is
+ * gone. */
 int pb_path_remove_at(int directory, const char *name);
 #endif

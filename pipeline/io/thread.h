@@ -4,7 +4,7 @@
 #define PB_THREAD_H
 #include <pthread.h>
 
-/* Starts a thread that takes no signals: they belong to the program's own threads. (Those that a
- * fault raises stay as they are.) 0 or a negative errno. Thread: any. */
+/* Starts a thread with all signals blocked, so that the program's own threads handle them. (Signals
+ * caused by faults of the thread are not blocked.) 0 or a negative errno. Thread: any. */
 int pb_thread_start(pthread_t *out_thread, void *(*body)(void *), void *arg);
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * All memory that this process takes from the heap is zero when it comes. Decoders below GDAL
- * (libtiff, libjpeg, libwebp, LERC) take theirs with malloc, some leave parts of it as they were
- * when a stream is damaged, and a worker lives from job to job: what was left in the heap is
- * another job's. Clearing the buffers that are handed to GDAL is not enough, as the pixels pass
- * through buffers of the libraries' own. mallopt(M_PERTURB) is not enough either: glibc's cache of
- * small chunks passes it by.
+ * All heap memory of this process is zero when it is allocated. Decoders below GDAL (libtiff,
+ * libjpeg, libwebp, LERC) use malloc, some leave parts of a buffer unwritten when a stream is
+ * damaged, and a worker runs many jobs: such a part could hold data of another job. Clearing the
+ * buffers that are handed to GDAL is not enough, as the pixels pass through buffers of the
+ * libraries' own. mallopt(M_PERTURB) is not enough either: glibc's cache of small chunks passes it
+ * by.
  *
- * So these functions stand before the C library's, for all libraries of the process; the memory is
- * the C library's all the same, and calloc and free stay as they are. Fresh pages are not cleared
- * twice. In the steady state of a run nothing is allocated, so it costs nothing there. A sanitizer
- * has an allocator of its own; there the C library's part is played by it. */
+ * So these functions replace the C library's, for all libraries of the process; they use its
+ * allocator, and calloc and free are unchanged. Fresh pages are not cleared twice. In the steady
+ * state of a run nothing is allocated, so it costs nothing there. A sanitizer has an allocator of
+ * its own, which is used instead of the C library's. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PB_FOREIGN_MALLOC 1
 #elif defined(__has_feature)
@@ -31,7 +31,7 @@ typedef int pb_zero_malloc; /* a file must hold something */
 
 void *__libc_memalign(size_t alignment, size_t bytes); /* glibc's own, exported */
 
-/* A jump rather than a call when optimised: who looks at the caller sees malloc's. */
+/* A tail call when optimised, so that tools see malloc's caller. */
 void *malloc(size_t bytes)
 {
     return calloc(1, bytes);

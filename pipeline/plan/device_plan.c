@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Nothing is worked out here: usual scenes are planned as a run would plan them, and what the plan
- * says of the kernel is printed. */
+/* Plans usual scenes as a run would, and prints the plan of the resident kernel. */
 #include "pipeline/plan/device_plan.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan.h"

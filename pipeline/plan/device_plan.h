@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_PLAN_H
 #define PB_DEVICE_PLAN_H
-/* The transfer plans that runs of usual scenes get on a GPU, in words, for `pushbroom devices`.
- * Thread: any, one at a time. */
+/* The transfer plans of usual scenes on a GPU, as text, for `pushbroom devices`. Thread: any, one
+ * at a time. */
 #include <stdbool.h>
 #include <stdint.h>
 

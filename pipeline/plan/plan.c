@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Pure arithmetic over the config and the image header. What decides the shape of a run:
  *
- *  - the visiting order. A file tiled on powers of two is visited along a Z curve: what waits for
- * its neighbours (pyramid blocks) does not grow with the image. Everything else, and chains with a
- * halo, is visited by rows of tiles, within stripes when rows are long: what neighbours share is
+ *  - the visiting order. A file tiled on powers of two is visited along a Z curve: the number of
+ * incomplete pyramid blocks does not grow with the image. Everything else, and chains with a halo,
+ * is visited by rows of tiles, within stripes when rows are long: pixels that neighbours share are
  * used again soon.
- *  - the side of a tile. As small as the products' blocks allow (small tiles keep the caches and
- * the budget happy), but no smaller than the file's blocks, and larger on a GPU, where a transfer
- * wants some hundred kilobytes. And large enough that a scene has TILES_MAX tiles at most, as what
- * is planned and kept by tile must not grow with the scene without end.
+ *  - the side of a tile. As small as the products' blocks allow (small tiles fit into caches and
+ * take little memory), but no smaller than the file's blocks, and larger on a GPU, where a transfer
+ * needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX tiles at
+ * most, as what is planned and kept by tile must not grow with the scene without end.
  *  - what is kept decoded for other tiles (plan_cache.c), and how much of all fits the budget
  * (plan_fit.c). */
 #include "pipeline/plan/plan.h"
@@ -147,8 +147,8 @@ static int with_side(const struct pb_plan *base, const struct pb_plan_request *r
     return pb_plan_fit(&plan, r, err, out_plan);
 }
 
-/* A side that nobody asked for is halved while the budget is not kept: small tiles cost a little
- * speed, a refusal costs the scene. */
+/* A side that is not configured is halved while the budget is exceeded: small tiles are a little
+ * slower, and a refusal would fail the scene. */
 static int with_any_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                          struct pb_err *err, struct pb_plan *out_plan)
 {
@@ -293,7 +293,7 @@ static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes
                        rounds, rounds == 1 ? "" : "es", n, n == 1 ? "" : "s");
 }
 
-/* Tiles that compute threads, streams or the kernel that stays have at a time. */
+/* Tiles that compute threads, streams or the resident kernel have at a time. */
 static uint32_t tiles_computed(const struct pb_plan *plan)
 {
     uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;

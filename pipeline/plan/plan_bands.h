@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_BANDS_H
 #define PB_PLAN_BANDS_H
-/* The part of the plan that deals in names: the file's bands, the bands that steps make, the bands
- * products want; compiles the chain. Fills plan->chain, source, n_sources, output_names, n_outputs,
- * and earlier with the same of their own. */
+/* The part of the plan that handles band names: the file's bands, the bands that steps make, the
+ * bands that products use; compiles the chain. Fills plan->chain, source, n_sources, output_names,
+ * n_outputs, and earlier with the same of their own. */
 struct pb_plan;
 struct pb_plan_request;
 struct pb_err;

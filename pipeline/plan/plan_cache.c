@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of the scene are kept decoded, how many, and what is decoded again.
+/* Which parts of the scene are kept decoded, how many, and which are decoded again.
  *
- * Tiles that are made of whole blocks and have no halo share nothing: they are read straight into
- * their slots. Everything else goes through cells (cells.h).
+ * Tiles that consist of whole blocks and have no halo share no block: they are read directly into
+ * their slots. All others are read through the cells of the block cache (block_cache.h).
  *
  * A tiled file has cells of whole blocks, about 256 px a side or one block. Going along the rows of
  * a stripe, the cells that one row of tiles touches are kept (and a few for readers that are
  * ahead), so a stripe decodes everything in it once; only the columns of cells at its edges are
- * decoded for the next stripe again. Stripes win over the Z curve by far: with halo and cells as
- * large as tiles a cache of 36, 54, 100, 200 cells decodes 1.82, 1.49, 1.35, 1.22 times as much as
- * there is along the Z curve, and 1.23, 1.11, 1.11, 1.02 times in stripes of 8, 16, 16, 64 tiles
+ * decoded for the next stripe again. Stripes are much better than the Z curve: with halo and cells
+ * as large as tiles a cache of 36, 54, 100, 200 cells decodes 1.82, 1.49, 1.35, 1.22 times as much
+ * as there is along the Z curve, and 1.23, 1.11, 1.11, 1.02 times in stripes of 8, 16, 16, 64 tiles
  * (simulated, LRU, 128 x 128 tiles).
  *
  * A striped file has cells as wide as a stripe of tiles with its halo, some dozen rows high. Every
@@ -94,7 +94,7 @@ static void count_striped(const struct pb_plan *plan, const struct pb_raster_inf
     int64_t passes =
         plan->order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
     int64_t down = touched_by_a_row(plan, cell), all = pb_cache_parts(g->image_h, cell->h);
-    /* Half of the next row's, for readers that are there already. */
+    /* Half of the next row's, for readers that work on it already. */
     int64_t count = down + pb_cache_parts(g->side_px, cell->h) / 2 + plan->readers;
     out->cells[0].count = (uint32_t)pb_cache_least(count, passes * all);
     out->decodes = (double)passes;
@@ -220,7 +220,7 @@ struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct p
         out.cells_bytes = pb_plan_cells_bytes(plan, cells, 0);
         window = (struct pb_rect){0, 0, cells->shape.w, cells->shape.h};
     }
-    /* More readers than cells would only open files. */
+    /* More readers than cells would only wait. */
     if (cells->count > 0 && cells->count < out.readers)
         out.readers = cells->count;
     pb_plan_cache_add_readers(info, window, &out);

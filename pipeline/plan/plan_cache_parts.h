@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_CACHE_PARTS_H
 #define PB_PLAN_CACHE_PARTS_H
-/* What both ways to size the cells of a source share: plan_cache.c and plan_cache_mapped.c. */
+/* Arithmetic for the cells of a source, shared by plan_cache.c and plan_cache_mapped.c. */
 #include "pipeline/plan/plan_cache.h"
 
 enum {

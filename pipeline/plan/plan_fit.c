@@ -23,8 +23,8 @@
 
 enum { CANDIDATES_MAX = 1024, STREAMS = 4 };
 
-/* Managed slots, whatever the budget: a GPU that is asked for more of them than it has free can
- * hang, and nothing but the slots in work has to be there. */
+/* Managed slots, whatever the budget: a GPU from which more of them are requested than it has free
+ * can hang, and only the slots in use have to be resident. */
 #define MANAGED_MAX (UINT64_C(1) << 30)
 
 struct candidate {
@@ -145,8 +145,8 @@ static uint64_t reduce_bytes(const struct pb_plan *plan)
                (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain));
 }
 
-/* The plan with the products of candidate i. Threads and stripes say how many tiles are under way
- * and in which order: the growth of cells changes nothing. */
+/* The plan with the products of candidate i. Threads and stripes decide how many tiles are in
+ * flight and their order; the growth of cells has no influence. */
 static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_request *r,
                                     struct candidates *all, size_t i)
 {
@@ -229,7 +229,9 @@ static void list_candidates(struct candidates *all, const struct pb_plan *base,
 static struct pb_plan least_of(struct candidates *all, const struct pb_plan *base,
                                const struct pb_plan_request *r)
 {
-    size_t last = all->n - 1; /* dear ones are small: few products are asked for */
+    size_t last =
+        all->n -
+        1; /* costly candidates take little memory: the products' memory is computed for few */
     struct pb_plan best = with_products(without_products(base, r, &all->at[last]), r, all, last);
     for (size_t i = last; i-- > 0;) {
         struct pb_plan plan = without_products(base, r, &all->at[i]);

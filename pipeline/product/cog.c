@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The COG as a product: picks the bands, takes over the scene's georeference and metadata, and
- * leaves the rest to cog_writer.c. The tags are made by create, so that what cannot be said fails
- * before the first pixel. */
+ * leaves the rest to cog_writer.c. The tags are made by create, so that metadata which cannot be
+ * written fails before the first pixel. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/codec/predictor.h"
 #include "pipeline/product/cog.h"
@@ -24,8 +24,8 @@ struct cog {
     char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
 
-/* The average of two classes is none, and what is an integer may be a class: measurements that are
- * stored as scaled integers ask for average. */
+/* The average of two classes is no class, and integers may be classes: for measurements stored as
+ * scaled integers the configuration has to select average. */
 static enum pb_overviews overviews_of(const struct pb_product_env *env,
                                       const struct pb_cog_config *config)
 {
@@ -36,7 +36,7 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
     return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
 }
 
-/* The same for values that the pipeline makes: where(NDVI > 0.5, 1, 0) is a class in a float. */
+/* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
 static bool has_classes(const struct cog *cog)
 {
     bool found = false;

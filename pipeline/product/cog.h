@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_COG_H
 #define PB_PRODUCT_COG_H
-/* What the configuration says of a COG: the keys are in cog_keys.c. */
+/* The configuration of a COG; cog_keys.c has the keys. */
 #include "config/config.h"
 
 struct pb_cog_config {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a COG, and what one means for another: a type and its nodata, a codec and its level.
- */
+/* The keys of a COG, and the checks of keys against each other: a type and its nodata, a codec and
+ * its level. */
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product_kinds.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* libpng reports errors by longjmp: everything that must survive one lives in struct encode,
- * outside the function that calls setjmp. Paeth alone as filter does well on pictures and leaves
- * nothing to a heuristic. */
+ * outside the function that calls setjmp. The filter is always Paeth: it suits pictures, and the
+ * result does not depend on a heuristic. */
 #include "pipeline/product/png.h"
 
 #include "pipeline/io/file_out.h"
@@ -34,7 +34,7 @@ static void on_error(png_structp png, png_const_charp message)
     longjmp(png_jmpbuf(png), 1);
 }
 
-/* What libpng warns of (an unknown chunk order and the like) leaves the image whole. */
+/* libpng's warnings (an unknown chunk order and the like) do not affect the image. */
 static void on_warning(png_structp png, png_const_charp message)
 {
     (void)png;

@@ -3,7 +3,7 @@
 #ifndef PB_PNG_H
 #define PB_PNG_H
 /* 8-bit PNG with alpha, row by row. Level, strategy and filter are fixed and there is no time
- * stamp: the same pixels give the same bytes. libpng behind it. One thread a call. */
+ * stamp: the same pixels give the same bytes. Uses libpng. One thread per call. */
 #include "config/base/err.h"
 
 #include <stddef.h>

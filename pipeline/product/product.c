@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What all kinds of products share. */
+/* Functions for all kinds of products. */
 #include "pipeline/product/product.h"
 
 #include <errno.h>

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_H
 #define PB_PRODUCT_H
-/* Products: what a job publishes. Every kind is a descriptor of the same shape in files of its own
- * (products.def lists them): how it is made, how a STAC item tells of it. The writers
- * hand each finished tile to every product of the pipeline, on several threads at once and in any
- * order, and each product's bytes must not depend on that order, on the number of threads or on the
- * tile size. */
+/* The products that a job publishes. Every kind is a descriptor of the same type in files of its
+ * own (products.def lists them): how it is made, and its asset in a STAC item. The writers hand
+ * each finished tile to every product of the pipeline, on several threads at once and in any order,
+ * and each product's bytes must not depend on that order, on the number of threads or on the tile
+ * size. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_out.h"
@@ -19,7 +19,7 @@
 
 struct pb_chain;
 
-/* What all products of a run see; everything is borrowed and outlives them. */
+/* The environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_product_env {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
@@ -77,7 +77,7 @@ struct pb_product_result {
 struct pb_stac_item;
 
 struct pb_product_type {
-    const struct pb_product_kind *kind; /* what the configuration knows of it */
+    const struct pb_product_kind *kind; /* its part for the configuration */
     const char *suffix;                 /* of the file's name: ".tif" */
 
     /* As an asset of a STAC item. */
@@ -99,13 +99,13 @@ struct pb_product_type {
     int32_t (*block_px)(const struct pb_product_config *config);
     int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
                   struct pb_err *err, void **out_product);
-    /* Takes one finished tile; all is borrowed for the call, the pixels are read only. NULL = wants
-     * none. Allocates nothing. */
+    /* Takes one finished tile; all is borrowed for the call, the pixels are read only. Allocates
+     * nothing. NULL = the kind needs no tiles. */
     int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_out *pixels,
                 uint32_t worker, struct pb_err *err);
-    /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier = results of the
-     * products finished before it, for a kind that describes others: that comes last. Others finish
-     * at the same time, each on one thread. */
+    /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier: the results of all
+     * other products, for a kind that describes them and so is finished last. The others finish at
+     * the same time, each on one thread. */
     int (*finish)(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                   struct pb_err *err, struct pb_product_result *out_result);
     void (*destroy)(void *product); /* NULL is fine; removes nothing from the directory */

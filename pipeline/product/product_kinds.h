@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_KINDS_H
 #define PB_PRODUCT_KINDS_H
-/* The kinds of products.def as the configuration sees them: names and keys, without the code that
- * makes products. Each is in <kind>_keys.c. Static, read-only; any thread. */
+/* The kinds of products.def for the configuration: names and keys, without the code that makes
+ * products. Each is in <kind>_keys.c. Static, read-only; any thread. */
 #include "config/config.h"
 
 #define PB_PRODUCT(name) extern const struct pb_product_kind pb_kind_##name;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_TEXT_H
 #define PB_PRODUCT_TEXT_H
-/* The last step of a product that is JSON. */
+/* Writes a product that is JSON. */
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_QUICKLOOK_H
 #define PB_PRODUCT_QUICKLOOK_H
-/* What the configuration says of a quicklook: the keys are in quicklook_keys.c. */
+/* The configuration of a quicklook; quicklook_keys.c has the keys. */
 #include "config/config.h"
 
 struct pb_quicklook_config {

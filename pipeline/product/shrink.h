@@ -19,7 +19,7 @@ void pb_shrink_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *o
                    int32_t *out_h);
 /* One plane, rows tightly packed, invalid = NaN. */
 void pb_shrink_area(const struct pb_shrink *how, const float *source, float *target);
-/* The same by the source pixel in which the middle of the target pixel lies: no value is made that
- * the source does not have. */
+/* The same by nearest neighbour: each value is that of the source pixel that contains the middle of
+ * the target pixel. */
 void pb_shrink_nearest(const struct pb_shrink *how, const float *source, float *target);
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A STAC 1.1.0 item of the scene's products: where and when, how the grid lies (projection 2.0.0),
- * what the bands hold (core bands, raster 2.0.0), how they were made (processing 1.2.0) and how to
- * check the files (file 2.1.0). Only what is known is written; an extension is named only when one
- * of its fields is there, as the schemas demand. "created" and "updated" are the only time stamps
- * in any product. */
+/* A STAC 1.1.0 item of the scene's products: footprint and time, the grid (projection 2.0.0), the
+ * bands (core bands, raster 2.0.0), the processing (processing 1.2.0) and checksums (file 2.1.0).
+ * Unknown values are left out; an extension is listed only when one of its fields is present, as
+ * the schemas demand. "created" and "updated" are the only time stamps in any product. */
 #include "kernels/chain/chain.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
@@ -112,8 +111,8 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
-/* STAC demands a time, so there is always one; a reader must be able to tell a time of the image
- * from one of the file. */
+/* STAC demands a time, so there is always one; a reader must be able to distinguish the time of the
+ * image from that of the file. */
 static void write_datetime(const struct pb_stac_item *item)
 {
     const struct pb_raster_info *info = item->env->info;
@@ -153,12 +152,12 @@ static void write_properties(const struct pb_stac_item *item)
     pb_json_end(json);
 }
 
-/* No derived_from: the scene does not lie beside its products, and where it lies now it may not
- * stay (the service moves it from work to the archive). "pushbroom:input" has its name. */
+/* No derived_from: the scene is not beside its products, and its present path may change (the
+ * service moves it from work to the archive). "pushbroom:input" has its name. */
 static void write_links(const struct pb_stac_item *item)
 {
     pb_json_array(item->json, "links");
-    /* A collection's name needs a link to it, and the other way round: it lies in
+    /* The member collection needs a link to the collection, and vice versa: the collection is in
      * products/, the item in products/<scene>/<pipeline>/. */
     if (item->config->collection != NULL) {
         pb_json_object(item->json, NULL);
@@ -183,7 +182,7 @@ static void write_extensions(const struct pb_stac_item *item)
 }
 
 /* Unique among all items below products/, as a collection demands: one scene may have an item of
- * each pipeline, and another input of its name has a place of its own. */
+ * each pipeline, and another input of its name has a directory of its own. */
 static void write_id(const struct pb_stac_item *item)
 {
     const struct pb_product_env *env = item->env;

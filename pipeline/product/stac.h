@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_STAC_H
 #define PB_PRODUCT_STAC_H
-/* What the configuration says of a STAC item: the keys are in stac_keys.c. */
+/* The configuration of a STAC item; stac_keys.c has the keys. */
 #include "config/config.h"
 
 struct pb_stac_config {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Grid fields stand at the assets they are true for: a quicklook has its own shape and no place, so
- * properties hold proj:code alone (for searches) and quicklooks override it with null. */
+/* Grid fields are at the assets to which they apply: a quicklook has its own shape and no
+ * georeference, so properties have proj:code alone (for searches) and quicklooks override it with
+ * null. */
 #include "pipeline/product/stac_asset.h"
 
 #include "pipeline/product/stac_processing.h"

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAC_ASSET_H
 #define PB_STAC_ASSET_H
-/* The assets of a STAC item: one for every product made before, with its grid, its bands and what
- * it takes to check the file. */
+/* The assets of a STAC item: one for every product made before, with its grid, its bands and the
+ * checksum of its file. */
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
 
 struct pb_stac_config;
 
-/* Everything that finish() writes from. */
+/* The data from which finish() writes. */
 struct pb_stac_item {
     const struct pb_product_env *env;
     const struct pb_stac_config *config;
@@ -23,8 +23,8 @@ struct pb_stac_item {
 int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err);
 /* Writes "proj:code": the scene's code, null when it has none. */
 void pb_stac_code(const struct pb_stac_item *item);
-/* Members of the asset of a product on the scene's grid: its place, and its bands with what is
- * known of them. config: which bands. 0 or a negative errno with *err. */
+/* Members of the asset of a product on the scene's grid: its georeference, and its bands. config:
+ * selects the bands. 0 or a negative errno with *err. */
 struct pb_stac_pixels {
     enum pb_type type;
     bool has_nodata;
@@ -32,7 +32,7 @@ struct pb_stac_pixels {
 };
 int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
                    const struct pb_stac_pixels *pixels, struct pb_err *err);
-/* The same of a picture that has no place: its size. */
+/* The same for a picture without a georeference: its size. */
 void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height);
 /* prefix and the escaped file name as a relative URI reference. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);

@@ -28,7 +28,7 @@ static void put(struct ring *ring, double lon, double lat)
     }
 }
 
-/* Keeps what lies west (side -1) or east (side 1) of 180 of an unrolled, closed ring; closed again,
+/* Keeps the part west (side -1) or east (side 1) of 180 of an unrolled, closed ring; closed again,
  * in the longitudes of GeoJSON. */
 static struct ring clip(const struct ring *in, int side)
 {

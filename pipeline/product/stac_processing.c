@@ -365,7 +365,8 @@ void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *
         const struct pb_step_config *step = &env->pipeline->steps[i];
         if (step_formula(step, band, formula))
             expression = formula;
-        else if (may_change(step, band)) /* not told in one formula: the item's record has it */
+        else if (may_change(
+                     step, band)) /* one formula does not describe it; the item's expression does */
             return;
     }
     if (expression == NULL && !is_input(env, band))

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAC_PROCESSING_H
 #define PB_STAC_PROCESSING_H
-/* What was done to the pixels, for STAC's processing extension: which rule scaled them, what was
- * invalid, and the formula of every band, in words and as data. Read from the pipeline's config and
+/* The processing of the pixels, for STAC's processing extension: how they were scaled, which were
+ * invalid, and the formula of every band, as text and as data. Read from the pipeline's config and
  * the operators' descriptors, so that a new operator is recorded without a line here. */
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
@@ -16,7 +16,7 @@ char *pb_stac_lineage(const struct pb_product_env *env);
  * parameters. */
 void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env);
 
-/* Writes "processing:expression" of one band when a single formula says it all: a band of math or
+/* Writes "processing:expression" of one band when a single formula describes it: a band of math or
  * index that no later step changed, or an input band that no step changed. */
 void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *env,
                              const char *band);

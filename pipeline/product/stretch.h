@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STRETCH_H
 #define PB_STRETCH_H
-/* How values of a picture become shades: between two percentiles of the pixels that are shown.
- * Pure, but for the memory that pb_stretch_find counts in; any thread. */
+/* Maps the values of a picture to grey levels, linearly between two percentiles of the visible
+ * pixels. Pure, but for the memory that pb_stretch_find counts in; any thread. */
 #include "config/base/err.h"
 #include "kernels/reduce/percentiles.h"
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What pb_stretch_find holds meanwhile. */
+/* Memory of pb_stretch_find. */
 #define PB_STRETCH_BYTES pb_percentiles_bytes(2)
 
 /* A pixel is shown where every plane has a finite value. */

@@ -16,7 +16,7 @@
 
 /* --- identity --------------------------------------------------------------------------------*/
 
-/* Two names stay two: what is not UTF-8 is spelled out, and the spelling begins with a mark. */
+/* Different names stay different: bytes that are not UTF-8 are spelled out, after a prefix. */
 static void spell_name(const char *name, char *out, size_t bytes)
 {
     size_t n = (size_t)snprintf(out, bytes, "bytes:");
@@ -104,8 +104,8 @@ static int write_all(int fd, const char *text, size_t bytes)
     return 0;
 }
 
-/* One manifest or the other is there at any time. What lies there under the name of the new one is
- * unlinked first: a manifest is never written through a link. */
+/* The old or the new manifest exists at any time. A file with the temporary name is unlinked first:
+ * a manifest is never written through a link. */
 static int write_text(int directory, const char *text, size_t bytes, unsigned mode)
 {
     if (unlinkat(directory, PB_MANIFEST_NEW_FILE, 0) != 0 && errno != ENOENT)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_MANIFEST_H
 #define PB_MANIFEST_H
-/* The record that pushbroom leaves in what it makes: the file .pushbroom.json in
+/* The record that pushbroom writes into its directories: the file .pushbroom.json in
  *
  *   products/<scene>/              which input the scene directory belongs to (pipeline is "")
  *   products/<scene>/<pipeline>/   job, input, and every product file with size and SHA-256
@@ -20,7 +20,7 @@
 #define PB_MANIFEST_NEW_FILE  ".pushbroom.json.new" /* while it is written */
 #define PB_MANIFEST_BYTES_MAX (4u << 20)
 
-/* What tells one input from another. */
+/* The identity of an input. */
 struct pb_input_id {
     char name[800]; /* file name as delivered, without its directory; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
@@ -72,9 +72,9 @@ int pb_manifest_check(int directory, const struct pb_manifest *manifest);
 /* Whether a reader of products/ finds the products of a job: the complete directory
  * <products>/<scene or scene~N>/<pipeline> with the job's id in its manifest. 0, its real path in
  * out_directory (PATH_MAX bytes) and *out_manifest (the caller's to fini; NULL = not wanted);
- * -ENOENT there is none; another negative errno: products could not be looked at, nothing is known.
- * scene is the job's scene without a version. Call pb_publish_sweep first when a worker died: it
- * puts back what an interrupted exchange had set aside. */
+ * -ENOENT there is none; another negative errno: products could not be read, the outcome is not
+ * known. scene is the job's scene without a version. Call pb_publish_sweep first when a worker
+ * died: it puts back what an interrupted exchange had set aside. */
 int pb_manifest_find(const char *products, const char *scene, const char *pipeline, const char *job,
                      char *out_directory, struct pb_manifest *out_manifest);
 #endif

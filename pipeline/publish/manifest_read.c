@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A manifest decides what may be replaced and removed, so what is read is taken only as a whole:
- * one member missing, too long or of another type, and the directory counts as somebody else's. */
+/* A manifest decides what may be replaced and removed, so it is accepted only as a whole: with one
+ * member missing, too long or of another type the directory counts as foreign. */
 #include "config/base/json_reader.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/publish/manifest.h"
@@ -20,7 +20,7 @@
 
 static int errno_of_open(void)
 {
-    /* A link, a device without a driver, a directory: nothing that we write. */
+    /* A link, a device without a driver, a directory: not written by pushbroom. */
     return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EINVAL : -errno;
 }
 

@@ -174,7 +174,7 @@ static int set_mode(int directory, const char *name, unsigned mode)
     return rc;
 }
 
-/* Whoever may read the files may search the directories. */
+/* Users who may read the files may search the directories. */
 static int set_modes(const struct pb_publish *p, int fd, const struct pb_manifest *m)
 {
     unsigned mode = p->options.mode, search = mode | ((mode & 0444u) >> 2);
@@ -270,8 +270,9 @@ static void remove_rest(struct pb_publish *p)
                        p->products, p->temp);
 }
 
-/* Somebody put a file among the older products, a viewer its .aux.xml, say: they stay with it, and
- * these products have another place. The user would look for them in the old one. */
+/* Another program put a file among the older products, e.g. a viewer its .aux.xml: they stay with
+ * it, and these products go to another directory. A warning says so, as the user expects them in
+ * the old one. */
 static void explain_place(struct pb_publish *p)
 {
     struct pb_place_look look;

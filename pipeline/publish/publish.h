@@ -5,13 +5,13 @@
 /* A directory of products that appears all at once: files are written into
  * <products>/.<scene>.<pid>-<n>.tmp/<pipeline>, which becomes <products>/<scene>/<pipeline> by one
  * rename when everything is on disk, its manifest (manifest.h) last. A lock on the temporary
- * directory tells leftovers of dead processes from live ones.
+ * directory distinguishes live ones from those of dead processes.
  *
  * <products>/<scene> belongs to one input, which its own manifest names. The same input (name,
  * size, mtime, SHA-256 of its bytes) replaces its older products in one exchange; another one is
- * refused, or gets the next free place <scene>~2, <scene>~3, ... What pushbroom did not make is
- * never replaced or removed: no directory without a manifest, none that holds a file its manifest
- * does not name, none that the input lies in.
+ * refused, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
+ * are never replaced or removed: no directory without a manifest, none that holds a file its
+ * manifest does not name, none that the input lies in.
  *
  * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
  * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when
@@ -26,7 +26,7 @@
 
 struct pb_publish;
 
-/* What to do when the scene's place is another's. */
+/* What to do when the scene's directory belongs to another input. */
 enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_VERSION };
 
 struct pb_publish_options {
@@ -51,7 +51,7 @@ struct pb_publish_options {
  * begins with a dot or holds a slash is refused: it would hide, or land elsewhere. */
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish);
-/* Begins to compute the input's checksum beside the caller, who will not fork any more. Without
+/* Starts a thread that computes the input's checksum; the caller must not fork afterwards. Without
  * this call commit computes it. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
@@ -63,11 +63,11 @@ const char *pb_publish_place(const struct pb_publish *publish);
  * call again. */
 int pb_publish_commit(struct pb_publish *publish, const struct pb_manifest_file *file,
                       size_t n_files, struct pb_err *err, char *out_path);
-/* After a commit that returned 0: what is wrong all the same, "" = nothing. Until close. */
+/* After a commit that returned 0: a warning, "" = none. Valid until close. */
 const char *pb_publish_warning(const struct pb_publish *publish);
 /* Removes what was not committed. NULL is fine. */
 void pb_publish_close(struct pb_publish *publish);
-/* Goes over the temporary directories below products whose process is gone: removes them, and puts
+/* Handles the temporary directories below products whose process has ended: removes them, and puts
  * back products that an interrupted exchange had set aside. Only what carries our kind of name, no
  * lock, and our manifest or nothing at all is touched. Returns how many. pb_publish_open does it
  * too. */

@@ -22,9 +22,8 @@ static bool lacks_flags(int error)
     return error == EINVAL || error == ENOSYS;
 }
 
-/* To a name that nothing has; -EEXIST when something has it. Without RENAME_NOREPLACE the worst
- * that a race can cost is an empty directory: onto anything else the rename of a directory fails.
- */
+/* Renames to a free name; -EEXIST when it is not free. Without RENAME_NOREPLACE the worst that a
+ * race can cost is an empty directory: onto anything else the rename of a directory fails. */
 static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
 {
     struct stat st;

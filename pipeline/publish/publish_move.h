@@ -3,8 +3,8 @@
 #ifndef PB_PUBLISH_MOVE_H
 #define PB_PUBLISH_MOVE_H
 /* The renames that make products visible, each with its sync and, when that fails, its way back.
- * All return 0; -EAGAIN when the place is not as it was when it was looked at (look again); or a
- * negative errno, and then a reader finds what was there before. Thread: any. */
+ * All return 0; -EAGAIN when the directory has changed since it was examined (examine it again); or
+ * a negative errno, and then a reader finds the previous state. Thread: any. */
 #include <sys/stat.h>
 
 struct pb_publish_move {

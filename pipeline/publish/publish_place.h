@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_PLACE_H
 #define PB_PUBLISH_PLACE_H
-/* Which directory below products/ an input may use: the rules of publish.h, without changing
- * anything. Thread: any. */
+/* Which directory below products/ an input may use, by the rules of publish.h; changes no file.
+ * Thread: any. */
 #include "pipeline/publish/publish.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum pb_place_state {
     PB_PLACE_HOLDS,  /* the same with older products of this input and pipeline: to be exchanged */
     PB_PLACE_ALIKE,  /* an input's of this name, size and mtime; the wanted one's checksum, not
                         known yet, tells whether it is this one */
-    PB_PLACE_ANOTHER /* anybody else's */
+    PB_PLACE_ANOTHER /* of another input, or foreign */
 };
 
 struct pb_place_look {

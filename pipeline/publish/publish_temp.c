@@ -24,7 +24,7 @@
 
 /* --- making ----------------------------------------------------------------------------------*/
 
-/* A sweep that came first holds the lock while it looks for the manifest. */
+/* A concurrent sweep holds the lock while it reads the manifest. */
 static int lock_soon(int fd)
 {
     for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ms++) {
@@ -37,7 +37,7 @@ static int lock_soon(int fd)
     return 0;
 }
 
-/* Opens and locks a directory just made. -EAGAIN: somebody else holds it or took it away. */
+/* Opens and locks a directory just made. -EAGAIN: another process has locked or removed it. */
 static int lock_made(int products_fd, const char *name, int *out_fd)
 {
     struct stat ours, there;
@@ -220,7 +220,7 @@ static bool is_temp_name(const char *name)
 }
 
 /* Killed between mkdir and the first manifest: nothing is in it, or that manifest under the name it
- * is written with. To remove what is empty costs nobody anything, whoever made it. */
+ * is written with. An empty directory may be removed, whichever process made it. */
 static bool remove_begun(int products_fd, const char *name, int fd)
 {
     struct stat st;
@@ -237,7 +237,7 @@ static bool remove_begun(int products_fd, const char *name, int fd)
     return begun && unlinkat(products_fd, name, AT_REMOVEDIR) == 0;
 }
 
-/* The lock is kept meanwhile, so that whoever is just making the directory notices. */
+/* The lock is held meanwhile, so that a process that is making the directory notices. */
 static bool sweep_one(int products_fd, const char *name)
 {
     struct pb_manifest mark = {0};

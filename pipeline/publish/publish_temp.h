@@ -3,16 +3,16 @@
 #ifndef PB_PUBLISH_TEMP_H
 #define PB_PUBLISH_TEMP_H
 /* The temporary directory of a run, products/.<scene>.<pid>-<n>.tmp, from its making to its removal
- * by the run or, after a crash, by a sweep. It is ours to remove when three things hold: its name,
- * the manifest of a scene directory in it, and a lock that nobody else holds.
+ * by the run or, after a crash, by a sweep. It may be removed when three conditions hold: its name,
+ * the manifest of a scene directory in it, and a lock that no other process holds.
  *
  *   .pushbroom.json   written first
  *   <pipeline>/       what is being written; after an exchange the older products
  *   .old/             older products set aside, on file systems that cannot exchange two
  * directories
  *
- * Older products are removed file by file as their manifest names them: what else lies there stays.
- */
+ * Older products are removed file by file as their manifest names them: what else lies there
+ * stays. */
 #include "config/base/err.h"
 
 #include <stdbool.h>

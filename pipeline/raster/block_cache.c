@@ -3,19 +3,19 @@
 /* One lock, one condition, a table short enough to be searched from end to end (some dozen to some
  * hundred cells; a search costs a microsecond, a cell milliseconds).
  *
- * A tile's pieces are taken in turn. A piece whose cell is there is copied; one that nobody has is
- * decoded by this reader; one that another reader is decoding just now is left for later, so
- * readers that need the same cells share out the decoding among themselves instead of queueing
- * behind each other. Only when nothing else is left does a reader park.
+ * A tile is read fragment by fragment. A fragment whose cell is in the cache is copied; if no
+ * reader has the cell, this one decodes it; if another reader is decoding it, the fragment is left
+ * for later, so that readers which need the same cells share the decoding instead of queueing. A
+ * reader parks only when no other fragment is left.
  *
- * Why nobody waits for ever: a reader holds at most one cell at a time (it copies from it or
- * decodes into it) and never parks while it holds one. So whoever is waited for is running, and
- * lets go after a finite piece of work: a copy, or a decode that ends well or fails. That holds for
- * any number of cells from one up; with fewer cells than readers some of them just take turns.
- * Failure and abort wake everybody.
+ * No reader waits for ever: a reader holds at most one cell at a time (it copies from it or decodes
+ * into it) and never parks while it holds one. So a reader that holds a cell is running, and
+ * releases it after a copy, or after a decode that succeeds or fails. That holds for any number of
+ * cells from one up; with fewer cells than readers some readers wait for others. Failure and abort
+ * wake all.
  *
- * What goes first is what was not used for longest and is in nobody's hands. The pieces that a tile
- * will need are marked as used when it begins, so that its own decodes do not push them out.
+ * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as used
+ * when it begins, so that its own decodes do not evict them.
  *
  * The pixels of a cell are written without the lock by the reader that claimed it, and read without
  * it by readers that pinned it; claim, publication and pin happen under the lock. */
@@ -59,7 +59,7 @@ struct job {
     struct pb_raster *raster;
     const struct pb_rect *rect;
     const struct pb_pixels *target;
-    struct pb_cell_fragments pieces;
+    struct pb_cell_fragments fragments;
     uint64_t *parked_ns;
 };
 
@@ -90,28 +90,29 @@ static char *pixels_of(const struct pb_block_cache *cache, const struct cell *ce
     return cache->memory + (size_t)(cell - cache->cell) * cache->cell_bytes;
 }
 
-static void copy_piece(const struct job *job, const struct cell *cell,
-                       const struct pb_cell_fragment *piece)
+static void copy_fragment(const struct job *job, const struct cell *cell,
+                          const struct pb_cell_fragment *fragment)
 {
     const struct pb_block_cache *cache = job->cache;
     const struct pb_pixels *to = job->target;
     struct pb_rect from = pb_cell_rect(&cache->options.shape, cell->col, cell->row);
-    size_t px = pb_type_bytes(cache->options.type), n = (size_t)piece->rect.w;
-    size_t from_x = (size_t)(piece->rect.x - from.x), from_y = (size_t)(piece->rect.y - from.y);
-    size_t to_x = (size_t)(piece->rect.x - job->rect->x);
-    size_t to_y = (size_t)(piece->rect.y - job->rect->y);
+    size_t px = pb_type_bytes(cache->options.type), n = (size_t)fragment->rect.w;
+    size_t from_x = (size_t)(fragment->rect.x - from.x),
+           from_y = (size_t)(fragment->rect.y - from.y);
+    size_t to_x = (size_t)(fragment->rect.x - job->rect->x);
+    size_t to_y = (size_t)(fragment->rect.y - job->rect->y);
     const char *base = pixels_of(cache, cell);
     for (size_t b = 0; b < cache->options.n_bands; b++) {
         const char *plane = base + b * cache->plane_bytes;
         char *out = (char *)to->data + b * to->plane_bytes;
-        for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+        for (size_t y = 0; y < (size_t)fragment->rect.h; y++)
             memcpy(out + (to_y + y) * to->row_bytes + to_x * px,
                    plane + ((from_y + y) * (size_t)from.w + from_x) * px, n * px);
     }
     if (to->mask == NULL)
         return;
     const char *mask = base + cache->options.n_bands * cache->plane_bytes;
-    for (size_t y = 0; y < (size_t)piece->rect.h; y++)
+    for (size_t y = 0; y < (size_t)fragment->rect.h; y++)
         memcpy(to->mask + (to_y + y) * to->mask_row_bytes + to_x,
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
@@ -133,17 +134,17 @@ static int decode(const struct job *job, const struct cell *cell, const struct p
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
 
-static struct cell *find(struct pb_block_cache *cache, const struct pb_cell_fragment *piece)
+static struct cell *find(struct pb_block_cache *cache, const struct pb_cell_fragment *fragment)
 {
     for (uint32_t i = 0; i < cache->options.count; i++) {
         struct cell *cell = &cache->cell[i];
-        if (cell->state != CELL_EMPTY && cell->row == piece->row && cell->col == piece->col)
+        if (cell->state != CELL_EMPTY && cell->row == fragment->row && cell->col == fragment->col)
             return cell;
     }
     return NULL;
 }
 
-/* A cell to decode into; NULL = all are in somebody's hands. */
+/* A cell to decode into; NULL = all are pinned. */
 static struct cell *find_free(struct pb_block_cache *cache)
 {
     struct cell *oldest = NULL;
@@ -184,24 +185,24 @@ static void park(struct job *job)
     *job->parked_ns += pb_clock_mono_ns() - start;
 }
 
-static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_fragment *piece)
+static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_fragment *fragment)
 {
     struct pb_block_cache *cache = job->cache;
     cell->used = ++cache->clock;
     cell->pins++;
     pthread_mutex_unlock(&cache->lock);
-    copy_piece(job, cell, piece);
+    copy_fragment(job, cell, fragment);
     pthread_mutex_lock(&cache->lock);
     if (--cell->pins == 0)
-        wake(cache); /* somebody may want its place */
+        wake(cache); /* another reader may wait for the cell */
 }
 
-static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_fragment *piece)
+static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_fragment *fragment)
 {
     struct pb_block_cache *cache = job->cache;
-    struct pb_rect rect = pb_cell_rect(&cache->options.shape, piece->col, piece->row);
+    struct pb_rect rect = pb_cell_rect(&cache->options.shape, fragment->col, fragment->row);
     struct pb_err err = {0};
-    *cell = (struct cell){CELL_DECODING, piece->col, piece->row, 0, ++cache->clock};
+    *cell = (struct cell){CELL_DECODING, fragment->col, fragment->row, 0, ++cache->clock};
     pthread_mutex_unlock(&cache->lock);
     int rc = decode(job, cell, &rect, &err);
     pthread_mutex_lock(&cache->lock);
@@ -209,7 +210,7 @@ static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_
         cell->state = CELL_EMPTY;
         if (!cache->failed) {
             (void)pb_fail(&err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
-                          strerror(-rc)); /* keeps the words it has */
+                          strerror(-rc)); /* keeps the first message */
             cache->failure = err;
             cache->failed = true;
         }
@@ -221,25 +222,26 @@ static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_
     return rc;
 }
 
-/* One piece, if that is possible now: 1 = done, 0 = later, or the failure of this read's decode. */
-static int take_piece(struct job *job, const struct pb_cell_fragment *piece)
+/* One fragment, if that is possible now: 1 = done, 0 = later, or the failure of this read's
+ * decode. */
+static int take_fragment(struct job *job, const struct pb_cell_fragment *fragment)
 {
     struct pb_block_cache *cache = job->cache;
-    struct cell *cell = find(cache, piece);
+    struct cell *cell = find(cache, fragment);
     if (cell != NULL && cell->state == CELL_DECODING)
         return 0;
     if (cell == NULL) {
         cell = find_free(cache);
-        int rc = cell != NULL ? decode_into(job, cell, piece) : 0;
+        int rc = cell != NULL ? decode_into(job, cell, fragment) : 0;
         if (cell == NULL || rc < 0)
             return rc;
     }
-    copy_from(job, cell, piece);
+    copy_from(job, cell, fragment);
     return 1;
 }
 
-/* Takes what can be taken of pieces first to first + n - 1 and marks it in `done`. Returns how
- * many, or why this read has to end. */
+/* Takes the available ones of fragments first to first + n - 1 and marks them in `done`. Returns
+ * how many, or why this read has to end. */
 static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, struct pb_err *err)
 {
     int taken = 0;
@@ -249,8 +251,8 @@ static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, st
         int rc = standing(job->cache, err);
         if (rc < 0)
             return rc;
-        struct pb_cell_fragment piece = pb_cell_fragment(&job->pieces, first + i);
-        rc = take_piece(job, &piece);
+        struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, first + i);
+        rc = take_fragment(job, &fragment);
         if (rc < 0)
             return standing(job->cache, err);
         taken += rc;
@@ -263,8 +265,8 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
 {
     uint64_t done[CHUNK_MAX / 64] = {0};
     for (uint32_t i = 0; i < n; i++) {
-        struct pb_cell_fragment piece = pb_cell_fragment(&job->pieces, first + i);
-        struct cell *cell = find(job->cache, &piece);
+        struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, first + i);
+        struct cell *cell = find(job->cache, &fragment);
         if (cell != NULL)
             cell->used = ++job->cache->clock;
     }
@@ -273,7 +275,7 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
         if (taken < 0)
             return taken;
         left -= (uint32_t)taken;
-        /* A sweep that took something let go of the lock: look again before parking. */
+        /* A sweep that took a fragment released the lock meanwhile: tries again before it parks. */
         if (taken == 0)
             park(job);
     }
@@ -286,8 +288,8 @@ int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
 {
     struct job job = {
         .cache = cache, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
-    job.pieces = pb_cell_fragments_of(&cache->options.shape, rect);
-    uint32_t n = (uint32_t)job.pieces.cols * (uint32_t)job.pieces.rows;
+    job.fragments = pb_cell_fragments_of(&cache->options.shape, rect);
+    uint32_t n = (uint32_t)job.fragments.cols * (uint32_t)job.fragments.rows;
     int rc = 0;
     pthread_mutex_lock(&cache->lock);
     for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)

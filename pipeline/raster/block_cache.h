@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_CACHE_H
 #define PB_BLOCK_CACHE_H
-/* Decoded parts of the scene, shared by all readers of a run, so that what several tiles need (the
- * halo around a tile, a strip that runs through a row of tiles) is decoded once. Cells are the
+/* Decoded parts of the scene, shared by all readers of a run, so that parts which several tiles
+ * need (the halo around a tile, a strip that covers a row of tiles) are decoded once. Cells are the
  * parts of a regular grid over the image; a fixed number of them is in memory, all of it taken by
  * pb_block_cache_create. */
 #include "config/base/err.h"
@@ -37,15 +37,15 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
                           struct pb_block_cache **out_cells);
 void pb_block_cache_destroy(struct pb_block_cache *cache); /* after the last reader is gone */
 
-/* Copies the pixels of rect, decoding what is not there with the caller's own raster. Adds the time
- * spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed, on
- * any thread, from then on; -ECANCELED without an error after pb_block_cache_abort. Thread: reader.
- */
+/* Copies the pixels of rect; decodes missing cells with the caller's own raster. Adds the time
+ * spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed,
+ * on any thread, from then on; -ECANCELED without an error after pb_block_cache_abort. Thread:
+ * reader. */
 int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
                         const struct pb_rect *rect, const struct pb_pixels *target,
                         uint64_t *parked_ns, struct pb_err *err);
 void pb_block_cache_abort(struct pb_block_cache *cache); /* NULL is fine. Thread: any */
-/* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread: any
- */
+/* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread:
+ * any */
 uint64_t pb_block_cache_decoded_px(struct pb_block_cache *cache);
 #endif

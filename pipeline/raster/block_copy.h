@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_COPY_H
 #define PB_BLOCK_COPY_H
-/* From samples of a decoded block, in host byte order, to where a read wants them: bands taken out
- * of pixels, the mask made from alpha. Private to block_reader.c. Thread: any. */
+/* Copies samples of a decoded block, in host byte order, to the destination of a read: bands taken
+ * out of pixels, the mask made from alpha. Private to block_reader.c. Thread: any. */
 #include "pipeline/raster/block_layout.h"
 #include "pipeline/raster/raster.h"
 
-/* What pixels of blocks that are not stored hold, by band: a sample in host byte order. */
+/* The value of pixels in blocks that are not stored, by band: a sample in host byte order. */
 struct pb_block_fill {
     _Alignas(8) unsigned char sample[PB_BANDS_MAX][8];
 };

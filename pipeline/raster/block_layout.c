@@ -122,7 +122,7 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
     return 0;
 }
 
-/* The largest block that is stored, as far as one is read. */
+/* The largest stored block, within the limit of what is read. */
 static int read_stored_max(const struct pb_tiff_file *file, struct pb_block_layout *out)
 {
     unsigned char raw[512 * 8];

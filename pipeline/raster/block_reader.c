@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A compressed block is decoded into memory of this reader and copied from there, whole: those who
- * read (cells.c, tiles of whole blocks) come to a block once. Blocks that are stored as they are
- * are read in runs of rows, however large a block is, and only as many columns as are wanted when
- * those are few. */
+ * A compressed block is decoded into memory of this reader and copied from there, whole: its users
+ * (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read in runs of
+ * rows, however large a block is, and only the requested columns when those are few. */
 #include "pipeline/raster/block_reader.h"
 
 #include "pipeline/codec/decode.h"
@@ -228,7 +227,7 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
     const struct pb_rect *p = &block->part;
     size_t px = (l->planar ? 1 : (size_t)l->bands) * target->sample_bytes;
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w) * px, some = (size_t)p->w * px;
-    bool whole = some >= l->row_bytes / 2; /* in one go, with what is beside them */
+    bool whole = some >= l->row_bytes / 2; /* in one read, with the columns beside them */
     uint64_t first = (uint64_t)(p->y - (int64_t)block->row * l->block_h);
     uint64_t at = block->place.offset + first * l->row_bytes;
     int32_t run = whole ? (int32_t)(scratch_bytes(reader) / l->row_bytes) : 1;
@@ -343,24 +342,22 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
     return take_planes(reader, &target, err);
 }
 
-/* --- strips that are not held ------------------------------------------------------------------
- */
+/* --- strips that are not held ---------------------------------------------------------------- */
 
 static int inflate_block(const struct pb_block_reader *reader, const struct block *block,
                          struct pb_inflate *inflate)
 {
-    unsigned char piece[FEED_BYTES];
+    unsigned char part[FEED_BYTES];
     const char *why = pb_decode_short;
     int ended = 0;
-    for (uint64_t at = 0; ended == 0 && at < block->place.bytes; at += sizeof piece) {
+    for (uint64_t at = 0; ended == 0 && at < block->place.bytes; at += sizeof part) {
         uint64_t left = block->place.bytes - at;
-        size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
-        int rc = read_bytes(reader, block, block->place.offset + at, piece, n);
+        size_t n = left < sizeof part ? (size_t)left : sizeof part;
+        int rc = read_bytes(reader, block, block->place.offset + at, part, n);
         if (rc < 0)
             return rc;
-        ended =
-            pb_inflate_feed(inflate, piece, n, pb_block_layout_need(&reader->layout, block->row),
-                            reader->layout.block_bytes, &why);
+        ended = pb_inflate_feed(inflate, part, n, pb_block_layout_need(&reader->layout, block->row),
+                                reader->layout.block_bytes, &why);
     }
     return ended > 0 ? 0 : damaged(reader, block, ended == 0 ? pb_decode_short : why);
 }

@@ -21,13 +21,13 @@ int pb_block_reader_create(int fd, uint64_t file_bytes, const char *name, uint64
                            struct pb_err *err, struct pb_block_reader **out_reader);
 void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
 
-/* It can give out pixels: a plain layout, and a codec that is decoded here. */
+/* It can read pixels: a plain layout, and a codec that is decoded here. */
 bool pb_block_reader_decodes(const struct pb_block_reader *reader);
 const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reader *reader);
-/* What it holds at most. */
+/* Most memory that it holds. */
 uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
 
-/* Makes target->to as pb_raster_read promises, for a plain layout of samples of target->type. The
+/* Reads into target->to as pb_raster_read does, for a plain layout of samples of target->type. The
  * mask is made from the alpha band: a sample that rounds to 0 is invalid; without one all is valid.
  * target->layout is the reader's, target->rect lies in the image. On failure *err holds
  * input.damaged with codec, block and what is wrong with it, input.truncated, input.io, or memory.
@@ -35,7 +35,7 @@ uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
 int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
                          struct pb_err *err);
 
-/* Decodes the blocks below rect, of all planes, and gives nothing out. Errors as above. */
+/* Decodes the blocks below rect, of all planes, for verification only. Errors as above. */
 int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
                           struct pb_err *err);
 /* The same for all blocks, without holding one: for deflate strips as high as the image. Of other

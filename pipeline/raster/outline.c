@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Longitudes are first unrolled so that neighbouring points are never more than 180 degrees apart.
- * What the unrolled outline gains in one turn tells the cases apart: 0 is a ring as usual (possibly
- * across the antimeridian); +-360 means that it goes around a pole, and then the ring is cut at
- * the antimeridian and led over the pole, as GeoJSON has no other way to say it. */
+ * The change of longitude along the whole outline distinguishes the cases: 0 is an ordinary ring
+ * (possibly across the antimeridian); +-360 means that it goes around a pole, and then the ring is
+ * cut at the antimeridian and led over the pole, as GeoJSON requires. */
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ void pb_outline_pixels(int32_t width, int32_t height, double out_xy[N][2])
     }
 }
 
-/* Longitudes become continuous; returns what one turn gains: 0, 360 or -360. -1 = no place. */
+/* Makes longitudes continuous; returns the change along the whole outline: 0, 360 or -360. -1 = not
+ * on the Earth. */
 static double unroll(double lonlat[N][2])
 {
     for (size_t i = 0; i < N; i++) {
@@ -86,7 +87,7 @@ static void ring(double lonlat[N][2], struct pb_footprint *out)
     }
     /* The whole ring is moved so that it begins inside; an edge on the antimeridian stays put. */
     double shift = west < -180 || west >= 180 ? wrap(west) - west : 0;
-    bool all_around = east - west >= 360; /* then it is the same wherever it begins */
+    bool all_around = east - west >= 360; /* then the result does not depend on the first point */
     if (all_around)
         shift = -180 - west;
     west += shift;

@@ -63,21 +63,20 @@ void pb_raster_init(void);
  * what to install or set. Does what pb_raster_init does. Looks until it was found once, in this
  * process or in one that it was forked from. Thread: any. */
 int pb_raster_ready(struct pb_err *err);
-/* Loads what GDAL and PROJ load when they first meet a CRS (tens of milliseconds), by way of a
- * one-pixel scene of our own, for this thread and those that fork from it. No failure counts: a
- * scene will meet it again. */
+/* Makes GDAL and PROJ load their tables for CRSs (tens of milliseconds), by a one-pixel scene in
+ * memory, for this thread and for forks of it. Failures are ignored: a scene will report them. */
 void pb_raster_warm(void);
 
-/* Opens and checks. On failure *err has the code (input.missing, input.not_tiff, input.truncated,
- * input.unsupported, input.limit, input.damaged) and a message with GDAL's own words; what the
- * machine could not do is input.io, memory or system.files. Later reads go through the descriptor
- * opened here. */
+/* Opens and checks. On failure *err has the code (input.missing, input.not_tiff,
+ * input.truncated, input.unsupported, input.limit, input.damaged) and a message with GDAL's
+ * text; failures of the machine are input.io, memory or system.files. Later reads go through the
+ * descriptor opened here. */
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster);
 /* The same file for another thread that reads its pixels: through a descriptor and with decoders of
- * its own, with what `first` found out about it, so without a look at the CRS, which takes longer
- * than many a small scene. Only for pb_raster_read. first stays open meanwhile. limits: those of
- * the first. Thread: any; first may be used by others at the same time. */
+ * its own, with the metadata that `first` has read, so without parsing the CRS, which takes longer
+ * than a small scene. Only for pb_raster_read. first stays open meanwhile. limits: those of the
+ * first. Thread: any; first may be used by others at the same time. */
 int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
                          struct pb_err *err, struct pb_raster **out_raster);
 void pb_raster_close(struct pb_raster *raster);
@@ -108,7 +107,7 @@ int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err);
  * a small floor). */
 void pb_raster_cache_reserve(int64_t bytes); /* negative gives back */
 
-/* What a plan must count for one reader (raster_memory.c; pure). pb_raster_reader_bytes: what an
+/* The memory of one reader, for the plan (raster_memory.c; pure). pb_raster_reader_bytes: what an
  * open raster holds outside the cache: one decoded and one stored block. pb_raster_cache_bytes: the
  * part of the cache without which blocks are decoded more than once when windows like this one go
  * along a row of the image: one block of every band when the window begins and ends on block
@@ -158,7 +157,7 @@ struct pb_footprint {
 };
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
                         struct pb_footprint *out_footprint);
-/* Whether two scenes are in one coordinate system: both say the same, or neither says one. */
+/* Whether two scenes have the same coordinate system, or neither has one. */
 bool pb_raster_same_crs(const struct pb_raster *a, const struct pb_raster *b);
 /* The CRS as WKT2:2019 and as PROJJSON text; malloc'd, the caller's; NULL when there is none or it
  * cannot be said. */

@@ -18,9 +18,10 @@ static bool same_type(const struct pb_block_layout *layout, enum pb_type type)
     return layout->bits == types[type].bits && layout->format == types[type].format;
 }
 
-/* Two readers of one header must agree, else the one that made the metadata reads the pixels. GDAL
- * takes large strips apart by itself: those that are stored as they are, which does not matter
- * here, and compressed ones that it decodes row by row, which take no memory that way. */
+/* Both readers of the header (tiff_header.c and GDAL) must agree, else GDAL, which made the
+ * metadata, reads the pixels. GDAL takes large strips apart by itself: those that are stored as
+ * they are, which does not matter here, and compressed ones that it decodes row by row, which take
+ * no memory that way. */
 static bool agrees(const struct pb_block_layout *layout, const struct pb_raster_info *info)
 {
     bool split = layout->compression == 1 && !layout->tiled;

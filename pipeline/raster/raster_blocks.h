@@ -13,15 +13,15 @@ struct pb_raster_blocks {
     struct pb_block_fill fill;            /* filled in by the caller before the first read */
 };
 
-/* fd and name are borrowed until close. info: what GDAL made of the same file; an image that is
- * something else to it than to us is left to it. Sets info->own_blocks and info->decoder_bytes.
- * Zero *blocks before; close it after a failure as well. */
+/* fd and name are borrowed until close. info: GDAL's view of the same file; an image on which the
+ * two differ is left to GDAL. Sets info->own_blocks and info->decoder_bytes. Zero *blocks before;
+ * close it after a failure as well. */
 int pb_raster_blocks_open(struct pb_raster_blocks *blocks, int fd, const char *name,
                           int32_t max_directories, struct pb_raster_info *info, struct pb_err *err);
 void pb_raster_blocks_close(struct pb_raster_blocks *blocks);
 
-/* Before GDAL decodes: the blocks below rect, of the image or of its mask, are what they should be,
- * as far as their codec is known here. */
+/* To be called before GDAL decodes: verifies the blocks below rect, of the image or of its mask, as
+ * far as their codec is supported here. */
 int pb_raster_blocks_check(struct pb_raster_blocks *blocks, bool mask,
                            const struct pb_raster_info *info, const struct pb_rect *rect,
                            struct pb_err *err);

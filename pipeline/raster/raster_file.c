@@ -93,7 +93,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         return pb_raster_file_fail(err, errno, path, "cannot stat the file");
     if (!S_ISREG(file->stat.st_mode))
         return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
-    /* Who hands a descriptor has looked. */
+    /* The process that passed the descriptor has checked it. */
     if (!file->handed && !pb_file_identity_is_expected(&file->stat))
         return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
                           "it is not the file that was submitted: replaced or written to since; "

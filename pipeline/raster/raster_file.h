@@ -4,7 +4,7 @@
 #define PB_RASTER_FILE_H
 /* The file below a raster: one descriptor through which everything is read, the identity the file
  * had when it was opened, and the errno of the first read that failed. GDAL hides errno; a read
- * through this descriptor does not, so a failing disk is told from a damaged file. A
+ * through this descriptor keeps it, so a failing disk is distinguished from a damaged file. A
  * pb_raster_file belongs to one thread at a time. */
 #include "config/base/err.h"
 
@@ -23,12 +23,12 @@ struct pb_raster_file {
     uint64_t error_at; /* byte where it began */
 };
 
-/* From now on "opening" path gives copies of fd, as this process may not open it itself; whether
- * the path still names that file is the business of whoever opened it. fd is borrowed until the
- * next call; -1 = no such path any more. Thread: any, while no raster is being opened. */
+/* From now on "opening" path gives copies of fd, as this process may not open it itself; the
+ * process that opened it checks that the path still names that file. fd is borrowed until the next
+ * call; -1 = no such path any more. Thread: any, while no raster is being opened. */
 void pb_raster_file_hand(const char *path, int fd);
 /* The same for source `number`, from 0; fd: a descriptor, or a negative errno, which an open then
- * meets. */
+ * returns. */
 void pb_raster_file_hand_source(size_t number, const char *path, int fd);
 
 /* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
@@ -44,7 +44,7 @@ void pb_raster_file_close(struct pb_raster_file *file);
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes);
 
 /* Fails with the code that belongs to an errno of open, stat or read on an input: system.files,
- * memory, else input.io. None of them is the input's own fault. what: "cannot read it". */
+ * memory, else input.io. None of them is caused by the input. what: "cannot read it". */
 int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const char *what);
 
 /* 0, or what file->error means. */

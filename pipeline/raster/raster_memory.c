@@ -8,7 +8,7 @@
  * a row come back to the first block just after it was thrown out (measured: 17 times slower on
  * strips of one row). That is why GDAL's own bytes per cached block are counted, too.
  *
- * What is fast: windows on the block grid of a tiled file, and windows as wide as the image of a
+ * Fast cases: windows on the block grid of a tiled file, and windows as wide as the image of a
  * striped one, need next to no cache and run in parallel, a raster per thread. Windows narrower
  * than a strip need its whole rows cached, and a second raster on the same rows decodes them again:
  * give each thread its own rows. One band of a pixel-interleaved file costs as much as all. */

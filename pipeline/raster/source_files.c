@@ -47,7 +47,7 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < pipeline->input.n_sources; i++) {
-        struct pb_err ignored = {0}; /* the run meets it again */
+        struct pb_err ignored = {0}; /* the run reports it */
         if (pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) < 0)
             continue;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);

@@ -164,7 +164,7 @@ static struct pb_tiff_field *field_of(struct pb_tiff_directory *dir, uint64_t ta
     }
 }
 
-/* Tags without which a product is at the wrong place, or counts what is no measurement. */
+/* Tags without which a product would be misplaced, or would treat nodata as measurements. */
 static bool is_geo(uint64_t tag)
 {
     static const uint16_t tags[] = {TAG_PIXEL_SCALE, TAG_TIE_POINTS,  TAG_MATRIX,
@@ -205,7 +205,7 @@ static int take_entry(const struct pb_tiff_file *file, const unsigned char *entr
     unsigned inside = file->big_tiff ? 8 : 4;
     bool geo = is_geo(tag);
     if (field != NULL && (field->there || (!geo && !is_integer(type))))
-        return 0; /* GDAL says what it thinks of that */
+        return 0; /* GDAL reports that */
     uint64_t count = pb_tiff_number(file, entry + 4, inside);
     unsigned each = pb_tiff_type_bytes(type);
     uint64_t at = entry_at + 4 + inside;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_DIRECTORY_H
 #define PB_TIFF_DIRECTORY_H
-/* The bytes of a TIFF below tiff_header.c: magic, directories, values; every read is held against
- * the file's size first. Private to the TIFF checks. Thread: any. */
+/* The bytes of a TIFF below tiff_header.c: magic, directories, values; every read is checked
+ * against the file's size first. Private to the TIFF checks. Thread: any. */
 #include "config/config.h"
 #include "config/base/err.h"
 
@@ -44,7 +44,7 @@ struct pb_tiff_directory {
 #define PB_TIFF_FAIL(file, code, ...)                                                              \
     pb_fail_at((file)->err, (code), (file)->name, 0, 0, __VA_ARGS__)
 
-/* Unsigned integer of so many bytes in the file's byte order. */
+/* Unsigned integer of that many bytes in the file's byte order. */
 uint64_t pb_tiff_number(const struct pb_tiff_file *file, const unsigned char *p, unsigned bytes);
 /* Bytes of one value of a TIFF field type; 0 = no such type. */
 unsigned pb_tiff_type_bytes(unsigned type);

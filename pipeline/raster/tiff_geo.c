@@ -12,7 +12,7 @@ static bool names_a_crs(uint64_t key, uint64_t location, uint64_t value)
 }
 
 /* The GeoKey directory: 4 numbers of head, the 4th the number of keys, then 4 numbers a key. One
- * that is not to be understood promises a CRS all the same. */
+ * that cannot be parsed counts as a CRS all the same. */
 static int read_keys(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
                      bool *out_crs)
 {

@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_GEO_H
 #define PB_TIFF_GEO_H
-/* What a directory promises about its place on the Earth. Private to the TIFF checks. Thread: any.
- */
+/* The georeferencing that a directory declares. Private to the TIFF checks. Thread: any. */
 #include "pipeline/raster/tiff_directory.h"
 #include "pipeline/raster/tiff_header.h"
 
-/* Reads the GeoKeys and looks which other tags are there. 0, or an error of reading them. */
+/* Reads the GeoKeys and checks which other tags exist. 0, or an error of reading them. */
 int pb_tiff_read_geo(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                      struct pb_tiff_geo *out);
 #endif

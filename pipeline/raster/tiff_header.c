@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_MAX (UINT64_C(1) << 27) /* keeps the walk over their places within seconds */
+#define BLOCKS_MAX (UINT64_C(1) << 27) /* keeps the check of their ranges within seconds */
 
 /* A size that must be there, at least 1, at most max: what key of the config says. */
 static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
@@ -135,7 +135,7 @@ static int read_nodata(const struct pb_tiff_file *file, const struct pb_tiff_fie
     return rc;
 }
 
-/* Whether so few bytes can hold so many pixels. Small images pass: they cost nothing. */
+/* Whether that few bytes can hold that many pixels. Small images pass. */
 static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
     uint64_t max = file->limits->max_ratio, sample = sample_bytes(header);
@@ -163,7 +163,7 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     int rc = read_shape(file, dir, out);
     if (rc == 0)
         rc = pb_tiff_check_ranges(file, dir, out);
-    if (rc == 0) /* a file whose pixels are missing, too, is better called truncated */
+    if (rc == 0) /* a file whose pixels are missing as well is reported as truncated */
         rc = pb_tiff_check_outside(file, dir);
     if (rc == 0 && out->n_sparse + out->n_unwritten == out->n_blocks)
         rc = PB_TIFF_FAIL(file, PB_E_INPUT_EMPTY,

@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_HEADER_H
 #define PB_TIFF_HEADER_H
-/* Our own look at a TIFF before any library opens it: what it declares is held against the limits
- * and against the file's size, so that a file of some hundred bytes cannot cost seconds or
- * gigabytes, and a file cut short is told from a damaged one. Classic and BigTIFF, both byte
- * orders.
+/* Checks a TIFF before any library opens it: its header is compared with the limits and with the
+ * file's size, so that a file of some hundred bytes cannot cost seconds or gigabytes, and a
+ * truncated file is distinguished from a damaged one. Classic and BigTIFF, both byte orders.
  *
  * Looked at: the chain of directories (counted, loops refused); size, bands, block size and
  * georeferencing of the first one; every block's byte range of the first directory and of full-size
@@ -21,12 +20,12 @@
 /* Images of no more decoded bytes are taken whatever they store. */
 #define PB_TIFF_RATIO_FLOOR (UINT64_C(4) << 30)
 
-/* What georeferencing the first directory promises. */
+/* The georeferencing that the first directory declares. */
 struct pb_tiff_geo {
     bool place; /* tie points, or a transformation matrix */
     bool crs;   /* GeoKeys that name or define one */
     bool rpc;
-    bool nodata; /* a nodata tag that says something */
+    bool nodata; /* a nodata tag with a value */
 };
 
 /* The first directory, as declared. */

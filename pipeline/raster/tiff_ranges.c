@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a hole of the file means for a block whose bytes lie in it:
+/* How a hole of the file is judged when a block's bytes are in it:
  *
  * - A compressed block that lies in a hole as a whole was never written: no codec's output is a
  * page of zeros. One that lies in a hole in part was not written in full when its codec carries no
@@ -38,7 +38,7 @@ static int cursor_value(const struct pb_tiff_file *file, struct cursor *cursor, 
     return 0;
 }
 
-/* Bytes an uncompressed single strip really needs: libtiff, too, mistrusts its tag. */
+/* Bytes that an uncompressed single strip needs: libtiff ignores its tag as well. */
 static uint64_t strip_need(const struct pb_tiff_header *header)
 {
     uint64_t samples = (uint64_t)header->width * (uint64_t)(header->planar ? 1 : header->bands);
@@ -79,7 +79,7 @@ static void check_written(struct walk *walk, uint64_t i, uint64_t offset, uint64
     walk->first_at = offset;
 }
 
-/* Holds one block's byte range against the file. */
+/* Checks one block's byte range against the file. */
 static int check_range(struct walk *walk, uint64_t i, uint64_t offset, uint64_t bytes)
 {
     struct pb_tiff_header *header = walk->header;

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A product is a file, and a file's checksum is the work of one thread from its first byte to its
- * last: what can go side by side is products. The stream's threads have ended by now, and what
- * products hold while they finish is in the plan for all of them together. */
+/* Finishes one product per thread: the checksum of a file is sequential. The stream's threads have
+ * ended by then, and the plan counts the memory of all products that finish together. */
 #include "pipeline/run/finish.h"
 #include "pipeline/io/thread.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A ring of counters, one per unit in the window: how many of its tiles are still on their way.
- * `low` is the first unfinished unit; it moves over finished ones only, so units may finish in any
- * order. */
+/* A ring of counters, one per unit in the window: the number of its unfinished tiles. `low` is the
+ * first unfinished unit; it advances over finished ones only, so units may finish in any order. */
 #include "pipeline/run/in_flight.h"
 
 #include "config/base/clock.h"

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_IN_FLIGHT_H
 #define PB_IN_FLIGHT_H
-/* Limits the units of the visiting order that are in flight: hands them out one after the other
- * and lets a few be unfinished at a time, so that what products hold back for a slow tile stays
- * bounded. Readers take units and park while too many are in flight; writers report tiles. One
- * short lock per unit taken and per tile finished. */
+/* Limits the units of the visiting order that are in flight: hands them out one after the other and
+ * lets a few be unfinished at a time, so that the memory that products hold for the tiles after a
+ * slow one stays bounded. Readers take units and park while too many are in flight; writers report
+ * tiles. One short lock per unit taken and per tile finished. */
 #include "pipeline/grid/tile.h"
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ void pb_in_flight_destroy(struct pb_in_flight *window);
 /* Next unit; parks while the window is full. 0; -EPIPE when there are no more; -ECANCELED after
  * abort. Adds the time it was parked to *parked_ns. Thread: reader. */
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
-/* A tile of `unit` is through every product. Thread: writer. */
+/* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
 void pb_in_flight_abort(struct pb_in_flight *window);
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PLACES_MAX 1000 /* lost to others one after the other: somebody does it on purpose */
+#define PLACES_MAX 1000 /* the directory was taken again and again: probably on purpose */
 
 int pb_publish_begin(const struct pb_run_options *run, const char *scene,
                      const struct pb_raster_info *info, struct pb_err *err,

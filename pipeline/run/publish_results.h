@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_RESULTS_H
 #define PB_PUBLISH_RESULTS_H
-/* What a run tells publishing. */
+/* Publishes the results of a run. */
 #include "pipeline/publish/publish.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_products.h"

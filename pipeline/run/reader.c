@@ -91,7 +91,7 @@ void pb_reader_run(struct pb_stream *stream)
         rc = read_units(stream, &rasters, &err);
     for (size_t i = 0; i < PB_SOURCES_MAX; i++)
         pb_raster_close(rasters.source[i]);
-    bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or somebody gave up */
+    bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or the run was aborted */
     if (rc == 0 || (over && err.code == PB_OK))
         return;
     /* A tile that is never published would leave its unit unfinished for ever. */

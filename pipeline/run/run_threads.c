@@ -13,7 +13,8 @@ void pb_run_threads_init(struct pb_run_threads *t)
 {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* time limits outlive a clock that is set */
+    pthread_condattr_setclock(&attr,
+                              CLOCK_MONOTONIC); /* time limits do not depend on the wall clock */
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->ended, &attr);
     pthread_condattr_destroy(&attr);

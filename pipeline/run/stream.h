@@ -40,11 +40,11 @@ struct pb_stream {
     atomic_bool failed;
 };
 
-/* Records *err unless another failure came first, and aborts channels and the limiter. Thread: any.
- */
+/* Records *err unless another failure came first, and aborts channels and the limiter. Thread:
+ * any. */
 void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
-/* Wakes every stage, wherever it waits, and says nothing about why: their channels answer
- * -ECANCELED from then on, which is no failure of its own. Thread: any. */
+/* Wakes every stage, wherever it waits, without an error: their channels return -ECANCELED from
+ * then on, which is no failure of its own. Thread: any. */
 void pb_stream_abort(struct pb_stream *stream);
 
 /* Thread bodies; arg of the writer is its worker number. Each returns when its part of the stream
@@ -52,7 +52,7 @@ void pb_stream_abort(struct pb_stream *stream);
 void pb_reader_run(struct pb_stream *stream);
 void pb_writer_run(struct pb_stream *stream, uint32_t worker);
 
-/* An executor turns input slots into output slots. Every kind has the same shape. */
+/* An executor turns input slots into output slots. Every kind has this interface. */
 struct pb_exec_type {
     const char *sync; /* how its work waits for tiles: "wic" or "stream" */
     /* Makes contexts and buffers; before the first tile. */

@@ -41,7 +41,7 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
             break;
         pb_in_flight_done(s->in_flight, unit);
     }
-    if (rc == -EPIPE || rc == -ECANCELED) /* that was all, or somebody gave up */
+    if (rc == -EPIPE || rc == -ECANCELED) /* the end of the stream, or the run was aborted */
         return;
     /* Without this the stages before it would wait for its slots for ever. */
     (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));

@@ -40,8 +40,7 @@ static int finish_json(struct pb_json *json)
     return text ? CLI_DONE : CLI_JOB_FAILED;
 }
 
-/* --- check-config
- * ------------------------------------------------------------------------------------- */
+/* --- check-config ---------------------------------------------------------------------------- */
 
 static int check_config_json(const char *path)
 {
@@ -96,8 +95,7 @@ int cli_check_config(int argc, char **argv)
     return rc;
 }
 
-/* --- operators
- * ---------------------------------------------------------------------------------------- */
+/* --- operators ------------------------------------------------------------------------------- */
 
 static void print_key(const struct pb_key *key)
 {
@@ -231,8 +229,7 @@ int cli_operators(int argc, char **argv)
     return CLI_DONE;
 }
 
-/* --- devices
- * ------------------------------------------------------------------------------------------ */
+/* --- devices --------------------------------------------------------------------------------- */
 
 static void json_plans(struct pb_json *json, const struct pb_device *d)
 {

@@ -160,8 +160,7 @@ int cli_metrics(int argc, char **argv)
     return rc;
 }
 
-/* --- submit
- * ------------------------------------------------------------------------------------------- */
+/* --- submit ---------------------------------------------------------------------------------- */
 
 static int submit_one(struct pb_client *client, const struct cli_service_options *o,
                       const char *file, struct pb_err *err, struct pb_json_value **out_reply,

@@ -10,8 +10,7 @@
 
 enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
 
-/* --- one job
- * ------------------------------------------------------------------------------------------ */
+/* --- one job --------------------------------------------------------------------------------- */
 
 const char *cli_job_text(const struct pb_json_value *job, const char *key)
 {
@@ -131,8 +130,7 @@ static void print_job(const struct pb_json_value *job)
         print_error(error);
 }
 
-/* --- the list
- * ----------------------------------------------------------------------------------------- */
+/* --- the list -------------------------------------------------------------------------------- */
 
 int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
                 struct pb_json_value **out_reply, const struct pb_json_value **out_job)

@@ -76,8 +76,7 @@ static void find_on_devices(struct place *place, size_t n)
         (void)fclose(file);
 }
 
-/* --- comparing
- * -----------------------------------------------------------------------------------*/
+/* --- comparing ------------------------------------------------------------------------------- */
 
 /* Whether b is a or lies inside it. */
 static bool holds(const char *a, const char *b)

@@ -172,8 +172,7 @@ static int check_directory(const char *path, const struct pb_json_value *product
     return 0;
 }
 
-/* --- done
- * ---------------------------------------------------------------------------------------*/
+/* --- done ------------------------------------------------------------------------------------ */
 
 static void copy_text(struct pb_json *json, const char *key, const struct pb_json_value *product)
 {

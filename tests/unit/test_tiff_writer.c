@@ -71,7 +71,7 @@ static uint8_t content(uint64_t level, uint64_t block, uint64_t i)
 
 struct sample {
     struct pb_tiff_level level[3];
-    struct pb_spool_piece piece[3][6];
+    struct pb_spool_extent extent[3][6];
     struct pb_tiff_image image;
     struct pb_spool *spool;
 };
@@ -91,11 +91,11 @@ static void make(struct sample *sample)
             uint8_t data[8192];
             for (uint64_t j = 0; j < block_bytes(k, i); j++)
                 data[j] = content(k, i, j);
-            ck_assert_int_eq(
-                pb_spool_append(sample->spool, data, block_bytes(k, i), NULL, &sample->piece[k][i]),
-                0);
+            ck_assert_int_eq(pb_spool_append(sample->spool, data, block_bytes(k, i), NULL,
+                                             &sample->extent[k][i]),
+                             0);
         }
-        sample->level[k] = (struct pb_tiff_level){180 >> k, 120 >> k, n[k], sample->piece[k]};
+        sample->level[k] = (struct pb_tiff_level){180 >> k, 120 >> k, n[k], sample->extent[k]};
     }
     sample->image = (struct pb_tiff_image){.level = sample->level,
                                            .n_levels = 3,
@@ -249,7 +249,7 @@ START_TEST(becomes_bigtiff_when_a_byte_over_4_gib)
     uint64_t room = UINT32_MAX - pb_tiff_layout_total(layout);
     pb_tiff_layout_destroy(layout);
     for (int over = 0; over < 2; over++) {
-        sample.piece[0][5].bytes += over == 0 ? room : 1;
+        sample.extent[0][5].bytes += over == 0 ? room : 1;
         ck_assert_int_eq(pb_tiff_layout_create(&sample.image, NULL, &layout), 0);
         ck_assert_int_eq(pb_tiff_layout_big(layout), over);
         ck_assert_uint_ge(pb_tiff_layout_total(layout), UINT32_MAX);
@@ -278,7 +278,7 @@ START_TEST(placed_blocks_make_the_file_that_spooled_ones_make)
                 memset(data, (int)(10 * k + i), BYTES);
                 data[BYTES - 2] = 0xaa;
                 ck_assert_int_eq(
-                    pb_spool_append(sample.spool, data, BYTES, NULL, &sample.piece[k][i]), 0);
+                    pb_spool_append(sample.spool, data, BYTES, NULL, &sample.extent[k][i]), 0);
             }
         sample.image.block_bytes = placed ? BYTES : 0;
         ck_assert_int_eq(pb_tiff_layout_create(&sample.image, &err, &layout), 0);
@@ -309,16 +309,16 @@ START_TEST(placed_bytes_that_cannot_be_or_are_not_wanted_fail)
     struct pb_err err = {0};
     struct pb_file_out *out;
     char path[128], data[64] = {0};
-    struct iovec piece[] = {{data, 10}, {data + 10, 54}};
+    struct iovec extent[] = {{data, 10}, {data + 10, 54}};
     ck_assert_int_eq(pb_file_out_create("/dev/full", 0, &err, &out), 0);
-    ck_assert_int_eq(pb_file_out_place(out, 5, piece, 2, &err), -ENOSPC);
+    ck_assert_int_eq(pb_file_out_place(out, 5, extent, 2, &err), -ENOSPC);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
     pb_file_out_destroy(out);
 
     (void)snprintf(path, sizeof path, "%s/short", directory);
     err = (struct pb_err){0};
     ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
-    ck_assert_int_eq(pb_file_out_place(out, 5, piece, 2, &err), 0);
+    ck_assert_int_eq(pb_file_out_place(out, 5, extent, 2, &err), 0);
     ck_assert_int_eq(pb_file_out_add(out, "head.", 5, &err), 0);
     ck_assert_int_lt(pb_file_out_add_placed(out, 65, &err), 0); /* one more than there is */
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
