@@ -27,7 +27,8 @@
 
 /* c above. data: the index in the choices of PB_KEY_SPECKLE_DATA. */
 float pb_speckle_args_noise(double looks, int32_t data);
-/* Lee's estimate of x from the mean and the variance around it. */
-pb_value pb_speckle_args_lee(struct pb_builder *b, pb_value x, pb_value mean, pb_value variance,
-                             float noise);
+/* Defines Lee's estimate for each entry of `bands`, from the mean and the variance that a kind of
+ * focal operations (MOMENTS or DIRECTIONAL) makes of windows of `size` pixels a side. */
+int pb_speckle_args_define(struct pb_builder *b, const struct pb_items *bands,
+                           enum pb_focal_kind kind, int32_t size, enum pb_edge edge, float noise);
 #endif

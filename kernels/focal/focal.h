@@ -34,6 +34,7 @@ struct pb_focal {
     enum pb_edge edge;
     int32_t radius; /* 1 .. 7; side = 2 * radius + 1 */
     int32_t choice; /* window kinds: of what kernels/focal/<name>_pixel.h offers */
+    float strength; /* ADAPTIVE */
     float weight_x[PB_FOCAL_SIDE_MAX], weight_y[PB_FOCAL_SIDE_MAX];
     float weight[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
 };

@@ -6,6 +6,8 @@
  * the window whose upper left pixel is *window, rows `stride` floats apart, 2 * radius + 1 pixels a
  * side; focal has the parameters of the kind. NaN of a window with an invalid pixel. C11 and C++17.
  */
+#include "kernels/focal/adaptive_pixel.h"
+#include "kernels/focal/directional_pixel.h"
 #include "kernels/focal/extreme_pixel.h"
 #include "kernels/focal/gradient_pixel.h"
 #include "kernels/focal/moments_pixel.h"

@@ -31,10 +31,10 @@ PB_PIXEL float pb_moment_of(double first, double second, double n, int32_t choic
     return (float)(choice == PB_MOMENT_MEAN ? mean : spread_of);
 }
 
-PB_PIXEL float pb_focal_moments(const float *window, int32_t stride, int32_t radius,
-                                const struct pb_focal *focal)
+/* The sums of a window, and of its squares. */
+PB_PIXEL void pb_moment_sums(const float *window, int32_t stride, int32_t side, double *out_first,
+                             double *out_second)
 {
-    const int32_t side = 2 * radius + 1;
     double first = 0.0, second = 0.0;
 
     for (int32_t x = 0; x < side; x++) {
@@ -49,6 +49,17 @@ PB_PIXEL float pb_focal_moments(const float *window, int32_t stride, int32_t rad
         first += column;
         second += squares;
     }
+    *out_first = first;
+    *out_second = second;
+}
+
+PB_PIXEL float pb_focal_moments(const float *window, int32_t stride, int32_t radius,
+                                const struct pb_focal *focal)
+{
+    const int32_t side = 2 * radius + 1;
+    double first, second;
+
+    pb_moment_sums(window, stride, side, &first, &second);
     return pb_moment_of(first, second, (double)(side * side), focal->choice);
 }
 #endif

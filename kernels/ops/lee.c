@@ -2,12 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * lee: Lee's speckle filter, from mean and variance of a square window. */
-#include "kernels/expr/band_list.h"
 #include "kernels/expr/focal_args.h"
 #include "kernels/expr/speckle_args.h"
-#include "kernels/focal/moments_pixel.h"
-
-#include <string.h>
 
 struct lee {
     int32_t size, edge, data;
@@ -24,27 +20,10 @@ static const struct pb_key keys[] = {
 static int build(const void *params, struct pb_builder *b)
 {
     const struct lee *const lee = params;
-    const size_t n = pb_band_list_count(&lee->bands, b);
-    struct pb_focal mean, variance;
-    int rc = 0;
 
-    memset(&mean, 0, sizeof mean); /* all of it: equal operations are equal bytes */
-    mean.kind = PB_FOCAL_MOMENTS;
-    mean.choice = PB_MOMENT_MEAN;
-    mean.edge = pb_focal_args_edge(lee->edge);
-    mean.radius = lee->size / 2;
-    variance = mean;
-    variance.choice = PB_MOMENT_VARIANCE;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(&lee->bands, b, i);
-
-        rc = pb_builder_define(b, pick.out,
-                               pb_speckle_args_lee(b, pick.value,
-                                                   pb_builder_focal(b, &mean, pick.value),
-                                                   pb_builder_focal(b, &variance, pick.value),
-                                                   pb_speckle_args_noise(lee->looks, lee->data)));
-    }
-    return rc;
+    return pb_speckle_args_define(b, &lee->bands, PB_FOCAL_MOMENTS, lee->size,
+                                  pb_focal_args_edge(lee->edge),
+                                  pb_speckle_args_noise(lee->looks, lee->data));
 }
 
 static const struct pb_op_case cases[] = {

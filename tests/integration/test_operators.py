@@ -120,6 +120,52 @@ def test_lee_is_the_estimate_of_least_square_error(scratch):
         assert np.nanstd(ours) > 0 and not np.allclose(ours, windows[:, :, 3, 3], equal_nan=True)
 
 
+def half_of(windows):
+    """Of each window the mean and the variance of Lee's half: by whole images, one for each of the eight halves."""
+    size = windows.shape[2]
+    radius = size // 2
+    reach, step = radius // 2, radius - radius // 2
+    y, x = np.mgrid[-radius:radius + 1, -radius:radius + 1]
+    towards = [(-1, 0), (1, -1), (0, -1), (-1, -1), (1, 0), (-1, 1), (0, 1), (1, 1)]
+    area = lambda dx, dy: windows[:, :, radius + step * dy - reach:radius + step * dy + reach + 1, radius + step * dx - reach:radius + step * dx + reach + 1].sum((2, 3))
+    sums, middle = np.array([area(*to) for to in towards]), area(0, 0)
+    pair = np.abs(sums[:4] - sums[4:]).argmax(0)
+    first, second = (np.take_along_axis(sums, at[None], 0)[0] for at in (pair, pair + 4))
+    half = np.where(np.abs(first - middle) < np.abs(second - middle), pair, pair + 4)
+    mean, variance = (np.take_along_axis(np.array([of(windows[:, :, dx * x + dy * y >= 0], axis=2) for dx, dy in towards]), half[None], 0)[0]
+                      for of in (np.mean, np.var))
+    return mean, variance
+
+
+def test_refined_lee_takes_the_half_on_the_pixels_side(scratch):
+    scene = terrain(scratch / "sar.tif", 203, 111, 0.0003)
+    for size, looks, edge in ((7, 60, "reflect"), (5, 100, "clamp"), (11, 40, "nodata")):
+        windows = windows_of(scene, size, edge).astype(np.float64)
+        valid = ~np.isnan(windows).any((2, 3))
+        mean, variance = half_of(np.where(valid[..., None, None], windows, 0))
+        theirs = np.where(valid, lee(windows[:, :, size // 2, size // 2], mean, variance, 1 / looks), np.nan)
+        near(compute(scratch, scene, f"refined_lee: {{size: {size}, looks: {looks}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, 1e-5)
+
+
+def weighted(windows, weights):
+    return (windows * weights).sum((2, 3)) / weights.sum((2, 3))
+
+
+def test_bilateral_and_frost_weigh_by_the_windows_values(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.0005)
+    for size, edge, scale, sigma in ((5, "reflect", 6, 0), (9, "clamp", 1.5, 2), (3, "nodata", 40, 1)):
+        windows = windows_of(scene, size, edge).astype(np.float64)
+        r = size // 2
+        y, x = np.mgrid[-r:r + 1, -r:r + 1]
+        off = windows - windows[:, :, r:r + 1, r:r + 1]
+        theirs = weighted(windows, np.exp(-(x * x + y * y) / (2 * (sigma or (size - 1) / 3) ** 2)) * np.exp(-np.minimum(off ** 2 / (2 * scale ** 2), 87)))
+        near(compute(scratch, scene, f"bilateral: {{size: {size}, range: {scale}, sigma: {sigma}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, 2e-6)
+        damping = 20 * scale
+        variation = windows.var((2, 3), keepdims=True) / windows.mean((2, 3), keepdims=True) ** 2
+        theirs = weighted(windows, np.exp(-np.minimum(damping * variation * np.hypot(x, y), 87)))
+        near(compute(scratch, scene, f"frost: {{size: {size}, damping: {damping}, edge: {edge}, bands: {{OUT: DEM}}}}", memory="16MiB"), theirs, 2e-6)
+
+
 def geographic(path, width, height, step):
     """Elevations like those of terrain() in degrees around 60 degrees of latitude."""
     terrain(path, width, height, 0.001)

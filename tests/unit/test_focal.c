@@ -41,10 +41,19 @@ static float any_float(void)
 /* One of what the kind offers. */
 static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
 {
-    return kind == PB_FOCAL_RANK       ? between(0, side * side - 1)
-           : kind == PB_FOCAL_MOMENTS  ? between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION)
-           : kind == PB_FOCAL_GRADIENT ? between(PB_GRADIENT_HORN_X, PB_GRADIENT_ZEVENBERGEN_Y)
-                                       : between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
+    switch (kind) {
+    case PB_FOCAL_RANK:
+        return between(0, side * side - 1);
+    case PB_FOCAL_MOMENTS:
+    case PB_FOCAL_DIRECTIONAL:
+        return between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION);
+    case PB_FOCAL_GRADIENT:
+        return between(PB_GRADIENT_HORN_X, PB_GRADIENT_ZEVENBERGEN_Y);
+    case PB_FOCAL_ADAPTIVE:
+        return between(PB_ADAPTIVE_BILATERAL, PB_ADAPTIVE_FROST);
+    default:
+        return between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
+    }
 }
 
 static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int32_t radius)
@@ -56,8 +65,9 @@ static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int
         s.weight_y[i] = any_float();
     }
     for (int i = 0; i < (2 * radius + 1) * (2 * radius + 1); i++) {
-        s.weight[i] = any_float();
+        s.weight[i] = kind == PB_FOCAL_ADAPTIVE ? fabsf(any_float()) : any_float();
     }
+    s.strength = 4 * fabsf(any_float());
     return s;
 }
 
@@ -210,6 +220,66 @@ static float gradient(const struct pb_focal *s, const float *window)
     return (float)(sum / 8);
 }
 
+/* With exp() of the C library. */
+static float adaptive(const struct pb_focal *s, const float *value, int n)
+{
+    long double mean = 0, variance = 0, sum = 0, total = 0;
+    for (int i = 0; i < n; i++) {
+        mean += (long double)value[i] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        variance += (value[i] - mean) * (value[i] - mean) / n;
+    }
+    for (int i = 0; i < n; i++) {
+        long double off = (long double)value[i] - value[n / 2];
+        long double x =
+            s->choice == PB_ADAPTIVE_FROST ? variance / (mean * mean) * s->weight[i] : off * off;
+        long double w =
+            expl(-fminl(x * s->strength, 87)) * (s->choice == PB_ADAPTIVE_FROST ? 1 : s->weight[i]);
+        sum += w * value[i];
+        total += w;
+    }
+    return (float)(sum / total);
+}
+
+/* The mean of the square of 2 * reach + 1 pixels a side around x, y of the window's middle. */
+static double area(const struct pb_focal *s, const float *value, int x, int y, int reach)
+{
+    int side = 2 * s->radius + 1;
+    double sum = 0;
+    for (int j = x - reach; j <= x + reach; j++) {
+        double column = 0; /* in the order of the definition: a choice hangs on it */
+        for (int i = y - reach; i <= y + reach; i++) {
+            column += value[(i + s->radius) * side + j + s->radius];
+        }
+        sum += column;
+    }
+    return sum;
+}
+
+/* By the angle of the half: 0 to 7 eighths of a turn. */
+static float directional(const struct pb_focal *s, const float *value, int n)
+{
+    static const int towards[8][2] = {{-1, 0}, {1, -1}, {0, -1}, {-1, -1},
+                                      {1, 0},  {-1, 1}, {0, 1},  {1, 1}};
+    int r = s->radius, reach = r / 2, step = r - reach, side = 2 * r + 1, best = 0, held = 0;
+    double of[8], middle = area(s, value, 0, 0, reach);
+    float half[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
+    for (int i = 0; i < 8; i++) {
+        of[i] = area(s, value, step * towards[i][0], step * towards[i][1], reach);
+    }
+    for (int i = 1; i < 4; i++) {
+        best = fabs(of[i] - of[i + 4]) > fabs(of[best] - of[best + 4]) ? i : best;
+    }
+    best += fabs(of[best] - middle) < fabs(of[best + 4] - middle) ? 0 : 4;
+    for (int i = 0; i < n; i++) {
+        if ((i % side - r) * towards[best][0] + (i / side - r) * towards[best][1] >= 0) {
+            half[held++] = value[i];
+        }
+    }
+    return moment(s, half, held);
+}
+
 static float of_window(const struct pb_focal *s, float *window, int n)
 {
     switch (s->kind) {
@@ -219,6 +289,10 @@ static float of_window(const struct pb_focal *s, float *window, int n)
         return moment(s, window, n);
     case PB_FOCAL_GRADIENT:
         return gradient(s, window);
+    case PB_FOCAL_ADAPTIVE:
+        return adaptive(s, window, n);
+    case PB_FOCAL_DIRECTIONAL:
+        return directional(s, window, n);
     default:
         return extreme(s, window, n);
     }
@@ -227,7 +301,17 @@ static float of_window(const struct pb_focal *s, float *window, int n)
 /* Of kinds whose reference is told in other words: so much of a value may differ. */
 static float tolerance(enum pb_focal_kind kind)
 {
-    return kind == PB_FOCAL_MOMENTS ? 2e-6f : kind == PB_FOCAL_GRADIENT ? 1e-6f : 0.0f;
+    switch (kind) {
+    case PB_FOCAL_MOMENTS:
+    case PB_FOCAL_DIRECTIONAL:
+        return 2e-6f;
+    case PB_FOCAL_GRADIENT:
+        return 1e-6f;
+    case PB_FOCAL_ADAPTIVE:
+        return 1e-5f;
+    default:
+        return 0.0f;
+    }
 }
 
 /* What a GPU makes of the window. */
@@ -433,9 +517,11 @@ START_TEST(an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero)
     for (int kind = 0; kind < PB_FOCAL_COUNT; kind++) {
         struct pb_focal s = {.kind = (enum pb_focal_kind)kind, .edge = PB_EDGE_CLAMP};
         s.radius = 2;
-        s.choice = s.kind == PB_FOCAL_RANK ? 12 : PB_EXTREME_RANGE;
+        s.choice = s.kind == PB_FOCAL_RANK       ? 12
+                   : s.kind == PB_FOCAL_ADAPTIVE ? PB_ADAPTIVE_FROST
+                                                 : PB_EXTREME_RANGE;
         for (int i = 0; i < 25 * 25; i++) {
-            px[i] = s.kind == PB_FOCAL_RANK ? 0 : 1;
+            px[i] = s.kind == PB_FOCAL_RANK || s.kind == PB_FOCAL_ADAPTIVE ? 0 : 1;
         }
         px[12 * 25 + 12] = NAN;
         run_tile(&p, &s, (struct pb_rect){0, 0, 25, 25}, got);

@@ -38,19 +38,35 @@ static float any_float(void)
     return (float)between(-8388608, 8388607) / 8388608.0f;
 }
 
+/* One of what the kind offers. */
+static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
+{
+    switch (kind) {
+    case PB_FOCAL_RANK:
+        return between(0, side * side - 1);
+    case PB_FOCAL_MOMENTS:
+    case PB_FOCAL_DIRECTIONAL:
+    case PB_FOCAL_GRADIENT:
+        return between(0, 3);
+    case PB_FOCAL_ADAPTIVE:
+        return between(0, 1);
+    default:
+        return between(0, 2);
+    }
+}
+
 static struct pb_focal any_focal(int kind, int edge, int32_t radius)
 {
     struct pb_focal s = {
         .kind = (enum pb_focal_kind)kind, .edge = (enum pb_edge)edge, .radius = radius};
-    s.choice = kind == PB_FOCAL_RANK      ? between(0, 4 * radius * (radius + 1))
-               : kind == PB_FOCAL_EXTREME ? between(0, 2)
-                                          : between(0, 3);
+    s.choice = any_choice(s.kind, 2 * radius + 1);
+    s.strength = 4 * fabsf(any_float());
     for (int i = 0; i < PB_FOCAL_SIDE_MAX; i++) {
         s.weight_x[i] = any_float();
         s.weight_y[i] = any_float();
     }
     for (int i = 0; i < PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX; i++) {
-        s.weight[i] = any_float();
+        s.weight[i] = kind == PB_FOCAL_ADAPTIVE ? fabsf(any_float()) : any_float();
     }
     return s;
 }
