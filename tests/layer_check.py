@@ -23,7 +23,7 @@ ROOMS = {
 TREES = ["service/runner"]
 # header pattern -> the files that may include it
 FOREIGN = {
-    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster/raster_gdal.c"},
+    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster/raster_gdal_inside.h"},
     r"^yaml\.h$": {"config/yaml_tree.c"},
     r"^sqlite3\.h$": {"service/jobs/job_store_sql.h"},
     r"^json-c/": {"config/base/json_reader.c"},

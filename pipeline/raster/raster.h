@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_H
 #define PB_RASTER_H
-/* Reading scenes, and everything else that needs GDAL: raster_gdal.c behind it is the only file
- * that includes GDAL. Only GDAL's GTiff driver ever opens a file; sidecars and directory scans are
+/* Reading scenes, and everything else that needs GDAL: only raster_gdal*.c behind it
+ * know GDAL. Only GDAL's GTiff driver ever opens a file; sidecars and directory scans are
  * off. What a header declares is held against limits before anything is read. A pb_raster belongs
  * to one thread at a time; open one per thread. */
 #include "config/config.h"

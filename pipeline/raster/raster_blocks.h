@@ -3,7 +3,7 @@
 #ifndef PB_RASTER_BLOCKS_H
 #define PB_RASTER_BLOCKS_H
 /* Which pixels of a raster are decoded here and which by GDAL, and the verification of blocks that
- * GDAL decodes. Private to raster_gdal.c. Belongs to one thread at a time. */
+ * GDAL decodes. Private to raster_gdal*.c. Belongs to one thread at a time. */
 #include "pipeline/raster/block_reader.h"
 
 struct pb_raster_blocks {

@@ -1,0 +1,182 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a scene is, as GDAL makes it of the header: type, layout, bands, nodata, mask, limits. */
+#include "pipeline/raster/raster_gdal_info.h"
+#include "pipeline/raster/raster_gdal_inside.h"
+#include "pipeline/raster/raster_gdal_place.h"
+#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/raster/tiff_header.h"
+#include "pipeline/io/text_clean.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int64_t mtime_ns(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+static bool is_lossy(GDALDatasetH dataset, const char *compression)
+{
+    const char *kind = GDALGetMetadataItem(dataset, "COMPRESSION_REVERSIBILITY", "IMAGE_STRUCTURE");
+    const char *error = GDALGetMetadataItem(dataset, "MAX_Z_ERROR", "IMAGE_STRUCTURE");
+    if (strstr(compression, "JPEG") != NULL)
+        return true;
+    if (strcmp(compression, "WEBP") == 0 || strcmp(compression, "JXL") == 0)
+        return kind == NULL || strncmp(kind, "LOSSLESS", 8) != 0;
+    return strstr(compression, "LERC") != NULL && error != NULL && CPLAtof(error) > 0;
+}
+
+/* "2020:02:19 11:02:03" -> "2020-02-19T11:02:03Z"; anything else gives "". */
+static void read_datetime(GDALDatasetH dataset, char out[32])
+{
+    const char *text = GDALGetMetadataItem(dataset, "TIFFTAG_DATETIME", NULL);
+    unsigned y, mo, d, h, mi, s;
+    int used = 0;
+    out[0] = '\0';
+    if (text == NULL ||
+        sscanf(text, "%4u:%2u:%2u %2u:%2u:%2u%n", &y, &mo, &d, &h, &mi, &s, &used) != 6)
+        return;
+    if (text[used] == '\0' && y > 0 && mo >= 1 && mo <= 12 && d >= 1 && d <= 31 && h < 24 &&
+        mi < 60 && s < 61)
+        (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02uZ", y, mo, d, h, mi, s);
+}
+
+/* GDAL takes nonsense in the nodata tag for 0. */
+static bool is_number(const char *text)
+{
+    char *end = NULL;
+    (void)CPLStrtod(text, &end);
+    while (end != NULL && *end == ' ')
+        end++;
+    return text[0] != '\0' && end != text && *end == '\0';
+}
+
+static void read_band(struct pb_raster *raster, const struct pb_tiff_header *header, int i)
+{
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, i + 1);
+    struct pb_raster_band *out = &raster->info.band[i];
+    int has = 0;
+    out->nodata = GDALGetRasterNoDataValue(band, &has);
+    out->has_nodata = has && is_number(header->nodata);
+    out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
+    out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand;
+    (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
+    out->scale = GDALGetRasterScale(band, &has);
+    out->offset = GDALGetRasterOffset(band, &has);
+    if (out->is_alpha && raster->alpha_band == 0)
+        raster->alpha_band = i + 1;
+}
+
+static int read_type(struct pb_raster *raster, struct pb_err *err)
+{
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, 1);
+    GDALDataType type = GDALGetRasterDataType(band);
+    const char *pixel = GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
+    int i = 0;
+    while (i < PB_TYPE_COUNT && pb_gdal_types[i].gdal != type)
+        i++;
+    if (pixel != NULL && strcmp(pixel, "SIGNEDBYTE") == 0)
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
+                          "its pixels are signed 8-bit integers; pushbroom reads Byte, Int16, "
+                          "UInt16, Int32, UInt32, Float32 and Float64");
+    if (GDALDataTypeIsComplex(type))
+        return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
+                          "its pixels are complex numbers (%s); pushbroom reads real ones",
+                          GDALGetDataTypeName(type));
+    if (i == PB_TYPE_COUNT)
+        return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
+                          "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
+                          "Float32 and Float64",
+                          GDALGetDataTypeName(type));
+    raster->info.type = (enum pb_type)i;
+    return 0;
+}
+
+static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *header,
+                       struct pb_err *err)
+{
+    struct pb_raster_info *info = &raster->info;
+    GDALRasterBandH band = GDALGetRasterBand(raster->dataset, 1);
+    const char *interleave = GDALGetMetadataItem(raster->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
+    const char *compression =
+        GDALGetMetadataItem(raster->dataset, "COMPRESSION", "IMAGE_STRUCTURE");
+    GDALGetBlockSize(band, &info->block_w, &info->block_h);
+    info->pixel_interleaved =
+        info->n_bands > 1 && interleave != NULL && strcmp(interleave, "PIXEL") == 0;
+    (void)pb_text_clean(compression ? compression : "NONE", info->compression,
+                        sizeof info->compression);
+    info->has_palette = GDALGetRasterColorTable(band) != NULL;
+    info->lossy = is_lossy(raster->dataset, info->compression);
+    info->top_down = header->one_strip && info->block_h < info->height;
+    info->stored_block_bytes = header->stored_block_max;
+    for (int i = 0; i < info->n_bands; i++)
+        read_band(raster, header, i);
+    int flags = GDALGetMaskFlags(band);
+    raster->dataset_mask = (flags & GMF_PER_DATASET) && !(flags & GMF_ALPHA);
+    if (raster->dataset_mask)
+        raster->alpha_band = 0;
+    info->has_mask = raster->dataset_mask || raster->alpha_band > 0;
+    if (info->width != header->width || info->height != header->height)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
+                          "its header is contradictory: %d x %d or %d x %d pixels",
+                          (int)header->width, (int)header->height, (int)info->width,
+                          (int)info->height);
+    return 0;
+}
+
+/* The limits once more, on what GDAL made of the header. */
+static int check_limits(const struct pb_raster *raster, const struct pb_limits *limits,
+                        struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
+    uint64_t pixels = (uint64_t)info->block_w * (uint64_t)info->block_h;
+    if (info->block_w < 1 || info->block_h < 1)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
+                          "its blocks have no size");
+    if (pixels > limits->max_block_bytes / ((uint64_t)pb_gdal_types[info->type].bytes * planes))
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->file.path, 0, 0,
+                          "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
+                          "bytes (limits.max_block_bytes)",
+                          (int)info->block_w, (int)info->block_h, (unsigned long long)planes,
+                          (unsigned long long)limits->max_block_bytes);
+    return 0;
+}
+
+int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
+                      const struct pb_tiff_header *header, struct pb_err *err)
+{
+    struct pb_raster_info *info = &raster->info;
+    struct pb_gdal_words words; /* metadata that GDAL complains about is taken as far as it goes */
+    int n_bands = GDALGetRasterCount(raster->dataset);
+    if (n_bands < 1)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
+                          "the file has no bands");
+    if (n_bands > limits->max_bands || n_bands > PB_BANDS_MAX)
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->file.path, 0, 0,
+                          "the file has %d bands; at most %d are taken (limits.max_bands)", n_bands,
+                          limits->max_bands < PB_BANDS_MAX ? (int)limits->max_bands : PB_BANDS_MAX);
+    info->width = GDALGetRasterXSize(raster->dataset);
+    info->height = GDALGetRasterYSize(raster->dataset);
+    info->n_bands = n_bands;
+    info->file_bytes = (uint64_t)raster->file.stat.st_size;
+    info->file_mtime_ns = mtime_ns(&raster->file.stat);
+    int rc = read_type(raster, err);
+    if (rc < 0)
+        return rc;
+    pb_gdal_listen(&words, raster);
+    rc = read_layout(raster, header, err);
+    if (rc == 0) {
+        pb_gdal_read_place(raster);
+        read_datetime(raster->dataset, info->datetime);
+        rc = check_limits(raster, limits, err);
+    }
+    pb_gdal_unlisten();
+    /* Metadata that could not be read looks like metadata that is not there. */
+    if (rc == 0)
+        rc = pb_raster_file_check(&raster->file, err);
+    return rc < 0 ? rc : pb_gdal_check_place(raster, &header->geo, &words, err);
+}

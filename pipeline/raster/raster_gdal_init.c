@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What GDAL and PROJ need once per process, and the size of GDAL's block cache. */
+#include "pipeline/raster/raster_gdal_inside.h"
+#include "pipeline/raster/raster_gdal_place.h"
+#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/raster/raster_gdal_vsi.h"
+#include "pipeline/raster/tiff_tags.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CACHE_FLOOR_BYTES ((int64_t)1 << 20)
+
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER; /* protects cache_bytes */
+static int64_t cache_bytes;
+
+static void init_once(void)
+{
+    /* Set here so that they win over the environment. */
+    static const char *const options[][2] = {
+        {"GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR"},
+        {"GDAL_PAM_ENABLED", "NO"},
+        {"GDAL_NUM_THREADS", "1"},
+        {"GTIFF_IGNORE_READ_ERRORS", "NO"},
+        {"GTIFF_DIRECT_IO", "NO"},
+        {"GTIFF_VIRTUAL_MEM_IO", "NO"},
+        {"GTIFF_POINT_GEO_IGNORE", "FALSE"},
+        {"GDAL_ENABLE_TIFF_SPLIT", "YES"}, /* huge strips row by row instead of at once */
+        {"CPL_DEBUG", "OFF"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        CPLSetConfigOption(options[i][0], options[i][1]);
+    OSRSetPROJEnableNetwork(0);
+    pb_gdal_file_install();
+    GDALRegister_GTiff();
+    GDALSetCacheMax64(CACHE_FLOOR_BYTES);
+}
+
+void pb_raster_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, init_once);
+}
+
+/* Any code will do; this one is in every database. */
+int pb_raster_ready(struct pb_err *err)
+{
+    static atomic_bool ready; /* a process that is forked later finds it so as well */
+    struct pb_gdal_words words;
+    if (atomic_load(&ready))
+        return 0;
+    pb_raster_init();
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    pb_gdal_listen(&words, NULL);
+    bool fine = srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE;
+    pb_gdal_unlisten();
+    OSRDestroySpatialReference(srs);
+    atomic_store(&ready, fine);
+    if (fine)
+        return 0;
+    char **paths = OSRGetPROJSearchPaths();
+    char looked[200] = "";
+    for (size_t i = 0, used = 0; paths != NULL && paths[i] != NULL && used < sizeof looked; i++)
+        used += (size_t)snprintf(looked + used, sizeof looked - used, "%s%s", i > 0 ? ", " : "",
+                                 paths[i]);
+    CSLDestroy(paths);
+    return pb_fail(err, PB_E_SYSTEM,
+                   "PROJ cannot use its database proj.db, so no CRS can be read (%s; looked for in "
+                   "%s): install the package proj-data, or set PROJ_DATA to the directory that "
+                   "holds it",
+                   pb_gdal_said(&words), looked);
+}
+
+static bool make_sample(const char *name)
+{
+    double transform[6] = {500000, 10, 0, 5000000, 0, -10};
+    GDALDatasetH to = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, 1, GDT_UInt16, NULL);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    bool fine = to != NULL && srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE &&
+                GDALSetSpatialRef(to, srs) == CE_None &&
+                GDALSetGeoTransform(to, transform) == CE_None;
+    OSRDestroySpatialReference(srs);
+    if (to != NULL)
+        GDALClose(to);
+    return fine;
+}
+
+void pb_raster_warm(void)
+{
+    static const char name[] = "/vsimem/pb_warm.tif";
+    static const struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
+    struct pb_raster raster = {.file = {.fd = -1}, .info = {.width = 1, .height = 1}};
+    struct pb_footprint footprint;
+    struct pb_tiff_tags tags = {NULL, 0};
+    struct pb_gdal_words words;
+    pb_raster_init();
+    pb_gdal_listen(&words, NULL);
+    raster.dataset = make_sample(name) ? GDALOpen(name, GA_ReadOnly) : NULL;
+    if (raster.dataset != NULL) {
+        pb_gdal_read_place(&raster);
+        (void)pb_raster_footprint(&raster, NULL, &footprint);
+        free(pb_raster_wkt2(&raster));
+        free(pb_raster_projjson(&raster));
+        (void)pb_raster_geo_tags(&raster, &extra, NULL, &tags);
+        pb_tiff_tags_free(&tags);
+        GDALClose(raster.dataset);
+    }
+    (void)VSIUnlink(name);
+    pb_gdal_unlisten();
+}
+
+void pb_raster_cache_reserve(int64_t bytes)
+{
+    pthread_mutex_lock(&cache_lock);
+    cache_bytes += bytes;
+    assert(cache_bytes >= 0);
+    GDALSetCacheMax64(cache_bytes + CACHE_FLOOR_BYTES);
+    pthread_mutex_unlock(&cache_lock);
+}
+
+const char *pb_raster_library(void)
+{
+    return "GDAL " GDAL_RELEASE_NAME;
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RASTER_GDAL_INSIDE_H
+#define PB_RASTER_GDAL_INSIDE_H
+/* What the files raster_gdal*.c share: the raster, and GDAL's headers, which no other file
+ * includes. */
+#include "pipeline/raster/raster.h"
+#include "pipeline/raster/raster_blocks.h"
+#include "pipeline/raster/raster_file.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+#include <gdal_alg.h>
+#include <gdal_frmts.h>
+#include <ogr_srs_api.h>
+
+struct pb_raster {
+    GDALDatasetH dataset;
+    struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
+    uint64_t vsi_id;            /* names the file to GDAL */
+    char vsi_name[48];
+    struct pb_raster *next; /* in the list of open rasters */
+    int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
+    bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
+    struct pb_raster_blocks blocks;
+    struct pb_raster_info info;
+};
+
+struct pb_gdal_type {
+    GDALDataType gdal;
+    int bytes;
+};
+extern const struct pb_gdal_type pb_gdal_types[PB_TYPE_COUNT];
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Pixels of a scene.
+ *
+ * Plain layouts are decoded by block_reader.c; what follows is about the others. A decoder may
+ * return without an error and leave memory as it was: theirs is cleared (zero_malloc.c), and while
+ * pixels are read a warning is an error, too.
+ *
+ * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
+ * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
+ * error names the block. Other layouts go band by band. */
+#include "pipeline/raster/raster_gdal_inside.h"
+#include "pipeline/raster/raster_gdal_said.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A read in progress. */
+struct read {
+    struct pb_raster *raster;
+    const struct pb_rect *rect;
+    const struct pb_pixels *to;
+    struct pb_gdal_words words;
+    int band;              /* the one that failed; 0 = the mask */
+    struct pb_rect failed; /* the part of rect that failed */
+};
+
+/* Reads part (image coordinates, inside rect) of one band to its place. */
+static bool read_part(struct read *read, const struct pb_rect *part, int band, size_t plane)
+{
+    enum pb_type type = read->raster->info.type;
+    char *to = (char *)read->to->data + plane * read->to->plane_bytes +
+               (size_t)(part->y - read->rect->y) * read->to->row_bytes +
+               (size_t)(part->x - read->rect->x) * (size_t)pb_gdal_types[type].bytes;
+    CPLErr rc =
+        GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read, part->x, part->y,
+                       part->w, part->h, to, part->w, part->h, pb_gdal_types[type].gdal,
+                       pb_gdal_types[type].bytes, (GSpacing)read->to->row_bytes, NULL);
+    if (rc == CE_None && read->words.n == 0)
+        return true;
+    read->band = band;
+    read->failed = *part;
+    return false;
+}
+
+static int32_t min_px(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool read_by_block(struct read *read, const int32_t *bands, size_t n_bands)
+{
+    const struct pb_raster_info *info = &read->raster->info;
+    const struct pb_rect *rect = read->rect;
+    struct pb_rect part;
+    for (part.y = rect->y; part.y < rect->y + rect->h; part.y += part.h) {
+        part.h = min_px(info->block_h - part.y % info->block_h, rect->y + rect->h - part.y);
+        for (part.x = rect->x; part.x < rect->x + rect->w; part.x += part.w) {
+            part.w = min_px(info->block_w - part.x % info->block_w, rect->x + rect->w - part.x);
+            for (size_t i = 0; i < n_bands; i++) {
+                if (!read_part(read, &part, bands[i], i))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool read_by_band(struct read *read, const int32_t *bands, size_t n_bands)
+{
+    for (size_t i = 0; i < n_bands; i++) {
+        if (!read_part(read, read->rect, bands[i], i))
+            return false;
+    }
+    return true;
+}
+
+/* An alpha of another type is clamped to bytes: below one half counts as 0. */
+static bool read_mask(struct read *read)
+{
+    const struct pb_raster *raster = read->raster;
+    const struct pb_rect *rect = read->rect;
+    const struct pb_pixels *to = read->to;
+    if (!raster->info.has_mask) {
+        for (size_t y = 0; y < (size_t)rect->h; y++)
+            memset(to->mask + y * to->mask_row_bytes, 255, (size_t)rect->w);
+        return true;
+    }
+    GDALRasterBandH band = raster->dataset_mask
+                               ? GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1))
+                               : GDALGetRasterBand(raster->dataset, raster->alpha_band);
+    CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, to->mask, rect->w,
+                               rect->h, GDT_Byte, 1, (GSpacing)to->mask_row_bytes, NULL);
+    read->band = 0;
+    read->failed = *rect;
+    return rc == CE_None && read->words.n == 0;
+}
+
+static int read_failed(const struct read *read, struct pb_err *err)
+{
+    const struct pb_gdal_words *words = &read->words;
+    const struct pb_rect *r = &read->failed;
+    enum pb_code code = PB_E_INPUT_DAMAGED;
+    char band[24] = "mask";
+    int rc = pb_raster_file_check(&read->raster->file, err);
+    if (rc == 0)
+        rc = pb_raster_unchanged(read->raster, err);
+    if (rc < 0)
+        return rc; /* the better explanation */
+    if (words->number == CPLE_OutOfMemory)
+        code = PB_E_MEMORY;
+    else if (pb_gdal_says(words, "Read error") || pb_gdal_says(words, "Seek error") ||
+             pb_gdal_says(words, "Cannot read offset"))
+        code = PB_E_INPUT_TRUNCATED;
+    if (read->band > 0)
+        (void)snprintf(band, sizeof band, "band %d", read->band);
+    return pb_fail_at(err, code, read->raster->file.path, 0, 0,
+                      "%s, window at x %d, y %d of %d x %d pixels does not decode: %s: %s", band,
+                      (int)r->x, (int)r->y, (int)r->w, (int)r->h, read->raster->info.compression,
+                      pb_gdal_said(words));
+}
+
+/* Hands over what our own decoders say, unless there is a better explanation. */
+static int own_failed(const struct read *read, const struct pb_err *own, struct pb_err *err)
+{
+    bool input = own->code == PB_E_INPUT_DAMAGED || own->code == PB_E_INPUT_TRUNCATED;
+    int rc = input ? pb_raster_unchanged(read->raster, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (err != NULL && err->code == PB_OK)
+        *err = *own;
+    return pb_code_errno(own->code);
+}
+
+static int check_blocks(struct read *read, bool mask, struct pb_err *err)
+{
+    struct pb_raster *raster = read->raster;
+    struct pb_err own = {0};
+    if (pb_raster_blocks_check(&raster->blocks, mask, &raster->info, read->rect, &own) == 0)
+        return 0;
+    return own_failed(read, &own, err);
+}
+
+static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
+{
+    struct pb_raster *raster = read->raster;
+    struct pb_pixels to = *read->to;
+    if (raster->dataset_mask)
+        to.mask = NULL; /* GDAL's */
+    const struct pb_block_target target = {
+        .layout = pb_block_reader_layout(raster->blocks.image),
+        .rect = read->rect,
+        .bands = bands,
+        .n_bands = n_bands,
+        .sample_bytes = (size_t)pb_gdal_types[raster->info.type].bytes,
+        .type = raster->info.type,
+        .alpha_band = raster->alpha_band,
+        .fill = &raster->blocks.fill,
+        .to = &to,
+    };
+    struct pb_err own = {0};
+    if (pb_block_reader_read(raster->blocks.image, &target, &own) < 0)
+        return own_failed(read, &own, err);
+    if (read->to->mask == NULL || !raster->dataset_mask)
+        return 0;
+    int rc = check_blocks(read, true, err);
+    if (rc < 0)
+        return rc;
+    pb_gdal_listen(&read->words, raster);
+    read->words.least = CE_Warning;
+    bool fine = read_mask(read);
+    pb_gdal_unlisten();
+    return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
+}
+
+int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
+                   size_t n_bands, const struct pb_pixels *to, struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    struct read read = {.raster = raster, .rect = rect, .to = to};
+    if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
+        rect->w > info->width - rect->x || rect->h > info->height - rect->y)
+        return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
+                          "a window outside the image was asked for (%d, %d, %d x %d)",
+                          (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
+    /* The caller planned with the file as it was when somebody else opened it. */
+    if (to->row_bytes < (size_t)rect->w * (size_t)pb_gdal_types[info->type].bytes)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->file.path, 0, 0,
+                          "its pixels are %s now; the file was replaced by another one",
+                          pb_type_name(info->type));
+    for (size_t i = 0; i < n_bands; i++) {
+        if (bands[i] < 1 || bands[i] > info->n_bands)
+            return pb_fail_at(err, PB_E_PIPELINE_BAND, raster->file.path, 0, 0,
+                              "band %d does not exist; the file has %d", (int)bands[i],
+                              (int)info->n_bands);
+    }
+    if (info->own_blocks)
+        return read_own(&read, bands, n_bands, err);
+    int rc = check_blocks(&read, false, err);
+    if (rc == 0 && to->mask != NULL && raster->dataset_mask)
+        rc = check_blocks(&read, true, err);
+    if (rc < 0)
+        return rc;
+    pb_gdal_listen(&read.words, raster);
+    read.words.least = CE_Warning;
+    bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
+                                        : read_by_band(&read, bands, n_bands);
+    if (fine && to->mask != NULL)
+        fine = read_mask(&read);
+    pb_gdal_unlisten();
+    fine = fine && raster->file.error == 0; /* whatever GDAL made of it */
+    return fine ? 0 : read_failed(&read, err);
+}
