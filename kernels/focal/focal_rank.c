@@ -91,7 +91,7 @@ void pb_focal_rank_begin(struct pb_focal_job *job)
     struct network *const network = network_of(job);
 
     assert(job->focal->choice >= 0 && job->focal->choice < job->side * job->side);
-    make_network((size_t)(job->side * job->side), network);
+    make_network((size_t)job->side * (size_t)job->side, network);
     prune(network, job->focal->choice);
 }
 
