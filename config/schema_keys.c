@@ -45,8 +45,9 @@ static const struct pb_key service_keys[] = {
          "complete."),
     CHOICE("products_mode", AT(pb_service_config, products_mode), "umask|0600|0640|0644|0660|0664",
            "umask",
-           "Permissions of product files; directories get search for whoever may read. umask: 0644 "
-           "and 0755 without the bits of the service's umask (UMask= of its unit)."),
+           "Permissions of product files; directories also get search permission for users who may "
+           "read them. umask: 0644 and 0755 without the bits of the service's umask (UMask= of its "
+           "unit)."),
     PATH("quarantine", quarantine, "/var/lib/pushbroom/quarantine", NULL,
          "Inputs of failed jobs, each with <name>.error.json beside it."),
     PATH("state", state, "/var/lib/pushbroom/state", NULL, "The job store."),
@@ -55,17 +56,18 @@ static const struct pb_key service_keys[] = {
     PATH("archive", archive, NULL, "/var/lib/pushbroom/work/done",
          "Where inputs of successful jobs go; without this key: the directory done in work."),
     CHOICE("on_success", AT(pb_service_config, on_success), "archive|delete", "archive",
-           "What becomes of the input of a successful job."),
+           "What is done with the input of a successful job."),
     RANGED(
         "settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "10s",
-        "A file that nobody has open for writing is complete when it has not changed for so long."),
+        "A file that no process has open for writing is complete when it has not changed for this "
+        "long."),
     RANGED("rescan", PB_KEY_DURATION, AT(pb_service_config, rescan_ms), 100, DAY, "30s",
-           "The inbox is read anew this often, whatever the file system's events say."),
+           "The inbox is scanned this often, also without events of the file system."),
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",
-           "A job that makes no progress for so long is ended."),
+           "A job without progress for this long is ended."),
     RANGED("express", PB_KEY_DURATION, AT(pb_service_config, express_ms), 0, DAY, "60s",
-           "When all parallel jobs have run for so long and others wait, one place more takes "
-           "small ones, each for this time at most, on the CPU; 0s = there is no such place."),
+           "When all parallel jobs have run for this long and others wait, one job more may run: a "
+           "small one, for this time at most, on the CPU; 0s = never."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
            "Jobs that run at the same time; each has the memory budget to itself. More than one on "
            "a GPU without MPS go by streams (compute.sync)."),
@@ -153,8 +155,8 @@ static const struct pb_key source_keys[] = {
      .offset = AT(pb_source_config, file),
      .required = true,
      .doc = "Path; {scene} is the name of the scene's file without its suffix; a relative path "
-            "begins at the configuration's directory. No symbolic link; whoever may write to its "
-            "directory decides what is read."},
+            "begins at the configuration's directory. No symbolic link; users who may write to "
+            "its directory decide what is read."},
     OPTION("bands", PB_KEY_BAND_MAP, AT(pb_source_config, bands), AT(pb_source_config, n_bands),
            "{P: 1}", "Names by band number, counted from 1."),
     RANGED("scale", PB_KEY_NUMBER, AT(pb_source_config, scale), -1e12, 1e12, "1",

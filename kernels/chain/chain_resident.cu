@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that stays: wic's warps (wic/device/wic_device.cuh) around a chain run part by part
+// The resident kernel: wic's warps (wic/device/wic_device.cuh) around a chain run part by part
 // (kernels/chain/chain_block.cuh). Six of it: 4 pixels or 1 a thread; lines in shared memory, which
 // have no planes to care for, parts of a tile in place, or such parts over several grids.
 #include "kernels/chain/chain_block.cuh"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHAIN_RESIDENT_H
 #define PB_CHAIN_RESIDENT_H
-/* A chain as the work of a kernel that stays on the GPU while tiles flow (wic/device/wic_device.h).
+/* A chain as the work of a resident kernel (wic/device/wic_device.h).
  * Each piece that wic hands to a block is a part of a tile; the working warps of the block run the
  * whole chain on it and store the results straight to the tile's output slot. Present in CUDA
  * builds only. */

@@ -73,7 +73,7 @@ static int run_webp(void *context, const uint8_t *in, size_t in_bytes, uint8_t *
         return -EBADMSG;
     uint32_t length =
         (uint32_t)in[4] | (uint32_t)in[5] << 8 | (uint32_t)in[6] << 16 | (uint32_t)in[7] << 24;
-    *out_why = "it is shorter than it says";
+    *out_why = "it is shorter than it declares";
     return length > in_bytes - 8 ? -EBADMSG : 0;
 }
 

@@ -21,7 +21,7 @@
 
 #include "wic/device/transfer_plan.h"
 
-/* How a kernel that stays on the GPU works on the tiles (plan_resident.c). */
+/* How a resident kernel works on the tiles (plan_resident.c). */
 struct pb_plan_resident {
     bool used;
     const char *why_not; /* for people, when it is not */

@@ -29,7 +29,7 @@ enum {
  * stays takes its turns also while it waits. */
 static const char SHARED_WHY[] =
     "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
-    "a kernel that stays would starve the others";
+    "a resident kernel would starve the others";
 
 /* The tile must travel with its pieces. */
 enum { USER_BYTES = (sizeof(struct pb_tile) + 15) / 16 * 16 };

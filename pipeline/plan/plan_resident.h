@@ -5,7 +5,7 @@
 #include "pipeline/plan/plan.h"
 
 /* For the chain, grid, slot format (plane by plane) and kind of memory of the plan: by which
- * transport tiles come to the kernel that stays on the GPU, and in what pieces; or why none stays.
+ * transport tiles come to the resident kernel, and in what pieces; or why none stays.
  * Arithmetic only. */
 struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
                                          const struct pb_plan_request *request);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA executor: the chain runs in a kernel that stays on the GPU while tiles flow, its warps
+/* The CUDA executor: the chain runs in a resident kernel, its warps
  * parked on their arrival. wic stands between it and the channels (wic/device/wic_device.h); this
  * makes the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
 #include "pipeline/device/cuda_err.h"
@@ -64,7 +64,7 @@ static int no_memory(const struct pb_plan *plan, struct pb_err *err)
     bool copied = r->chunks.transport == WIC_COPY;
     uint64_t slots = copied ? plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) : 0;
     return pb_fail(err, PB_E_MEMORY,
-                   "CUDA device %d has not enough free memory: the kernel that stays takes %llu "
+                   "CUDA device %d has not enough free memory: the resident kernel takes %llu "
                    "MiB for scratch and %llu MiB for %u slots; lower compute.threads or "
                    "compute.tile, or set compute.sync to stream",
                    plan->device_index, (unsigned long long)(scratch >> 20),

@@ -69,8 +69,8 @@ struct pb_exec_type {
     bool counts_parked;
 };
 extern const struct pb_exec_type pb_exec_cpu;
-/* CUDA builds only: a kernel that stays while tiles flow, parked on their arrival; and its
- * fallback and yardstick, a kernel a tile in streams joined by events. Both make the same bits. */
+/* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,
+ * one kernel per tile in streams joined by events. Both give the same bits. */
 extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
 /* The one that a plan is for. */
 const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);

@@ -105,7 +105,7 @@ static void follow_events(struct pb_watch *watch)
     watch->device = st->st_dev;
     watch->inode = st->st_ino;
     if (rc != 0 && !watch->no_events_told)
-        pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is looked at every %lld ms",
+        pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is scanned every %lld ms",
                watch->inbox, uv_strerror(rc), (long long)watch->options.rescan_ms);
     watch->no_events_told = rc != 0;
 }

@@ -61,7 +61,7 @@ static bool is_machine_s(struct pb_worker_slot *slot)
     const char *program = slot->owner->program.path;
     if (!slot->gone.spoke)
         pb_job_fail(job, PB_E_SYSTEM,
-                    "a worker ended with %s before it said a word; can its program run (%s)?",
+                    "a worker ended with %s before it wrote a line; can its program run (%s)?",
                     slot->gone.how, program ? program : "a fork of this one");
     else if (slot->untold)
         pb_job_fail(job, PB_E_SYSTEM, "the worker could not be told its work");

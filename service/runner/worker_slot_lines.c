@@ -147,7 +147,7 @@ static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char 
 static void refuse(struct pb_worker_slot *slot, const char *why)
 {
     pb_slot_say(slot, pb_worker_proc_pid(slot->proc), PB_LOG_ERROR,
-                "says what no worker says (%s); it is ended", why);
+                "breaks the protocol (%s); it is ended", why);
     slot->lines.refused = true;
     slot->asked = PB_ENDING_BREACH;
     (void)pb_slot_event(slot, PB_SLOT_ON_BREACH);

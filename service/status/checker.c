@@ -142,7 +142,7 @@ static void start_child(struct process *process, const struct pb_check_request *
     struct child *place = place_for(process, request->peer.uid);
     if (place == NULL) {
         refuse(process, request->ticket, PB_E_SERVICE_BUSY,
-               "files of this user are still being looked at; the storage may not answer");
+               "files of this user are still being checked; the storage may not answer");
         return;
     }
     pid_t pid = give(process, request, connection);

@@ -40,7 +40,7 @@ static int check_first(struct pb_status_methods *methods, struct pb_call *call,
         return 0;
     pb_tasks_drop(pb_tasks_release(&methods->held, call->ticket));
     return rc == -EAGAIN || rc == -ENOBUFS
-               ? pb_fail(err, PB_E_SERVICE_BUSY, "too many files are being looked at")
+               ? pb_fail(err, PB_E_SERVICE_BUSY, "too many files are being checked")
                : pb_fail(err, PB_E_SERVICE_STATE, "the process that looks at files is gone: %s",
                          strerror(-rc));
 }

@@ -44,7 +44,7 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
     if (rc == 1)
         return;
     if (rc < 0) {
-        (void)fprintf(stderr, "the process that computes says what it never says (%s)\n",
+        (void)fprintf(stderr, "the process that computes breaks the protocol (%s)\n",
                       admitted ? why : "too many lines at once");
         pb_worker_end(worker, 1);
     }

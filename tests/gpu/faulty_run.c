@@ -9,7 +9,7 @@
  *   N:CODE:lost  and so do all calls after it, as when the context is gone
  *   N:hang       from the N-th call on the GPU ends nothing: queries say "not ready" for ever, and
  *                calls that wait for the GPU do not return
- *   hog:SECONDS  before the kernel that stays is launched, another takes all shared memory of the
+ *   hog:SECONDS  before the resident kernel is launched, another takes all shared memory of the
  *                GPU for so long
  *
  * Queries that say "not ready" do not count, for how often they do is chance. When it happens, the

@@ -476,7 +476,7 @@ START_TEST(a_program_that_cannot_run_is_said)
     run();
     until_over();
     ck_assert_str_eq(over.job.error.code, "system");
-    ck_assert_ptr_nonnull(strstr(over.job.error.message, "before it said a word"));
+    ck_assert_ptr_nonnull(strstr(over.job.error.message, "before it wrote a line"));
     finish();
 }
 END_TEST

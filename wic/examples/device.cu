@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that stays on the GPU between two channels and scales 16-bit samples.
+// A resident kernel between two channels and scales 16-bit samples.
 #include "wic/device/wic_device.cuh"
 #include "wic/device/wic_device.h"
 
