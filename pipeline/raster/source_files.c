@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char SCENE[] = "{scene}";
 
@@ -42,17 +43,41 @@ int pb_source_path(const struct pb_config *config, const struct pb_source_config
     return 0;
 }
 
-void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
-                          const char *scene)
+void pb_source_files_open(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
+                          const char *scene, struct pb_source_files *out)
 {
     char path[PATH_MAX];
-    for (size_t i = 0; i < pipeline->input.n_sources; i++) {
+    out->n = pipeline->input.n_sources;
+    for (size_t i = 0; i < out->n; i++) {
         struct pb_err ignored = {0}; /* the run reports it */
+        out->fd[i] = -ENAMETOOLONG;
         if (pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) < 0)
             continue;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-        pb_raster_file_hand_source(i, path, fd < 0 ? -errno : fd);
+        out->fd[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+        if (out->fd[i] < 0)
+            out->fd[i] = -errno;
     }
+}
+
+void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
+                          const char *scene, const struct pb_source_files *files)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < PB_SOURCES_MAX - 1; i++) {
+        struct pb_err ignored = {0};
+        bool known =
+            pipeline != NULL && i < files->n && i < pipeline->input.n_sources &&
+            pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) == 0;
+        pb_raster_file_hand_source(i, known ? path : "", known ? files->fd[i] : -EBADF);
+    }
+}
+
+void pb_source_files_close(struct pb_source_files *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (files->fd[i] >= 0)
+            (void)close(files->fd[i]);
+    files->n = 0;
 }
 
 /* The whole number or the part of one (a half, a third) that `v` is but for rounding, looked at

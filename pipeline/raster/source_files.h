@@ -9,11 +9,21 @@
 /* Path of a source for a scene of that name; PATH_MAX bytes. config.value when it is too long. */
 int pb_source_path(const struct pb_config *config, const struct pb_source_config *source,
                    const char *scene, char *out_path, struct pb_err *err);
-/* Opens the descriptors of all sources of a pipeline, for a process that loses the right to open
- * files: pb_raster_open() takes them from then on, by path. What cannot be opened is told by it; a
- * file that is a symbolic link is not. */
+/* Descriptors of the sources of a pipeline; a negative errno of one that could not be opened. */
+struct pb_source_files {
+    int fd[PB_SOURCES_MAX - 1];
+    size_t n;
+};
+
+/* Opens them for a process that has no right to open files. A symbolic link is not opened. */
+void pb_source_files_open(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
+                          const char *scene, struct pb_source_files *out);
+/* pb_raster_open() takes them by path from then on, and tells what could not be opened. The
+ * descriptors are borrowed until the next call. No pipeline (NULL): no source has one any more. */
 void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
-                          const char *scene);
+                          const char *scene, const struct pb_source_files *files);
+/* No-op on a zeroed struct. */
+void pb_source_files_close(struct pb_source_files *files);
 /* Where the grid of `other` lies on that of `scene`: parallel axes in one coordinate system.
  * Differences below a millionth of a pixel, over the whole image, are none. */
 bool pb_source_place(const struct pb_raster *scene, const struct pb_raster *other,

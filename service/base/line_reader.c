@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/base/line_reader.h"
-#include "service/base/passed_fd.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,24 +10,31 @@
 
 #define ROOM_LEAST 65536
 
+static void close_passed(struct pb_line_reader *reader)
+{
+    for (size_t i = 0; i < reader->n_passed; i++)
+        (void)close(reader->passed[i]);
+    reader->n_passed = 0;
+}
+
 void pb_line_reader_fini(struct pb_line_reader *reader)
 {
     free(reader->text);
-    if (reader->passed >= 0)
-        (void)close(reader->passed);
-    *reader = (struct pb_line_reader){.fd = -1, .passed = -1};
+    close_passed(reader);
+    *reader = (struct pb_line_reader){.fd = -1};
 }
 
 static ssize_t receive(struct pb_line_reader *reader, char *to, size_t bytes)
 {
     if (!reader->passes)
         return read(reader->fd, to, bytes);
-    int passed;
-    ssize_t n = pb_passed_fd_receive(reader->fd, to, bytes, &passed, 0);
-    if (passed >= 0) {
-        if (reader->passed >= 0)
-            (void)close(reader->passed);
-        reader->passed = passed;
+    int passed[PB_PASSED_MAX];
+    size_t n_passed;
+    ssize_t n = pb_passed_fds_receive(reader->fd, to, bytes, passed, &n_passed, 0);
+    if (n_passed > 0) {
+        close_passed(reader);
+        (void)memcpy(reader->passed, passed, n_passed * sizeof passed[0]);
+        reader->n_passed = n_passed;
     }
     return n;
 }
@@ -77,12 +83,12 @@ char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes)
     return line;
 }
 
-bool pb_line_send(int fd, const char *text, size_t bytes, int passed)
+bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, size_t n_passed)
 {
     for (size_t at = 0; at <= bytes;) {
         ssize_t n;
-        if (at == 0 && passed >= 0 && bytes > 0)
-            n = pb_passed_fd_send(fd, text, bytes, passed, 0);
+        if (at == 0 && n_passed > 0 && bytes > 0)
+            n = pb_passed_fds_send(fd, text, bytes, passed, n_passed, 0);
         else
             n = at < bytes ? write(fd, text + at, bytes - at) : write(fd, "\n", 1);
         if (n < 0 && errno != EINTR)

@@ -3,27 +3,30 @@
 #ifndef PB_LINE_READER_H
 #define PB_LINE_READER_H
 /* Reads lines from a pipe or socket, and descriptors that are passed with them. One thread. */
+#include "service/base/passed_fd.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 #define PB_LINE_READER_MAX (8 * 1024 * 1024)
 
 struct pb_line_reader {
-    int fd;      /* borrowed */
-    bool passes; /* a Unix socket that descriptors may come over */
-    int passed;  /* the last one, -1 = none; the user takes it and sets -1 */
+    int fd;                    /* borrowed */
+    bool passes;               /* a Unix socket that descriptors may come over */
+    int passed[PB_PASSED_MAX]; /* the last ones, in order; the user takes them and sets 0 */
+    size_t n_passed;
     char *text;
     size_t start, end, room;
 };
 
-/* A zeroed struct with fd (and passes) set, and passed = -1, is ready. fini leaves fd open. */
+/* A zeroed struct with fd (and passes) set is ready. fini leaves fd open. */
 void pb_line_reader_fini(struct pb_line_reader *reader);
 /* Reads the available bytes once (waits when there are none). False at the end, and when a line is
  * too long or there is no memory. */
 bool pb_line_reader_fill(struct pb_line_reader *reader);
 /* The next complete line, NUL-terminated without its newline, borrowed until fill; NULL = none. */
 char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes);
-/* Writes the text and a newline, with a descriptor (-1 = none; only over a socket). False: the
- * other end is gone. */
-bool pb_line_send(int fd, const char *text, size_t bytes, int passed);
+/* Writes the text and a newline, with n_passed descriptors (only over a socket). False: the other
+ * end is gone. */
+bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, size_t n_passed);
 #endif

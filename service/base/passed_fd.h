@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PASSED_FD_H
 #define PB_PASSED_FD_H
-/* Bytes over a Unix socket together with one descriptor (SCM_RIGHTS). Thread: any. */
+/* Bytes over a Unix socket together with one descriptor, or a few (SCM_RIGHTS). Thread: any. */
 #include <stddef.h>
 #include <sys/types.h>
+
+enum { PB_PASSED_MAX = 4 }; /* descriptors of a message: a scene and its sources */
 
 /* Sends the bytes and the descriptor (-1 = none), which stays the caller's. flags and the return
  * value are those of sendmsg(2). At least one byte is needed for a descriptor to travel. */
@@ -13,4 +15,10 @@ ssize_t pb_passed_fd_send(int socket, const void *bytes, size_t n, int passed, i
  * caller's; -1 = none. Of several descriptors in one message the kernel closes all but the first.
  * flags and the return value are those of recvmsg(2). */
 ssize_t pb_passed_fd_receive(int socket, void *bytes, size_t n, int *out_passed, int flags);
+/* The same for up to PB_PASSED_MAX descriptors, which come in the order they were sent in; EINVAL:
+ * more were given. */
+ssize_t pb_passed_fds_send(int socket, const void *bytes, size_t n, const int *passed,
+                           size_t n_passed, int flags);
+ssize_t pb_passed_fds_receive(int socket, void *bytes, size_t n, int out_passed[PB_PASSED_MAX],
+                              size_t *out_n, int flags);
 #endif

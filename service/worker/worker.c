@@ -44,7 +44,7 @@ void pb_worker_end(struct worker *worker, int code)
 
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes)
 {
-    if (text == NULL || !pb_line_send(worker->out, text, bytes, -1))
+    if (text == NULL || !pb_line_send(worker->out, text, bytes, NULL, 0))
         pb_worker_end(worker, 1); /* the owner reads no longer */
 }
 
@@ -138,19 +138,9 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     return 0;
 }
 
-/* A job that reads sources has a process of its own, which opens them before it is confined. */
-static bool has_sources(const struct worker *worker)
-{
-    const char *name = worker->command ? pb_json_get_text(worker->command, "pipeline") : NULL;
-    const struct pb_pipeline_config *pipeline =
-        name != NULL ? pb_config_pipeline(worker->config, name) : NULL;
-    return pipeline != NULL && pipeline->input.n_sources > 0;
-}
-
 static bool may_use_gpu(const struct worker *worker)
 {
-    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist() &&
-           !has_sources(worker);
+    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
 }
 
 static bool is_run_complete(const struct pb_json_value *command)
@@ -163,15 +153,28 @@ static bool is_run_complete(const struct pb_json_value *command)
     return true;
 }
 
+/* The job's descriptors, as a resident child takes them. */
+static size_t list_files(const struct pb_worker_job *job, int out[PB_PASSED_MAX])
+{
+    size_t n = 0;
+    out[n++] = job->input.fd;
+    for (size_t i = 0; i < job->sources.n; i++)
+        if (job->sources.fd[i] >= 0)
+            out[n++] = job->sources.fd[i];
+    return n;
+}
+
 bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes)
 {
+    int passed[PB_PASSED_MAX];
     bool has_input = worker->child.resident && worker->command != NULL;
+    size_t n_passed = has_input ? list_files(&worker->job, passed) : 0;
     if (worker->told != text) {
         free(worker->told);
         worker->told = worker->child.resident ? strndup(text, bytes) : NULL;
         worker->n_told = bytes;
     }
-    return pb_line_send(worker->child.lines.fd, text, bytes, has_input ? worker->job.input.fd : -1);
+    return pb_line_send(worker->child.lines.fd, text, bytes, passed, n_passed);
 }
 
 static bool hand_over(struct worker *worker)
@@ -197,10 +200,22 @@ static void say_device(struct worker *worker, const char *device, const char *wh
     pb_worker_say_json(worker, json);
 }
 
+/* A resident child may not open them itself. */
+static void open_sources(struct worker *worker)
+{
+    const struct pb_pipeline_config *pipeline =
+        pb_config_pipeline(worker->config, pb_json_get_text(worker->command, "pipeline"));
+    if (pipeline != NULL)
+        pb_source_files_open(worker->config, pipeline, pb_json_get_text(worker->command, "scene"),
+                             &worker->job.sources);
+}
+
 static int start_child(struct worker *worker, struct pb_err *err)
 {
     char device[64], why[200];
     bool gpu = may_use_gpu(worker);
+    if (gpu)
+        open_sources(worker);
     if (!gpu) {
         int rc = pb_run_device(&worker->config->compute, device, why, err);
         if (rc == 0 && is_foreground(worker) && !worker->device_said)
@@ -275,7 +290,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     if (name != NULL && strcmp(name, "cancel") == 0) {
         take_next(worker, NULL);
         if (worker->command != NULL)
-            (void)pb_line_send(worker->child.lines.fd, text, bytes, -1);
+            (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
     } else if (name != NULL && strcmp(name, "probe") == 0) {
         probe(worker, command, text, bytes);
     } else {
@@ -308,8 +323,8 @@ static void become_worker(struct worker *worker)
     (void)signal(SIGINT, SIG_IGN);
     worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    worker->in = (struct pb_line_reader){.fd = STDIN_FILENO, .passed = -1};
-    worker->child.lines = (struct pb_line_reader){.fd = -1, .passed = -1};
+    worker->in = (struct pb_line_reader){.fd = STDIN_FILENO};
+    worker->child.lines = (struct pb_line_reader){.fd = -1};
     worker->job.input.fd = -1;
     pb_confine_hide();
     if (worker->warms)

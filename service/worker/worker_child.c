@@ -17,6 +17,7 @@
 #include "pipeline/io/thread.h"
 #include "config/base/clock.h"
 #include "service/base/line_reader.h"
+#include "service/worker/child_files.h"
 #include "service/worker/result_json.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@
 struct worker {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
-    int woken;                           /* eventfd written at the end of the job thread */
-    int input_fd;                        /* of the running job; -1 = none was handed */
+    int woken; /* eventfd written at the end of the job thread */
+    struct pb_child_files files;
     struct pb_config *config;            /* its compute.device is the running job's */
     struct pb_compute_config configured; /* what the text says */
     struct pb_json_value *command; /* of the running job; its strings are used by the thread */
@@ -66,7 +67,7 @@ static void say(struct worker *worker, struct pb_json *json)
     const char *text = pb_json_text(json, &bytes);
     if (text == NULL)
         _exit(1); /* the service treats it as a crash */
-    if (!pb_line_send(worker->in.fd, text, bytes, -1))
+    if (!pb_line_send(worker->in.fd, text, bytes, NULL, 0))
         _exit(1); /* the parent reads no longer */
     pb_json_destroy(json);
 }
@@ -241,11 +242,6 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     struct pb_err err = {0};
     char why[200];
     worker->command = command;
-    if (worker->in.passed >= 0) {
-        worker->input_fd = worker->in.passed;
-        worker->in.passed = -1;
-        pb_raster_file_hand(pb_json_get_text(command, "input"), worker->input_fd);
-    }
     worker->cancelled = false;
     worker->done = NULL;
     memset(&worker->err, 0, sizeof worker->err);
@@ -253,6 +249,8 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
+    if (rc == 0 && worker->child->resident)
+        rc = pb_child_files_take(&worker->files, &worker->in, command, worker->config, &err);
     if (rc == 0 && worker->child->resident)
         rc = use_device(worker, pb_json_get_text(command, "device"), &err);
     if (rc == 0 && worker->device[0] == '\0') {
@@ -269,6 +267,7 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     if (rc == 0)
         return;
     say_failed(worker, &err);
+    pb_child_files_forget(&worker->files);
     pb_json_release(command);
     worker->command = NULL;
 }
@@ -366,11 +365,7 @@ static void end_run(struct worker *worker)
     worker->done = NULL;
     pb_json_release(worker->command);
     worker->command = NULL;
-    if (worker->input_fd >= 0) {
-        pb_raster_file_hand("", -1);
-        (void)close(worker->input_fd);
-        worker->input_fd = -1;
-    }
+    pb_child_files_forget(&worker->files);
     if (!worker->child->resident)
         _exit(0); /* at once: the parent waits for it before it publishes */
 }
@@ -389,9 +384,8 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
 {
     char text[PB_CONFINE_TEXT_BYTES];
     worker->child = child;
-    worker->in =
-        (struct pb_line_reader){.fd = child->socket, .passes = child->resident, .passed = -1};
-    worker->input_fd = child->input_fd;
+    worker->in = (struct pb_line_reader){.fd = child->socket, .passes = child->resident};
+    worker->files.input = child->input_fd;
     worker->config = child->config;
     if (worker->config != NULL)
         worker->configured = worker->config->compute;

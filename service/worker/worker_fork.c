@@ -105,10 +105,14 @@ static void close_others(int a, int b, const struct pb_worker_fork *fork)
 /* Called while this process may still open files other than the scene. */
 static void hand_sources(const struct pb_config *config, const struct pb_json_value *command)
 {
+    const char *scene = pb_json_get_text(command, "scene");
     const struct pb_pipeline_config *pipeline =
         pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
-    if (pipeline != NULL)
-        pb_source_files_hand(config, pipeline, pb_json_get_text(command, "scene"));
+    struct pb_source_files files;
+    if (pipeline == NULL)
+        return;
+    pb_source_files_open(config, pipeline, scene, &files);
+    pb_source_files_hand(config, pipeline, scene, &files);
 }
 
 static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,
@@ -187,7 +191,7 @@ int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_
     }
     child->pid = pid;
     child->resident = resident;
-    child->lines = (struct pb_line_reader){.fd = ends[0], .passed = -1};
+    child->lines = (struct pb_line_reader){.fd = ends[0]};
     (void)memcpy(child->products, products, sizeof products);
     return 0;
 }

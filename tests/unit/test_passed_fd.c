@@ -78,6 +78,30 @@ START_TEST(of_several_descriptors_only_one_is_taken_and_none_stays_open)
 }
 END_TEST
 
+START_TEST(several_descriptors_arrive_in_their_order)
+{
+    int pair[2], files[PB_PASSED_MAX], passed[PB_PASSED_MAX];
+    char text[8] = "";
+    size_t n = 7;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    for (int i = 0; i < PB_PASSED_MAX; i++)
+        ck_assert_int_eq(lseek(files[i] = open("/proc/self/maps", O_RDONLY), i, SEEK_SET), i);
+    int before = open_descriptors();
+    for (size_t sent = 0; sent <= PB_PASSED_MAX; sent++) {
+        ck_assert_int_eq(pb_passed_fds_send(pair[0], "some", 5, files, sent, 0), 5);
+        ck_assert_int_eq(pb_passed_fds_receive(pair[1], text, sizeof text, passed, &n, 0), 5);
+        ck_assert_uint_eq(n, sent);
+        ck_assert_int_eq(open_descriptors(), before + (int)sent);
+        for (size_t i = 0; i < sent; i++) {
+            ck_assert_int_eq(lseek(passed[i], 0, SEEK_CUR), (int)i); /* one open file */
+            ck_assert_int_eq(close(passed[i]), 0);
+        }
+    }
+    ck_assert_int_eq(pb_passed_fds_send(pair[0], "many", 5, files, PB_PASSED_MAX + 1, 0), -1);
+    ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
 START_TEST(errors_are_those_of_the_call)
 {
     int pair[2], passed = 7;
@@ -98,6 +122,7 @@ int main(void)
     TCase *tcase = tcase_create("passed_fd");
     tcase_add_test(tcase, bytes_and_their_descriptor_arrive_together);
     tcase_add_test(tcase, of_several_descriptors_only_one_is_taken_and_none_stays_open);
+    tcase_add_test(tcase, several_descriptors_arrive_in_their_order);
     tcase_add_test(tcase, errors_are_those_of_the_call);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
