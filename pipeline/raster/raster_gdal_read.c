@@ -184,7 +184,7 @@ int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const i
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
                           "a window outside the image was asked for (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
-    /* The caller planned with the file as it was when somebody else opened it. */
+    /* The caller planned with the file as it was when another raster was opened. */
     if (to->row_bytes < (size_t)rect->w * (size_t)pb_gdal_types[info->type].bytes)
         return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->file.path, 0, 0,
                           "its pixels are %s now; the file was replaced by another one",

@@ -6,9 +6,9 @@
  * as root, or with CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_KILL
  * (AmbientCapabilities= of its unit). A decoder that was taken over then has no rights over the
  * service's files and processes, also where a kernel has no Landlock. One user for all jobs: jobs
- * are kept apart by Landlock and seccomp, a user for each would need a range of numbers that nobody
- * else uses. GPU jobs stay the service's user, because their process writes below products/ for
- * many jobs. Thread: any, one at a time. */
+ * are kept apart by Landlock and seccomp, a user for each would need a range of reserved user ids.
+ * GPU jobs stay the service's user, because their process writes below products/ for many jobs.
+ * Thread: any, one at a time. */
 #include "config/base/err.h"
 
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  * take costs no other.
  *
  * The write-ahead log is moved into the database by a connection of its own, so that no change
- * waits for that; only a log that grew over LOG_PAGES_MAX (nobody made a checkpoint) is moved by
- * the thread that commits. */
+ * waits for that; only a log that grew over LOG_PAGES_MAX (without a checkpoint) is moved by the
+ * thread that commits. */
 #include "service/jobs/job_store_sql.h"
 
 #include <errno.h>

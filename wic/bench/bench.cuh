@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_BENCH_CUH
 #define WIC_BENCH_CUH
-// What the parts of wic-bench share. The workload: NDVI of 16-bit red and near infrared in pinned
-// memory to 16-bit NDVI in pinned memory, chunk by chunk; a unit is a pixel, 4 bytes in, 2 out.
-// In a slot each piece holds its red, then its infrared pixels (see wic/device/link.h).
+// Shared by the parts of wic-bench. The workload: NDVI of 16-bit red and near infrared in pinned
+// memory to 16-bit NDVI in pinned memory, chunk by chunk; a unit is a pixel, 4 bytes in, 2 out. In
+// a slot each piece holds its red, then its infrared pixels (see wic/device/link.h).
 #include "wic/device/link.h"
 
 #include <cstdio>
@@ -59,7 +59,7 @@ class bench_pool
     // output.
     void lay_out(size_t chunk, size_t piece);
     void poison();
-    // Elements of the first `slots` output slots that are not what they must be.
+    // Number of wrong elements in the first `slots` output slots.
     uint64_t wrong(uint32_t slots) const;
 
     unsigned char *in, *out;
@@ -87,7 +87,7 @@ class strategy
 
 enum wait_kind { WAIT_PARKED, WAIT_POLL_HOST, WAIT_POLL_DEVICE, WAIT_POLL_NANOSLEEP };
 
-// Kernels that stay. NULL when the plan does not fit on the device.
+// Resident kernels. NULL when the plan does not fit on the device.
 std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
                                         const wic_transfer_plan &plan);
 const void *resident_kernel(wait_kind kind);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Links that are hard to meet: counters that wrap after 2^32 while the kernel stays, and a kernel
-// that does not leave. Both are brought about here, for nobody waits for them to happen.
+// Rare states of a link: counters that wrap after 2^32 while the kernel is resident, and a kernel
+// that does not leave. Both are forced here.
 #include "wic/bench/hard_links.cuh"
 #include "wic/device/wic_device.cuh"
 

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What waiting costs the neighbours: a resident kernel without chunks takes one block of each
-// multiprocessor, a compute kernel the same; how much longer does that take than alone? (Some 10
-// ms, for a launch beside another kernel takes 20 us longer than alone, whatever that one does.)
+// The cost of waiting for other kernels: a resident kernel without chunks has one block on each
+// multiprocessor, and so has a compute kernel; measures how much longer the latter takes than
+// alone. (Some 10 ms, for a launch beside another kernel takes 20 us longer than alone, whatever
+// that one does.)
 #include "wic/bench/bench.cuh"
 
 #include <algorithm>

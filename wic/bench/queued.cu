@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The usual ways: copy in, kernel, copy out in four streams, and the same as a graph of 64 chunks.
-// A stream keeps its chunks in order, and slots are a multiple of the streams, so no slot or
-// device buffer needs a wait of the host.
+// The usual strategies: copy in, kernel, copy out in four streams, and the same as a graph of 64
+// chunks. A stream keeps its chunks in order, and slots are a multiple of the streams, so no slot
+// or device buffer needs a wait of the host.
 #include "wic/bench/ndvi.cuh"
 
 #include <algorithm>

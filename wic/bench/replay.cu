@@ -4,9 +4,9 @@
 // Both back ends replay the same schedule: this thread is D0, a resident block (or a warp) is D1,
 // and both walk the same recorded steps, the host by wic/pattern/replay.h, the device by
 // wic/pattern/replay.cuh. Chunks go through two small rings in pinned memory, one each way. What a
-// sender writes depends on the direction, on the chunk's number and on what it got last, so neither
-// another order within a direction nor another turn between the directions goes unnoticed; that
-// this is so is tried, too. Every wait ends at the abort word or after 2 s.
+// sender writes depends on the direction, on the chunk's number and on what it got last, so that
+// another order within a direction or between the directions is detected; this is tested as well.
+// Every wait ends at the abort word or after 2 s.
 #include "wic/bench/bench.cuh"
 #include "wic/device/barrier.cuh"
 #include "wic/pattern/replay.cuh"

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strategies whose kernel stays: wic itself, and three that poll. All four get their chunks through
-// the same link, so that only the waiting and the transport of the data differ. The polling ones do
-// what is usual: every warp that needs a chunk looks at its flag (the host's, or the mirror that
-// one Monitor warp keeps), then the block loads from and stores to pinned memory, coalesced, 16
-// bytes a thread.
+// Strategies with a resident kernel: wic itself, and three that poll. All four get their chunks
+// through the same link, so that only the waiting and the transport of the data differ. The polling
+// ones use the common scheme: every warp that needs a chunk polls its flag (the host's, or the
+// mirror that one Monitor warp keeps), then the block loads from and stores to pinned memory,
+// coalesced, 16 bytes a thread.
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
 

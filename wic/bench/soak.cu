@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way, for long, by each transport that the machine has: a producer thread, a channel,
-// the resident kernel, a channel, a consumer thread. Tiles of random sizes (also empty ones, and
-// ones that are no multiple of anything) from random places of a table. Every element of every
-// result is checked, that the user bytes travel along, and on the device that they are those of the
-// tile: transports that do not pull know the number of pixels from nowhere else. Now and then the
-// producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from outside
-// makes the kernel leave; nothing must be lost or come twice then, either.)
+// A long run through all parts, by each transport that the machine supports: a producer thread, a
+// channel, the resident kernel, a channel, a consumer thread. Tiles of random sizes (also empty
+// ones, and ones that are no multiple of anything) from random places of a table. Every element of
+// every result is checked, that the user bytes travel along, and on the device that they are those
+// of the tile: transports that do not pull know the number of pixels from nowhere else. Now and
+// then the producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from
+// outside makes the kernel leave; nothing must be lost or come twice then, either.)
 #include "wic/bench/channel.cuh"
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
@@ -289,8 +289,8 @@ bool soak(uint64_t tiles, const std::string &transport)
     return good;
 }
 
-// A kernel that nobody posts to, and whose host is silent: leaves after `ms`. To be counted under a
-// profiler: `warps` parked warps in each of 132 blocks.
+// A kernel without tiles and without a heartbeat, which leaves after `ms`. For counting
+// instructions with a profiler: `warps` parked warps in each of 132 blocks.
 void park_for(double ms, const bench_pool &pool, wic_transfer_plan plan)
 {
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);

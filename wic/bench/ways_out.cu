@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every way that a resident kernel leaves the GPU, and what happens when it cannot come to it: each
-// tried, with figures. Whether the GPU is free is asked by a kernel that takes all shared memory of
-// every multiprocessor and so cannot run beside another.
+// Every way in which a resident kernel leaves the GPU, and a launch on a full GPU: each is tried
+// and measured. A kernel that takes all shared memory of every multiprocessor, and so cannot run
+// beside another, checks that the GPU is free.
 #include "wic/bench/channel.cuh"
 #include "wic/bench/hard_links.cuh"
 #include "wic/device/wic_device.cuh"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// wic-bench: the ways to get chunks through a GPU side by side, in one run.
+// wic-bench: compares the strategies to process chunks on a GPU, in one run.
 //   throughput   all slots kept full, GB/s of input; every element of every slot checked after it
 //   latency      one chunk at a time, 20 us apart, publish to host-visible result, p50 and p99
 //   leave        from the last result until the GPU is free again

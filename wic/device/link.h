@@ -55,7 +55,7 @@ struct wic_link_control {
     uint64_t beat; /* changes while the host is alive */
 };
 
-/* Device memory, written by the Monitor; the counters by everybody on leaving. */
+/* Device memory, written by the Monitor; the counters by all blocks when they leave. */
 struct wic_link_state {
     uint64_t end, beat;  /* copies of the host's */
     uint64_t starved_ns; /* time that blocks waited for their next tile, summed */

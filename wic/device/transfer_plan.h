@@ -3,9 +3,8 @@
 #ifndef WIC_TRANSFER_PLAN_H
 #define WIC_TRANSFER_PLAN_H
 /* The transfer plan: in what pieces, how many at a time and by which transport tiles reach the
- * warps that work on them. Chosen by a table that was measured once for each GPU model
- * (transfer_plan.c), the nearest one standing in for a model that was not. Pure arithmetic. Thread:
- * any. */
+ * warps that work on them. Chosen by a table of measurements per GPU model (transfer_plan.c); a
+ * model that was not measured uses the row of its architecture. Pure arithmetic. Thread: any. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,7 +38,7 @@ enum wic_results {
                         each byte once, or it is slow */
 };
 
-/* The GPU, as the plan needs to know it. */
+/* The properties of a GPU that the plan depends on. */
 struct wic_gpu {
     char name[64];
     int32_t compute; /* 90 for 9.0 */
@@ -48,8 +47,8 @@ struct wic_gpu {
     uint32_t shared_block_bytes; /* of a block, at most */
 };
 
-/* What flows: a unit is what one step of the work takes and makes, a pixel with all its bands or a
- * line of them. */
+/* The shape of a tile: a unit is the input and output of one step of the work, a pixel with all its
+ * bands or a line of pixels. */
 struct wic_tile_shape {
     size_t slot_bytes; /* of a full tile's input */
     uint32_t in_unit;  /* bytes, 1 to 256 KiB */
@@ -57,7 +56,7 @@ struct wic_tile_shape {
                           places itself */
 };
 
-/* What the work needs of a block, beside the pieces. */
+/* The resources that the work needs of a block, besides the pieces. */
 struct wic_work {
     uint32_t warps;        /* 0: as many as the table says */
     uint32_t shared_bytes; /* of its own */

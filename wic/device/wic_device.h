@@ -6,13 +6,13 @@
  *
  *   in channel ==> resident kernel ==> out channel
  *
- * The channels stay as they are for everybody else: producers of `in` and consumers of `out` park,
- * see back-pressure and may be any number. One thread of the caller's, in wic_device_run, is the
- * device proxy: it takes tickets from `in`, posts them to the kernel, and publishes results in the
- * same order. While tiles are under way it polls for their completion, and sleeps between polls
- * once nothing happened for a while; otherwise it is parked like any other consumer. It also sends
- * the heartbeat: if the process stalls for 5 s the kernel leaves the GPU on its own; when the
- * process goes on, the kernel is launched again for the tiles that were not done.
+ * Other users of the channels see no difference: producers of `in` and consumers of `out` park, see
+ * back-pressure and may be any number. One thread of the caller's, in wic_device_run, is the device
+ * proxy: it takes tickets from `in`, posts them to the kernel, and publishes results in the same
+ * order. While tiles are under way it polls for their completion, and sleeps between polls once
+ * nothing happened for a while; otherwise it is parked like any other consumer. It also sends the
+ * heartbeat: if the process stalls for 5 s the kernel leaves the GPU on its own; when the process
+ * goes on, the kernel is launched again for the tiles that were not done.
  *
  * The kernel stays resident while tiles arrive. When none arrived for idle_ns, and at the end of
  * `in`, it leaves the GPU to others; the next tile launches it again.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A resident kernel between two channels and scales 16-bit samples.
+// A resident kernel between two channels, which scales 16-bit samples.
 #include "wic/device/wic_device.cuh"
 #include "wic/device/wic_device.h"
 
@@ -79,7 +79,7 @@ int main()
         return 77;
     }
     int rc = 0;
-    std::thread proxy([&] { rc = wic_device_run(device); }); // stands for the GPU at the channels
+    std::thread proxy([&] { rc = wic_device_run(device); }); // the device proxy
     std::thread producer([&] { produce(options.in); });
     uint64_t good = 0;
     for (wic_slot slot; wic_wait(options.out, WIC_FOREVER, &slot) == 0;) {

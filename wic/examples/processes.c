@@ -14,7 +14,7 @@
 
 enum { TILES = 5000, TILE_BYTES = 4096, SLOTS = 4 };
 
-/* So long one side waits for the other before it takes it for dead. */
+/* How long one side waits before it considers the other dead. */
 #define PATIENCE_NS INT64_C(5000000000)
 
 static void *map(int fd, size_t bytes)
@@ -23,7 +23,7 @@ static void *map(int fd, size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The child. Its exit status: 0 if every tile came, in order and whole. */
+/* The child. Its exit status: 0 if every tile arrived complete and in order. */
 static int consume(int fd, size_t bytes, const void *parents_address)
 {
     void *memory = map(fd, bytes);
@@ -49,7 +49,7 @@ static int consume(int fd, size_t bytes, const void *parents_address)
     return rc == -EPIPE && tiles == TILES ? 0 : 1;
 }
 
-/* The parent. 0, or why the consumer does not take any more. */
+/* The parent. 0, or the error that ended the stream. */
 static int produce(struct wic_channel *channel)
 {
     for (uint64_t n = 0; n < TILES; n++) {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The patterns there are: the built-in ones, then those registered (by wic/pattern/plugin.c), which
- * stay for the life of the process. */
+ * The registry of patterns: the built-in ones, then those registered (by wic/pattern/plugin.c),
+ * which stay until the process ends. */
 #include "wic/pattern/pattern.h"
 
 #include "wic/pattern/schedule.h"
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What a device sees must be the same for every compiler. */
+/* The layout that a device reads must be the same for every compiler. */
 _Static_assert(sizeof(struct wic_step) == 64, "a step is 64 bytes for ever");
 _Static_assert(offsetof(struct wic_pattern, size) == 4, "abi and size come first for ever");
 
@@ -45,7 +45,8 @@ int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text
                         "the pattern was made for ABI %u, this program has %u; build it anew",
                         pattern->abi, WIC_PATTERN_ABI);
     }
-    /* Longer is fine: what is behind our end is of a later version and optional. */
+    /* A larger size is accepted: members after the known ones belong to a later version and are
+     * optional. */
     if (pattern->size < sizeof(struct wic_pattern) || pattern->size > SIZE_MAX_PLAUSIBLE) {
         return wic_fail(-EPROTO, text, text_bytes, "the pattern's struct has %u bytes, not %zu",
                         pattern->size, sizeof(struct wic_pattern));

@@ -14,8 +14,8 @@
  *                           "what it is for", create, next, destroy};
  *
  * built as alternating.so and loaded by wic/pattern/plugin.h. Patterns built in (wic_pattern_find)
- * are the same struct. What a pattern yields is checked (wic_schedule_next), for it came from
- * outside.
+ * are the same struct. The steps of a pattern are checked (wic_schedule_next), as a plugin is
+ * foreign code.
  *
  * The models of communication, as steps. n = chunks[0], m = chunks[1] of the parameters:
  *   unidirectional  (D0->D1)^N                       built in: steps D0->D1 of at most `slots`
@@ -42,7 +42,8 @@
  * How this grows. Structs get new members at their end only. `size` says how much of one there is:
  * the host reads of a wic_pattern no more than its size, a plugin reads of wic_pattern_params no
  * more than its size. A step is always 64 bytes; new members come out of `reserved`, which is 0, so
- * that a host refuses what it does not know. Whatever breaks this changes WIC_PATTERN_ABI.
+ * that a host rejects members that it does not know. A change that breaks these rules changes
+ * WIC_PATTERN_ABI.
  *
  * Threads: a pattern may be used by several threads, one state by one at a time. */
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * (D0->D1)^N: everything goes one way, in steps of at most a ring. Built in, and written as a
- * plugin would be. */
+ * (D0->D1)^N: all chunks go one way, in steps of at most a ring. Built in, with the interface of a
+ * plugin. */
 #include "wic/pattern/pattern.h"
 
 #include "wic/pattern/schedule.h"

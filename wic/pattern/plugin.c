@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Finding, judging and loading one plugin. Paths are resolved first and judged resolved; between
- * that and dlopen only those could change what lies there who may write to the directory: root and
- * we. Loading through /proc/self/fd would not need that argument, but the loader takes two plugins
- * for one if the second gets the number of the first's descriptor. */
+ * Finds, checks and loads one plugin. Paths are resolved first and the real path is checked;
+ * between that and dlopen only users with write access to the directory could replace the file:
+ * root and this user. Loading through /proc/self/fd would not need this argument, but the loader
+ * takes two plugins for the same one if the second gets the number of the first's descriptor. */
 #include "wic/pattern/plugin.h"
 #include "wic/pattern/text.h"
 
@@ -20,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Ours or root's, of the wanted kind, and closed to everybody else's writing. */
+/* Checks that it belongs to this user or root, has the wanted type, and is not writable by other
+ * users. */
 static int judge(const char *path, mode_t kind, char *text, size_t text_bytes)
 {
     struct stat info;
@@ -51,7 +52,7 @@ static int resolve(const char *path, char real[PATH_MAX], char *text, size_t tex
     return 0;
 }
 
-/* The plugin's real path, judged. */
+/* The plugin's real path, checked. */
 static int locate(const char *directory, const char *name, char file[PATH_MAX], char *text,
                   size_t text_bytes)
 {
@@ -69,7 +70,7 @@ static int locate(const char *directory, const char *name, char file[PATH_MAX], 
     if (rc != 0) {
         return rc;
     }
-    /* A link to a neighbour is fine. */
+    /* A link to another file of the directory is fine. */
     size_t length = strlen(folder);
     if (strncmp(file, folder, length) != 0 || file[length] != '/' ||
         strchr(file + length + 1, '/') != NULL) {
@@ -79,8 +80,9 @@ static int locate(const char *directory, const char *name, char file[PATH_MAX], 
     return judge(file, S_IFREG, text, text_bytes);
 }
 
-/* Is every byte there that the loader is going to map? It does not ask, and a plugin that was
- * copied half (a full disk, say) would kill us with SIGBUS. All else the loader does check. */
+/* Whether the file has all bytes that the loader will map. The loader does not check that, and a
+ * truncated plugin (e.g. after a full disk) would end the process with SIGBUS. The loader checks
+ * the rest. */
 static bool is_whole(int fd)
 {
     struct stat info;

@@ -4,12 +4,11 @@
 #define WIC_PLUGIN_H
 /* Loads patterns (wic/pattern/pattern.h) from shared objects of one directory.
  *
- * A plugin runs with all the rights of the program as soon as it is loaded: nothing it contains can
- * be checked before. So what is checked is who could have written it: the directory and the file
- * belong to root or to the user we run as, nobody else may write to them, and the file really lies
- * in that directory. The directories above are the administrator's to protect.
- * A plugin stays loaded until the process ends, also one that was refused after loading: its
- * threads, destructors and strings could be in use. */
+ * A plugin runs with all the rights of the program as soon as it is loaded: its content cannot be
+ * checked before. So its origin is checked: the directory and the file belong to root or to the
+ * user of the process, no other user may write to them, and the file is really in that directory.
+ * The administrator protects the directories above. A plugin stays loaded until the process ends,
+ * also one that was refused after loading: its threads, destructors and strings could be in use. */
 #include "wic/pattern/schedule.h"
 
 #ifdef __cplusplus
@@ -22,7 +21,7 @@ extern "C" {
  *   -EINVAL      directory is not an absolute path, or name not a pattern's name
  *   -ENOENT ...  there is no such directory or file, or it cannot be read
  *   -EPERM       not a regular file of the directory; or its owner or mode let others write
- *   -ELIBBAD     it cannot be loaded (no shared object, cut off, symbols that nobody has)
+ *   -ELIBBAD     it cannot be loaded (no shared object, truncated, undefined symbols)
  *   -ENOEXEC     it has no symbol wic_pattern_plugin
  *   -EPROTO      another ABI or size, or its pattern is called otherwise
  *   -EEXIST      another pattern of this name is there; else as wic_pattern_register */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The host's walk along a schedule, recorded or asked for step by step. */
+ * The host's walk along a schedule, recorded or generated step by step. */
 #include "wic/pattern/replay.h"
 
 int wic_replay_steps(const struct wic_step *steps, size_t count, wic_replay_move *move,

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A pattern at work. Everything a pattern yields is checked here, once, on the host, so that the
- * back ends that replay it check nothing: a step is within what there is to move, takes up where
- * its direction left off (so no chunk is moved twice and the schedule ends), and moves something.
- */
+ * A running pattern. Every step is checked here, once, on the host, so that the back ends which
+ * replay it need no checks: a step is within the chunks to be moved, begins where its direction
+ * ended (so no chunk is moved twice and the schedule ends), and moves at least one chunk. */
 #include "wic/pattern/schedule.h"
 #include "wic/pattern/text.h"
 #include "wic/wic.h"
@@ -60,7 +59,7 @@ int wic_schedule_init(struct wic_schedule *schedule, const struct wic_pattern *p
     return 0;
 }
 
-/* NULL, or what the step says beside the point. */
+/* NULL, or which member the step must not have. */
 static const char *access_fault(const struct wic_step *step, uint32_t slots)
 {
     if ((step->access != WIC_ADJACENT && step->reach != 0) ||

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_SCHEDULE_H
 #define WIC_SCHEDULE_H
-/* The host's side of wic/pattern/pattern.h: the patterns there are, and a pattern at work with
- * everything it yields checked. Functions return 0 or negative errno; those with `text` write
- * there, cut to text_bytes (may be NULL and 0), why they failed, for people. */
+/* The host's side of wic/pattern/pattern.h: the registered patterns, and a schedule, the checked
+ * steps of one pattern. Functions return 0 or a negative errno; those with `text` write the reason
+ * of a failure there, cut to text_bytes (may be NULL and 0). */
 #include "wic/pattern/pattern.h"
 
 #ifdef __cplusplus
@@ -15,8 +15,8 @@ extern "C" {
 #define WIC_PATTERNS_MAX 32 /* built in and registered */
 #define WIC_TEXT_BYTES   256
 
-/* Is this a pattern that can be called? -EPROTO: of another ABI or size; -EINVAL: name, doc or a
- * function is missing or no good. Thread: any. */
+/* Whether this pattern can be called: 0; -EPROTO: of another ABI or size; -EINVAL: name, doc or a
+ * function is missing or invalid. Thread: any. */
 int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text_bytes);
 
 /* Adds a checked pattern, borrowed for ever. -EEXIST: there is another one of this name; -ENOSPC.
@@ -29,7 +29,7 @@ const struct wic_pattern *wic_pattern_find(const char *name);
 /* The i-th, built-in ones first; NULL after the last. Thread: any. */
 const struct wic_pattern *wic_pattern_at(size_t i);
 
-/* A pattern at work. */
+/* A running pattern. */
 struct wic_schedule {
     const struct wic_pattern *pattern;
     void *state;
@@ -44,7 +44,7 @@ int wic_schedule_init(struct wic_schedule *schedule, const struct wic_pattern *p
                       const struct wic_pattern_params *params, char *text, size_t text_bytes);
 
 /* 1 and a checked step; 0 when every chunk of both directions is moved; -EPROTO when the pattern
- * yields what it must not (text says what), or its own errno. After a failure always the same.
+ * yields an invalid step (text has the reason), or its own errno. After a failure always the same.
  * Thread: one at a time. */
 int wic_schedule_next(struct wic_schedule *schedule, struct wic_step *out_step, char *text,
                       size_t text_bytes);
@@ -52,8 +52,8 @@ int wic_schedule_next(struct wic_schedule *schedule, struct wic_step *out_step, 
 /* NULL is fine, as is a schedule of which init failed. */
 void wic_schedule_fini(struct wic_schedule *schedule);
 
-/* All steps of a schedule at once, for a back end that cannot ask (a kernel). -ENOSPC: more than
- * `max`. Thread: any. */
+/* All steps of a schedule at once, for a back end that cannot call a pattern (a kernel). -ENOSPC:
+ * more than `max`. Thread: any. */
 int wic_schedule_record(const struct wic_pattern *pattern, const struct wic_pattern_params *params,
                         struct wic_step *steps, size_t max, size_t *out_count, char *text,
                         size_t text_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * One function, so that `return wic_fail(...)` is all a failure takes. */
+ * One function, so that a failure is one statement: `return wic_fail(...)`. */
 #include "wic/pattern/text.h"
 
 #include <stdarg.h>

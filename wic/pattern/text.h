@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_TEXT_H
 #define WIC_TEXT_H
-/* Why something failed, for people: a text beside the errno. Inside wic/ only. */
+/* The reason of a failure as text, beside the errno. Inside wic/ only. */
 #include <stddef.h>
 
 /* Writes the text, cut to text_bytes (nothing when text is NULL), and returns rc. Thread: any. */
