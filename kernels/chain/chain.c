@@ -247,6 +247,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     for (size_t i = 0; i < chain->n_earlier; i++)
         pb_chain_destroy(chain->earlier[i]);
     free(chain->earlier);
+    free(chain->uses);
     free(chain->reductions);
     free(chain->numbers);
     free(chain->patches);

@@ -76,8 +76,6 @@ struct pb_chain_reduction {
     struct pb_samples samples;             /* what is known of the values */
     uint32_t output;                       /* of the pass */
     uint32_t number;                       /* among all of the chain */
-    size_t step;                           /* that asked for it */
-    char band[64];                         /* what it is of, for people */
     double results[PB_REDUCE_RESULTS_MAX]; /* NaN until they are set */
 };
 
@@ -87,14 +85,22 @@ struct pb_chain *pb_chain_earlier(const struct pb_chain *chain, size_t i);
 /* Those over the outputs of an earlier pass; 0 for the last one. */
 size_t pb_chain_reductions(const struct pb_chain *pass,
                            const struct pb_chain_reduction **out_reductions);
-/* Reduction i of all passes; NULL beyond the last. */
-const struct pb_chain_reduction *pb_chain_reduction_at(const struct pb_chain *chain, size_t i);
+/* A step that uses the results of a reduction for a band; several may use the same. */
+struct pb_chain_use {
+    size_t step;
+    char band[64]; /* as the step calls it */
+    const struct pb_chain_reduction *reduction;
+};
+/* Use i of the chain's reductions, in the order of the steps. False: there are not so many. */
+bool pb_chain_use_at(const struct pb_chain *chain, size_t i, struct pb_chain_use *out);
+/* Bytes of the state of a reduction, a multiple of 64. */
+size_t pb_chain_state_bytes(const struct pb_chain_reduction *reduction);
 /* Bytes of one set of states of a pass's reductions, each aligned to 64. */
 size_t pb_chain_reduce_bytes(const struct pb_chain *pass);
-/* So often the pass is run. */
+/* How many times the pass is run; once only when there is no valid pixel. */
 int pb_chain_rounds(const struct pb_chain *pass);
-/* Tells chain and all its passes the results of a reduction. No pass may be running, nor have been
- * copied to a device: that is done anew. */
+/* Sets the results of a reduction in the chain and all its passes. No pass may be running, nor have
+ * been copied to a device: that is done anew. */
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                           const double *results);
 

@@ -3,7 +3,7 @@
  *
  * A value's level is the number of passes that must have been run before it can be computed: a
  * result of a reduction is one above what is reduced. The reductions of a level and a grid make one
- * pass, so a chain has no more passes than its reductions follow from each other. */
+ * pass. */
 #include "kernels/chain/chain_passes.h"
 #include "kernels/chain/chain_numbers.h"
 #include "kernels/chain/chain_plan.h"
@@ -119,9 +119,7 @@ static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t numb
     *to = (struct pb_chain_reduction){.reduce = from->reduce,
                                       .samples = samples_of(p, from->input),
                                       .output = output_of(p, from->input),
-                                      .number = number,
-                                      .step = from->step};
-    (void)snprintf(to->band, sizeof to->band, "%s", from->band);
+                                      .number = number};
     for (uint32_t k = 0; k < PB_REDUCE_RESULTS_MAX; k++)
         to->results[k] = (double)NAN;
 }
@@ -165,6 +163,34 @@ static int make_passes(struct passes *p)
     return rc;
 }
 
+static const struct pb_chain_reduction *find_reduction(const struct pb_chain *chain,
+                                                       uint32_t number)
+{
+    for (size_t p = 0; p < chain->n_earlier; p++)
+        for (size_t i = 0; i < chain->earlier[p]->n_reductions; i++)
+            if (chain->earlier[p]->reductions[i].number == number)
+                return &chain->earlier[p]->reductions[i];
+    return NULL;
+}
+
+/* The uses of reductions that some pass makes. */
+static int list_uses(const struct pb_graph *graph, struct pb_chain *chain)
+{
+    chain->uses = calloc(graph->n_uses + 1, sizeof *chain->uses);
+    if (!chain->uses)
+        return -ENOMEM;
+    for (size_t i = 0; i < graph->n_uses; i++) {
+        const struct pb_graph_use *const from = &graph->uses[i];
+        struct pb_chain_use *const to = &chain->uses[chain->n_uses];
+
+        to->reduction = find_reduction(chain, from->reduction);
+        to->step = from->step;
+        (void)snprintf(to->band, sizeof to->band, "%s", from->band);
+        chain->n_uses += to->reduction != NULL;
+    }
+    return 0;
+}
+
 int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
                     const struct pb_chain_spec *spec, struct pb_chain *chain)
 {
@@ -182,6 +208,7 @@ int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
         find_live(&p);
         find_levels(&p);
         rc = make_passes(&p);
+        rc = rc ? rc : list_uses(graph, chain);
     }
     free(p.live);
     free(p.level);
@@ -208,12 +235,17 @@ size_t pb_chain_reductions(const struct pb_chain *pass,
     return pass->n_reductions;
 }
 
+size_t pb_chain_state_bytes(const struct pb_chain_reduction *reduction)
+{
+    return (pb_reduce_bytes(&reduction->reduce, &reduction->samples) + 63) / 64 * 64;
+}
+
 size_t pb_chain_reduce_bytes(const struct pb_chain *pass)
 {
     size_t bytes = 0;
 
     for (size_t i = 0; i < pass->n_reductions; i++)
-        bytes += (pb_reduce_bytes(&pass->reductions[i].reduce) + 63) / 64 * 64;
+        bytes += pb_chain_state_bytes(&pass->reductions[i]);
     return bytes;
 }
 
@@ -229,17 +261,15 @@ int pb_chain_rounds(const struct pb_chain *pass)
     return rounds;
 }
 
-const struct pb_chain_reduction *pb_chain_reduction_at(const struct pb_chain *chain, size_t i)
+bool pb_chain_use_at(const struct pb_chain *chain, size_t i, struct pb_chain_use *out)
 {
-    for (size_t p = 0; p < chain->n_earlier; p++) {
-        if (i < chain->earlier[p]->n_reductions)
-            return &chain->earlier[p]->reductions[i];
-        i -= chain->earlier[p]->n_reductions;
-    }
-    return NULL;
+    if (i >= chain->n_uses)
+        return false;
+    *out = chain->uses[i];
+    return true;
 }
 
-/* Keeps them for who asks. */
+/* Stores the results for reports. */
 static void keep_results(struct pb_chain *pass, uint32_t number, const double *results)
 {
     for (size_t i = 0; i < pass->n_reductions; i++)

@@ -6,8 +6,8 @@
 #include "kernels/chain/chain_stage.h"
 #include "kernels/graph/graph.h"
 
-/* Makes chain->earlier for the reductions that the outputs depend on: one pass for all that depend
- * on the same earlier ones and lie on one grid. 0; -ENOMEM; -E2BIG as pb_chain_plan. */
+/* Makes chain->earlier for the reductions that the outputs depend on: one pass for all of one level
+ * and one grid. 0; -ENOMEM; -E2BIG as pb_chain_plan. */
 int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
                     const struct pb_chain_spec *spec, struct pb_chain *chain);
 #endif

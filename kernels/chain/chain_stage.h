@@ -89,6 +89,8 @@ struct pb_chain {
     size_t n_reductions;
     struct pb_chain **earlier; /* of the last pass: those before it, in order */
     size_t n_earlier;
+    struct pb_chain_use *uses; /* of their reductions */
+    size_t n_uses;
 };
 
 /* What `core` touches of a grid, grown and clipped. */

@@ -21,6 +21,7 @@ void pb_graph_fini(struct pb_graph *graph)
     free(graph->table);
     free(graph->focals);
     free(graph->reductions);
+    free(graph->uses);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -259,20 +260,40 @@ static int find_reduction(struct pb_graph *graph, const struct pb_reduce *reduce
     return (int)i;
 }
 
+static int add_use(struct pb_graph *graph, uint32_t reduction, size_t step, const char *band)
+{
+    for (size_t i = 0; i < graph->n_uses; i++)
+        if (graph->uses[i].reduction == reduction && graph->uses[i].step == step &&
+            strcmp(graph->uses[i].band, band) == 0)
+            return 0;
+    if (graph->n_uses == graph->use_room) {
+        const size_t room = graph->use_room ? 2 * graph->use_room : 8;
+        struct pb_graph_use *const more =
+            room > PB_GRAPH_NODES_MAX ? NULL : realloc(graph->uses, room * sizeof *more);
+
+        if (!more)
+            return room > PB_GRAPH_NODES_MAX ? -E2BIG : -ENOMEM;
+        graph->uses = more;
+        graph->use_room = room;
+    }
+    struct pb_graph_use *const use = &graph->uses[graph->n_uses++];
+    *use = (struct pb_graph_use){.reduction = reduction, .step = step};
+    (void)snprintf(use->band, sizeof use->band, "%s", band);
+    return 0;
+}
+
 pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
                          uint32_t result, size_t step, const char *band)
 {
     if (pb_node_is_number(&graph->nodes[x]))
         return pb_reduce_is_spread(reduce, result) ? pb_graph_op(graph, PB_VM_SUB, x, x, -1) : x;
     const int i = find_reduction(graph, reduce, x);
-    if (i < 0)
-        return i;
-    if ((size_t)i == graph->n_reductions) {
-        struct pb_graph_reduction *const added = &graph->reductions[graph->n_reductions++];
-
-        *added = (struct pb_graph_reduction){.reduce = *reduce, .input = x, .step = step};
-        (void)snprintf(added->band, sizeof added->band, "%s", band);
-    }
+    int rc = i < 0 ? i : add_use(graph, (uint32_t)i, step, band);
+    if (rc < 0)
+        return rc;
+    if ((size_t)i == graph->n_reductions)
+        graph->reductions[graph->n_reductions++] =
+            (struct pb_graph_reduction){.reduce = *reduce, .input = x};
     return pb_graph_add(graph,
                         &(struct pb_node){.kind = PB_NODE_SCALAR,
                                           .arg = {-1, -1, -1},

@@ -42,7 +42,12 @@ struct pb_node {
 struct pb_graph_reduction {
     struct pb_reduce reduce;
     pb_value input;
-    size_t step; /* that asked for it first */
+};
+
+/* Who asked for a reduction, for people. */
+struct pb_graph_use {
+    uint32_t reduction;
+    size_t step;
     char band[64];
 };
 
@@ -56,6 +61,8 @@ struct pb_graph {
     size_t n_grids;
     struct pb_graph_reduction *reductions;
     size_t n_reductions, reduction_room;
+    struct pb_graph_use *uses; /* each once */
+    size_t n_uses, use_room;
 };
 
 void pb_graph_init(struct pb_graph *graph);

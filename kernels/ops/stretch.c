@@ -96,17 +96,26 @@ static void find_range(const struct stretch *s, struct pb_builder *b, pb_value x
     }
 }
 
-/* (x - from) * gain + base. An image of one value has no range: gain 0, and the middle. */
+/* (x - a) * gain + base, where gain and base are numbers. The gain is made of halves, so that no
+ * range of float32 is too wide. A range of one value (many pixels may have it) has no slope: with
+ * clamping the steepest there is sends what is below to low and what is above to high, and the
+ * value itself to the middle. */
 static pb_value apply(const struct stretch *s, struct pb_builder *b, pb_value x,
                       const pb_value range[2])
 {
     const float low = (float)s->low, high = (float)s->high;
+    const float steepest = s->beyond ? 0.0f : high > low ? FLT_MAX : -FLT_MAX;
+    const pb_value half = pb_builder_constant(b, 0.5f);
     const pb_value wide = pb_builder_emit(b, PB_VM_GT, range[1], range[0], -1);
-    const pb_value span = pb_builder_emit(b, PB_VM_SUB, range[1], range[0], -1);
+    const pb_value half_span =
+        pb_builder_emit(b, PB_VM_SUB, pb_builder_emit(b, PB_VM_MUL, range[1], half, -1),
+                        pb_builder_emit(b, PB_VM_MUL, range[0], half, -1), -1);
     const pb_value slope =
-        pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, high - low), span, -1);
+        pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, (high - low) * 0.5f), half_span, -1);
+    const pb_value finite = pb_builder_emit(b, PB_VM_CLAMP, slope, pb_builder_constant(b, -FLT_MAX),
+                                            pb_builder_constant(b, FLT_MAX));
     const pb_value gain =
-        pb_builder_emit(b, PB_VM_WHERE, wide, slope, pb_builder_constant(b, 0.0f));
+        pb_builder_emit(b, PB_VM_WHERE, wide, finite, pb_builder_constant(b, steepest));
     const pb_value base = pb_builder_emit(b, PB_VM_WHERE, wide, pb_builder_constant(b, low),
                                           pb_builder_constant(b, low + (high - low) * 0.5f));
     pb_value y = pb_builder_emit(b, PB_VM_SUB, x, range[0], -1);
@@ -127,6 +136,8 @@ static int build(const void *params, struct pb_builder *b)
     const pb_value mask = s->mask ? pb_band_list_named(b, &s->mask) : -1;
     int rc = 0;
 
+    if (!isfinite((float)s->high - (float)s->low))
+        rc = pb_builder_wrong(b, &s->high, "high - low is more than float32 holds");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&s->bands, b, i);
         pb_value range[2], x = pick.value;
@@ -159,10 +170,10 @@ const struct pb_op pb_op_stretch = {
     .name = "stretch",
     .doc =
         {
-            .summary = "stretches bands between two values that the whole image tells",
+            .summary = "stretches bands between two values computed from the whole image",
             .formula = "(band - a) * ((high - low) / (b - a)) + low, in float32, where a and b are "
-                       "the ends of the image's range; then clamped. Where a = b, the middle of "
-                       "low and high.",
+                       "the ends of the image's range; then clamped. Where a = b: low below it, "
+                       "high above it, the middle of both at it; with beyond: keep the middle.",
             .units = "As low and high make them; 0 to 1 by default.",
             .nodata = "A pixel is invalid where the band is. Invalid pixels, and those that the "
                       "mask leaves out, do not count for the range.",
@@ -173,7 +184,9 @@ const struct pb_op pb_op_stretch = {
                 "once more\n"
                 "for it, and twice more where percentiles are of other values than the samples of "
                 "a band\n"
-                "of up to 16 bits. All stretches that need no other's result share these passes.\n"
+                "of up to 16 bits. Stretches of bands on one grid that need no other's result "
+                "share these "
+                "passes.\n"
                 "\n"
                 "  - stretch: {bands: [R, G, B], high: 255}\n"
                 "  - stretch: {percentiles: [1, 99], mask: CLEAR, bands: {NDVI_S: NDVI}}\n"

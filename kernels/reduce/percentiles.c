@@ -3,40 +3,54 @@
 #include "kernels/reduce/percentiles.h"
 #include "kernels/pixel.h"
 
-enum { HALF_BITS = 16, COUNTS = 1 << HALF_BITS };
-enum { CHUNK = 256 };
+/* A bucket is the values whose keys have the same high 16 bits. */
+enum { LOW_BITS = 16, BUCKETS = 1 << LOW_BITS };
 
 /* The two ranks that a percentile lies between. */
-struct wanted {
+struct quantile {
     double p;
-    uint64_t rank;      /* of the lower one */
-    double fraction;    /* of the way to the upper one */
-    uint32_t key[2];    /* of both, as far as known: the upper halves after the first round */
-    uint64_t below;     /* values below the upper half of key[0] */
-    bool next_is_apart; /* the upper rank is the first value of another upper half */
+    uint64_t rank;         /* of the lower one */
+    double fraction;       /* of the way to the upper one */
+    uint32_t bucket[2];    /* of both */
+    uint64_t below;        /* values below bucket[0] */
+    bool upper_is_minimum; /* the upper rank is the least value of another bucket */
 };
 
-/* In the second round: what is done with values of an upper half. */
-enum { LEFT_OUT, COUNTED /* .. COUNTED + n - 1: in counts[i - COUNTED] */ };
+/* What the second round does with the values of a bucket: nothing, count them (COUNTED + i: in
+ * table i), or find the least (COUNTED + PB_PERCENTILES_MAX + i: in least[i]). */
+enum { LEFT_OUT, COUNTED };
 
 struct pb_percentiles {
     struct pb_samples samples;
     uint32_t n;
     bool second; /* round */
     uint64_t values;
-    struct wanted wanted[PB_PERCENTILES_MAX];
-    uint32_t n_halves; /* second round: distinct upper halves that are counted */
-    uint32_t half[PB_PERCENTILES_MAX];
-    /* Second round: upper halves of which the least key is wanted, and that. */
-    uint32_t n_apart, apart[PB_PERCENTILES_MAX], least[PB_PERCENTILES_MAX];
-    uint8_t role[COUNTS];      /* second round, by upper half; LEFT_OUT, COUNTED + i, or
-                                  COUNTED + PB_PERCENTILES_MAX + i for apart[i] */
-    uint64_t counts[][COUNTS]; /* first round: counts[0]; second: by half */
+    struct quantile quantile[PB_PERCENTILES_MAX];
+    uint32_t n_counted, counted[PB_PERCENTILES_MAX]; /* buckets */
+    uint32_t n_minima, minimum_of[PB_PERCENTILES_MAX], least[PB_PERCENTILES_MAX];
+    uint64_t counts[]; /* samples: one each. Others: tables of BUCKETS, the first round uses one,
+                          the second one for each counted bucket; then a role for each bucket */
 };
 
-size_t pb_percentiles_bytes(uint32_t n)
+static size_t counts_of(uint32_t n, const struct pb_samples *samples)
 {
-    return sizeof(struct pb_percentiles) + n * sizeof(uint64_t[COUNTS]);
+    return samples->n > 0 ? samples->n : (size_t)n * BUCKETS;
+}
+
+size_t pb_percentiles_bytes(uint32_t n, const struct pb_samples *samples)
+{
+    return sizeof(struct pb_percentiles) + counts_of(n, samples) * sizeof(uint64_t) +
+           (samples->n > 0 ? 0 : BUCKETS);
+}
+
+static uint8_t *roles(struct pb_percentiles *p)
+{
+    return (uint8_t *)(p->counts + (size_t)p->n * BUCKETS);
+}
+
+static uint64_t *table(struct pb_percentiles *p, uint32_t i)
+{
+    return p->counts + (size_t)i * BUCKETS;
 }
 
 /* Keys order as the values do: negative numbers are inverted, the others above them. */
@@ -72,7 +86,7 @@ static inline uint32_t sample_of(const struct pb_samples *samples, float value)
     const double sample =
         samples->scaled ? (v - (double)samples->offset) / (double)samples->scale : v;
 
-    return (uint32_t)((int32_t)rint(sample) - samples->first) % COUNTS;
+    return (uint32_t)((int32_t)rint(sample) - samples->first) % samples->n;
 }
 
 /* Whether sample_of() stays within what an int32 holds. */
@@ -87,7 +101,7 @@ static bool is_near(const struct pb_samples *samples, float value)
 
 bool pb_samples_are_distinct(const struct pb_samples *samples)
 {
-    if (samples->n == 0 || samples->n > COUNTS)
+    if (samples->n == 0 || samples->n > BUCKETS)
         return false;
     for (uint32_t i = 0; i < samples->n; i++) {
         const float v = value_of_sample(samples, i);
@@ -108,41 +122,46 @@ int pb_percentiles_rounds(const struct pb_samples *samples)
 void pb_percentiles_begin(struct pb_percentiles *p, const double *percentile, uint32_t n,
                           const struct pb_samples *samples)
 {
-    memset(p, 0, pb_percentiles_bytes(n));
+    memset(p, 0, pb_percentiles_bytes(n, samples));
     p->n = n;
     p->samples = *samples;
     for (uint32_t i = 0; i < n; i++)
-        p->wanted[i].p = percentile[i];
+        p->quantile[i].p = percentile[i];
 }
 
 void pb_percentiles_again(struct pb_percentiles *p, const struct pb_percentiles *ended)
 {
-    memcpy(p, ended, sizeof *p);
-    memset(p->counts, 0, p->n * sizeof p->counts[0]);
+    memcpy(p, ended, pb_percentiles_bytes(ended->n, &ended->samples));
 }
 
 static void add_samples(struct pb_percentiles *p, const float *value, size_t count)
 {
+    uint64_t values = 0;
+
     for (size_t i = 0; i < count; i++)
         if (fabsf(value[i]) <= FLT_MAX) {
-            p->counts[0][sample_of(&p->samples, value[i])]++;
-            p->values++;
+            p->counts[sample_of(&p->samples, value[i])]++;
+            values++;
         }
+    p->values += values;
 }
 
 static void add_first(struct pb_percentiles *p, const float *value, size_t count)
 {
+    uint64_t values = 0;
+
     for (size_t i = 0; i < count; i++)
         if (fabsf(value[i]) <= FLT_MAX) {
-            p->counts[0][key_of(value[i]) >> HALF_BITS]++;
-            p->values++;
+            p->counts[key_of(value[i]) >> LOW_BITS]++;
+            values++;
         }
+    p->values += values;
 }
 
-static void add_wanted(struct pb_percentiles *p, uint32_t role, uint32_t key)
+static void add_by_role(struct pb_percentiles *p, uint32_t role, uint32_t key)
 {
     if (role < COUNTED + PB_PERCENTILES_MAX) {
-        p->counts[role - COUNTED][key % COUNTS]++;
+        table(p, role - COUNTED)[key % BUCKETS]++;
         return;
     }
     uint32_t *const least = &p->least[role - COUNTED - PB_PERCENTILES_MAX];
@@ -151,12 +170,14 @@ static void add_wanted(struct pb_percentiles *p, uint32_t role, uint32_t key)
 
 static void add_second(struct pb_percentiles *p, const float *value, size_t count)
 {
+    const uint8_t *const role = roles(p);
+
     for (size_t i = 0; i < count; i++) {
         const uint32_t key = key_of(value[i]);
-        const uint32_t role = p->role[key >> HALF_BITS]; /* LEFT_OUT of what is not finite */
+        const uint32_t own = role[key >> LOW_BITS]; /* LEFT_OUT of what is not finite */
 
-        if (role != LEFT_OUT)
-            add_wanted(p, role, key);
+        if (own != LEFT_OUT)
+            add_by_role(p, own, key);
     }
 }
 
@@ -172,26 +193,28 @@ void pb_percentiles_add(struct pb_percentiles *p, const float *value, size_t cou
 
 void pb_percentiles_merge(struct pb_percentiles *into, const struct pb_percentiles *from)
 {
-    const uint32_t n = into->second ? into->n_halves : 1;
+    const size_t n = into->second          ? (size_t)into->n_counted * BUCKETS
+                     : into->samples.n > 0 ? into->samples.n
+                                           : BUCKETS;
 
     if (!into->second)
         into->values += from->values;
-    for (uint32_t i = 0; i < n; i++)
-        for (size_t k = 0; k < COUNTS; k++)
-            into->counts[i][k] += from->counts[i][k];
-    for (uint32_t i = 0; i < into->n_apart; i++)
+    for (size_t k = 0; k < n; k++)
+        into->counts[k] += from->counts[k];
+    for (uint32_t i = 0; i < into->n_minima; i++)
         into->least[i] = from->least[i] < into->least[i] ? from->least[i] : into->least[i];
 }
 
 /* --- results --------------------------------------------------------------------------------- */
 
-/* The count that holds a rank, and how many values are in those before it. */
-static uint32_t find_rank(const uint64_t *counts, uint64_t rank, uint64_t *out_before)
+/* The count that holds a rank, and how many values are in those before it. The last one where the
+ * counts do not reach that far: a second round that saw other values than the first. */
+static uint32_t find_rank(const uint64_t *counts, uint32_t n, uint64_t rank, uint64_t *out_before)
 {
     uint64_t before = 0;
     uint32_t i = 0;
 
-    while (before + counts[i] <= rank)
+    while (i + 1 < n && before + counts[i] <= rank)
         before += counts[i++];
     *out_before = before;
     return i;
@@ -200,111 +223,116 @@ static uint32_t find_rank(const uint64_t *counts, uint64_t rank, uint64_t *out_b
 static void find_ranks(struct pb_percentiles *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        struct wanted *const w = &p->wanted[i];
-        const double rank = (double)(p->values - 1) * (w->p / 100.0);
+        struct quantile *const q = &p->quantile[i];
+        const double rank = (double)(p->values - 1) * (q->p / 100.0);
 
-        w->rank = (uint64_t)rank;
-        w->fraction = rank - (double)w->rank;
-        if (w->rank + 1 >= p->values) {
-            w->rank = p->values - 1;
-            w->fraction = 0.0;
+        q->rank = (uint64_t)rank;
+        q->fraction = rank - (double)q->rank;
+        if (q->rank + 1 >= p->values) {
+            q->rank = p->values - 1;
+            q->fraction = 0.0;
         }
     }
 }
 
-static double between(const struct wanted *w, double low, double high)
+static double between(const struct quantile *q, double low, double high)
 {
-    const double t = w->fraction;
+    const double t = q->fraction;
 
     return t < 0.5 ? low + (high - low) * t : high - (high - low) * (1 - t);
 }
 
 /* The rank above, or the same one at the end. */
-static uint64_t rank_above(const struct pb_percentiles *p, const struct wanted *w)
+static uint64_t rank_above(const struct pb_percentiles *p, const struct quantile *q)
 {
-    return w->rank + 1 < p->values ? w->rank + 1 : w->rank;
+    return q->rank + 1 < p->values ? q->rank + 1 : q->rank;
 }
 
-static double sample_at(const struct pb_percentiles *p, const uint64_t *counts, uint64_t rank)
+static double sample_at(const struct pb_percentiles *p, uint64_t rank)
 {
-    const bool falls = p->samples.scaled && p->samples.scale < 0.0f;
+    const bool descending = p->samples.scaled && p->samples.scale < 0.0f;
     uint64_t before;
 
-    return (double)value_of_sample(&p->samples,
-                                   find_rank(counts, falls ? p->values - 1 - rank : rank, &before));
+    return (double)value_of_sample(
+        &p->samples,
+        find_rank(p->counts, p->samples.n, descending ? p->values - 1 - rank : rank, &before));
 }
 
 static void end_samples(const struct pb_percentiles *p, double *out)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct wanted *const w = &p->wanted[i];
+        const struct quantile *const q = &p->quantile[i];
 
-        out[i] = between(w, sample_at(p, p->counts[0], w->rank),
-                         sample_at(p, p->counts[0], rank_above(p, w)));
+        out[i] = between(q, sample_at(p, q->rank), sample_at(p, rank_above(p, q)));
     }
 }
 
-/* The number of an upper half in a list, which it joins. */
-static uint32_t number_of(uint32_t *list, uint32_t *n, uint32_t half)
+/* The number of a bucket in a list, new or known. */
+static uint32_t number_of(uint32_t *list, uint32_t *n, uint32_t bucket)
 {
     uint32_t i = 0;
 
-    while (i < *n && list[i] != half)
+    while (i < *n && list[i] != bucket)
         i++;
     if (i == *n)
-        list[(*n)++] = half;
+        list[(*n)++] = bucket;
     return i;
 }
 
-/* Which upper halves the second round looks at. */
+static void set_roles(struct pb_percentiles *p)
+{
+    uint8_t *const role = roles(p);
+
+    for (uint32_t i = 0; i < p->n_counted; i++)
+        role[p->counted[i]] = (uint8_t)(COUNTED + i);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint32_t bucket = p->quantile[i].bucket[1];
+
+        if (role[bucket] != LEFT_OUT)
+            continue;
+        const uint32_t k = number_of(p->minimum_of, &p->n_minima, bucket);
+        role[bucket] = (uint8_t)(COUNTED + PB_PERCENTILES_MAX + k);
+        p->least[k] = UINT32_MAX;
+    }
+}
+
+/* Which buckets the second round looks at. */
 static void prepare_second(struct pb_percentiles *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        struct wanted *const w = &p->wanted[i];
+        struct quantile *const q = &p->quantile[i];
         uint64_t before;
 
-        w->key[0] = find_rank(p->counts[0], w->rank, &w->below);
-        w->key[1] = find_rank(p->counts[0], rank_above(p, w), &before);
-        w->next_is_apart = w->key[1] != w->key[0];
-        (void)number_of(p->half, &p->n_halves, w->key[0]);
+        q->bucket[0] = find_rank(p->counts, BUCKETS, q->rank, &q->below);
+        q->bucket[1] = find_rank(p->counts, BUCKETS, rank_above(p, q), &before);
+        q->upper_is_minimum = q->bucket[1] != q->bucket[0];
+        (void)number_of(p->counted, &p->n_counted, q->bucket[0]);
     }
-    for (uint32_t i = 0; i < p->n_halves; i++)
-        p->role[p->half[i]] = (uint8_t)(COUNTED + i);
-    for (uint32_t i = 0; i < p->n; i++) {
-        const uint32_t half = p->wanted[i].key[1];
-
-        if (p->wanted[i].next_is_apart && p->role[half] == LEFT_OUT) {
-            const uint32_t k = number_of(p->apart, &p->n_apart, half);
-
-            p->role[half] = (uint8_t)(COUNTED + PB_PERCENTILES_MAX + k);
-            p->least[k] = UINT32_MAX;
-        }
-    }
+    set_roles(p);
     p->second = true;
-    memset(p->counts, 0, p->n * sizeof p->counts[0]);
+    memset(p->counts, 0, (size_t)p->n * BUCKETS * sizeof p->counts[0]);
 }
 
-/* The value of a rank in an upper half of which `below` values are below. */
-static double value_at(const struct pb_percentiles *p, uint32_t half, uint64_t rank_in_half)
+/* The value of a rank within a bucket. */
+static double value_at(struct pb_percentiles *p, uint32_t bucket, uint64_t rank)
 {
-    const uint32_t role = p->role[half];
+    const uint32_t role = roles(p)[bucket];
     uint64_t before;
 
     if (role >= COUNTED + PB_PERCENTILES_MAX)
         return (double)value_of(p->least[role - COUNTED - PB_PERCENTILES_MAX]);
-    return (double)value_of(half << HALF_BITS |
-                            find_rank(p->counts[role - COUNTED], rank_in_half, &before));
+    return (double)value_of(bucket << LOW_BITS |
+                            find_rank(table(p, role - COUNTED), BUCKETS, rank, &before));
 }
 
-static void end_second(const struct pb_percentiles *p, double *out)
+static void end_second(struct pb_percentiles *p, double *out)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct wanted *const w = &p->wanted[i];
-        const uint64_t rank = w->rank - w->below;
-        const uint64_t above = rank_above(p, w) - w->below;
+        const struct quantile *const q = &p->quantile[i];
+        const uint64_t above = q->upper_is_minimum ? 0 : rank_above(p, q) - q->below;
 
-        out[i] = between(w, value_at(p, w->key[0], rank),
-                         value_at(p, w->key[1], w->next_is_apart ? 0 : above));
+        out[i] = between(q, value_at(p, q->bucket[0], q->rank - q->below),
+                         value_at(p, q->bucket[1], above));
     }
 }
 

@@ -3,11 +3,11 @@
 #ifndef PB_PERCENTILES_H
 #define PB_PERCENTILES_H
 /* Exact percentiles of any number of float32 values, in memory that does not grow with them. Values
- * are ordered by a 32-bit key; a first round over all values counts the upper 16 bits of their
- * keys, a second one the lower 16 bits of those that share the upper ones with a wanted rank.
- * Values that are known to be the samples of a 16-bit band are counted by sample, and one round
- * does. Counts add up, so the order of values and their split between threads change nothing.
- * Plain memory of the caller, without pointers; one thread an object. */
+ * are ordered by a 32-bit key; a first round over all values counts the high 16 bits of their
+ * keys, a second one the low 16 bits of those that share the high ones with a wanted rank. Values
+ * that are known to be the samples of a 16-bit band are counted by sample, and one round is enough.
+ * Counts add up, so the order of values and their split between threads change nothing. Plain
+ * memory of the caller, without pointers; one thread an object. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +25,8 @@ struct pb_samples {
 
 struct pb_percentiles;
 
-/* Bytes of an object for n percentiles, 1 .. PB_PERCENTILES_MAX. */
-size_t pb_percentiles_bytes(uint32_t n);
+/* Bytes of an object for n percentiles, 1 .. PB_PERCENTILES_MAX, of values of these samples. */
+size_t pb_percentiles_bytes(uint32_t n, const struct pb_samples *samples);
 /* For n percentiles, 0 .. 100 each. */
 void pb_percentiles_begin(struct pb_percentiles *percentiles, const double *p, uint32_t n,
                           const struct pb_samples *samples);

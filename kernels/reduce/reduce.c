@@ -5,10 +5,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct type {
-    size_t (*bytes)(const struct pb_reduce *reduce);
+    size_t (*bytes)(const struct pb_reduce *reduce, const struct pb_samples *samples);
     int (*rounds)(const struct pb_samples *samples);
     void (*name)(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
     void (*begin)(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state);
@@ -20,9 +21,10 @@ struct type {
 
 /* --- moments --------------------------------------------------------------------------------- */
 
-static size_t moments_bytes(const struct pb_reduce *reduce)
+static size_t moments_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
     (void)reduce;
+    (void)samples;
     return sizeof(struct pb_moments);
 }
 
@@ -81,14 +83,18 @@ static void moments_again(void *state, const void *ended)
 
 /* --- percentiles ----------------------------------------------------------------------------- */
 
-static size_t percentiles_bytes(const struct pb_reduce *reduce)
+static size_t percentiles_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
-    return pb_percentiles_bytes(reduce->n);
+    return pb_percentiles_bytes(reduce->n, samples);
 }
 
 static void percentiles_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
 {
-    (void)snprintf(text, bytes, "percentile %g", reduce->p[k]);
+    int digits = 6; /* as many as tell it from every other */
+
+    do {
+        (void)snprintf(text, bytes, "percentile %.*g", digits, reduce->p[k]);
+    } while (strtod(text + strlen("percentile "), NULL) != reduce->p[k] && digits++ < 17);
 }
 
 static void percentiles_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
@@ -159,9 +165,9 @@ void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size
     types[reduce->kind].name(reduce, k, text, bytes);
 }
 
-size_t pb_reduce_bytes(const struct pb_reduce *reduce)
+size_t pb_reduce_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
-    return types[reduce->kind].bytes(reduce);
+    return types[reduce->kind].bytes(reduce, samples);
 }
 
 int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)

@@ -39,9 +39,9 @@ bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k);
 /* "mean", "percentile 2": what result k is called. */
 void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
 
-/* Bytes of a state; 8-byte aligned. */
-size_t pb_reduce_bytes(const struct pb_reduce *reduce);
-/* So often all pixels are added. */
+/* Bytes of a state for values of these samples; 8-byte aligned. */
+size_t pb_reduce_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples);
+/* Number of rounds, in each of which all pixels are added; fewer when no pixel is valid. */
 int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples);
 /* samples: what is known of the values; n == 0 when nothing is. */
 void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state);

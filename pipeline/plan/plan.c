@@ -131,7 +131,7 @@ static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_p
     return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
 }
 
-/* The plan with tiles of that side, and everything that is sized by them. */
+/* The plan with tiles of that side. */
 static int with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                      struct pb_err *err, struct pb_plan *out_plan)
 {
@@ -144,26 +144,52 @@ static int with_side(const struct pb_plan *base, const struct pb_plan_request *r
     plan.format = slot_format(&plan);
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
-    return pb_plan_fit(&plan, r, err, out_plan);
+    *out_plan = plan;
+    return 0;
 }
 
-/* A side that is not configured is halved while the budget is exceeded: small tiles are a little
- * slower, and a refusal would fail the scene. */
-static int with_any_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-                         struct pb_err *err, struct pb_plan *out_plan)
+/* Half the side, where nobody asked for one: small tiles cost a little speed, a refusal costs the
+ * scene. 0: there is none. */
+static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_request *r,
+                            int32_t side)
 {
-    int32_t least = product_block(r->pipeline);
+    bool may = r->config->compute.tile_px == 0 && side / 2 >= product_block(r->pipeline) &&
+               count_tiles(base, side / 2) <= TILES_MAX;
+    return may ? side / 2 : 0;
+}
+
+/* The largest side at which the budget is kept. */
+static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+               struct pb_err *err, struct pb_plan *out_plan)
+{
     struct pb_err tried = {0};
-    int rc = with_side(base, r, side, &tried, out_plan);
-    while (rc == -ENOMEM && r->config->compute.tile_px == 0 && side / 2 >= least &&
-           count_tiles(base, side / 2) <= TILES_MAX) {
-        side /= 2;
+    int rc = -ENOMEM;
+    for (; side > 0 && rc == -ENOMEM; side = smaller_side(base, r, side)) {
+        struct pb_plan sided;
         tried = (struct pb_err){0};
-        rc = with_side(base, r, side, &tried, out_plan);
+        rc = with_side(base, r, side, &tried, &sided);
+        rc = rc ? rc : pb_plan_fit(&sided, r, &tried, out_plan);
     }
     if (rc < 0 && err != NULL && err->code == PB_OK)
         *err = tried;
     return rc;
+}
+
+/* What does not depend on the side: device and memory. Returns the side to begin with. */
+static int32_t begin(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    plan->device_index = request->device_index;
+    plan->geometry = pb_chain_geometry(plan->chain);
+    plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
+    plan->cuda = request->cuda;
+    int32_t side = plan->cuda ? choose_device_side(plan, request) : 0;
+    if (plan->cuda && side == 0) {
+        plan->cuda = false;
+        plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
+                        "count";
+    }
+    plan->mem = choose_mem(plan, request);
+    return side > 0 ? side : choose_side(plan, request);
 }
 
 /* One pass, whose chain and sources are known. */
@@ -171,19 +197,38 @@ static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request
                      struct pb_err *err)
 {
     struct pb_plan base = *plan;
-    base.device_index = request->device_index;
-    base.geometry = pb_chain_geometry(base.chain);
-    base.halo = pb_chain_keeps_grid(base.chain) ? pb_chain_halo(base.chain) : 0;
-    base.cuda = request->cuda;
-    int32_t side = base.cuda ? choose_device_side(&base, request) : 0;
-    if (base.cuda && side == 0) {
-        base.cuda = false;
-        base.cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels count";
+    int32_t side = begin(&base, request);
+    return fit(&base, request, side, err, plan);
+}
+
+/* The least memory that an earlier pass takes beside the products. */
+static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_request *request)
+{
+    struct pb_plan base = *pass, sided;
+    uint64_t least = UINT64_MAX;
+    for (int32_t side = begin(&base, request); side > 0; side = smaller_side(&base, request, side))
+        if (with_side(&base, request, side, NULL, &sided) == 0) {
+            uint64_t bytes = pb_plan_least_bytes(&sided, request);
+            least = bytes < least ? bytes : least;
+        }
+    return least == UINT64_MAX ? 0 : least; /* the plan itself will fail */
+}
+
+/* The products are there while the earlier passes run: the last pass is chosen so that what it
+ * holds leaves room for them. */
+static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *request,
+                       struct pb_err *err)
+{
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        uint64_t least = least_bytes(plan->earlier[i], request);
+        plan->reserve_bytes = least > plan->reserve_bytes ? least : plan->reserve_bytes;
     }
-    if (side == 0)
-        side = choose_side(&base, request);
-    base.mem = choose_mem(&base, request);
-    return with_any_side(&base, request, side, err, plan);
+    int rc = plan_pass(plan, request, err);
+    for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
+        plan->earlier[i]->held_bytes = plan->product_bytes;
+        rc = plan_pass(plan->earlier[i], request, err);
+    }
+    return rc;
 }
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
@@ -193,11 +238,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     if (plan == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = pb_plan_bands(plan, request, err);
-    rc = rc ? rc : plan_pass(plan, request, err);
-    for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
-        plan->earlier[i]->held_bytes = plan->product_bytes;
-        rc = plan_pass(plan->earlier[i], request, err);
-    }
+    rc = rc ? rc : plan_passes(plan, request, err);
     if (rc < 0) {
         pb_plan_destroy(plan);
         return rc;
@@ -220,13 +261,19 @@ void pb_plan_destroy(struct pb_plan *plan)
     free(plan);
 }
 
+/* The pass that takes the most memory. */
+static const struct pb_plan *largest(const struct pb_plan *plan)
+{
+    const struct pb_plan *most = plan;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        if (plan->earlier[i]->total_bytes > most->total_bytes)
+            most = plan->earlier[i];
+    return most;
+}
+
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan)
 {
-    uint64_t most = plan->total_bytes;
-    for (size_t i = 0; i < plan->n_earlier; i++)
-        if (plan->earlier[i]->total_bytes > most)
-            most = plan->earlier[i]->total_bytes;
-    return most;
+    return largest(plan)->total_bytes;
 }
 
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
@@ -300,32 +347,44 @@ static uint32_t tiles_computed(const struct pb_plan *plan)
     return plan->resident.used ? least : plan->workers;
 }
 
-int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
+/* The memory of the pass that takes the most. */
+static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char decoding[200], device[500], passes[100];
+    char reductions[60] = "";
+    if (plan->reduce_bytes > 0)
+        (void)snprintf(reductions, sizeof reductions, ", reductions %.0f (the pass before)",
+                       (double)plan->reduce_bytes / mib);
+    (void)snprintf(text, bytes,
+                   "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
+                   "%.0f, open files %.0f, products %.0f%s\n",
+                   (double)plan->total_bytes / mib, plan->in_slots,
+                   (double)plan->in_slot_bytes / mib, plan->out_slots,
+                   (double)plan->out_slot_bytes / mib, mem[plan->mem],
+                   (double)plan->decoding.cells_bytes / mib,
+                   (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
+                   (double)plan->product_bytes / mib, reductions);
+}
+
+int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char decoding[200], device[500], passes[100], memory[300];
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
-    return snprintf(
-        text, bytes,
-        "tiles      %u of %d x %d px, halo %d, visited %s\n"
-        "%s"
-        "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
-        "%s"
-        "threads    %u reading, %u %s, %u writing\n"
-        "%s"
-        "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks %.0f, open "
-        "files %.0f, products %.0f\n",
-        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-        plan->source[0].n_bands, plan->n_outputs, pb_chain_instruction_count(plan->chain), passes,
-        plan->readers, tiles_computed(plan),
-        plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device,
-        (double)pb_plan_total_bytes(plan) / mib, plan->in_slots, (double)plan->in_slot_bytes / mib,
-        plan->out_slots, (double)plan->out_slot_bytes / mib, mem[plan->mem],
-        (double)plan->decoding.cells_bytes / mib,
-        (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-        (double)plan->product_bytes / mib);
+    describe_memory(largest(plan), memory, sizeof memory);
+    return snprintf(text, bytes,
+                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
+                    "%s"
+                    "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+                    "%s"
+                    "threads    %u reading, %u %s, %u writing\n"
+                    "%s%s",
+                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
+                    plan->source[0].n_bands, plan->n_outputs,
+                    pb_chain_instruction_count(plan->chain), passes, plan->readers,
+                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
+                    plan->writers, device, memory);
 }

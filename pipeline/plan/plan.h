@@ -91,8 +91,10 @@ struct pb_plan {
     struct pb_plan_decoding decoding;
     bool is_earlier;        /* this is a pass before the one that makes the products */
     uint64_t held_bytes;    /* of the products, in an earlier pass */
-    uint64_t product_bytes; /* in an earlier pass also of its reductions */
+    uint64_t reduce_bytes;  /* of the reductions, in an earlier pass */
+    uint64_t product_bytes; /* in an earlier pass: held_bytes */
     uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
+    uint64_t reserve_bytes; /* what earlier passes need beside the products, at least */
 };
 
 struct pb_device_traits;

@@ -16,6 +16,7 @@
 #include "wic/wic.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DECODES_MAX  4.0
@@ -137,12 +138,17 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
     return bytes;
 }
 
-/* What an earlier pass holds: the products, which are there already, and the states of its
- * reductions, one a writer and one more. */
+/* States of the reductions of an earlier pass: a set for each writer and one more. */
 static uint64_t reduce_bytes(const struct pb_plan *plan)
 {
-    return add(plan->held_bytes,
-               (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain));
+    return (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain);
+}
+
+/* The most that is held at a time, in this pass or, with the products, in one before it. */
+static uint64_t needed(const struct pb_plan *plan)
+{
+    uint64_t before = plan->reserve_bytes > 0 ? add(plan->product_bytes, plan->reserve_bytes) : 0;
+    return plan->total_bytes > before ? plan->total_bytes : before;
 }
 
 /* The plan with the products of candidate i. Threads and stripes decide how many tiles are in
@@ -151,11 +157,17 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
                                     struct candidates *all, size_t i)
 {
     struct candidate *c = &all->at[i];
+    if (plan.is_earlier) { /* the products are there already */
+        plan.product_bytes = plan.held_bytes;
+        plan.reduce_bytes = reduce_bytes(&plan);
+        plan.total_bytes = add(plan.total_bytes, add(plan.product_bytes, plan.reduce_bytes));
+        return plan;
+    }
     for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
         if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols)
             c->product_bytes = all->at[k].product_bytes;
     if (c->product_bytes == 0)
-        c->product_bytes = plan.is_earlier ? reduce_bytes(&plan) : product_bytes(&plan, r);
+        c->product_bytes = product_bytes(&plan, r);
     plan.product_bytes = c->product_bytes;
     plan.total_bytes = add(plan.total_bytes, plan.product_bytes);
     return plan;
@@ -235,10 +247,10 @@ static struct pb_plan least_of(struct candidates *all, const struct pb_plan *bas
     struct pb_plan best = with_products(without_products(base, r, &all->at[last]), r, all, last);
     for (size_t i = last; i-- > 0;) {
         struct pb_plan plan = without_products(base, r, &all->at[i]);
-        if (plan.total_bytes >= best.total_bytes)
+        if (plan.total_bytes >= needed(&best))
             continue;
         plan = with_products(plan, r, all, i);
-        if (plan.total_bytes < best.total_bytes)
+        if (needed(&plan) < needed(&best))
             best = plan;
     }
     return best;
@@ -253,7 +265,7 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
 {
     uint64_t decoded =
         plan->decoding.cells_bytes + plan->decoding.cache_bytes + plan->decoding.reader_bytes;
-    if (plan->total_bytes == UINT64_MAX)
+    if (needed(plan) == UINT64_MAX)
         return pb_fail(err, PB_E_PLAN_MEMORY,
                        "no compute.memory is enough for the products of pipeline %s on this scene "
                        "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
@@ -265,35 +277,73 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
                        "smaller compute.tile",
                        plan->grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
                        (unsigned long long)mib(MANAGED_MAX));
+    if (needed(plan) > plan->total_bytes)
+        return pb_fail(err, PB_E_PLAN_MEMORY,
+                       "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
+                       "needs at least %llu MiB: %llu for products, %llu for the pass before, "
+                       "which reduces the image",
+                       (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+                       r->info->height, r->info->block_w, r->info->block_h,
+                       (unsigned long long)mib(needed(plan)),
+                       (unsigned long long)mib(plan->product_bytes),
+                       (unsigned long long)mib(plan->reserve_bytes));
+    char reductions[60] = "";
+    if (plan->reduce_bytes > 0)
+        (void)snprintf(reductions, sizeof reductions, "%llu for reductions, ",
+                       (unsigned long long)mib(plan->reduce_bytes));
     return pb_fail(err, PB_E_PLAN_MEMORY,
                    "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
-                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %llu for tiles "
-                   "of %d px",
+                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%llu for "
+                   "tiles of %d px",
                    (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
                    r->info->height, r->info->block_w, r->info->block_h,
                    (unsigned long long)mib(plan->total_bytes), (unsigned long long)mib(decoded),
-                   (unsigned long long)mib(plan->product_bytes),
-                   (unsigned long long)mib(plan->total_bytes - decoded - plan->product_bytes),
+                   (unsigned long long)mib(plan->product_bytes), reductions,
+                   (unsigned long long)mib(plan->total_bytes - decoded - plan->product_bytes -
+                                           plan->reduce_bytes),
                    plan->grid.side_px);
+}
+
+/* The base with what a tile takes, and its candidates: one at least, as a stripe of all columns
+ * decodes once. NULL: no memory. */
+static struct candidates *candidates_of(const struct pb_plan *base,
+                                        const struct pb_plan_request *request,
+                                        struct pb_plan *out_sized)
+{
+    struct candidates *all = calloc(1, sizeof *all);
+    *out_sized = *base;
+    size_slots(out_sized);
+    if (all != NULL)
+        list_candidates(all, out_sized, request);
+    return all;
+}
+
+uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request)
+{
+    struct pb_plan sized;
+    struct candidates *all = candidates_of(base, request, &sized);
+    if (all == NULL)
+        return 0; /* the plan itself will fail */
+    const struct pb_plan least = least_of(all, &sized, request);
+    free(all);
+    return needed(&least);
 }
 
 int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
                 struct pb_err *err, struct pb_plan *out_plan)
 {
     uint64_t budget = request->config->compute.memory_bytes;
-    struct candidates *all = calloc(1, sizeof *all);
+    struct pb_plan sized;
+    struct candidates *all = candidates_of(base, request, &sized);
     if (all == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    struct pb_plan sized = *base;
-    size_slots(&sized);
-    list_candidates(all, &sized, request); /* one at least: a stripe of all columns decodes once */
     int rc = -ENOMEM;
     for (size_t i = 0; i < all->n && rc < 0; i++) {
         struct pb_plan plan = without_products(&sized, request, &all->at[i]);
         if (plan.total_bytes > budget || !is_bounded(&plan))
             continue;
         plan = with_products(plan, request, all, i);
-        if (plan.total_bytes > budget)
+        if (needed(&plan) > budget)
             continue;
         *out_plan = plan;
         rc = 0;

@@ -9,4 +9,6 @@
  * would do; *out_plan is as it was then. */
 int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
                 struct pb_err *err, struct pb_plan *out_plan);
+/* The least memory that a plan on that base takes, whatever the budget. */
+uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request);
 #endif

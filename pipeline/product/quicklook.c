@@ -115,7 +115,7 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
-                     n * target * sizeof(float) + PB_STRETCH_BYTES +
+                     n * target * sizeof(float) + pb_stretch_bytes() +
                      pb_png_bytes((uint32_t)how.target_w, n == 1 ? 2 : 4) + PB_FILE_OUT_BYTES;
     if (how.level > 0) {
         int32_t block_px;

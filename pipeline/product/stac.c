@@ -38,7 +38,8 @@ static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_pro
         if (type->item_bytes != NULL)
             bytes += type->item_bytes(env, other);
     }
-    for (size_t i = 0; env->chain != NULL && pb_chain_reduction_at(env->chain, i) != NULL; i++)
+    struct pb_chain_use use;
+    for (size_t i = 0; env->chain != NULL && pb_chain_use_at(env->chain, i, &use); i++)
         bytes += REDUCTION_BYTES;
     return bytes;
 }

@@ -134,16 +134,17 @@ static void value_text(const struct pb_key *key, const struct pb_item *item,
 /* " (R: percentile 2 = 412, percentile 98 = 2980)" for each band that the step reduced. */
 static void say_results(FILE *text, const struct pb_chain *chain, size_t step)
 {
-    const struct pb_chain_reduction *r;
-    for (size_t i = 0; chain != NULL && (r = pb_chain_reduction_at(chain, i)) != NULL; i++) {
-        for (uint32_t k = 0; k < r->reduce.n && r->step == step; k++) {
+    struct pb_chain_use use;
+    for (size_t i = 0; chain != NULL && pb_chain_use_at(chain, i, &use); i++) {
+        const struct pb_chain_reduction *r = use.reduction;
+        for (uint32_t k = 0; k < r->reduce.n && use.step == step; k++) {
             char name[NAME_TEXT], number[PB_NUMBER_TEXT];
             pb_reduce_name(&r->reduce, k, name, sizeof name);
             number_text(r->results[k], number);
-            (void)fprintf(text, "%s%s%s %s = %s", k ? "," : " (", k ? "" : r->band, k ? "" : ":",
+            (void)fprintf(text, "%s%s%s %s = %s", k ? "," : " (", k ? "" : use.band, k ? "" : ":",
                           name, number);
         }
-        if (r->step == step)
+        if (use.step == step)
             (void)fprintf(text, ")");
     }
 }
@@ -251,19 +252,19 @@ static void write_formulas(struct pb_json *json, const struct pb_step_config *st
 /* What a step reduced the image to: {"R": {"percentile 2": 412, ...}}. */
 static void write_results(struct pb_json *json, const struct pb_chain *chain, size_t step)
 {
-    const struct pb_chain_reduction *r;
+    struct pb_chain_use use;
     bool any = false;
-    for (size_t i = 0; chain != NULL && (r = pb_chain_reduction_at(chain, i)) != NULL; i++) {
-        if (r->step != step)
+    for (size_t i = 0; chain != NULL && pb_chain_use_at(chain, i, &use); i++) {
+        if (use.step != step)
             continue;
         if (!any)
             pb_json_object(json, "results");
         any = true;
-        pb_json_object(json, r->band);
-        for (uint32_t k = 0; k < r->reduce.n; k++) {
+        pb_json_object(json, use.band);
+        for (uint32_t k = 0; k < use.reduction->reduce.n; k++) {
             char name[NAME_TEXT];
-            pb_reduce_name(&r->reduce, k, name, sizeof name);
-            pb_json_number(json, name, r->results[k]);
+            pb_reduce_name(&use.reduction->reduce, k, name, sizeof name);
+            pb_json_number(json, name, use.reduction->results[k]);
         }
         pb_json_end(json);
     }

@@ -8,6 +8,13 @@
 
 enum { MID_GREY = 128, CHUNK_PX = 1024 };
 
+static const struct pb_samples any = {.n = 0};
+
+size_t pb_stretch_bytes(void)
+{
+    return pb_percentiles_bytes(2, &any);
+}
+
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel)
 {
     for (uint32_t p = 0; p < n_planes; p++)
@@ -37,8 +44,7 @@ int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
                     const double percentiles[2], struct pb_err *err, double *low, double *high,
                     bool *out_any)
 {
-    static const struct pb_samples any = {.n = 0};
-    struct pb_percentiles *state = malloc(pb_percentiles_bytes(2));
+    struct pb_percentiles *state = malloc(pb_stretch_bytes());
     if (state == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
     *out_any = false;

@@ -5,14 +5,13 @@
 /* Maps the values of a picture to grey levels, linearly between two percentiles of the visible
  * pixels. Pure, but for the memory that pb_stretch_find counts in; any thread. */
 #include "config/base/err.h"
-#include "kernels/reduce/percentiles.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory of pb_stretch_find. */
-#define PB_STRETCH_BYTES pb_percentiles_bytes(2)
+/* Bytes that pb_stretch_find holds meanwhile. */
+size_t pb_stretch_bytes(void);
 
 /* A pixel is shown where every plane has a finite value. */
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel);

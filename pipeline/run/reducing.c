@@ -11,22 +11,24 @@ struct pb_reducing {
     size_t n;
     uint32_t workers;
     size_t set_bytes;
-    uint8_t *sets; /* workers + 1 */
-    bool *done;    /* by reduction */
+    uint8_t *sets;  /* workers + 1 */
+    size_t *offset; /* of a reduction's state in a set */
+    bool *done;     /* by reduction */
 };
 
-static size_t state_bytes(const struct pb_reducing *r, size_t i)
-{
-    return (pb_reduce_bytes(&r->reduction[i].reduce) + 63) / 64 * 64;
-}
-
-/* The state of reduction i in a set; offsets add up as pb_chain_reduce_bytes does. */
 static void *state_of(const struct pb_reducing *r, uint32_t set, size_t i)
 {
-    uint8_t *at = r->sets + set * r->set_bytes;
-    for (size_t k = 0; k < i; k++)
-        at += state_bytes(r, k);
-    return at;
+    return r->sets + set * r->set_bytes + r->offset[i];
+}
+
+/* As pb_chain_reduce_bytes adds them up. */
+static void place_states(struct pb_reducing *r)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        r->offset[i] = at;
+        at += pb_chain_state_bytes(&r->reduction[i]);
+    }
 }
 
 int pb_reducing_create(const struct pb_chain *pass, uint32_t workers, struct pb_err *err,
@@ -39,11 +41,13 @@ int pb_reducing_create(const struct pb_chain *pass, uint32_t workers, struct pb_
     r->workers = workers;
     r->set_bytes = pb_chain_reduce_bytes(pass);
     r->done = calloc(r->n, sizeof *r->done);
+    r->offset = calloc(r->n, sizeof *r->offset);
     r->sets = aligned_alloc(64, r->set_bytes * (workers + (size_t)1));
-    if (r->done == NULL || r->sets == NULL) {
+    if (r->done == NULL || r->offset == NULL || r->sets == NULL) {
         pb_reducing_destroy(r);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
     }
+    place_states(r);
     for (uint32_t set = 0; set <= workers; set++)
         for (size_t i = 0; i < r->n; i++)
             pb_reduce_begin(&r->reduction[i].reduce, &r->reduction[i].samples, state_of(r, set, i));
@@ -101,6 +105,7 @@ void pb_reducing_destroy(struct pb_reducing *r)
     if (r == NULL)
         return;
     free(r->done);
+    free(r->offset);
     free(r->sets);
     free(r);
 }

@@ -195,7 +195,7 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
     rc = rc ? rc : pb_run_passes_start(run->passes, &why);
     if (rc == 0)
         return 0;
-    pb_run_passes_abort(run->passes, &why); /* what a wait would say */
+    pb_run_passes_abort(run->passes, &why); /* the error that wait returns */
     if (err != NULL && err->code == PB_OK)
         *err = why;
     return rc;

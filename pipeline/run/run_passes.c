@@ -15,7 +15,7 @@ struct pb_run_passes {
     struct pb_sink sink;
     struct pb_run_report report; /* of the passes that have ended */
     atomic_bool stopped;
-    struct pb_err failure; /* that left no pass */
+    struct pb_err failure; /* of making or starting a later pass */
 
     pthread_mutex_t lock; /* below: for progress and abort */
     size_t number;        /* of the pass: plan->n_earlier is the last */
@@ -94,7 +94,7 @@ static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
     return 0;
 }
 
-/* Takes the pass apart; the next one is another round of it, or the one after it. */
+/* Destroys the pass; the next one is another round of it, or the one after it. */
 static void end_pass(struct pb_run_passes *p, bool next)
 {
     struct pb_pass *ended = p->pass;
@@ -103,14 +103,18 @@ static void end_pass(struct pb_run_passes *p, bool next)
     p->pass = NULL;
     p->tiles_before += atomic_load(&ended->stream.write.tiles);
     p->bytes_before += atomic_load(&ended->stream.read.bytes);
-    p->round = next ? 0 : p->round + 1;
+    /* The rounds that are not needed, as there was no valid pixel, count as done: the total stays.
+     */
+    for (p->round++; next && p->round < pb_chain_rounds(ended->plan->chain); p->round++)
+        p->tiles_before += pb_grid_count(&ended->plan->grid);
+    p->round = next ? 0 : p->round;
     p->number += next;
     pthread_mutex_unlock(&p->lock);
     pb_pass_destroy(ended);
 }
 
-/* From a pass that is complete to the next round or pass, which runs then. */
-static int go_on(struct pb_run_passes *p, struct pb_err *err)
+/* After a pass that is complete: makes and starts the next round or pass. */
+static int start_next(struct pb_run_passes *p, struct pb_err *err)
 {
     bool next = pb_reducing_end(p->reducing, p->last.plan->chain);
     end_pass(p, next);
@@ -120,6 +124,8 @@ static int go_on(struct pb_run_passes *p, struct pb_err *err)
     }
     int rc = make_pass(p, &p->failure);
     rc = rc ? rc : pb_pass_start(p->pass, &p->failure);
+    if (rc < 0)
+        pb_run_passes_abort(p, &p->failure); /* the error that another wait returns */
     if (rc < 0 && err != NULL && err->code == PB_OK)
         *err = p->failure;
     return rc;
@@ -136,15 +142,15 @@ int pb_run_passes_wait(struct pb_run_passes *p, int64_t timeout_ms, struct pb_er
     int64_t until_ms = timeout_ms < 0 ? 0 : pb_clock_mono_ms() + timeout_ms;
     int rc = 0;
     while (rc == 0) {
-        if (p->pass == NULL)
-            return pb_fail(err, p->failure.code, "%s", p->failure.msg);
-        rc = pb_pass_wait(p->pass, left_of(timeout_ms, until_ms), err);
+        rc = p->pass != NULL ? pb_pass_wait(p->pass, left_of(timeout_ms, until_ms), err) : 0;
         if (rc == 0 && atomic_load(&p->stopped))
             return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while computing");
+        if (p->pass == NULL)
+            return pb_fail(err, p->failure.code, "%s", p->failure.msg);
         rc = rc ? rc : check_complete(p, err);
         if (rc == 0 && is_last(p))
             break;
-        rc = rc ? rc : go_on(p, err);
+        rc = rc ? rc : start_next(p, err);
     }
     return rc;
 }
@@ -169,7 +175,7 @@ static uint64_t tiles_to_come(const struct pb_run_passes *p)
     for (size_t i = p->number; i < last->n_earlier; i++) {
         int rounds = pb_chain_rounds(last->earlier[i]->chain);
         rounds -= i == p->number ? p->round : 0;
-        tiles += (uint64_t)(rounds > 0 ? rounds : 1) * pb_grid_count(&last->earlier[i]->grid);
+        tiles += (uint64_t)rounds * pb_grid_count(&last->earlier[i]->grid);
     }
     return tiles;
 }

@@ -64,11 +64,12 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_end(json);
 }
 
-static void print_reduction(struct pb_json *json, const struct pb_chain_reduction *r)
+static void print_reduction(struct pb_json *json, const struct pb_chain_use *use)
 {
+    const struct pb_chain_reduction *r = use->reduction;
     pb_json_object(json, NULL);
-    pb_json_int(json, "step", (int64_t)r->step + 1);
-    pb_json_string(json, "band", r->band);
+    pb_json_int(json, "step", (int64_t)use->step + 1);
+    pb_json_string(json, "band", use->band);
     pb_json_array(json, "results");
     for (uint32_t k = 0; k < r->reduce.n; k++) {
         char name[40];
@@ -82,19 +83,19 @@ static void print_reduction(struct pb_json *json, const struct pb_chain_reductio
     pb_json_end(json);
 }
 
-/* What the steps reduced the image to, in the order of the passes; the first ones when there are
- * many, as a report is bounded. */
+/* What the steps reduced the image to, in their order; the first ones when there are many, as a
+ * report is bounded. */
 static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
 {
     enum { PRINTED_MAX = 64 };
-    const struct pb_chain_reduction *r;
+    struct pb_chain_use use;
     size_t n = 0;
-    if (chain == NULL || pb_chain_reduction_at(chain, 0) == NULL)
+    if (chain == NULL || !pb_chain_use_at(chain, 0, &use))
         return;
     pb_json_array(json, "reductions");
-    for (; (r = pb_chain_reduction_at(chain, n)) != NULL; n++)
+    for (; pb_chain_use_at(chain, n, &use); n++)
         if (n < PRINTED_MAX)
-            print_reduction(json, r);
+            print_reduction(json, &use);
     pb_json_end(json);
     if (n > PRINTED_MAX)
         pb_json_int(json, "reductions_left_out", (int64_t)(n - PRINTED_MAX));

@@ -177,7 +177,8 @@ def ends(pixels, method, percentiles):
 def stretch(band, a, b, low, high, clamp):
     low, high = np.float32(low), np.float32(high)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        gain, base = ((high - low) / (b - a), low) if b > a else (np.float32(0), low + (high - low) * np.float32(0.5))
+        half, steepest = np.float32(0.5), np.float32(np.finfo(np.float32).max if high > low else -np.finfo(np.float32).max)
+        gain, base = ((high - low) * half / (b * half - a * half), low) if b > a else (steepest if clamp else np.float32(0), low + (high - low) * half)
         out = (band.pixels - a) * gain + base if not np.isnan(a) else np.full_like(band.pixels, np.nan)
     return band.on(np.clip(out, min(low, high), max(low, high)) if clamp else out)
 

@@ -77,6 +77,55 @@ def test_images_without_a_range(scratch):
     assert (made == 0.5).all(), made
 
 
+def test_a_range_of_one_value_parts_below_and_above(scratch):
+    """Most pixels have one value, so both percentiles are that; the others must not be lost."""
+    pixels = np.full((100, 100), 5, np.uint16)
+    pixels[0, :40], pixels[1, :40] = 1, 900
+    scene = write(scratch / "s.tif", pixels)
+    made = pixels_of(compute(scratch, scene, "A", ["stretch: {bands: {X: A}, high: 255}", "stretch: {bands: {Y: A}, low: 9, high: 3, beyond: keep}"], ["X", "Y"]))
+    assert (made[0] == np.where(pixels < 5, 0, np.where(pixels > 5, 255, 127.5))).all()
+    assert (made[1] == 6).all()
+
+
+def test_the_widest_range_of_float32(scratch):
+    pixels = np.array([[-3e38, -1e38, 0, 1e38, 3e38, 2e38, 5, 7]], np.float32)
+    made = pixels_of(compute(scratch, write(scratch / "s.tif", pixels, nodata=None), "A", ["stretch: {bands: {X: A}, method: minmax, high: 100}"], ["X"]))
+    assert not np.isnan(made).any() and made[0, 0] == 0 and made[0, 4] == 100 and abs(made[0, 2] - 50) < 1e-4, made
+    done = pbtest.run("pushbroom", "check-config", config_of(scratch, ["stretch: {bands: [A], low: -3e38, high: 3e38}"], ["A"]), code=None)
+    assert done.returncode != 0 and "high - low" in done.stdout + done.stderr, done
+
+
+def test_an_image_without_valid_pixels_ends_early(scratch):
+    """One round of two does; what is told of the progress still adds up, or the job would be taken for broken."""
+    scene = write(scratch / "s.tif", np.full((6000 if not pbtest.SANITIZED else 1500, 3000), np.nan, np.float32))
+    report = compute(scratch, scene, "A", ["stretch: {bands: {X: A}}"], ["X"], "{memory: 256MiB, tile: 64}")
+    assert np.isnan(pixels_of(report)).all()
+
+
+def test_the_memory_that_is_named_is_enough(scratch):
+    """What a refusal names is accepted, also where an earlier pass needs more than the last one."""
+    numbers = np.random.default_rng(2)
+    scene = write(scratch / "s.tif", numbers.integers(1, 9000, (6, 700, 900)).astype(np.uint16), block=256)
+    names = "ABCDEF"
+    for steps in (["stretch: {bands: [A]}"], ["stretch: {}"], ["roughness: {}", "stretch: {}"], ["resample: {factor: 0.5}", "stretch: {}"]):
+        config, mib, named = scratch / "m.yaml", 16, []
+        for _ in range(3):
+            config.write_text(f"""compute: {{memory: {mib}MiB, threads: 8}}
+pipelines:
+  p:
+    input: {{bands: {{{", ".join(f"{b}: {i + 1}" for i, b in enumerate(names))}}}}}
+    steps: [{", ".join("{" + s + "}" for s in steps)}]
+    products: [{{cog: {{type: float32}}}}, {{quicklook: {{bands: [A], size: 1024}}}}, {{statistics: {{}}}}]
+""")
+            done = pbtest.run("pushbroom", "run", "--dry-run", "-c", config, "-o", scratch / "o", scene, code=None)
+            if done.returncode == 0:
+                break
+            assert "at least " in done.stderr, done.stderr
+            mib = int(done.stderr.split("at least ")[1].split()[0])
+            named.append(mib)
+        assert done.returncode == 0 and len(named) == 1, (steps, named, done.stderr)
+
+
 def test_the_range_is_told(scratch):
     scene, (a, _) = scene_of(scratch)
     report = compute(scratch, scene, "AB", ["stretch: {bands: [A], percentiles: [2, 98]}"], ["A"])

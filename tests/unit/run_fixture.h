@@ -62,7 +62,8 @@ static inline void scene_write(const char *path, unsigned w, unsigned h, unsigne
     ck_assert_int_eq(fclose(f), 0);
 }
 
-static inline void config_use(const char *more)
+/* more: keys of compute; steps: lines of YAML. */
+static inline void config_use_steps(const char *more, const char *steps)
 {
     char text[2048];
     struct pb_err_list *errors = calloc(1, sizeof *errors);
@@ -72,19 +73,24 @@ static inline void config_use(const char *more)
              "  p:\n"
              "    input: {match: ['*.tif'], bands: {A: 1, B: 2}}\n"
              "    steps:\n"
-             "      - math: {bands: {S: 'A + B', D: 'A - B'}}\n"
-             "      - convolve: {kernel: box, size: 3}\n"
+             "%s"
              "    products:\n"
              "      - cog: {type: float32, compress: deflate, blocksize: 64}\n"
              "      - quicklook: {bands: [S], size: 64}\n"
              "      - statistics: {}\n"
              "      - stac: {}\n",
-             more);
+             more, steps);
     pb_config_destroy(config);
     config = NULL;
     ck_assert_msg(pb_config_parse(text, strlen(text), "test", &pb_products, errors, &config) == 0,
                   "%s", errors->err[0].msg);
     free(errors);
+}
+
+static inline void config_use(const char *more)
+{
+    config_use_steps(more, "      - math: {bands: {S: 'A + B', D: 'A - B'}}\n"
+                           "      - convolve: {kernel: box, size: 3}\n");
 }
 
 static inline void run_setup(void)

@@ -65,7 +65,7 @@ static int reduce_all(const struct pb_reduce *reduce, const struct pb_samples *s
     void *state[PARTS + 1];
     int rounds = 0;
     for (int s = 0; s <= PARTS; s++) {
-        state[s] = malloc(pb_reduce_bytes(reduce));
+        state[s] = malloc(pb_reduce_bytes(reduce, samples));
         pb_reduce_begin(reduce, samples, state[s]);
     }
     bool done = false;

@@ -81,6 +81,8 @@ START_TEST(every_allocation_may_fail_and_the_run_says_so_and_leaves_nothing)
 {
     struct pb_err err = {0};
     int fds = 0;
+    config_use_steps("", "      - math: {bands: {S: 'A + B'}}\n" /* with a pass before */
+                         "      - stretch: {bands: [S]}\n");
     ck_assert_int_eq(run_all(&err), 0); /* libraries have what they keep */
     long at = 0, failures = 0;
     for (; at < 5000; at++) {
