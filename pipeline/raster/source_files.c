@@ -80,6 +80,27 @@ void pb_source_files_close(struct pb_source_files *files)
     files->n = 0;
 }
 
+void pb_source_files_blame(const struct pb_config *config,
+                           const struct pb_pipeline_config *pipeline, const char *scene,
+                           struct pb_err *err)
+{
+    char path[PATH_MAX];
+    if (err == NULL || err->file[0] == '\0')
+        return;
+    for (size_t i = 0; i < pipeline->input.n_sources; i++) {
+        const struct pb_source_config *source = &pipeline->input.sources[i];
+        struct pb_err place = {0}, named = {0}, ignored = {0};
+        if (pb_source_path(config, source, scene, path, &ignored) < 0)
+            continue;
+        (void)pb_fail_at(&place, err->code, path, 0, 0, "source"); /* as it is displayed */
+        if (strcmp(place.file, err->file) != 0)
+            continue;
+        (void)pb_fail(&named, err->code, "source %s, %s: %s", source->name, path, err->msg);
+        *err = named;
+        return;
+    }
+}
+
 /* The whole number or the part of one (a half, a third) that `v` is but for rounding, looked at
  * over n pixels; else v. */
 static double snapped_scale(double v, double n)

@@ -24,6 +24,12 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
                           const char *scene, const struct pb_source_files *files);
 /* No-op on a zeroed struct. */
 void pb_source_files_close(struct pb_source_files *files);
+/* Puts the source's name and path into the message of an error about the file of a source, whose
+ * place they become: jobs are told apart by their scene. Another error stays as it is. err may be
+ * NULL. */
+void pb_source_files_blame(const struct pb_config *config,
+                           const struct pb_pipeline_config *pipeline, const char *scene,
+                           struct pb_err *err);
 /* Where the grid of `other` lies on that of `scene`: parallel axes in one coordinate system.
  * Differences below a millionth of a pixel, over the whole image, are none. */
 bool pb_source_place(const struct pb_raster *scene, const struct pb_raster *other,

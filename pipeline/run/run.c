@@ -57,6 +57,14 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     return rc;
 }
 
+/* What is told of a source's file names the source. */
+static int blame_source(const struct pb_run *run, int rc, struct pb_err *err)
+{
+    if (rc < 0)
+        pb_source_files_blame(run->options.config, run->options.pipeline, run->scene, err);
+    return rc;
+}
+
 static int open_sources(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_input_config *input = &run->options.pipeline->input;
@@ -73,7 +81,7 @@ static int open_sources(struct pb_run *run, struct pb_err *err)
         other->info = pb_raster_info(run->raster[i + 1]);
         other->placed = pb_source_place(run->raster[0], run->raster[i + 1], &other->map);
     }
-    return rc;
+    return blame_source(run, rc, err);
 }
 
 /* None of the files that were read is another one now. */
@@ -82,7 +90,7 @@ static int check_unchanged(const struct pb_run *run, struct pb_err *err)
     int rc = 0;
     for (size_t i = 0; i <= run->options.pipeline->input.n_sources && rc == 0; i++)
         rc = pb_raster_unchanged(run->raster[i], err);
-    return rc;
+    return blame_source(run, rc, err);
 }
 
 static int make_plan(struct pb_run *run, struct pb_err *err)
@@ -205,7 +213,7 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
     if (run->state != STARTED && run->state != COMPUTED)
         return out_of_order(err, "wait");
-    int rc = pb_run_passes_wait(run->passes, timeout_ms, err);
+    int rc = blame_source(run, pb_run_passes_wait(run->passes, timeout_ms, err), err);
     if (rc != -ETIMEDOUT && atomic_load(&run->ended_ns) == 0)
         atomic_store(&run->ended_ns, pb_clock_mono_ns());
     rc = rc ? rc : check_unchanged(run, err);

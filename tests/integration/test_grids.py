@@ -330,6 +330,24 @@ def test_lineage_names_the_sources(scratch):
     assert "Source BEFORE" in json.load(open(product(report, "stac")))["properties"]["processing:lineage"]
 
 
+def test_what_is_wrong_with_a_source_names_it(scratch):
+    scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
+    whole = write(scratch / "whole.tif", np.random.default_rng(1).integers(0, 9, (200, 300)).astype(np.uint8)).read_bytes()
+    (scratch / "short.tif").write_bytes(whole[:len(whole) // 2])
+    (scratch / "text.tif").write_bytes(b"no TIFF")
+    damaged = scratch / "damaged.tif"  # opens; the pixels of its second half are no deflate stream
+    options = ["COMPRESS=DEFLATE", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"]
+    gdal.Translate(str(damaged), str(scratch / "whole.tif"), creationOptions=options)
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2:-8] = b"\xff" * len(data[len(data) // 2:-8])
+    damaged.write_bytes(data)
+    for file in ("missing.tif", "short.tif", "text.tif", "damaged.tif"):
+        source = f"      sources: {{BEFORE: {{file: {scratch}/{file}, bands: {{Q: 1}}}}}}"
+        steps = ["difference: {bands: {X: A}, minus: [Q]}"]
+        error = compute(scratch, scene if file != "damaged.tif" else scratch / "whole.tif", "A", steps, ["X"], code=1, sources=source)["error"]
+        assert f": source BEFORE, {scratch}/{file}: " in error["message"] and error["message"].count(file) == 1, error
+
+
 def test_sources_that_do_not_fit_say_why(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     write(scratch / "elsewhere.tif", np.ones((20, 30), np.uint8), epsg=32633)
