@@ -17,13 +17,11 @@ static const struct {
     const char *name;
     pb_focal_row *row;
     pb_focal_temp *temp_px;
-    pb_focal_begin *begin; /* NULL = nothing to do */
+    pb_focal_begin *begin;
 } kinds[PB_FOCAL_COUNT] = {
 #define PB_FOCAL_SUM(NAME, name)                                                                   \
     [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_sum_temp_px, pb_focal_sum_begin},
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
-    [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_window_temp_px, NULL},
-#define PB_FOCAL_ROWS(NAME, name)                                                                  \
     [PB_FOCAL_##NAME] = {#name, pb_focal_##name##_row, pb_focal_##name##_temp_px,                  \
                          pb_focal_##name##_begin},
 #include "kernels/focal/focal.def"
@@ -101,9 +99,7 @@ void pb_focal_run_cpu(const struct pb_focal *focal, const struct pb_plane *in,
                                .temp = temp};
     int32_t rows[PB_FOCAL_SIDE_MAX];
     assert(focal->radius >= 1 && job.side <= PB_FOCAL_SIDE_MAX);
-    if (kinds[focal->kind].begin != NULL) {
-        kinds[focal->kind].begin(&job);
-    }
+    kinds[focal->kind].begin(&job);
     for (int32_t i = 0; i < out->rect.h; i++) {
         float *row = out->data + (size_t)i * (size_t)out->rect.w;
         if (rows_around(&job, out->rect.y + i, rows)) {

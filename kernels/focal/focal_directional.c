@@ -49,47 +49,78 @@ struct strip {
     const float *window;
     const double *area[3]; /* rows of sums: of the first window's left areas */
     int32_t stride, radius, choice;
+    uint32_t members[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
 };
 
+/* A bit for each half that there is. */
+static inline uint32_t half_bit(int32_t x, int32_t y)
+{
+    return (uint32_t)1 << (3 * y + x + 4);
+}
+
+/* For each place in a window the halves that have it. */
+static void find_members(int32_t radius, uint32_t members[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX])
+{
+    const int32_t side = 2 * radius + 1;
+
+    for (int32_t i = 0; i < side * side; i++) {
+        members[i] = 0;
+        for (int32_t half = 0; half < 9; half++) {
+            const int32_t x = half % 3 - 1, y = half / 3 - 1;
+
+            if (x * (i % side - radius) + y * (i / side - radius) >= 0)
+                members[i] |= half_bit(x, y);
+        }
+    }
+}
+
 /* Which half each of n windows takes. */
-__attribute__((always_inline)) static inline void
-find_halves(const struct strip *s, int32_t n, int32_t *restrict half_x, int32_t *restrict half_y)
+__attribute__((always_inline)) static inline void find_halves(const struct strip *s, int32_t n,
+                                                              uint32_t *restrict half)
 {
     const int32_t step = pb_directional_step(s->radius);
-    struct pb_directional best[LANES];
+    double most[LANES];
+    int32_t to_x[LANES], to_y[LANES];
 
-    for (int32_t i = 0; i < n; i++)
-        best[i] = (struct pb_directional){-1.0, -1, 0};
+    for (int32_t i = 0; i < n; i++) {
+        most[i] = -1.0;
+        to_x[i] = -1;
+        to_y[i] = 0;
+    }
     for (int32_t pair = 0; pair < 4; pair++) {
         const int32_t x = PB_DIRECTIONAL_X(pair), y = PB_DIRECTIONAL_Y(pair);
         const double *const first = s->area[1 + y] + (1 + x) * step;
         const double *const second = s->area[1 - y] + (1 - x) * step;
 
-        for (int32_t i = 0; i < n; i++)
-            pb_directional_next(&best[i], pair, first[i], second[i], s->area[1][step + i]);
+        for (int32_t i = 0; i < n; i++) {
+            struct pb_directional best = {most[i], to_x[i], to_y[i]};
+
+            pb_directional_next(&best, pair, first[i], second[i], s->area[1][step + i]);
+            most[i] = best.most;
+            to_x[i] = best.x;
+            to_y[i] = best.y;
+        }
     }
-    for (int32_t i = 0; i < n; i++) {
-        half_x[i] = best[i].x;
-        half_y[i] = best[i].y;
-    }
+    for (int32_t i = 0; i < n; i++)
+        half[i] = half_bit(to_x[i], to_y[i]);
 }
 
 __attribute__((always_inline)) static inline void moments_of(const struct strip *s, int32_t n,
                                                              float *restrict out)
 {
     const int32_t radius = s->radius, side = 2 * radius + 1;
-    int32_t half_x[LANES], half_y[LANES];
+    uint32_t half[LANES];
     double first[LANES] = {0.0}, second[LANES] = {0.0};
     float invalid[LANES] = {0.0f};
 
-    find_halves(s, n, half_x, half_y);
+    find_halves(s, n, half);
     for (int32_t y = 0; y < side; y++)
         for (int32_t x = 0; x < side; x++) {
             const float *const from = s->window + (size_t)y * (size_t)s->stride + x;
+            const uint32_t members = s->members[y * side + x];
 
             for (int32_t i = 0; i < n; i++) {
-                const bool is_in = half_x[i] * (x - radius) + half_y[i] * (y - radius) >= 0;
-                const double v = (double)(is_in ? from[i] : 0.0f);
+                const double v = (double)((members & half[i]) != 0 ? from[i] : 0.0f);
 
                 first[i] += v;
                 second[i] += v * v;
@@ -120,6 +151,7 @@ void pb_focal_directional_row(struct pb_focal_job *job, const int32_t *rows, flo
     struct strip s = {.radius = radius, .choice = job->focal->choice};
     const float *const window = pb_focal_find_windows(job, rows, &s.stride);
 
+    find_members(radius, s.members);
     for (int32_t k = 0; k < 3; k++)
         sum_areas(window + (size_t)(k * step) * (size_t)s.stride, s.stride, area, w + 2 * step,
                   columns, columns + (size_t)(1 + k) * n);

@@ -27,9 +27,8 @@ typedef void pb_focal_row(struct pb_focal_job *job, const int32_t *rows, float *
 typedef void pb_focal_begin(struct pb_focal_job *job);
 /* Floats of temp for rows of w pixels. */
 typedef size_t pb_focal_temp(const struct pb_focal *focal, size_t w);
-#define PB_FOCAL_SUM(NAME, name)    pb_focal_row pb_focal_##name##_row;
-#define PB_FOCAL_WINDOW(NAME, name) pb_focal_row pb_focal_##name##_row;
-#define PB_FOCAL_ROWS(NAME, name)                                                                  \
+#define PB_FOCAL_SUM(NAME, name) pb_focal_row pb_focal_##name##_row;
+#define PB_FOCAL_WINDOW(NAME, name)                                                                \
     pb_focal_row pb_focal_##name##_row;                                                            \
     pb_focal_begin pb_focal_##name##_begin;                                                        \
     pb_focal_temp pb_focal_##name##_temp_px;

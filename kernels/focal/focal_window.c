@@ -1,12 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Window kinds on the CPU without a row of their own: the pixel function of focal.def over a row of
- * windows. They lie in the plane itself where the image has all of their pixels, else in a copy of
- * `side` padded rows. Each radius has a loop of its own, because the compiler unrolls what it
- * knows. */
+ * Windows on the CPU: where a row of them lies, in the plane itself where the image has all of
+ * their pixels, else in a copy of `side` padded rows. */
 #include "kernels/focal/focal_job.h"
-#include "kernels/focal/focal_window.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -54,37 +51,3 @@ const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t
     *out_stride = (int32_t)px;
     return job->temp;
 }
-
-#define RADIUS(name, r)                                                                            \
-    case r:                                                                                        \
-        for (int32_t x = 0; x < w; x++) {                                                          \
-            out[x] = pb_pixel_result(pb_focal_##name(window + x, stride, r, focal));               \
-        }                                                                                          \
-        break;
-
-#define PB_FOCAL_SUM(NAME, name)
-#define PB_FOCAL_ROWS(NAME, name)
-#define PB_FOCAL_WINDOW(NAME, name)                                                                \
-    PB_CLONES static void name##_windows(const float *window, int32_t stride, int32_t radius,      \
-                                         const struct pb_focal *focal, int32_t w,                  \
-                                         float *restrict out)                                      \
-    {                                                                                              \
-        switch (radius) {                                                                          \
-            RADIUS(name, 1)                                                                        \
-            RADIUS(name, 2)                                                                        \
-            RADIUS(name, 3)                                                                        \
-            RADIUS(name, 4)                                                                        \
-            RADIUS(name, 5)                                                                        \
-            RADIUS(name, 6)                                                                        \
-        default:                                                                                   \
-            RADIUS(name, 7)                                                                        \
-        }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    void pb_focal_##name##_row(struct pb_focal_job *job, const int32_t *rows, float *out)          \
-    {                                                                                              \
-        int32_t stride;                                                                            \
-        const float *window = pb_focal_find_windows(job, rows, &stride);                           \
-        name##_windows(window, stride, job->focal->radius, job->focal, job->out->rect.w, out);     \
-    }
-#include "kernels/focal/focal.def"
