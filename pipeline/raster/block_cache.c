@@ -57,8 +57,7 @@ struct pb_block_cache {
 struct job {
     struct pb_block_cache *cache;
     struct pb_raster *raster;
-    const struct pb_rect *rect;
-    const struct pb_pixels *target;
+    const struct pb_window *target;
     struct pb_cell_fragments fragments;
     uint64_t *parked_ns;
 };
@@ -94,13 +93,13 @@ static void copy_fragment(const struct job *job, const struct cell *cell,
                           const struct pb_cell_fragment *fragment)
 {
     const struct pb_block_cache *cache = job->cache;
-    const struct pb_pixels *to = job->target;
+    const struct pb_window *to = job->target;
     struct pb_rect from = pb_cell_rect(&cache->options.shape, cell->col, cell->row);
     size_t px = pb_type_bytes(cache->options.type), n = (size_t)fragment->rect.w;
     size_t from_x = (size_t)(fragment->rect.x - from.x),
            from_y = (size_t)(fragment->rect.y - from.y);
-    size_t to_x = (size_t)(fragment->rect.x - job->rect->x);
-    size_t to_y = (size_t)(fragment->rect.y - job->rect->y);
+    size_t to_x = (size_t)(fragment->rect.x - to->rect.x);
+    size_t to_y = (size_t)(fragment->rect.y - to->rect.y);
     const char *base = pixels_of(cache, cell);
     for (size_t b = 0; b < cache->options.n_bands; b++) {
         const char *plane = base + b * cache->plane_bytes;
@@ -123,13 +122,14 @@ static int decode(const struct job *job, const struct cell *cell, const struct p
     const struct pb_block_cache *cache = job->cache;
     const struct pb_block_cache_options *o = &cache->options;
     char *base = pixels_of(cache, cell);
-    const struct pb_pixels to = {
+    const struct pb_window to = {
         .data = base,
         .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
         .plane_bytes = cache->plane_bytes,
         .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cache->plane_bytes : NULL,
-        .mask_row_bytes = (size_t)rect->w};
-    return o->decode(job->raster, rect, o->bands, o->n_bands, &to, err);
+        .mask_row_bytes = (size_t)rect->w,
+        .rect = *rect};
+    return o->decode(job->raster, o->bands, o->n_bands, &to, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
@@ -283,12 +283,10 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
 }
 
 int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
-                        const struct pb_rect *rect, const struct pb_pixels *target,
-                        uint64_t *parked_ns, struct pb_err *err)
+                        const struct pb_window *target, uint64_t *parked_ns, struct pb_err *err)
 {
-    struct job job = {
-        .cache = cache, .raster = raster, .rect = rect, .target = target, .parked_ns = parked_ns};
-    job.fragments = pb_cell_fragments_of(&cache->options.shape, rect);
+    struct job job = {.cache = cache, .raster = raster, .target = target, .parked_ns = parked_ns};
+    job.fragments = pb_cell_fragments_of(&cache->options.shape, &target->rect);
     uint32_t n = (uint32_t)job.fragments.cols * (uint32_t)job.fragments.rows;
     int rc = 0;
     pthread_mutex_lock(&cache->lock);

@@ -24,8 +24,8 @@ struct pb_block_cache_options {
     enum pb_type type;
     bool has_mask;
     /* How a cell is decoded; NULL = pb_raster_read. */
-    int (*decode)(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                  size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
+    int (*decode)(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                  const struct pb_window *to, struct pb_err *err);
 };
 
 /* Bytes of one cell, and of a whole cache without what GDAL holds. */
@@ -37,13 +37,12 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
                           struct pb_block_cache **out_cells);
 void pb_block_cache_destroy(struct pb_block_cache *cache); /* after the last reader is gone */
 
-/* Copies the pixels of rect; decodes missing cells with the caller's own raster. Adds the time
- * spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed,
+/* Copies the pixels of target->rect; decodes missing cells with the caller's own raster. Adds the
+ * time spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed,
  * on any thread, from then on; -ECANCELED without an error after pb_block_cache_abort. Thread:
  * reader. */
 int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
-                        const struct pb_rect *rect, const struct pb_pixels *target,
-                        uint64_t *parked_ns, struct pb_err *err);
+                        const struct pb_window *target, uint64_t *parked_ns, struct pb_err *err);
 void pb_block_cache_abort(struct pb_block_cache *cache); /* NULL is fine. Thread: any */
 /* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread:
  * any */

@@ -61,7 +61,7 @@ bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane)
 
 static char *band_row(const struct pb_block_target *target, size_t i, int32_t x, int32_t y)
 {
-    const struct pb_pixels *to = target->to;
+    const struct pb_window *to = target->to;
     return (char *)to->data + i * to->plane_bytes + (size_t)(y - target->rect->y) * to->row_bytes +
            (size_t)(x - target->rect->x) * target->sample_bytes;
 }
@@ -69,7 +69,7 @@ static char *band_row(const struct pb_block_target *target, size_t i, int32_t x,
 static void make_mask(const struct pb_block_target *target, int32_t x, int32_t y, int32_t w,
                       const void *samples, size_t step)
 {
-    const struct pb_pixels *to = target->to;
+    const struct pb_window *to = target->to;
     uint8_t *out =
         to->mask + (size_t)(y - target->rect->y) * to->mask_row_bytes + (x - target->rect->x);
     for (size_t i = 0; i < (size_t)w; i++)

@@ -21,7 +21,7 @@ struct pb_block_target {
     enum pb_type type;
     int32_t alpha_band; /* 1-based, 0 = none */
     const struct pb_block_fill *fill;
-    const struct pb_pixels *to; /* NULL: nothing */
+    const struct pb_window *to; /* NULL: nothing */
 };
 
 bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane);

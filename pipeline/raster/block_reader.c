@@ -328,7 +328,7 @@ static int take_planes(struct pb_block_reader *reader, const struct pb_block_tar
 int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
                          struct pb_err *err)
 {
-    const struct pb_pixels *to = target->to;
+    const struct pb_window *to = target->to;
     if (to->mask != NULL && target->alpha_band == 0)
         for (size_t y = 0; y < (size_t)target->rect->h; y++)
             memset(to->mask + y * to->mask_row_bytes, 255, (size_t)target->rect->w);

@@ -82,22 +82,13 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 
-/* Where the pixels of a window go: plane i at data + i * plane_bytes, its rows row_bytes apart, so
- * that bands may lie one behind the other, or line by line beside each other. mask: NULL, or rows
- * mask_row_bytes apart, a byte a pixel, 0 = invalid by mask or alpha. */
-struct pb_pixels {
-    void *data;
-    size_t row_bytes, plane_bytes;
-    uint8_t *mask;
-    size_t mask_row_bytes;
-};
-
-/* Reads a window, in the file's own type; plane i is band bands[i] (1-based). The nodata value is
- * not looked at. A block that does not decode completely and consistently fails the read:
- * input.damaged or input.truncated with codec and block, or with the window and GDAL's words; a
- * read that the system refused: input.io, memory. rect lies inside the image. */
-int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                   size_t n_bands, const struct pb_pixels *to, struct pb_err *err);
+/* Reads the pixels to->rect, which lies inside the image, in the file's own type; plane i is band
+ * bands[i] (1-based). A mask, where the window has one, gets 0 for pixels that are invalid by mask
+ * or alpha. The nodata value is not looked at. A block that does not decode completely and
+ * consistently fails the read: input.damaged or input.truncated with codec and block, or with the
+ * window and GDAL's words; a read that the system refused: input.io, memory. */
+int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                   const struct pb_window *to, struct pb_err *err);
 
 /* -EAGAIN with input.changed when the file at the path is no longer the one that was opened (inode,
  * size, mtime, ctime). */

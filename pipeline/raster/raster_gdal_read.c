@@ -19,11 +19,10 @@
 /* A read in progress. */
 struct read {
     struct pb_raster *raster;
-    const struct pb_rect *rect;
-    const struct pb_pixels *to;
+    const struct pb_window *to;
     struct pb_gdal_words words;
     int band;              /* the one that failed; 0 = the mask */
-    struct pb_rect failed; /* the part of rect that failed */
+    struct pb_rect failed; /* the part of to->rect that failed */
 };
 
 /* Reads part (image coordinates, inside rect) of one band to its place. */
@@ -31,8 +30,8 @@ static bool read_part(struct read *read, const struct pb_rect *part, int band, s
 {
     enum pb_type type = read->raster->info.type;
     char *to = (char *)read->to->data + plane * read->to->plane_bytes +
-               (size_t)(part->y - read->rect->y) * read->to->row_bytes +
-               (size_t)(part->x - read->rect->x) * (size_t)pb_gdal_types[type].bytes;
+               (size_t)(part->y - read->to->rect.y) * read->to->row_bytes +
+               (size_t)(part->x - read->to->rect.x) * (size_t)pb_gdal_types[type].bytes;
     CPLErr rc =
         GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read, part->x, part->y,
                        part->w, part->h, to, part->w, part->h, pb_gdal_types[type].gdal,
@@ -52,7 +51,7 @@ static int32_t min_px(int32_t a, int32_t b)
 static bool read_by_block(struct read *read, const int32_t *bands, size_t n_bands)
 {
     const struct pb_raster_info *info = &read->raster->info;
-    const struct pb_rect *rect = read->rect;
+    const struct pb_rect *rect = &read->to->rect;
     struct pb_rect part;
     for (part.y = rect->y; part.y < rect->y + rect->h; part.y += part.h) {
         part.h = min_px(info->block_h - part.y % info->block_h, rect->y + rect->h - part.y);
@@ -70,7 +69,7 @@ static bool read_by_block(struct read *read, const int32_t *bands, size_t n_band
 static bool read_by_band(struct read *read, const int32_t *bands, size_t n_bands)
 {
     for (size_t i = 0; i < n_bands; i++) {
-        if (!read_part(read, read->rect, bands[i], i))
+        if (!read_part(read, &read->to->rect, bands[i], i))
             return false;
     }
     return true;
@@ -80,8 +79,8 @@ static bool read_by_band(struct read *read, const int32_t *bands, size_t n_bands
 static bool read_mask(struct read *read)
 {
     const struct pb_raster *raster = read->raster;
-    const struct pb_rect *rect = read->rect;
-    const struct pb_pixels *to = read->to;
+    const struct pb_rect *rect = &read->to->rect;
+    const struct pb_window *to = read->to;
     if (!raster->info.has_mask) {
         for (size_t y = 0; y < (size_t)rect->h; y++)
             memset(to->mask + y * to->mask_row_bytes, 255, (size_t)rect->w);
@@ -137,7 +136,7 @@ static int check_blocks(struct read *read, bool mask, struct pb_err *err)
 {
     struct pb_raster *raster = read->raster;
     struct pb_err own = {0};
-    if (pb_raster_blocks_check(&raster->blocks, mask, &raster->info, read->rect, &own) == 0)
+    if (pb_raster_blocks_check(&raster->blocks, mask, &raster->info, &read->to->rect, &own) == 0)
         return 0;
     return own_failed(read, &own, err);
 }
@@ -145,12 +144,12 @@ static int check_blocks(struct read *read, bool mask, struct pb_err *err)
 static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
 {
     struct pb_raster *raster = read->raster;
-    struct pb_pixels to = *read->to;
+    struct pb_window to = *read->to;
     if (raster->dataset_mask)
         to.mask = NULL; /* GDAL's */
     const struct pb_block_target target = {
         .layout = pb_block_reader_layout(raster->blocks.image),
-        .rect = read->rect,
+        .rect = &to.rect,
         .bands = bands,
         .n_bands = n_bands,
         .sample_bytes = (size_t)pb_gdal_types[raster->info.type].bytes,
@@ -174,11 +173,12 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
 }
 
-int pb_raster_read(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *bands,
-                   size_t n_bands, const struct pb_pixels *to, struct pb_err *err)
+int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                   const struct pb_window *to, struct pb_err *err)
 {
     const struct pb_raster_info *info = &raster->info;
-    struct read read = {.raster = raster, .rect = rect, .to = to};
+    const struct pb_rect *rect = &to->rect;
+    struct read read = {.raster = raster, .to = to};
     if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
         rect->w > info->width - rect->x || rect->h > info->height - rect->y)
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,

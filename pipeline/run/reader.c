@@ -20,18 +20,11 @@ static int read_window(struct pb_stream *s, struct rasters *rasters, size_t sour
                        const struct pb_window *window, uint64_t *parked, struct pb_err *err)
 {
     const struct pb_plan_source *plan = &s->plan->source[source];
-    const struct pb_pixels to = {.data = window->data,
-                                 .row_bytes = window->row_bytes,
-                                 .plane_bytes = window->plane_bytes,
-                                 .mask = window->mask,
-                                 .mask_row_bytes = window->mask_row_bytes};
     if (window->rect.w == 0)
         return 0;
     if (s->cache[source] != NULL)
-        return pb_block_cache_read(s->cache[source], rasters->source[source], &window->rect, &to,
-                                   parked, err);
-    return pb_raster_read(rasters->source[source], &window->rect, plan->bands, plan->n_bands, &to,
-                          err);
+        return pb_block_cache_read(s->cache[source], rasters->source[source], window, parked, err);
+    return pb_raster_read(rasters->source[source], plan->bands, plan->n_bands, window, err);
 }
 
 static int read_tile(struct pb_stream *s, struct rasters *rasters, uint32_t unit, uint32_t tile,

@@ -35,7 +35,7 @@ static int read_all(struct pb_block_reader *reader, unsigned char *out, int fill
     size_t row = (size_t)l->width * l->bits / 8, plane = row * (size_t)l->height;
     for (int32_t i = 0; i < l->bands; i++)
         bands[i] = i + 1;
-    struct pb_pixels to = {out, row, plane, out + plane * (size_t)l->bands, (size_t)l->width};
+    struct pb_window to = {out, row, plane, out + plane * (size_t)l->bands, (size_t)l->width, rect};
     const struct pb_block_target target = {.layout = l,
                                            .rect = &rect,
                                            .bands = bands,

@@ -110,11 +110,11 @@ static enum pb_code read_scene(const char *path, uint64_t *out_hash)
     uint8_t *data = calloc(1, bytes);
     for (int32_t i = 0; i < info->n_bands; i++)
         bands[i] = i + 1;
-    struct pb_pixels to = {data, row, plane, data + plane * (size_t)info->n_bands,
-                           (size_t)info->width};
+    struct pb_window to = {
+        data, row, plane, data + plane * (size_t)info->n_bands, (size_t)info->width, rect};
     if (data == NULL)
         err.code = PB_E_MEMORY;
-    else if (pb_raster_read(raster, &rect, bands, (size_t)info->n_bands, &to, &err) == 0)
+    else if (pb_raster_read(raster, bands, (size_t)info->n_bands, &to, &err) == 0)
         *out_hash = hash(UINT64_C(0xcbf29ce484222325), data, bytes);
     free(data);
     pb_raster_close(raster);

@@ -59,10 +59,11 @@ static int probe_window(struct probe *probe, const struct pb_rect *rect, int32_t
                         struct pb_err *err)
 {
     size_t row = (size_t)rect->w * type_bytes[probe->info->type];
-    int rc = pb_raster_read(probe->raster, rect, &band, 1,
-                            &(struct pb_pixels){probe->data, row, row * (size_t)rect->h,
-                                                band == 1 ? probe->mask : NULL, (size_t)rect->w},
-                            err);
+    int rc =
+        pb_raster_read(probe->raster, &band, 1,
+                       &(struct pb_window){probe->data, row, row * (size_t)rect->h,
+                                           band == 1 ? probe->mask : NULL, (size_t)rect->w, *rect},
+                       err);
     if (rc == 0)
         pb_sha256_add(probe->sum, probe->data, row * (size_t)rect->h);
     probe->capped = probe->until > 0 && now() > probe->until;

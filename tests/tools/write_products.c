@@ -92,8 +92,8 @@ static int read_scene(struct scene *s, struct pb_err *err)
         bool has_nodata = s->input->has_nodata || band->has_nodata;
         double nodata = s->input->has_nodata ? s->input->nodata : band->nodata;
         rc = pb_raster_read(
-            s->raster, &all, &s->number[b], 1,
-            &(struct pb_pixels){stored, row, row * (size_t)all.h, mask, (size_t)all.w}, err);
+            s->raster, &s->number[b], 1,
+            &(struct pb_window){stored, row, row * (size_t)all.h, mask, (size_t)all.w, all}, err);
         for (size_t i = 0; i < n && rc == 0; i++) {
             double dn = sample(stored, s->info->type, i);
             bool invalid = (has_nodata && dn == nodata) || (mask && mask[i] == 0) || !isfinite(dn);

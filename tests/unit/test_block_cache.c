@@ -36,9 +36,10 @@ static uint8_t mask_at(int32_t x, int32_t y)
     return (x * 7 + y * 3) % 11 == 0 ? 0 : 255;
 }
 
-static int made_up(struct pb_raster *raster, const struct pb_rect *rect, const int32_t *numbers,
-                   size_t n, const struct pb_pixels *to, struct pb_err *err)
+static int made_up(struct pb_raster *raster, const int32_t *numbers, size_t n,
+                   const struct pb_window *to, struct pb_err *err)
 {
+    const struct pb_rect *rect = &to->rect;
     ck_assert_ptr_nonnull(raster); /* the reader's own */
     atomic_int *mine = &busy[rect->y][rect->x];
     if (atomic_fetch_add(mine, 1) != 0)
@@ -146,10 +147,9 @@ static void read_once(struct reader *me, const struct pb_rect *r)
     uint16_t *data = malloc(plane_px * BANDS * sizeof *data);
     uint8_t *mask = me->mask ? malloc((size_t)r->w * (size_t)r->h) : NULL;
     memset(data, 0xAB, plane_px * BANDS * sizeof *data);
-    struct pb_pixels to = {data, row_px * sizeof *data, plane_px * sizeof *data, mask,
-                           (size_t)r->w};
-    int rc =
-        pb_block_cache_read(me->cache, (struct pb_raster *)me, r, &to, &me->parked_ns, &me->err);
+    struct pb_window to = {data, row_px * sizeof *data, plane_px * sizeof *data,
+                           mask, (size_t)r->w,          *r};
+    int rc = pb_block_cache_read(me->cache, (struct pb_raster *)me, &to, &me->parked_ns, &me->err);
     if (rc == 0)
         me->wrong += wrong_places(r, data, row_px, plane_px, mask);
     atomic_store(&me->rc, rc);
@@ -406,11 +406,11 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         size_t px = (size_t)r.w * (size_t)r.h, row = (size_t)r.w * pb_type_bytes(info->type);
         size_t plane = row * (size_t)r.h, all = 2 * plane + px;
         char *a = malloc(all), *b = malloc(all);
-        struct pb_pixels to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w};
-        ck_assert_int_eq(pb_block_cache_read(cache, mine, &r, &to, &parked, &err), 0);
-        ck_assert_int_eq(pb_raster_read(direct, &r, two, 2,
-                                        &(struct pb_pixels){b, row, plane, (uint8_t *)b + 2 * plane,
-                                                            (size_t)r.w},
+        struct pb_window to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w, r};
+        ck_assert_int_eq(pb_block_cache_read(cache, mine, &to, &parked, &err), 0);
+        ck_assert_int_eq(pb_raster_read(direct, two, 2,
+                                        &(struct pb_window){b, row, plane, (uint8_t *)b + 2 * plane,
+                                                            (size_t)r.w, r},
                                         &err),
                          0);
         ck_assert_mem_eq(a, b, all);

@@ -106,10 +106,10 @@ static void look_at(const struct run *run, const char *path)
     int16_t row[2][16];
     struct pb_rect rect = {0, 0, 16, 1};
     int32_t bands[2] = {1, 2};
-    ck_assert_int_eq(pb_raster_read(raster, &rect, bands, 2,
-                                    &(struct pb_pixels){row, sizeof row[0], sizeof row[0], NULL, 0},
-                                    &err),
-                     0);
+    ck_assert_int_eq(
+        pb_raster_read(raster, bands, 2,
+                       &(struct pb_window){row, sizeof row[0], sizeof row[0], NULL, 0, rect}, &err),
+        0);
     for (int i = 0; i < 16; i++) {
         ck_assert_int_eq(row[0][i], 2000 + i);
         ck_assert_int_eq(row[1][i], i == 5 ? -32768 : i);

@@ -197,12 +197,12 @@ static void same_pixels(const char *path, const char *like, int32_t w, int32_t h
                 rect.h = info->height - y;
             memset(a, 1, sizeof a);
             memset(b, 1, sizeof b);
-            ck_assert_int_eq(pb_raster_read(one, &rect, bands, 2,
-                                            &(struct pb_pixels){a, 128, sizeof a[0], NULL, 0},
+            ck_assert_int_eq(pb_raster_read(one, bands, 2,
+                                            &(struct pb_window){a, 128, sizeof a[0], NULL, 0, rect},
                                             &err),
                              0);
-            ck_assert_int_eq(pb_raster_read(two, &rect, bands, 2,
-                                            &(struct pb_pixels){b, 128, sizeof b[0], NULL, 0},
+            ck_assert_int_eq(pb_raster_read(two, bands, 2,
+                                            &(struct pb_window){b, 128, sizeof b[0], NULL, 0, rect},
                                             &err),
                              0);
             ck_assert_mem_eq(a, b, sizeof a); /* with what lies between the rows */
@@ -238,8 +238,8 @@ static void count_mask(const char *path, size_t *out_invalid, size_t *out_valid)
     size_t n = (size_t)all.w * (size_t)all.h, row = (size_t)all.w * 2;
     uint8_t *mask = malloc(n), *data = malloc(n * 2);
     const int32_t band = 1;
-    ck_assert_int_eq(pb_raster_read(raster, &all, &band, 1,
-                                    &(struct pb_pixels){data, row, n * 2, mask, (size_t)all.w},
+    ck_assert_int_eq(pb_raster_read(raster, &band, 1,
+                                    &(struct pb_window){data, row, n * 2, mask, (size_t)all.w, all},
                                     &err),
                      0);
     *out_invalid = *out_valid = 0;
@@ -274,7 +274,7 @@ START_TEST(fails_a_read_with_codec_and_block)
     struct pb_raster *raster = opened(HOSTILE("gdal__byte_zstd_corrupted.tif"));
     const struct pb_rect rect = {0, 0, 20, 20};
     ck_assert_int_eq(
-        pb_raster_read(raster, &rect, &band, 1, &(struct pb_pixels){data, 20, 400, NULL, 0}, &err),
+        pb_raster_read(raster, &band, 1, &(struct pb_window){data, 20, 400, NULL, 0, rect}, &err),
         -EIO);
     ck_assert_int_eq(err.code, PB_E_INPUT_DAMAGED);
     ck_assert_ptr_nonnull(strstr(err.msg, "strip 0 (column 0, row 0; "));
@@ -293,10 +293,10 @@ START_TEST(fails_a_read_whose_codec_only_complains)
     const struct pb_raster_info *info = pb_raster_info(raster);
     const struct pb_rect rect = {0, 0, info->width, info->height};
     ck_assert_uint_le((size_t)rect.w * (size_t)rect.h, sizeof data);
-    ck_assert_int_lt(pb_raster_read(raster, &rect, &band, 1,
-                                    &(struct pb_pixels){data, (size_t)rect.w, sizeof data, NULL, 0},
-                                    &err),
-                     0);
+    ck_assert_int_lt(
+        pb_raster_read(raster, &band, 1,
+                       &(struct pb_window){data, (size_t)rect.w, sizeof data, NULL, 0, rect}, &err),
+        0);
     ck_assert_ptr_nonnull(strstr(err.msg, "Fax4Decode"));
     pb_raster_close(raster);
 }
@@ -310,11 +310,11 @@ START_TEST(refuses_windows_and_bands_that_are_not_there)
     const struct pb_rect out = {96, 0, 2, 1}, in = {0, 0, 1, 1};
     int32_t band = 1;
     ck_assert_int_lt(
-        pb_raster_read(raster, &out, &band, 1, &(struct pb_pixels){data, 4, 4, NULL, 0}, &err), 0);
+        pb_raster_read(raster, &band, 1, &(struct pb_window){data, 4, 4, NULL, 0, out}, &err), 0);
     band = 7;
     err = (struct pb_err){0};
     ck_assert_int_lt(
-        pb_raster_read(raster, &in, &band, 1, &(struct pb_pixels){data, 4, 4, NULL, 0}, &err), 0);
+        pb_raster_read(raster, &band, 1, &(struct pb_window){data, 4, 4, NULL, 0, in}, &err), 0);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_BAND);
     pb_raster_close(raster);
 }
@@ -347,8 +347,8 @@ START_TEST(says_changed_when_the_file_is_cut_while_it_is_read)
     char *name = copied(DERIVED("l7_tiled32x64_band.tif"), SIZE_MAX);
     struct pb_raster *raster = opened(name);
     ck_assert_int_eq(truncate(name, 4096), 0);
-    ck_assert_int_eq(pb_raster_read(raster, &all, &band, 1,
-                                    &(struct pb_pixels){data, 97, sizeof data, NULL, 0}, &err),
+    ck_assert_int_eq(pb_raster_read(raster, &band, 1,
+                                    &(struct pb_window){data, 97, sizeof data, NULL, 0, all}, &err),
                      -EAGAIN);
     ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
     pb_raster_close(raster);
@@ -367,8 +367,8 @@ static void *read_all(void *path)
     pb_raster_cache_reserve(1 << 20);
     for (int32_t y = 0; y < info->height; y += 16) {
         struct pb_rect rect = {0, y, info->width, info->height - y < 16 ? info->height - y : 16};
-        ck_assert_int_eq(pb_raster_read(raster, &rect, bands, 6,
-                                        &(struct pb_pixels){data, row, plane, NULL, 0}, &err),
+        ck_assert_int_eq(pb_raster_read(raster, bands, 6,
+                                        &(struct pb_window){data, row, plane, NULL, 0, rect}, &err),
                          0);
     }
     pb_raster_cache_reserve(-(1 << 20));

@@ -69,8 +69,8 @@ static int read_into(struct pb_raster *raster, struct pb_err *err, char **out, s
     size_t bytes = plane * (size_t)info->n_bands, mask_bytes = (size_t)all.w * (size_t)all.h;
     char *data = calloc(1, bytes + mask_bytes);
     uint8_t *mask = (uint8_t *)data + bytes;
-    int rc = pb_raster_read(raster, &all, bands, (size_t)info->n_bands,
-                            &(struct pb_pixels){data, row, plane, mask, (size_t)all.w}, err);
+    int rc = pb_raster_read(raster, bands, (size_t)info->n_bands,
+                            &(struct pb_window){data, row, plane, mask, (size_t)all.w, all}, err);
     if (out != NULL)
         *out = data;
     else
