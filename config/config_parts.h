@@ -26,7 +26,7 @@ bool pb_has_mistake(const struct pb_load *load, const struct pb_yaml *node);
 /* Notes about the mistakes of a pipeline. */
 #define PB_STEP_NONE SIZE_MAX
 struct pb_step_note {
-    const struct pb_yaml *entry; /* in the list, or what stands for it */
+    const struct pb_yaml *entry; /* in the list, or its placeholder */
     size_t step;                 /* of the pipeline; PB_STEP_NONE = it became none */
     bool is_sound;
 };

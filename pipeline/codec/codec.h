@@ -15,8 +15,8 @@ struct pb_codec {
     const char *name;
     uint16_t tiff_compression; /* value of tag 259 */
     int min_level, max_level;  /* 0 when the codec has no levels */
-    /* What level 0 stands for, for blocks of integers and of floats; a number outside the limits
-     * is a mode of the codec. */
+    /* The meaning of level 0 for blocks of integers and of floats; a number outside the limits is a
+     * mode of the codec. */
     int default_level, default_float_level;
     /* Most bytes encode() can make of `bytes`. */
     size_t (*bound)(size_t bytes);

@@ -28,7 +28,7 @@ struct pb_publish {
     char marked[256];         /* the place that the temporary directory's manifest names */
     char temp[256];
     int products_fd, temp_fd; /* of temp, flock'd; after it became the scene directory, of that */
-    bool made, committed, unsynced, identified; /* the mark has the checksum */
+    bool made, committed, unsynced, identified; /* the marker has the checksum */
     char warning[PATH_MAX + 400];
 };
 
@@ -88,10 +88,10 @@ static int choose_place(struct pb_publish *p, struct pb_err *err)
  * input's. */
 static int write_mark(struct pb_publish *p, struct pb_err *err)
 {
-    struct pb_manifest mark = {.input = p->options.input};
-    (void)snprintf(mark.scene, sizeof mark.scene, "%s", p->place);
-    int rc = pb_manifest_write(p->temp_fd, &mark, 0644, p->directory, err);
-    p->identified = rc == 0 && mark.input.sha256[0] != '\0';
+    struct pb_manifest marker = {.input = p->options.input};
+    (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
+    int rc = pb_manifest_write(p->temp_fd, &marker, 0644, p->directory, err);
+    p->identified = rc == 0 && marker.input.sha256[0] != '\0';
     if (rc == 0)
         (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
     return rc;

@@ -170,21 +170,21 @@ static int look_at_products(int scene_fd, const struct pb_publish_options *wante
 int pb_place_look(int products_fd, const char *place, const struct pb_publish_options *wanted,
                   struct pb_place_look *out)
 {
-    struct pb_manifest mark = {0};
+    struct pb_manifest marker = {0};
     int fd = -1;
     *out = (struct pb_place_look){.state = PB_PLACE_FREE, .scene_fd = -1};
     int rc = open_directory(products_fd, place, "", out, &fd);
     if (rc <= 0)
         return rc;
-    rc = read_manifest(fd, "", out, &mark);
-    if (rc == 1 && mark.pipeline[0] != '\0')
+    rc = read_manifest(fd, "", out, &marker);
+    if (rc == 1 && marker.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
-    if (rc == 1 && !pb_input_id_equal(&mark.input, &wanted->input))
-        rc = of_another(&mark.input, &wanted->input, out);
+    if (rc == 1 && !pb_input_id_equal(&marker.input, &wanted->input))
+        rc = of_another(&marker.input, &wanted->input, out);
     out->same_input = rc == 1;
     if (rc == 1)
         rc = look_at_products(fd, wanted, out);
-    pb_manifest_fini(&mark);
+    pb_manifest_fini(&marker);
     if (rc == 0 && (out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS))
         out->scene_fd = fd;
     else

@@ -177,12 +177,12 @@ static void put_back_old(int products_fd, int temp_fd)
 
 bool pb_publish_temp_discard(int products_fd, const char *name)
 {
-    struct pb_manifest mark = {0};
+    struct pb_manifest marker = {0};
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return errno == ENOENT;
-    bool products = pb_manifest_read(fd, &mark) == 0 && mark.pipeline[0] != '\0';
-    pb_manifest_fini(&mark);
+    bool products = pb_manifest_read(fd, &marker) == 0 && marker.pipeline[0] != '\0';
+    pb_manifest_fini(&marker);
     if (products) { /* taken back after a failed sync */
         (void)close(fd);
         return remove_products(products_fd, name);
@@ -240,15 +240,15 @@ static bool remove_begun(int products_fd, const char *name, int fd)
 /* The lock is held meanwhile, so that a process that is making the directory notices. */
 static bool sweep_one(int products_fd, const char *name)
 {
-    struct pb_manifest mark = {0};
+    struct pb_manifest marker = {0};
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return false;
-    int rc = flock(fd, LOCK_EX | LOCK_NB) == 0 ? pb_manifest_read(fd, &mark) : -EBUSY;
+    int rc = flock(fd, LOCK_EX | LOCK_NB) == 0 ? pb_manifest_read(fd, &marker) : -EBUSY;
     bool gone = rc == 0         ? pb_publish_temp_discard(products_fd, name)
                 : rc == -ENOENT ? remove_begun(products_fd, name, fd)
                                 : false;
-    pb_manifest_fini(&mark);
+    pb_manifest_fini(&marker);
     (void)close(fd);
     return gone;
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Commands that talk to the service: submit, cancel, retry, metrics; status and watching are in
+/* Commands that use the service: submit, cancel, retry, metrics; status and watching are in
  * cli_status.c. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLI_SERVICE_H
 #define PB_CLI_SERVICE_H
-/* What the commands that talk to the service share. One thread. */
+/* Shared by the commands that use the service. One thread. */
 #include "service/cli/cli.h"
 #include "service/status/client.h"
 #include "config/base/json_reader.h"

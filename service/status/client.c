@@ -145,7 +145,7 @@ static int read_line(struct pb_client *client, int64_t deadline_ms, struct pb_er
         client->searched = client->n;
         int rc = wait_for(client->fd, POLLIN, deadline_ms);
         if (rc <= 0)
-            return rc < 0 ? lost(err, "cannot be heard", -rc) : 0;
+            return rc < 0 ? lost(err, "cannot be read", -rc) : 0;
         if (client->room - client->n < 4096) {
             size_t room = client->room ? client->room * 2 : 65536;
             char *more = room <= LINE_MAX_BYTES ? realloc(client->buffer, room) : NULL;

@@ -24,7 +24,7 @@ static bool is_idle(const struct pb_status *status, const struct pb_status_clien
 {
     return !client->dead && !client->watches && !client->later && !client->is_ready &&
            !client->in_call && !client->last && STAILQ_EMPTY(&client->out) &&
-           status->now_ms - client->heard_ms >= TENURE_MS;
+           status->now_ms - client->request_ms >= TENURE_MS;
 }
 
 /* Which of two idle clients is closed first: the one that never sent a request, then the one whose
@@ -33,7 +33,7 @@ static bool goes_before(const struct pb_status_client *a, const struct pb_status
 {
     if ((a->served == 0) != (b->served == 0))
         return a->served == 0;
-    return a->heard_ms < b->heard_ms;
+    return a->request_ms < b->request_ms;
 }
 
 static bool make_room(struct pb_status *status, struct pb_account *account)

@@ -23,7 +23,7 @@ struct pb_status_client *pb_client_conn_create(int fd, int epoll, const struct p
     client->fd = fd;
     client->epoll = epoll;
     client->account = account;
-    client->heard_ms = client->moved_ms = now_ms;
+    client->request_ms = client->moved_ms = now_ms;
     client->call.peer = *peer;
     client->call.fd = fd;
     return client;

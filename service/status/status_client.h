@@ -41,8 +41,8 @@ struct pb_status_client {
     bool dead;  /* is freed at the end of this round */
     char watch[PB_JOB_ID_BYTES];
     unsigned served;
-    int64_t heard_ms; /* of the last whole request, or of the connection */
-    int64_t moved_ms; /* when it last read or sent something */
+    int64_t request_ms; /* of the last whole request, or of the connection */
+    int64_t moved_ms;   /* when it last read or sent something */
     char *line;
     size_t n_line, room, n_whole; /* n_whole: up to and with the last newline */
     size_t sent, out_bytes;       /* sent: of the first queued message */

@@ -156,7 +156,7 @@ static bool begin_call(struct pb_status *status, struct pb_status_client *client
     const char *line = pb_client_conn_line(client, &bytes);
     if (line == NULL)
         return false;
-    client->heard_ms = status->now_ms;
+    client->request_ms = status->now_ms;
     int rc = pb_request_parse(line, bytes, &client->request, &fault);
     pb_client_conn_drop_line(client);
     client->call.reply = pb_json_create(false);

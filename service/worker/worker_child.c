@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two threads: one talks (poll on the socket and on a wake-up descriptor, all writing), the other
- * runs the pipeline. A child for one job runs it on the main thread: what GDAL and PROJ keep for a
- * thread was loaded there before the fork. A resident child talks on the main thread and has a
- * thread for each job. Output of libraries on stdout goes to stderr. */
+ * Two threads: one handles the socket (poll on the socket and on a wake-up descriptor, all
+ * writing), the other runs the pipeline. A child for one job runs it on the main thread: what GDAL
+ * and PROJ keep for a thread was loaded there before the fork. In a resident child the main thread
+ * handles the socket, and there is a thread for each job. Output of libraries on stdout goes to
+ * stderr. */
 #include "service/worker/worker_child.h"
 
 #include "config/device_word.h"
@@ -400,7 +401,7 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         (void)fprintf(stderr, "GPU jobs: %s\n", text);
 }
 
-static _Noreturn void talk(struct worker *worker)
+static _Noreturn void serve_socket(struct worker *worker)
 {
     for (;;) {
         struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
@@ -419,23 +420,23 @@ static _Noreturn void talk(struct worker *worker)
     }
 }
 
-static void *talk_thread(void *user)
+static void *socket_thread(void *user)
 {
-    talk(user);
+    serve_socket(user);
 }
 
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
 {
     static struct worker worker;
-    pthread_t talker;
+    pthread_t server;
     become_child(&worker, child);
     if (worker.woken < 0)
         _exit(1);
     worker.on_main = !child->resident;
-    if (worker.on_main && pb_thread_start(&talker, talk_thread, &worker) < 0)
+    if (worker.on_main && pb_thread_start(&server, socket_thread, &worker) < 0)
         worker.on_main = false; /* the job reports that there are no threads */
     if (!worker.on_main)
-        talk(&worker);
+        serve_socket(&worker);
     while (sem_wait(&worker.given) != 0)
         ;
     (void)job_thread(&worker);

@@ -177,7 +177,7 @@ START_TEST(open_refuses_what_cannot_work)
 }
 END_TEST
 
-/* --- the kernel's stays --- */
+/* --- launches of the kernel --- */
 
 static void until_kernel_left(uint64_t worked)
 {
