@@ -174,9 +174,13 @@ const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes
 {
     size_t used = 0;
 
-    text[0] = '\0';
+    (void)snprintf(text, bytes, "none");
     for (size_t i = 0; i < b->n_bands && used < bytes; i++) {
-        const int n = snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", b->bands[i].name);
+        const struct pb_band *const band = &b->bands[i];
+
+        if (band->value == PB_VALUE_POISON)
+            continue;
+        const int n = snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", band->name);
 
         used += n > 0 ? (size_t)n : 0;
     }

@@ -346,6 +346,26 @@ START_TEST(an_input_or_a_key_with_a_slip_hides_its_own_consequences_only)
 }
 END_TEST
 
+START_TEST(a_list_of_bands_leaves_out_those_that_are_wrong_themselves)
+{
+    static const char text[] = "pipelines:\n"
+                               "  a:\n"
+                               "    input: {bands: {R: 0, OK: 3}}\n"
+                               "    steps: [math: {bands: {X: OK + QQQQQQ, Y: WWWWWW}}]\n"
+                               "    products: [cog: {}]\n";
+    static const char *const expected[] = {"math: unknown name 'QQQQQQ'; bands here: OK",
+                                           "math: unknown name 'WWWWWW'; bands here: OK"};
+    size_t found = 0;
+    ck_assert_int_lt(
+        pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &(struct pb_config *){0}),
+        0);
+    for (size_t i = 0; i < errors.n; i++)
+        if (strstr(errors.err[i].msg, "unknown name") != NULL && found < 2)
+            ck_assert_str_eq(errors.err[i].msg, expected[found++]);
+    ck_assert_uint_eq(found, 2);
+}
+END_TEST
+
 START_TEST(steps_that_are_too_much_together_are_told_once)
 {
     char text[60000] = "pipelines:\n  p:\n    products: [cog: {bands: [B1]}]\n    steps:\n";
@@ -654,6 +674,7 @@ int main(void)
     tcase_add_loop_test(tc, all_mistakes_of_a_pipeline_come_in_one_go, 0,
                         (int)(sizeof goes / sizeof *goes));
     tcase_add_test(tc, an_input_or_a_key_with_a_slip_hides_its_own_consequences_only);
+    tcase_add_test(tc, a_list_of_bands_leaves_out_those_that_are_wrong_themselves);
     tcase_add_test(tc, steps_that_are_too_much_together_are_told_once);
     tcase_add_test(tc, at_most_twenty_are_kept_and_they_are_the_first);
     tcase_add_test(tc, mistakes_of_a_line_carry_their_own_advice);
