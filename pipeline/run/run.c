@@ -198,7 +198,7 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
         return out_of_order(err, "start");
     run->state = STARTED;
     atomic_store(&run->started_ns, pb_clock_mono_ns());
-    atomic_store(&run->stage, PB_STAGE_COMPUTE);
+    atomic_store(&run->stage, PB_PHASE_COMPUTE);
     int rc = run->publish != NULL ? pb_publish_identify(run->publish, &why) : 0;
     rc = rc ? rc : pb_run_passes_start(run->passes, &why);
     if (rc == 0)
@@ -249,7 +249,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     if (run->state != COMPUTED)
         return out_of_order(err, "publish");
     run->state = PUBLISHED; /* once, also when it fails */
-    atomic_store(&run->stage, PB_STAGE_PUBLISH);
+    atomic_store(&run->stage, PB_PHASE_PUBLISH);
     int rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err, run->results,
                                 &run->n_results);
     if (rc == 0 && atomic_load(&run->files.stop))
@@ -270,7 +270,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->warning = run->publish != NULL ? pb_publish_warning(run->publish) : "";
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
-    atomic_store(&run->stage, PB_STAGE_DONE);
+    atomic_store(&run->stage, PB_PHASE_DONE);
     return 0;
 }
 
@@ -278,7 +278,7 @@ void pb_run_progress(struct pb_run *run, struct pb_run_progress *out)
 {
     uint64_t started = atomic_load(&run->started_ns);
     *out = (struct pb_run_progress){
-        .stage = (enum pb_stage)atomic_load(&run->stage),
+        .stage = (enum pb_phase)atomic_load(&run->stage),
         .bytes_written = atomic_load(&run->files.bytes),
         .elapsed_ms = started ? (int64_t)((pb_clock_mono_ns() - started) / 1000000) : 0,
     };
@@ -300,7 +300,7 @@ void pb_run_destroy(struct pb_run *run)
     free(run);
 }
 
-const char *pb_stage_name(enum pb_stage stage)
+const char *pb_phase_name(enum pb_phase stage)
 {
     static const char *const names[] = {"plan", "compute", "publish", "done"};
     return names[stage];

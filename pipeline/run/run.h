@@ -43,10 +43,10 @@ struct pb_run_options {
     unsigned mode;             /* permissions of product files; see struct pb_publish_options */
 };
 
-enum pb_stage { PB_STAGE_PLAN, PB_STAGE_COMPUTE, PB_STAGE_PUBLISH, PB_STAGE_DONE };
+enum pb_phase { PB_PHASE_PLAN, PB_PHASE_COMPUTE, PB_PHASE_PUBLISH, PB_PHASE_DONE };
 
 struct pb_run_progress {
-    enum pb_stage stage;
+    enum pb_phase stage;
     uint32_t tiles_done, tiles_total;
     uint64_t bytes_read;    /* decoded bytes of pixels that entered the pipeline */
     uint64_t bytes_written; /* of product files, which are written while publishing */
@@ -112,7 +112,7 @@ void pb_run_progress(struct pb_run *run, struct pb_run_progress *out_progress);
  * does not answer may still use stays: see pb_device_left_behind. */
 void pb_run_destroy(struct pb_run *run);
 
-const char *pb_stage_name(enum pb_stage stage); /* "plan", "compute", "publish", "done" */
+const char *pb_phase_name(enum pb_phase stage); /* "plan", "compute", "publish", "done" */
 /* The device a config would use right now ("cpu", "cuda:0"), and, when auto fell back to the CPU,
  * one line why
  * ("" otherwise). -ENODEV with *err when the config demands a device that is not there. */

@@ -340,7 +340,7 @@ static void say_progress(struct worker *worker)
     worker->said = now;
     worker->said_ms += quiet_ms;
     struct pb_json *json = event(worker, "progress");
-    pb_json_string(json, "stage", pb_stage_name(now.stage));
+    pb_json_string(json, "stage", pb_phase_name(now.stage));
     pb_json_int(json, "tiles_done", now.tiles_done);
     pb_json_int(json, "tiles_total", now.tiles_total);
     pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);

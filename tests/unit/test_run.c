@@ -34,12 +34,12 @@ START_TEST(publishes_every_product_and_counts_their_bytes)
     struct pb_run_result result;
     uint64_t bytes = 0;
     pb_run_progress(run, &before);
-    ck_assert_int_eq(before.stage, PB_STAGE_PLAN);
+    ck_assert_int_eq(before.stage, PB_PHASE_PLAN);
     ck_assert_uint_eq(before.tiles_total, 8 * 5);
     ck_assert_int_eq(before.elapsed_ms, 0);
     publish(run, &result);
     pb_run_progress(run, &after);
-    ck_assert_int_eq(after.stage, PB_STAGE_DONE);
+    ck_assert_int_eq(after.stage, PB_PHASE_DONE);
     ck_assert_uint_eq(after.tiles_done, 8 * 5);
     ck_assert_uint_eq(result.n_products, 4);
     for (size_t i = 0; i < result.n_products; i++)
