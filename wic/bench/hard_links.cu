@@ -77,13 +77,13 @@ bool counters_wrap(const wic_transfer_plan &plan, bool rounds, std::string *out_
         (void)kept.release(); // the kernel may still use the slots
     }
     char text[200];
-    snprintf(
-        text, sizeof text,
-        "%s wraps while the kernel is resident: %llu tiles, status %d, %llu elements wrong, left %d, "
-        "freed %d",
-        rounds ? "the count of rounds" : "the tiles' number",
-        static_cast<unsigned long long>(next - options.first_tile), rc,
-        static_cast<unsigned long long>(wrong), left, freed);
+    snprintf(text, sizeof text,
+             "%s wraps while the kernel is resident: %llu tiles, status %d, %llu elements wrong, "
+             "left %d, "
+             "freed %d",
+             rounds ? "the count of rounds" : "the tiles' number",
+             static_cast<unsigned long long>(next - options.first_tile), rc,
+             static_cast<unsigned long long>(wrong), left, freed);
     *out_text = text;
     return rc == 0 && wrong == 0 && left == 0 && freed == 0;
 }
