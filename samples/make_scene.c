@@ -210,6 +210,55 @@ static void usage(FILE *out)
           out);
 }
 
+/* One option; *type is the name of the sample type. */
+static int take_option(int option, struct scene *s, const char **type)
+{
+    switch (option) {
+    case 's':
+        return sscanf(optarg, "%dx%d", &s->width, &s->height) == 2 ? 0 : -1;
+    case 'k':
+        s->kind = EQUAL(optarg, "coast") ? COAST : EQUAL(optarg, "relief") ? RELIEF : FIELDS;
+        return 0;
+    case 'b':
+        s->bands = atoi(optarg);
+        return 0;
+    case 't':
+        *type = optarg;
+        return 0;
+    case 'c':
+        s->compress = optarg;
+        return 0;
+    case 'i':
+        s->interleave = optarg;
+        return 0;
+    case 'B':
+        s->block = atoi(optarg);
+        return 0;
+    case 'S':
+        s->strips = true;
+        return 0;
+    case 'C':
+        s->collar = true;
+        return 0;
+    case 'e':
+        s->epsg = atoi(optarg);
+        return 0;
+    case 'r':
+        s->seed = (uint32_t)strtoul(optarg, NULL, 10);
+        return 0;
+    case 'p':
+        s->pixel = atof(optarg);
+        return 0;
+    case 'o':
+        return sscanf(optarg, "%lf,%lf", &s->east, &s->north) == 2 ? 0 : -1;
+    case 'h':
+        usage(stdout);
+        exit(0);
+    default:
+        return -1;
+    }
+}
+
 static int parse(int argc, char **argv, struct scene *s)
 {
     static const struct option longs[] = {
@@ -219,56 +268,9 @@ static int parse(int argc, char **argv, struct scene *s)
         {"epsg", 1, 0, 'e'},  {"seed", 1, 0, 'r'},     {"help", 0, 0, 'h'},
         {"pixel", 1, 0, 'p'}, {"corner", 1, 0, 'o'},   {0, 0, 0, 0}};
     const char *type = NULL;
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-        switch (c) {
-        case 's':
-            if (sscanf(optarg, "%dx%d", &s->width, &s->height) != 2)
-                return -1;
-            break;
-        case 'k':
-            s->kind = EQUAL(optarg, "coast") ? COAST : EQUAL(optarg, "relief") ? RELIEF : FIELDS;
-            break;
-        case 'b':
-            s->bands = atoi(optarg);
-            break;
-        case 't':
-            type = optarg;
-            break;
-        case 'c':
-            s->compress = optarg;
-            break;
-        case 'i':
-            s->interleave = optarg;
-            break;
-        case 'B':
-            s->block = atoi(optarg);
-            break;
-        case 'S':
-            s->strips = true;
-            break;
-        case 'C':
-            s->collar = true;
-            break;
-        case 'e':
-            s->epsg = atoi(optarg);
-            break;
-        case 'r':
-            s->seed = (uint32_t)strtoul(optarg, NULL, 10);
-            break;
-        case 'p':
-            s->pixel = atof(optarg);
-            break;
-        case 'o':
-            if (sscanf(optarg, "%lf,%lf", &s->east, &s->north) != 2)
-                return -1;
-            break;
-        case 'h':
-            usage(stdout);
-            exit(0);
-        default:
+    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;)
+        if (take_option(c, s, &type) < 0)
             return -1;
-        }
-    }
     if (s->bands == 0)
         s->bands = s->kind == RELIEF ? 1 : 4;
     s->type = type ? GDALGetDataTypeByName(type) : s->kind == RELIEF ? GDT_Float32 : GDT_UInt16;
