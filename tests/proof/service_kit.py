@@ -200,6 +200,14 @@ class Service:
             assert not patience.is_over(), f"{self.waiting()} files still wait:\n" + self.tail()
             time.sleep(0.2)
 
+    def wait_placed(self, names):
+        """Until every file is archived or in quarantine: a move that failed is tried again after the job has ended."""
+        def missing():
+            return sum(not ((self.root / "work/done" / n).is_file() or (self.root / "quarantine" / f"{n}.error.json").is_file()) for n in names)
+        patience = Patience(missing)
+        while missing() and not patience.is_over():
+            time.sleep(0.1)
+
     def remove(self):
         self.stop()
         shutil.rmtree(self.root, ignore_errors=True)

@@ -62,6 +62,7 @@ class Trial:
         self.service.wait_up()
         self.service.drain()
         self.service.wait_idle()
+        self.service.wait_placed(self.delivered)
         wrong = account(self.service, self.delivered, self.scenes.bad, self.scenes.reference)
         status = self.service.stop()
         return wrong + ([f"the service ended with {status}"] if status != 0 else [])
