@@ -276,7 +276,7 @@ def test_what_a_killed_run_left_goes_with_the_next(scratch):
 
 
 def test_progress_fits_the_terminal(scratch):
-    image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", large(1200))
+    image = scene(scratch, "S2A_MSIL2A_20260101T101031_N0400_R022_T32UNE_20260101.tif", large(1800))
     slow = slow_config(scratch)
     for columns in (80, 50, 30, 12):
         code, text = Terminal([BIN / "pushbroom", "run", "-c", slow, "-o", scratch / "out", image], columns).end()
@@ -284,6 +284,8 @@ def test_progress_fits_the_terminal(scratch):
         bars = [row for row in rows(text) if "%" in row]
         assert bars and all(len(row) < columns for row in bars), (columns, bars)
         if columns >= 80:
+            if not any("tiles/s" in row for row in bars):
+                raise pbtest.Missed("it was done before a rate could be shown")
             assert any("tiles/s" in row and "B/s" in row and " left" in row and "20260101.tif [" in row for row in bars), bars
 
 
