@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/expr/terrain_args.h"
 
+#include "kernels/expr/band_list.h"
 #include "kernels/expr/grid_args.h"
 #include "kernels/focal/gradient_pixel.h"
 
@@ -68,8 +69,8 @@ static pb_value combine(struct pb_builder *b, pb_value column, double a, pb_valu
     return c == 0.0 ? x : a == 0.0 ? y : pb_builder_emit(b, PB_VM_ADD, x, y, -1);
 }
 
-struct pb_terrain_slope pb_terrain_args_slope(const struct pb_terrain *terrain,
-                                              struct pb_builder *b, pb_value elevation)
+static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct pb_builder *b,
+                                        pb_value elevation)
 {
     struct pb_terrain_slope slope = {PB_VALUE_POISON, PB_VALUE_POISON};
     double step[4];
@@ -91,6 +92,21 @@ struct pb_terrain_slope pb_terrain_args_slope(const struct pb_terrain *terrain,
     slope.east = combine(b, column, step[3] * factor, row, -step[2] * factor);
     slope.north = combine(b, column, -step[1] * factor, row, step[0] * factor);
     return slope;
+}
+
+int pb_terrain_args_define(const struct pb_terrain *terrain, const struct pb_items *bands,
+                           pb_terrain_value *value, const void *params, struct pb_builder *b)
+{
+    const size_t n = pb_band_list_count(bands, b);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pb_band_pick pick = pb_band_list_at(bands, b, i);
+        const struct pb_terrain_slope slope = slope_of(terrain, b, pick.value);
+
+        rc = pb_builder_define(b, pick.out, value(params, b, &slope));
+    }
+    return rc;
 }
 
 pb_value pb_terrain_args_square(struct pb_builder *b, const struct pb_terrain_slope *slope)

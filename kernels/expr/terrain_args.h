@@ -56,8 +56,12 @@ struct pb_terrain {
 struct pb_terrain_slope {
     pb_value east, north;
 };
-struct pb_terrain_slope pb_terrain_args_slope(const struct pb_terrain *terrain,
-                                              struct pb_builder *b, pb_value elevation);
+/* Makes a value of the slope; params: the operator's struct. */
+typedef pb_value pb_terrain_value(const void *params, struct pb_builder *b,
+                                  const struct pb_terrain_slope *slope);
+/* Defines what `value` makes of the slope of each of the step's bands. 0 or a negative errno. */
+int pb_terrain_args_define(const struct pb_terrain *terrain, const struct pb_items *bands,
+                           pb_terrain_value *value, const void *params, struct pb_builder *b);
 /* The square of the length of the slope. */
 pb_value pb_terrain_args_square(struct pb_builder *b, const struct pb_terrain_slope *slope);
 #endif

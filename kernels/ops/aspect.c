@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * aspect: which way terrain falls. */
-#include "kernels/expr/band_list.h"
 #include "kernels/expr/terrain_args.h"
 
 struct aspect {
@@ -17,7 +16,7 @@ static const struct pb_key keys[] = {
 };
 
 /* From -180 to 180; those below 0 become 180 to 360, and what rounding made 360 becomes 0. */
-static pb_value aspect_of(const struct aspect *aspect, struct pb_builder *b,
+static pb_value aspect_of(const void *params, struct pb_builder *b,
                           const struct pb_terrain_slope *rise)
 {
     const pb_value zero = pb_builder_constant(b, 0.0f), circle = pb_builder_constant(b, 360.0f);
@@ -30,7 +29,7 @@ static pb_value aspect_of(const struct aspect *aspect, struct pb_builder *b,
         pb_builder_emit(b, PB_VM_WHERE, pb_builder_emit(b, PB_VM_LT, angle, zero, -1),
                         pb_builder_emit(b, PB_VM_ADD, angle, circle, -1), angle);
 
-    (void)aspect;
+    (void)params;
     return pb_builder_emit(b, PB_VM_WHERE, pb_builder_emit(b, PB_VM_LT, turned, circle, -1), turned,
                            zero);
 }
@@ -38,16 +37,8 @@ static pb_value aspect_of(const struct aspect *aspect, struct pb_builder *b,
 static int build(const void *params, struct pb_builder *b)
 {
     const struct aspect *const aspect = params;
-    const size_t n = pb_band_list_count(&aspect->bands, b);
-    int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(&aspect->bands, b, i);
-        const struct pb_terrain_slope rise = pb_terrain_args_slope(&aspect->terrain, b, pick.value);
-
-        rc = pb_builder_define(b, pick.out, aspect_of(aspect, b, &rise));
-    }
-    return rc;
+    return pb_terrain_args_define(&aspect->terrain, &aspect->bands, aspect_of, aspect, b);
 }
 
 static const struct pb_op_case cases[] = {

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * hillshade: how bright terrain is under a light far away. */
-#include "kernels/expr/band_list.h"
 #include "kernels/expr/terrain_args.h"
 
 #include <math.h>
@@ -36,9 +35,10 @@ static const struct pb_key keys[] = {
 };
 
 /* The cosine of the angle between the light and what stands upright on the ground. */
-static pb_value hillshade_of(const struct hillshade *hillshade, struct pb_builder *b,
+static pb_value hillshade_of(const void *params, struct pb_builder *b,
                              const struct pb_terrain_slope *rise)
 {
+    const struct hillshade *const hillshade = params;
     const double degree = 3.14159265358979323846 / 180.0;
     const double up = sin(hillshade->altitude * degree), along = cos(hillshade->altitude * degree);
     const double east = along * sin(hillshade->azimuth * degree);
@@ -66,17 +66,9 @@ static pb_value hillshade_of(const struct hillshade *hillshade, struct pb_builde
 static int build(const void *params, struct pb_builder *b)
 {
     const struct hillshade *const hillshade = params;
-    const size_t n = pb_band_list_count(&hillshade->bands, b);
-    int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(&hillshade->bands, b, i);
-        const struct pb_terrain_slope rise =
-            pb_terrain_args_slope(&hillshade->terrain, b, pick.value);
-
-        rc = pb_builder_define(b, pick.out, hillshade_of(hillshade, b, &rise));
-    }
-    return rc;
+    return pb_terrain_args_define(&hillshade->terrain, &hillshade->bands, hillshade_of, hillshade,
+                                  b);
 }
 
 static const struct pb_op_case cases[] = {

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * slope: how steep terrain is. */
-#include "kernels/expr/band_list.h"
 #include "kernels/expr/terrain_args.h"
 
 struct slope {
@@ -25,9 +24,10 @@ static const struct pb_key keys[] = {
     PB_KEY_FOCAL_BANDS(struct slope),
 };
 
-static pb_value slope_of(const struct slope *slope, struct pb_builder *b,
+static pb_value slope_of(const void *params, struct pb_builder *b,
                          const struct pb_terrain_slope *rise)
 {
+    const struct slope *const slope = params;
     const pb_value tangent =
         pb_builder_emit(b, PB_VM_SQRT, pb_terrain_args_square(b, rise), -1, -1);
     const pb_value one = pb_builder_constant(b, 1.0f);
@@ -43,16 +43,8 @@ static pb_value slope_of(const struct slope *slope, struct pb_builder *b,
 static int build(const void *params, struct pb_builder *b)
 {
     const struct slope *const slope = params;
-    const size_t n = pb_band_list_count(&slope->bands, b);
-    int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_band_pick pick = pb_band_list_at(&slope->bands, b, i);
-        const struct pb_terrain_slope rise = pb_terrain_args_slope(&slope->terrain, b, pick.value);
-
-        rc = pb_builder_define(b, pick.out, slope_of(slope, b, &rise));
-    }
-    return rc;
+    return pb_terrain_args_define(&slope->terrain, &slope->bands, slope_of, slope, b);
 }
 
 static const struct pb_op_case cases[] = {
