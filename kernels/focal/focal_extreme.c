@@ -58,26 +58,11 @@ __attribute__((always_inline)) static inline void extremes_of(int32_t side, cons
     }
 }
 
-/* Each side has a loop of its own: the compiler unrolls what it knows. */
-#define SIDE(n)                                                                                    \
-    case n:                                                                                        \
-        extremes_of(n, least, greatest, invalid, choice, w, out);                                  \
-        break;
-
 PB_CLONES static void finish_row(int32_t side, const float *least, const float *greatest,
                                  const float *invalid, int32_t choice, int32_t w,
                                  float *restrict out)
 {
-    switch (side) {
-        SIDE(3)
-        SIDE(5)
-        SIDE(7)
-        SIDE(9)
-        SIDE(11)
-        SIDE(13)
-    default:
-        SIDE(15)
-    }
+    PB_FOCAL_EACH_SIDE(side, extremes_of, least, greatest, invalid, choice, w, out);
 }
 
 void pb_focal_extreme_row(struct pb_focal_job *job, const int32_t *rows, float *out)

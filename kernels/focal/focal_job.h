@@ -34,6 +34,32 @@ typedef size_t pb_focal_temp(const struct pb_focal *focal, size_t w);
     pb_focal_temp pb_focal_##name##_temp_px;
 #include "kernels/focal/focal.def"
 
+/* run(side, ...) where each side has a loop of its own: the compiler unrolls what it knows. */
+#define PB_FOCAL_EACH_SIDE(side, run, ...)                                                         \
+    switch (side) {                                                                                \
+    case 3:                                                                                        \
+        run(3, __VA_ARGS__);                                                                       \
+        break;                                                                                     \
+    case 5:                                                                                        \
+        run(5, __VA_ARGS__);                                                                       \
+        break;                                                                                     \
+    case 7:                                                                                        \
+        run(7, __VA_ARGS__);                                                                       \
+        break;                                                                                     \
+    case 9:                                                                                        \
+        run(9, __VA_ARGS__);                                                                       \
+        break;                                                                                     \
+    case 11:                                                                                       \
+        run(11, __VA_ARGS__);                                                                      \
+        break;                                                                                     \
+    case 13:                                                                                       \
+        run(13, __VA_ARGS__);                                                                      \
+        break;                                                                                     \
+    default:                                                                                       \
+        run(15, __VA_ARGS__);                                                                      \
+        break;                                                                                     \
+    }
+
 /* Of all kinds of sums. */
 pb_focal_begin pb_focal_sum_begin;
 pb_focal_temp pb_focal_sum_temp_px;

@@ -83,25 +83,10 @@ __attribute__((always_inline)) static inline void moments_of_side(int32_t side, 
     }
 }
 
-/* Each side has a loop of its own: the compiler unrolls what it knows. */
-#define SIDE(n)                                                                                    \
-    case n:                                                                                        \
-        moments_of_side(n, first, second, choice, w, out);                                         \
-        break;
-
 PB_CLONES static void finish_row(int32_t side, const double *first, const double *second,
                                  int32_t choice, int32_t w, float *restrict out)
 {
-    switch (side) {
-        SIDE(3)
-        SIDE(5)
-        SIDE(7)
-        SIDE(9)
-        SIDE(11)
-        SIDE(13)
-    default:
-        SIDE(15)
-    }
+    PB_FOCAL_EACH_SIDE(side, moments_of_side, first, second, choice, w, out);
 }
 
 void pb_focal_moments_row(struct pb_focal_job *job, const int32_t *rows, float *out)

@@ -39,38 +39,18 @@ add_of(int32_t n, const float *const *tap, const float *weight, int32_t w, float
     }
 }
 
-/* Each side has a loop of its own: the compiler unrolls what it knows. */
-#define FOR_EACH_SIDE(body)                                                                        \
-    switch (side) {                                                                                \
-    case 3:                                                                                        \
-        body(3, tap, weight, w, out);                                                              \
-        break;                                                                                     \
-    case 5:                                                                                        \
-        body(5, tap, weight, w, out);                                                              \
-        break;                                                                                     \
-    case 7:                                                                                        \
-        body(7, tap, weight, w, out);                                                              \
-        break;                                                                                     \
-    case 9:                                                                                        \
-        body(9, tap, weight, w, out);                                                              \
-        break;                                                                                     \
-    case 11:                                                                                       \
-        body(11, tap, weight, w, out);                                                             \
-        break;                                                                                     \
-    case 13:                                                                                       \
-        body(13, tap, weight, w, out);                                                             \
-        break;                                                                                     \
-    default:                                                                                       \
-        body(15, tap, weight, w, out);                                                             \
-        break;                                                                                     \
-    }
-
 PB_CLONES static void weighted_sum(int32_t side, const float *const *tap, const float *weight,
-                                   int32_t w, float *restrict out){FOR_EACH_SIDE(sum_of)}
+                                   int32_t w, float *restrict out)
+{
+    PB_FOCAL_EACH_SIDE(side, sum_of, tap, weight, w, out);
+}
 
 /* Goes on with the sums that are in out. */
 PB_CLONES static void weighted_add(int32_t side, const float *const *tap, const float *weight,
-                                   int32_t w, float *restrict out){FOR_EACH_SIDE(add_of)}
+                                   int32_t w, float *restrict out)
+{
+    PB_FOCAL_EACH_SIDE(side, add_of, tap, weight, w, out);
+}
 
 PB_CLONES static void finish_row(int32_t w, float *restrict out)
 {
