@@ -15,8 +15,10 @@ static int create(const struct wic_pattern_params *params, void **out_state)
     return params->size < sizeof(*params) ? -1 : 0;
 }
 
-#ifdef HOSTILE_abi
+#if defined(HOSTILE_abi)
 #define ABI (WIC_PATTERN_ABI + 1)
+#elif defined(HOSTILE_old) /* abi and size are where they were in ABI 1 */
+#define ABI 1
 #else
 #define ABI WIC_PATTERN_ABI
 #endif
@@ -31,6 +33,7 @@ static int create(const struct wic_pattern_params *params, void **out_state)
 static int next(void *state, struct wic_step *out_step)
 {
     (void)state;
+    out_step->to = 1;
     out_step->count = UINT64_MAX; /* HOSTILE_liar: all there is, and more */
     out_step->chunk_bytes = 1;
     return 1;
@@ -57,4 +60,4 @@ int hostile_entry(void)
 #ifdef HOSTILE_symbol
 #define wic_pattern_plugin hostile_under_another_name
 #endif
-WIC_PATTERN_EXPORT = {ABI, SIZE, NAME, "hostile", create, NEXT, free};
+WIC_PATTERN_EXPORT = {ABI, SIZE, NAME, "hostile", NULL, 0, create, NEXT, NULL, free};

@@ -38,6 +38,16 @@ static int script_next(void *state, struct wic_step *out_step)
     return 1;
 }
 
+static uint64_t told_value;
+
+static int script_told(void *state, const struct wic_step *step, const struct wic_outcome *outcome)
+{
+    ck_assert_ptr_eq(state, &script);
+    ck_assert_uint_eq(step->flags, WIC_STEP_TOLD);
+    told_value = outcome->value;
+    return outcome->value == 13 ? -EDOM : 0;
+}
+
 static void script_destroy(void *state)
 {
     ck_assert_ptr_eq(state, &script);
@@ -47,15 +57,16 @@ static void script_destroy(void *state)
 #define SCRIPTED                                                                                   \
     {                                                                                              \
         .abi = WIC_PATTERN_ABI, .size = sizeof(struct wic_pattern), .name = "scripted",            \
-        .doc = "a test", .create = script_create, .next = script_next, .destroy = script_destroy   \
+        .doc = "a test", .create = script_create, .next = script_next, .told = script_told,        \
+        .destroy = script_destroy                                                                  \
     }
 
 static const struct wic_pattern scripted = SCRIPTED;
 
 static const struct wic_pattern_params one_way = {
-    .slots = 4, .chunk_bytes = 4096, .chunks = {10, 0}};
+    .parties = 2, .slots = 4, .chunk_bytes = 4096, .chunks[0][1] = 10};
 static const struct wic_pattern_params both_ways = {
-    .slots = 4, .chunk_bytes = 4096, .chunks = {10, 6}};
+    .parties = 2, .slots = 4, .chunk_bytes = 4096, .chunks = {{0, 10}, {6}}};
 
 /* --- orders --- */
 
@@ -132,62 +143,157 @@ END_TEST
 
 /* --- the built-in one --- */
 
-START_TEST(unidirectional_moves_all_one_way_in_steps_of_a_ring)
+START_TEST(unidirectional_moves_all_one_way_in_one_step)
 {
     struct wic_step steps[8];
     size_t count = 0;
     const struct wic_pattern *pattern = wic_pattern_find("unidirectional");
     ck_assert_ptr_eq(pattern, &wic_pattern_unidirectional);
     ck_assert_int_eq(wic_schedule_record(pattern, &one_way, steps, 8, &count, NULL, 0), 0);
-    ck_assert_uint_eq(count, 3);
-    for (size_t i = 0; i < 3; i++) {
-        ck_assert_uint_eq(steps[i].direction, WIC_D0_TO_D1);
-        ck_assert_uint_eq(steps[i].access, WIC_STREAMING);
-        ck_assert_uint_eq(steps[i].first, 4 * i);
-        ck_assert_uint_eq(steps[i].count, i < 2 ? 4 : 2);
-        ck_assert_uint_eq(steps[i].chunk_bytes, 4096);
-    }
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(steps[0].from, 0);
+    ck_assert_uint_eq(steps[0].to, 1);
+    ck_assert_uint_eq(steps[0].flags, 0);
+    ck_assert_uint_eq(steps[0].access, WIC_STREAMING);
+    ck_assert_uint_eq(steps[0].first, 0);
+    ck_assert_uint_eq(steps[0].count, 10);
+    ck_assert_uint_eq(steps[0].chunk_bytes, 4096);
 }
 END_TEST
 
 START_TEST(unidirectional_with_a_reach_is_adjacent)
 {
-    struct wic_pattern_arg arg = {"reach", 1};
+    uint64_t reach = 1;
     struct wic_pattern_params params = one_way;
+    struct wic_schedule schedule;
     struct wic_step steps[8];
     size_t count = 0;
-    params.arg_count = 1;
-    params.args = &arg;
+    params.args = &reach;
     ck_assert_int_eq(
         wic_schedule_record(&wic_pattern_unidirectional, &params, steps, 8, &count, NULL, 0), 0);
     ck_assert_uint_eq(steps[0].access, WIC_ADJACENT);
     ck_assert_uint_eq(steps[0].reach, 1);
+    reach = 2; /* takes 5 of 4 slots */
+    ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &params, NULL, 0),
+                     -EINVAL);
+    reach = 2049;
+    ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &params, NULL, 0),
+                     -ERANGE);
 }
 END_TEST
 
-START_TEST(unidirectional_refuses_a_way_back_and_unknown_arguments)
+START_TEST(unidirectional_refuses_a_way_back)
 {
-    struct wic_pattern_arg args[] = {{"speed", 1}};
-    struct wic_pattern_params params = one_way;
     struct wic_schedule schedule;
+    struct wic_step step;
     char text[WIC_TEXT_BYTES] = "";
     ck_assert_int_eq(
         wic_schedule_init(&schedule, &wic_pattern_unidirectional, &both_ways, text, sizeof(text)),
         -EINVAL);
     ck_assert_ptr_nonnull(strstr(text, "unidirectional cannot do that"));
-    wic_schedule_fini(&schedule);
-    params.arg_count = 1;
-    params.args = args;
-    ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &params, NULL, 0),
-                     -EINVAL);
-    struct wic_step step;
     ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), -EINVAL);
+    wic_schedule_fini(&schedule);
+}
+END_TEST
+
+START_TEST(unidirectional_serves_several_parties_in_turn)
+{
+    struct wic_pattern_params params = {
+        .parties = 3, .slots = 4, .chunk_bytes = 64, .chunks[0] = {0, 6, 5}};
+    struct wic_step steps[8];
+    size_t count = 0;
+    const uint64_t wanted[4][3] = {{1, 0, 4}, {2, 0, 4}, {1, 4, 2}, {2, 4, 1}};
+    ck_assert_int_eq(
+        wic_schedule_record(&wic_pattern_unidirectional, &params, steps, 8, &count, NULL, 0), 0);
+    ck_assert_uint_eq(count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_uint_eq(steps[i].from, 0);
+        ck_assert_uint_eq(steps[i].to, wanted[i][0]);
+        ck_assert_uint_eq(steps[i].first, wanted[i][1]);
+        ck_assert_uint_eq(steps[i].count, wanted[i][2]);
+    }
+}
+END_TEST
+
+/* --- what is told --- */
+
+static const struct wic_pattern_params open_way = {
+    .parties = 2, .slots = 4, .chunk_bytes = 64, .chunks[0][1] = WIC_OPEN};
+
+START_TEST(end_of_the_stream_decides_an_open_total)
+{
+    struct wic_schedule schedule;
+    struct wic_step step;
+    char text[WIC_TEXT_BYTES] = "";
+    ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &open_way, NULL, 0),
+                     0);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 1);
+    ck_assert_uint_eq(step.flags, WIC_STEP_TOLD);
+    ck_assert_uint_eq(step.count, WIC_PATTERN_CHUNKS_MAX);
+    struct wic_step again;
+    ck_assert_int_eq(wic_schedule_next(&schedule, &again, text, sizeof(text)), -EAGAIN);
+    ck_assert_ptr_nonnull(strstr(text, "was not told"));
+    struct wic_outcome outcome = {step.count + 1, 0};
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &outcome, NULL, 0), -EINVAL);
+    outcome.count = 12345;
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &outcome, NULL, 0), 0);
+    ck_assert_uint_eq(schedule.moved[0][1], 12345);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &outcome, text, sizeof(text)), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(text, "no step waits"));
+    wic_schedule_fini(&schedule);
+}
+END_TEST
+
+START_TEST(open_steps_are_not_recorded)
+{
+    struct wic_step steps[2];
+    size_t count = 7;
+    char text[WIC_TEXT_BYTES] = "";
+    ck_assert_int_eq(wic_schedule_record(&wic_pattern_unidirectional, &open_way, steps, 2, &count,
+                                         text, sizeof(text)),
+                     -ENOTSUP);
+    ck_assert_ptr_nonnull(strstr(text, "depend on what arrives"));
+    ck_assert_uint_eq(count, 7);
+}
+END_TEST
+
+START_TEST(what_a_known_way_moved_cannot_be_told_otherwise)
+{
+    const struct wic_step asks = {.to = 1, .count = 10, .chunk_bytes = 1, .flags = WIC_STEP_TOLD};
+    struct wic_schedule schedule;
+    struct wic_step step;
+    char text[WIC_TEXT_BYTES] = "";
+    script = (struct script){&asks, 1, 0, 0};
+    ck_assert_int_eq(wic_schedule_init(&schedule, &scripted, &one_way, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 1);
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &(struct wic_outcome){9, 0}, text, sizeof(text)),
+                     -EINVAL);
+    ck_assert_ptr_nonnull(strstr(text, "9 chunks came of a step of 10"));
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &(struct wic_outcome){10, 77}, NULL, 0), 0);
+    ck_assert_uint_eq(told_value, 77);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 0);
+    wic_schedule_fini(&schedule);
+}
+END_TEST
+
+START_TEST(an_error_of_told_is_final)
+{
+    const struct wic_step asks = {.to = 1, .count = 10, .chunk_bytes = 1, .flags = WIC_STEP_TOLD};
+    struct wic_schedule schedule;
+    struct wic_step step;
+    script = (struct script){&asks, 1, 0, 0};
+    ck_assert_int_eq(wic_schedule_init(&schedule, &scripted, &one_way, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 1);
+    ck_assert_int_eq(wic_schedule_tell(&schedule, &(struct wic_outcome){10, 13}, NULL, 0), -EDOM);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), -EDOM);
+    wic_schedule_fini(&schedule);
 }
 END_TEST
 
 START_TEST(nothing_to_move_is_a_schedule_without_steps)
 {
-    struct wic_pattern_params params = {.slots = 1, .chunk_bytes = 1};
+    struct wic_pattern_params params = {.parties = 2, .slots = 1, .chunk_bytes = 1};
     struct wic_schedule schedule;
     struct wic_step step;
     ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &params, NULL, 0),
@@ -204,20 +310,22 @@ END_TEST
 START_TEST(any_mixture_of_good_steps_passes)
 {
     const struct wic_step good[] = {
-        {.direction = 0, .count = 2, .chunk_bytes = 4096},
-        {.direction = 1, .count = 6, .chunk_bytes = 1, .access = WIC_RANDOM, .seed = 9},
-        {.direction = 0,
+        {.from = 0, .to = 1, .count = 2, .chunk_bytes = 4096},
+        {.from = 1, .count = 6, .chunk_bytes = 1, .access = WIC_RANDOM, .seed = 9},
+        {.to = 1,
          .first = 2,
          .count = 6,
          .chunk_bytes = 2,
          .access = WIC_SCATTER_GATHER,
          .stride = 3},
-        {.direction = 0,
+        {.to = 1,
          .first = 8,
          .count = 2,
          .chunk_bytes = 2,
          .access = WIC_ADJACENT,
-         .reach = 1},
+         .reach = 1,
+         .after_party = 1,
+         .after_steps = 3},
     };
     struct wic_step steps[4];
     size_t count = 0;
@@ -239,26 +347,32 @@ static const struct {
     struct wic_step step;
     const char *why;
 } bad_steps[] = {
-    {{.direction = 2, .count = 1, .chunk_bytes = 1}, "unknown direction"},
-    {{.direction = UINT32_MAX, .count = 1, .chunk_bytes = 1}, "unknown direction"},
-    {{.count = 0, .chunk_bytes = 1}, "moves nothing"},
-    {{.first = 1, .count = 1, .chunk_bytes = 1}, "left off"},
-    {{.first = UINT64_MAX, .count = 1, .chunk_bytes = 1}, "left off"},
-    {{.count = 11, .chunk_bytes = 1}, "beyond the last"},
-    {{.count = UINT64_MAX, .chunk_bytes = 1}, "beyond the last"},
-    {{.direction = 1, .count = 7, .chunk_bytes = 1}, "beyond the last"},
-    {{.count = 1}, "does not fit a slot"},
-    {{.count = 1, .chunk_bytes = 4097}, "does not fit a slot"},
-    {{.count = 1, .chunk_bytes = 1, .reserved = {0, 0, 1}}, "does not know"},
-    {{.count = 1, .chunk_bytes = 1, .access = 4}, "unknown access"},
-    {{.count = 1, .chunk_bytes = 1, .reach = 1}, "is not 0"},
-    {{.count = 1, .chunk_bytes = 1, .stride = 1}, "is not 0"},
-    {{.count = 1, .chunk_bytes = 1, .seed = 1}, "is not 0"},
-    {{.count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT}, "reach is 0"},
-    {{.count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT, .reach = 2}, "more slots"},
-    {{.count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT, .reach = UINT32_MAX}, "more slots"},
-    {{.count = 4, .chunk_bytes = 1, .access = WIC_SCATTER_GATHER}, "no multiple"},
-    {{.count = 4, .chunk_bytes = 1, .access = WIC_SCATTER_GATHER, .stride = 3}, "no multiple"},
+    {{.from = 2, .to = 1, .count = 1, .chunk_bytes = 1}, "from one party to another"},
+    {{.from = 0, .to = UINT16_MAX, .count = 1, .chunk_bytes = 1}, "from one party to another"},
+    {{.from = 1, .to = 1, .count = 1, .chunk_bytes = 1}, "from one party to another"},
+    {{.to = 1, .count = 0, .chunk_bytes = 1}, "moves nothing"},
+    {{.to = 1, .first = 1, .count = 1, .chunk_bytes = 1}, "left off"},
+    {{.to = 1, .first = UINT64_MAX, .count = 1, .chunk_bytes = 1}, "left off"},
+    {{.to = 1, .count = 11, .chunk_bytes = 1}, "beyond the last"},
+    {{.to = 1, .count = UINT64_MAX, .chunk_bytes = 1}, "beyond the last"},
+    {{.from = 1, .count = 7, .chunk_bytes = 1}, "beyond the last"},
+    {{.to = 1, .count = 1}, "does not fit a slot"},
+    {{.to = 1, .count = 1, .chunk_bytes = 4097}, "does not fit a slot"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .reserved = 1}, "does not know"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .flags = 2}, "does not know"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .after_steps = 1}, "not before it"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .after_party = 2}, "not before it"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .access = 4}, "unknown access"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .reach = 1}, "is not 0"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .stride = 1}, "is not 0"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .seed = 1}, "is not 0"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT}, "reach is 0"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT, .reach = 2}, "more slots"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1, .access = WIC_ADJACENT, .reach = UINT32_MAX},
+     "more slots"},
+    {{.to = 1, .count = 4, .chunk_bytes = 1, .access = WIC_SCATTER_GATHER}, "no multiple"},
+    {{.to = 1, .count = 4, .chunk_bytes = 1, .access = WIC_SCATTER_GATHER, .stride = 3},
+     "no multiple"},
 };
 
 #define BAD_STEPS (int)(sizeof(bad_steps) / sizeof(bad_steps[0]))
@@ -279,10 +393,58 @@ START_TEST(bad_step_is_refused_with_a_reason)
 }
 END_TEST
 
+static const struct {
+    struct wic_step step;
+    const char *why;
+} bad_open_steps[] = {
+    {{.to = 1, .count = 1, .chunk_bytes = 1}, "it is not told"},
+    {{.to = 1, .count = WIC_PATTERN_CHUNKS_MAX + 1, .chunk_bytes = 1, .flags = WIC_STEP_TOLD},
+     "beyond the last"},
+    {{.to = 1, .count = 2, .chunk_bytes = 1, .flags = WIC_STEP_TOLD, .access = WIC_RANDOM},
+     "as they come"},
+    {{.to = 1,
+      .count = 2,
+      .chunk_bytes = 1,
+      .flags = WIC_STEP_TOLD,
+      .access = WIC_SCATTER_GATHER,
+      .stride = 2},
+     "as they come"},
+};
+
+START_TEST(bad_step_of_an_open_way_is_refused)
+{
+    struct wic_schedule schedule;
+    struct wic_step step;
+    char text[WIC_TEXT_BYTES] = "";
+    script = (struct script){&bad_open_steps[_i].step, 1, 0, 0};
+    ck_assert_int_eq(wic_schedule_init(&schedule, &scripted, &open_way, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, text, sizeof(text)), -EPROTO);
+    ck_assert_msg(strstr(text, bad_open_steps[_i].why) != NULL, "'%s' lacks '%s'", text,
+                  bad_open_steps[_i].why);
+    wic_schedule_fini(&schedule);
+}
+END_TEST
+
+START_TEST(only_a_pattern_that_listens_may_ask)
+{
+    const struct wic_step asks = {.to = 1, .count = 10, .chunk_bytes = 1, .flags = WIC_STEP_TOLD};
+    struct wic_pattern deaf = SCRIPTED;
+    struct wic_schedule schedule;
+    struct wic_step step;
+    char text[WIC_TEXT_BYTES] = "";
+    deaf.told = NULL;
+    script = (struct script){&asks, 1, 0, 0};
+    ck_assert_int_eq(wic_schedule_init(&schedule, &deaf, &one_way, NULL, 0), 0);
+    ck_assert_int_eq(wic_schedule_next(&schedule, &step, text, sizeof(text)), -EPROTO);
+    ck_assert_ptr_nonnull(strstr(text, "no function for that"));
+    wic_schedule_fini(&schedule);
+}
+END_TEST
+
 START_TEST(steps_may_not_overlap_or_leave_gaps)
 {
-    const struct wic_step again[] = {{.count = 2, .chunk_bytes = 1},
-                                     {.count = 2, .chunk_bytes = 1}};
+    const struct wic_step again[] = {{.to = 1, .count = 2, .chunk_bytes = 1},
+                                     {.to = 1, .count = 2, .chunk_bytes = 1}};
     struct wic_step steps[4];
     size_t count;
     script = (struct script){again, 2, 0, 0};
@@ -292,7 +454,7 @@ END_TEST
 
 START_TEST(end_before_all_is_moved_is_refused)
 {
-    const struct wic_step part = {.count = 9, .chunk_bytes = 1};
+    const struct wic_step part = {.to = 1, .count = 9, .chunk_bytes = 1};
     struct wic_step steps[4];
     size_t count;
     char text[WIC_TEXT_BYTES] = "";
@@ -316,16 +478,18 @@ END_TEST
 
 START_TEST(parameters_out_of_range_are_refused)
 {
-    const struct wic_pattern_arg nameless = {NULL, 0};
     const struct wic_pattern_params bad[] = {
-        {.slots = 0, .chunk_bytes = 1},
-        {.slots = WIC_SLOTS_MAX + 1, .chunk_bytes = 1},
-        {.slots = 1, .chunk_bytes = 0},
-        {.slots = 1, .chunk_bytes = 1, .chunks = {WIC_PATTERN_CHUNKS_MAX + 1, 0}},
-        {.slots = 1, .chunk_bytes = 1, .chunks = {0, UINT64_MAX}},
-        {.slots = 1, .chunk_bytes = 1, .arg_count = 1},
-        {.slots = 1, .chunk_bytes = 1, .arg_count = 1, .args = &nameless},
-        {.slots = 1, .chunk_bytes = 1, .arg_count = UINT64_MAX, .args = &nameless},
+        {.parties = 2, .slots = 0, .chunk_bytes = 1},
+        {.parties = 2, .slots = WIC_SLOTS_MAX + 1, .chunk_bytes = 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 0},
+        {.parties = 1, .slots = 1, .chunk_bytes = 1},
+        {.parties = WIC_PARTIES_MAX + 1, .slots = 1, .chunk_bytes = 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .reserved = 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .chunks[0][1] = WIC_PATTERN_CHUNKS_MAX + 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .chunks[1][0] = WIC_OPEN - 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .chunks[1][1] = 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .chunks[0][2] = 1},
+        {.parties = 2, .slots = 1, .chunk_bytes = 1, .chunks[2][0] = WIC_OPEN},
     };
     struct wic_schedule schedule;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -364,6 +528,50 @@ START_TEST(check_refuses_other_abis_sizes_and_missing_members)
     ck_assert_int_eq((p = good, p.create = NULL, checked(p)), -EINVAL);
     ck_assert_int_eq((p = good, p.next = NULL, checked(p)), -EINVAL);
     ck_assert_int_eq((p = good, p.destroy = NULL, checked(p)), -EINVAL);
+}
+END_TEST
+
+static const struct wic_pattern_arg good_arg = {"speed", "How fast.", 1, 9, 5};
+
+START_TEST(check_refuses_bad_arguments)
+{
+    struct wic_pattern p = SCRIPTED;
+    struct wic_pattern_arg args[2] = {good_arg, good_arg};
+    args[1].name = "other";
+    p.args = args;
+    ck_assert_int_eq((p.arg_count = 2, checked(p)), 0);
+    ck_assert_int_eq((p.args = NULL, checked(p)), -EINVAL);
+    p.args = args;
+    ck_assert_int_eq((p.arg_count = WIC_PATTERN_ARGS_MAX + 1, checked(p)), -EINVAL);
+    p.arg_count = 2;
+    ck_assert_int_eq((args[1] = good_arg, checked(p)), -EINVAL); /* twice */
+    p.arg_count = 1;
+    ck_assert_int_eq((args[0].name = NULL, checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0].name = "Not", checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0].name = "pattern", checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0] = good_arg, args[0].doc = NULL, checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0] = good_arg, args[0].def = 0, checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0] = good_arg, args[0].def = 10, checked(p)), -EINVAL);
+    ck_assert_int_eq((args[0] = good_arg, checked(p)), 0);
+}
+END_TEST
+
+START_TEST(arguments_are_set_by_name_within_their_range)
+{
+    struct wic_pattern p = SCRIPTED;
+    uint64_t args[WIC_PATTERN_ARGS_MAX];
+    char text[WIC_TEXT_BYTES] = "";
+    p.args = &good_arg;
+    p.arg_count = 1;
+    wic_pattern_defaults(&p, args);
+    ck_assert_uint_eq(args[0], 5);
+    ck_assert_int_eq(wic_pattern_set(&p, args, "speed", 9, text, sizeof(text)), 0);
+    ck_assert_uint_eq(args[0], 9);
+    ck_assert_int_eq(wic_pattern_set(&p, args, "speed", 0, text, sizeof(text)), -ERANGE);
+    ck_assert_ptr_nonnull(strstr(text, "speed is 0; allowed are 1 to 9"));
+    ck_assert_int_eq(wic_pattern_set(&p, args, "sped", 1, text, sizeof(text)), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(text, "no argument 'sped'"));
+    ck_assert_uint_eq(args[0], 9);
 }
 END_TEST
 
@@ -431,14 +639,24 @@ int main(void)
     tcase_add_test(orders, random_is_the_same_for_a_seed_and_another_for_another);
     suite_add_tcase(suite, orders);
     TCase *built_in = tcase_create("unidirectional");
-    tcase_add_test(built_in, unidirectional_moves_all_one_way_in_steps_of_a_ring);
+    tcase_add_test(built_in, unidirectional_moves_all_one_way_in_one_step);
     tcase_add_test(built_in, unidirectional_with_a_reach_is_adjacent);
-    tcase_add_test(built_in, unidirectional_refuses_a_way_back_and_unknown_arguments);
+    tcase_add_test(built_in, unidirectional_refuses_a_way_back);
+    tcase_add_test(built_in, unidirectional_serves_several_parties_in_turn);
     tcase_add_test(built_in, nothing_to_move_is_a_schedule_without_steps);
     suite_add_tcase(suite, built_in);
+    TCase *told = tcase_create("told");
+    tcase_add_test(told, end_of_the_stream_decides_an_open_total);
+    tcase_add_test(told, open_steps_are_not_recorded);
+    tcase_add_test(told, what_a_known_way_moved_cannot_be_told_otherwise);
+    tcase_add_test(told, an_error_of_told_is_final);
+    suite_add_tcase(suite, told);
     TCase *steps = tcase_create("steps");
     tcase_add_test(steps, any_mixture_of_good_steps_passes);
     tcase_add_loop_test(steps, bad_step_is_refused_with_a_reason, 0, BAD_STEPS);
+    tcase_add_loop_test(steps, bad_step_of_an_open_way_is_refused, 0,
+                        (int)(sizeof(bad_open_steps) / sizeof(bad_open_steps[0])));
+    tcase_add_test(steps, only_a_pattern_that_listens_may_ask);
     tcase_add_test(steps, steps_may_not_overlap_or_leave_gaps);
     tcase_add_test(steps, end_before_all_is_moved_is_refused);
     tcase_add_test(steps, errors_and_nonsense_of_next_are_passed_on);
@@ -446,6 +664,8 @@ int main(void)
     suite_add_tcase(suite, steps);
     TCase *registry = tcase_create("registry");
     tcase_add_test(registry, check_refuses_other_abis_sizes_and_missing_members);
+    tcase_add_test(registry, check_refuses_bad_arguments);
+    tcase_add_test(registry, arguments_are_set_by_name_within_their_range);
     tcase_add_test(registry, check_refuses_bad_names);
     tcase_add_test(registry, registered_patterns_are_found_after_the_built_in_ones);
     tcase_add_test(registry, registry_has_an_end);

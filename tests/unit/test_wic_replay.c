@@ -13,7 +13,7 @@
 #define MOVES_MAX 64
 
 struct moved {
-    uint32_t direction;
+    uint32_t from;
     uint64_t chunk, bytes;
 };
 
@@ -27,7 +27,7 @@ static int note(void *context, const struct wic_step *step, uint64_t chunk)
 {
     struct record *record = context;
     ck_assert_uint_lt(record->count, MOVES_MAX);
-    record->moves[record->count++] = (struct moved){step->direction, chunk, step->chunk_bytes};
+    record->moves[record->count++] = (struct moved){step->from, chunk, step->chunk_bytes};
     return record->count == record->fail_at ? -ECANCELED : 0;
 }
 
@@ -35,7 +35,7 @@ static void moves_are(const struct record *record, const struct moved *wanted, s
 {
     ck_assert_uint_eq(record->count, count);
     for (size_t i = 0; i < count; i++) {
-        ck_assert_uint_eq(record->moves[i].direction, wanted[i].direction);
+        ck_assert_uint_eq(record->moves[i].from, wanted[i].from);
         ck_assert_uint_eq(record->moves[i].chunk, wanted[i].chunk);
         ck_assert_uint_eq(record->moves[i].bytes, wanted[i].bytes);
     }
@@ -45,24 +45,10 @@ static void moves_are(const struct record *record, const struct moved *wanted, s
 
 /* All access patterns, both directions, sizes that change from step to step. */
 static const struct wic_step mixed[] = {
-    {.direction = WIC_D0_TO_D1, .access = WIC_STREAMING, .count = 3, .chunk_bytes = 10},
-    {.direction = WIC_D1_TO_D0,
-     .access = WIC_SCATTER_GATHER,
-     .count = 6,
-     .stride = 3,
-     .chunk_bytes = 20},
-    {.direction = WIC_D0_TO_D1,
-     .access = WIC_ADJACENT,
-     .first = 3,
-     .count = 2,
-     .reach = 1,
-     .chunk_bytes = 30},
-    {.direction = WIC_D1_TO_D0,
-     .access = WIC_RANDOM,
-     .first = 6,
-     .count = 10,
-     .seed = 42,
-     .chunk_bytes = 40},
+    {.to = 1, .access = WIC_STREAMING, .count = 3, .chunk_bytes = 10},
+    {.from = 1, .access = WIC_SCATTER_GATHER, .count = 6, .stride = 3, .chunk_bytes = 20},
+    {.to = 1, .access = WIC_ADJACENT, .first = 3, .count = 2, .reach = 1, .chunk_bytes = 30},
+    {.from = 1, .access = WIC_RANDOM, .first = 6, .count = 10, .seed = 42, .chunk_bytes = 40},
 };
 
 static const struct moved mixed_moves[] = {
@@ -141,11 +127,12 @@ static int replay_scripted(const struct wic_step *steps, size_t count, uint64_t 
                            uint64_t back, struct record *record, char *text)
 {
     struct wic_pattern_params params = {
-        .slots = 4, .chunk_bytes = 64, .chunks = {forth, back}, .seed = 1};
+        .parties = 2, .slots = 4, .chunk_bytes = 64, .chunks = {{0, forth}, {back}}, .seed = 1};
     struct wic_schedule schedule;
     script = (struct script){steps, count, 0};
     ck_assert_int_eq(wic_schedule_init(&schedule, &scripted, &params, text, WIC_TEXT_BYTES), 0);
-    int rc = wic_replay_schedule(&schedule, note, record, text, WIC_TEXT_BYTES);
+    struct wic_replay replay = {.move = note, .context = record};
+    int rc = wic_replay_schedule(&schedule, &replay, text, WIC_TEXT_BYTES);
     wic_schedule_fini(&schedule);
     return rc;
 }
@@ -182,16 +169,18 @@ END_TEST
 
 START_TEST(the_built_in_pattern_is_replayed_in_order)
 {
-    struct wic_pattern_params params = {.slots = 4, .chunk_bytes = 64, .chunks = {10, 0}};
+    struct wic_pattern_params params = {
+        .parties = 2, .slots = 4, .chunk_bytes = 64, .chunks[0][1] = 10};
     struct wic_schedule schedule;
     struct record record = {.count = 0};
     ck_assert_int_eq(wic_schedule_init(&schedule, &wic_pattern_unidirectional, &params, NULL, 0),
                      0);
-    ck_assert_int_eq(wic_replay_schedule(&schedule, note, &record, NULL, 0), 0);
+    struct wic_replay replay = {.move = note, .context = &record};
+    ck_assert_int_eq(wic_replay_schedule(&schedule, &replay, NULL, 0), 0);
     wic_schedule_fini(&schedule);
     ck_assert_uint_eq(record.count, 10);
     for (size_t i = 0; i < 10; i++) {
-        ck_assert_uint_eq(record.moves[i].direction, WIC_D0_TO_D1);
+        ck_assert_uint_eq(record.moves[i].from, 0);
         ck_assert_uint_eq(record.moves[i].chunk, i);
         ck_assert_uint_eq(record.moves[i].bytes, 64);
     }

@@ -4,7 +4,7 @@
 // Both back ends replay the same schedule: this thread is D0, a resident block (or a warp) is D1,
 // and both walk the same recorded steps, the host by wic/pattern/replay.h, the device by
 // wic/pattern/replay.cuh. Chunks go through two small rings in pinned memory, one each way. What a
-// sender writes depends on the direction, on the chunk's number and on what it got last, so that
+// sender writes depends on the way, on the chunk's number and on what it got last, so that
 // another order within a direction or between the directions is detected; this is tested as well.
 // Every wait ends at the abort word or after 2 s.
 #include "wic/bench/bench.cuh"
@@ -34,7 +34,7 @@ struct way {
 };
 
 struct table {
-    way ways[2];                      // by direction
+    way ways[2];                      // by the sender's number
     alignas(128) uint64_t abort;      // by the host
     alignas(128) uint64_t end, wrong; // by the device
 };
@@ -48,7 +48,7 @@ struct side {
 
 __host__ __device__ uint64_t chunk_value(const wic_step &step, uint64_t chunk, uint64_t got_before)
 {
-    return (got_before + chunk + 1) * UINT64_C(0x9e3779b97f4a7c15) + step.direction;
+    return (got_before + chunk + 1) * UINT64_C(0x9e3779b97f4a7c15) + step.from;
 }
 
 // --- D1 ---
@@ -69,9 +69,9 @@ __device__ bool exceeds(const uint64_t *word, uint64_t value, const table *t)
 // By all threads of the block.
 __device__ bool move_on_device(table *t, side *s, const wic_step &step, uint64_t chunk)
 {
-    way &w = t->ways[step.direction];
-    const bool sends = step.direction == WIC_D1_TO_D0;
-    const uint64_t turn = s->moved[step.direction]++, words = step.chunk_bytes / 8;
+    way &w = t->ways[step.from];
+    const bool sends = step.from == 1;
+    const uint64_t turn = s->moved[step.from]++, words = step.chunk_bytes / 8;
     const bool here = threadIdx.x > 0 || exceeds(sends ? &w.allowed : &w.published, turn, t);
     if (!__syncthreads_and(here)) {
         return false;
@@ -133,9 +133,9 @@ struct host {
 int move_on_host(void *context, const wic_step *step, uint64_t chunk)
 {
     host *h = static_cast<host *>(context);
-    way &w = h->t->ways[step->direction];
-    const bool sends = step->direction == WIC_D0_TO_D1;
-    const uint64_t turn = h->s.moved[step->direction]++;
+    way &w = h->t->ways[step->from];
+    const bool sends = step->from == 0;
+    const uint64_t turn = h->s.moved[step->from]++;
     if (++h->moves == h->stop_at) {
         return -ECANCELED;
     }
@@ -169,7 +169,7 @@ constexpr uint64_t all_in_turn = 4, mix_count[2] = {12, 6}, mix_stride = 3;
 int mixer_create(const wic_pattern_params *params, void **out_state)
 {
     *out_state = new mixer{
-        {params->chunks[0], params->chunks[1]}, {0, 0}, params->args[0].value, 0, params->seed};
+        {params->chunks[0][1], params->chunks[1][0]}, {0, 0}, params->args[0], 0, params->seed};
     return 0;
 }
 
@@ -180,9 +180,10 @@ int mixer_next(void *state, wic_step *out)
         return 0;
     }
     const uint64_t turn = m->turn++;
-    const uint32_t way = turn % 2 && m->left[1] > 0 ? 1 : m->left[0] > 0 ? 0 : 1;
-    out->direction = way;
-    out->access = static_cast<uint32_t>(m->access < all_in_turn ? m->access : turn / 2 % 4);
+    const uint16_t way = turn % 2 && m->left[1] > 0 ? 1 : m->left[0] > 0 ? 0 : 1;
+    out->from = way;
+    out->to = 1 - way;
+    out->access = static_cast<uint16_t>(m->access < all_in_turn ? m->access : turn / 2 % 4);
     out->first = m->moved[way];
     out->count = std::min(mix_count[way], m->left[way]);
     out->chunk_bytes = 8 * (1 + turn * 97 % chunk_words);
@@ -199,19 +200,23 @@ void mixer_destroy(void *state)
     delete static_cast<mixer *>(state);
 }
 
-const wic_pattern mixed = {WIC_PATTERN_ABI, sizeof(wic_pattern), "mixed",      "for this test",
-                           mixer_create,    mixer_next,          mixer_destroy};
+const wic_pattern_arg mixer_args[] = {{"access", "Of each step; 4: each in turn.", 0, 4, 4}};
 
+const wic_pattern mixed = {
+    WIC_PATTERN_ABI, sizeof(wic_pattern), "mixed", "for this test", mixer_args, 1,
+    mixer_create,    mixer_next,          nullptr, mixer_destroy};
+
+// arg: the pattern's first.
 std::vector<wic_step> record(const wic_pattern &pattern, uint64_t forth, uint64_t back,
-                             const wic_pattern_arg &arg, uint64_t seed)
+                             uint64_t arg, uint64_t seed)
 {
     wic_pattern_params params = {};
+    params.parties = 2;
     params.slots = ring_slots;
     params.chunk_bytes = 8 * chunk_words;
-    params.chunks[0] = forth;
-    params.chunks[1] = back;
+    params.chunks[0][1] = forth;
+    params.chunks[1][0] = back;
     params.seed = seed;
-    params.arg_count = arg.name != nullptr;
     params.args = &arg;
     std::vector<wic_step> steps(steps_max);
     size_t count = 0;
@@ -336,17 +341,15 @@ bool replay()
 {
     stage s;
     const wic_pattern &one_way = wic_pattern_unidirectional;
-    bool good = agree(&s, "unidirectional", record(one_way, 2000, 0, {}, 0), 2000);
-    good = agree(&s, "unidirectional, reach 1", record(one_way, 2000, 0, {"reach", 1}, 0), 2000) &&
-           good;
+    bool good = agree(&s, "unidirectional", record(one_way, 2000, 0, 0, 0), 2000);
+    good = agree(&s, "unidirectional, reach 1", record(one_way, 2000, 0, 1, 0), 2000) && good;
     const char *const names[] = {"streaming", "adjacent", "scatter-gather", "random",
                                  "each in turn"};
     for (uint64_t access = 0; access <= all_in_turn; access++) {
-        const std::vector<wic_step> steps = record(mixed, 2400, 1200, {"access", access}, 7);
+        const std::vector<wic_step> steps = record(mixed, 2400, 1200, access, 7);
         good = agree(&s, std::string("both ways, ") + names[access], steps, 3600) && good;
     }
-    const wic_pattern_arg random = {"access", WIC_RANDOM};
-    return disagree(&s, record(mixed, 2400, 1200, random, 7),
-                    record(mixed, 2400, 1200, random, 8)) &&
+    return disagree(&s, record(mixed, 2400, 1200, WIC_RANDOM, 7),
+                    record(mixed, 2400, 1200, WIC_RANDOM, 8)) &&
            good;
 }

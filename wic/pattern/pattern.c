@@ -15,6 +15,7 @@
 
 /* The layout that a device reads must be the same for every compiler. */
 _Static_assert(sizeof(struct wic_step) == 64, "a step is 64 bytes for ever");
+_Static_assert(offsetof(struct wic_step, reserved) == 60, "a step has no holes");
 _Static_assert(offsetof(struct wic_pattern, size) == 4, "abi and size come first for ever");
 
 static const struct wic_pattern *const built_in[] = {&wic_pattern_unidirectional};
@@ -33,6 +34,45 @@ static bool name_good(const char *name)
     size_t length = name == NULL ? 0 : strnlen(name, WIC_PATTERN_NAME_MAX);
     return length > 0 && length < WIC_PATTERN_NAME_MAX && name[0] >= 'a' && name[0] <= 'z' &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
+}
+
+static bool doc_good(const char *doc)
+{
+    return doc != NULL && strnlen(doc, WIC_PATTERN_DOC_MAX) < WIC_PATTERN_DOC_MAX;
+}
+
+static const struct wic_pattern_arg *arg_of(const struct wic_pattern *pattern, const char *name)
+{
+    for (uint64_t i = 0; i < pattern->arg_count; i++) {
+        if (strcmp(pattern->args[i].name, name) == 0) {
+            return &pattern->args[i];
+        }
+    }
+    return NULL;
+}
+
+/* The pattern's name is good. */
+static int check_args(const struct wic_pattern *pattern, char *text, size_t text_bytes)
+{
+    if (pattern->arg_count > WIC_PATTERN_ARGS_MAX ||
+        (pattern->arg_count > 0 && pattern->args == NULL)) {
+        return wic_fail(-EINVAL, text, text_bytes, "pattern %s has more than %d arguments, or none",
+                        pattern->name, WIC_PATTERN_ARGS_MAX);
+    }
+    for (uint64_t i = 0; i < pattern->arg_count; i++) {
+        const struct wic_pattern_arg *arg = &pattern->args[i];
+        if (!name_good(arg->name) || strcmp(arg->name, "pattern") == 0 || !doc_good(arg->doc) ||
+            arg->min > arg->def || arg->def > arg->max) {
+            return wic_fail(-EINVAL, text, text_bytes,
+                            "pattern %s: argument %llu has a bad name, doc or range", pattern->name,
+                            (unsigned long long)i);
+        }
+        if (arg_of(pattern, arg->name) != arg) {
+            return wic_fail(-EINVAL, text, text_bytes, "pattern %s has two arguments %s",
+                            pattern->name, arg->name);
+        }
+    }
+    return 0;
 }
 
 int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text_bytes)
@@ -55,7 +95,7 @@ int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text
         return wic_fail(-EINVAL, text, text_bytes,
                         "the pattern's name is not a-z followed by a-z 0-9 _");
     }
-    if (pattern->doc == NULL || strnlen(pattern->doc, WIC_PATTERN_DOC_MAX) == WIC_PATTERN_DOC_MAX) {
+    if (!doc_good(pattern->doc)) {
         return wic_fail(-EINVAL, text, text_bytes, "pattern %s has no doc, or too long a one",
                         pattern->name);
     }
@@ -63,6 +103,31 @@ int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text
         return wic_fail(-EINVAL, text, text_bytes,
                         "pattern %s lacks one of create, next and destroy", pattern->name);
     }
+    return check_args(pattern, text, text_bytes);
+}
+
+void wic_pattern_defaults(const struct wic_pattern *pattern, uint64_t *args)
+{
+    for (uint64_t i = 0; i < pattern->arg_count; i++) {
+        args[i] = pattern->args[i].def;
+    }
+}
+
+int wic_pattern_set(const struct wic_pattern *pattern, uint64_t *args, const char *name,
+                    uint64_t value, char *text, size_t text_bytes)
+{
+    const struct wic_pattern_arg *arg = name == NULL ? NULL : arg_of(pattern, name);
+    if (arg == NULL) {
+        return wic_fail(-ENOENT, text, text_bytes, "pattern %s has no argument '%.80s'",
+                        pattern->name, name == NULL ? "" : name);
+    }
+    if (value < arg->min || value > arg->max) {
+        return wic_fail(-ERANGE, text, text_bytes,
+                        "pattern %s: %s is %llu; allowed are %llu to %llu", pattern->name, name,
+                        (unsigned long long)value, (unsigned long long)arg->min,
+                        (unsigned long long)arg->max);
+    }
+    args[arg - pattern->args] = value;
     return 0;
 }
 

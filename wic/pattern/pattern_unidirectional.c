@@ -1,53 +1,45 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * (D0->D1)^N: all chunks go one way, in steps of at most a ring. Built in, with the interface of a
- * plugin. */
-#include "wic/pattern/pattern.h"
-
+ * (D0->D1)^n: all chunks go one way, in one step. With more parties each gets a ring's worth in
+ * turn. Built in, with the interface of a plugin. */
+#include "wic/pattern/cycle.h"
 #include "wic/pattern/schedule.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct state {
-    uint64_t left, moved, chunk_bytes, most;
-    uint32_t access, reach;
+    struct wic_cycle cycle;
+    uint32_t reach;
 };
 
-/* reach: how many chunks on either side a chunk is worked on with; 0 is streaming. */
-static int read_args(const struct wic_pattern_params *params, struct state *state)
-{
-    for (uint64_t i = 0; i < params->arg_count; i++) {
-        const struct wic_pattern_arg *arg = &params->args[i];
-        if (strcmp(arg->name, "reach") == 0 && arg->value <= params->slots / 2) {
-            state->reach = (uint32_t)arg->value;
-        } else {
-            return -EINVAL;
-        }
-    }
-    state->access = state->reach > 0 ? WIC_ADJACENT : WIC_STREAMING;
-    return 0;
-}
+enum { REACH };
+
+static const struct wic_pattern_arg args[] = {
+    [REACH] =
+        {"reach",
+         "A chunk is worked on together with so many before and after it; needs 2 * reach + 1 "
+         "slots. 0: alone.",
+         0, 2048, 0},
+};
 
 static int create(const struct wic_pattern_params *params, void **out_state)
 {
-    if (params->chunks[WIC_D1_TO_D0] != 0) {
-        return -EINVAL;
-    }
     struct state *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         return -ENOMEM;
     }
-    state->left = params->chunks[WIC_D0_TO_D1];
-    state->chunk_bytes = params->chunk_bytes;
-    state->most = params->slots;
-    int rc = read_args(params, state);
+    int rc = wic_cycle_init(&state->cycle, params);
+    for (uint32_t peer = 1; peer < params->parties && rc == 0; peer++) {
+        rc = params->chunks[peer][0] != 0 ? -EINVAL : 0;
+    }
+    state->reach = (uint32_t)params->args[REACH];
+    if (rc == 0 && 2 * state->reach >= params->slots && state->reach > 0) {
+        rc = -EINVAL;
+    }
     if (rc != 0) {
         free(state);
         return rc;
     }
+    state->cycle.portion[0] = params->parties == 2 ? WIC_PATTERN_CHUNKS_MAX : params->slots;
     *out_state = state;
     return 0;
 }
@@ -55,27 +47,31 @@ static int create(const struct wic_pattern_params *params, void **out_state)
 static int next(void *opaque, struct wic_step *out_step)
 {
     struct state *state = opaque;
-    if (state->left == 0) {
-        return 0;
+    int rc = wic_cycle_next(&state->cycle, 0, out_step);
+    if (rc == 1 && state->reach > 0) {
+        out_step->access = WIC_ADJACENT;
+        out_step->reach = state->reach;
     }
-    uint64_t count = state->left < state->most ? state->left : state->most;
-    out_step->direction = WIC_D0_TO_D1;
-    out_step->access = state->access;
-    out_step->reach = state->reach;
-    out_step->first = state->moved;
-    out_step->count = count;
-    out_step->chunk_bytes = state->chunk_bytes;
-    state->moved += count;
-    state->left -= count;
-    return 1;
+    return rc;
+}
+
+static int told(void *opaque, const struct wic_step *step, const struct wic_outcome *outcome)
+{
+    wic_cycle_told(&((struct state *)opaque)->cycle, step, outcome);
+    return 0;
 }
 
 const struct wic_pattern wic_pattern_unidirectional = {
     .abi = WIC_PATTERN_ABI,
     .size = sizeof(struct wic_pattern),
     .name = "unidirectional",
-    .doc = "everything from D0 to D1, in order; reach=R: each chunk together with R on either side",
+    .doc =
+        "Everything goes from D0 to D1, in order: (D0->D1)^n. How tiles flow unless a pipeline or "
+        "an operator says otherwise.",
+    .args = args,
+    .arg_count = sizeof(args) / sizeof(args[0]),
     .create = create,
     .next = next,
+    .told = told,
     .destroy = free,
 };
