@@ -221,10 +221,11 @@ __device__ __forceinline__ void wic_pull(uint64_t *barrier, const wic_copy_reque
             "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(word),
             "r"(bytes)
             : "memory");
+        // The ready board's word was acquired by ordinary loads, the stage's last reads are ordered
+        // by a barrier; bulk copies belong to the async proxy. Also if nothing is pulled: the copy
+        // of the results, by another warp of this block, relies on it.
+        asm volatile("fence.proxy.async;" ::: "memory");
         if (bytes > 0) {
-            // The ready board's word was acquired by ordinary loads, the stage's last reads are
-            // ordered by a barrier; the copies belong to the async proxy.
-            asm volatile("fence.proxy.async;" ::: "memory");
             wic_bulk_copy(word, piece);
             wic_bulk_copy(word, beside);
         }
