@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 #include <memory>
 #include <string>
+#include <vector>
 
 constexpr uint32_t in_unit = 4, out_unit = 2;
 
@@ -48,41 +49,67 @@ __host__ __device__ inline int16_t ndvi_pixel(uint16_t red, uint16_t nir)
 #endif
 }
 
-// The slots, filled from tables of random pixels and their NDVI; slot s starts at its own place in
-// the tables.
+constexpr uint32_t line_units = 1024; // pixels of a line
+constexpr uint32_t line_in = line_units * in_unit, line_out = line_units * out_unit;
+
+// The slots, filled from tables of random pixels and their NDVI. A version is a filling: it decides
+// together with the slot where in the tables each line comes from.
 class bench_pool
 {
   public:
     bench_pool(size_t bytes, bool huge); // of input; huge: in huge pages
     ~bench_pool();
-    // Lays the pool out as slots of `chunk` bytes in pieces of `piece`; fills them and poisons the
-    // output.
-    void lay_out(size_t chunk, size_t piece);
+    // Lays the pool out as slots of `chunk` bytes, a multiple of line_in; fills them with version 0
+    // and poisons the output.
+    void lay_out(size_t chunk);
+    void fill(uint32_t slot, uint64_t version); // and poisons its output
     void poison();
-    // Number of wrong elements in the first `slots` output slots.
-    uint64_t wrong(uint32_t slots) const;
+    // Number of wrong elements in a slot's results, which are in `out` unless said otherwise.
+    uint64_t wrong_in(uint32_t slot, const void *results = nullptr) const;
+    uint64_t wrong(uint32_t slots) const; // in the first so many
 
     unsigned char *in, *out;
-    size_t in_stride, out_stride, chunk, piece;
+    size_t in_stride, out_stride, chunk; // bytes; chunks lie side by side, and so do their results
     uint32_t slots;
 
   private:
-    size_t place(uint32_t slot, size_t piece_index) const;
+    size_t place(uint32_t slot, size_t line) const;
     size_t bytes_;
     bool huge_;
     uint16_t *red_, *nir_;
     int16_t *ndvi_;
+    std::vector<uint64_t> version_; // by slot
 };
 
-// A way to get chunks through the GPU.
+// A way to get chunks through the GPU. Chunk n, counted from 0, lies in slot n % slots of the pool,
+// and so do its results. Its host part runs in these calls, all from one thread.
 class strategy
 {
   public:
+    explicit strategy(uint64_t of_slots) : slots(of_slots)
+    {
+    }
     virtual ~strategy() = default;
-    virtual double throughput(uint64_t chunks) = 0; // seconds for so many
-    virtual void once() = 0;       // one chunk, until its result is visible to the host
-    virtual double leave_ms() = 0; // from the last result until the GPU is free; no chunk after it
-    virtual uint32_t slots_used(uint64_t chunks) const = 0;
+    strategy(const strategy &) = delete;
+    strategy &operator=(const strategy &) = delete;
+
+    // All chunks before `end` have arrived, at most `slots` of them not done. Does not wait.
+    virtual void submit(uint64_t end) = 0;
+    // The host's next step. Returns how many chunks are done: of these all results are visible to
+    // the host, and nothing reads their slots any more.
+    virtual uint64_t poll() = 0;
+    // Milliseconds from the last result until the GPU is free; no chunk after it.
+    virtual double leave_ms()
+    {
+        return 0;
+    }
+    // Where the results of the slot are.
+    virtual const unsigned char *results(const bench_pool &pool, uint32_t slot) const
+    {
+        return pool.out + slot * pool.out_stride;
+    }
+
+    const uint64_t slots;
 };
 
 enum wait_kind { WAIT_PARKED, WAIT_POLL_HOST, WAIT_POLL_DEVICE, WAIT_POLL_NANOSLEEP };
@@ -94,8 +121,6 @@ const void *resident_kernel(wait_kind kind);
 // That kernel between the slots of the pool.
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
                                     const wic_transfer_plan &plan);
-std::unique_ptr<strategy> make_streams(const bench_pool &pool);
-std::unique_ptr<strategy> make_graph(const bench_pool &pool);
 
 // Time of compute warps that share the multiprocessors with waiting warps, over their time alone.
 struct neighbours {

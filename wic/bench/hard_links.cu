@@ -53,7 +53,7 @@ bool counters_wrap(const wic_transfer_plan &plan, bool rounds, std::string *out_
 {
     auto kept = std::make_unique<bench_pool>(64 * chunk, false);
     bench_pool &pool = *kept;
-    pool.lay_out(chunk, plan.in_piece);
+    pool.lay_out(chunk);
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
     // Some rounds, or some tiles, before it happens; as many slots further on all is as ever.
     const uint64_t each = (plan.blocks * plan.depth + plan.pieces - 1) / plan.pieces; // a round
@@ -92,7 +92,7 @@ bool deaf_kernel_is_left_behind(const wic_transfer_plan &plan, std::string *out_
 {
     // Not freed: the link keeps what it has, and so must the slots be kept.
     bench_pool *pool = new bench_pool(64 * chunk, false);
-    pool->lay_out(chunk, plan.in_piece);
+    pool->lay_out(chunk);
     wic_link_options options = bench_link_options(WAIT_PARKED, *pool, plan);
     options.kernel = reinterpret_cast<const void *>(deaf);
     wic_link *link = nullptr;
@@ -119,7 +119,7 @@ bool deaf_kernel_is_left_behind(const wic_transfer_plan &plan, std::string *out_
 bool too_long_is_refused(const wic_transfer_plan &plan, std::string *out_text)
 {
     bench_pool pool(64 * chunk, false);
-    pool.lay_out(chunk, plan.in_piece);
+    pool.lay_out(chunk);
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
     options.out_stride = chunk / in_unit * out_unit / 2; // the results of half a tile
     wic_link *link = nullptr;

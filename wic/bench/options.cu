@@ -3,6 +3,7 @@
 //
 // The one list of options: it is parsed by and printed by --help.
 #include "wic/bench/options.cuh"
+#include "wic/bench/strategies.cuh"
 
 #include <algorithm>
 #include <cstdio>
@@ -42,10 +43,19 @@ const option table[] = {
     {"--sizes", "KIB,..", "chunk sizes [4,16,64,256,1024,4096]",
      [](O *o, const char *v) { o->sizes = numbers(v); }},
     {"--strategies", "NAME,..",
-     "[wic,poll-host,poll-device,poll-nanosleep,stream,graph]; a size's first one is measured "
-     "first",
+     "of those below [wic,poll-host,poll-device,poll-nanosleep,stream,graph]",
      [](O *o, const char *v) { o->strategies = v; }},
-    {"--seconds", "S", "of each measurement of throughput [0.2]",
+    {"--frontier", nullptr, "latency against offered load instead of the table",
+     [](O *o, const char *) { o->frontier = true; }},
+    {"--check", nullptr, "every element of every result of the strategies, and no timing",
+     [](O *o, const char *) { o->check = true; }},
+    {"--loads", "PERCENT,..", "of the link's ceiling; max: all slots full [5,25,50,80,95,max]",
+     [](O *o, const char *v) { o->loads = v; }},
+    {"--rounds", "N", "of the frontier: all strategies in turn, then all again [9]",
+     [](O *o, const char *v) { o->rounds = std::max(1u, number(v)); }},
+    {"--no-tune", nullptr, "the frontier with each strategy's first shape, not its best",
+     [](O *o, const char *) { o->tune = false; }},
+    {"--seconds", "S", "of each measurement of throughput, and of each load [0.2]",
      [](O *o, const char *v) { o->seconds = atof(v); }},
     {"--samples", "N", "of each measurement of latency, or as many as 3 s allow [2000]",
      [](O *o, const char *v) { o->samples = static_cast<int>(std::max(1u, number(v))); }},
@@ -113,11 +123,16 @@ void bench_help()
 {
     printf("wic-bench: the ways to get chunks through a GPU side by side, in one run.\n\n"
            "  wic-bench [options]          throughput, latency, leaving and neighbours of each\n"
+           "  wic-bench --frontier [options]\n"
            "  wic-bench --soak TILES [--transport NAME] | --ways-out | --replay | --park MS\n\n");
     for (const option &o : table) {
         const std::string name =
             std::string(o.name) + (o.value ? " " : "") + (o.value ? o.value : "");
         printf("  %-22s %s\n", name.c_str(), o.help);
+    }
+    printf("\nThe strategies:\n");
+    for (const strategy_kind &kind : bench_strategies()) {
+        printf("  %-22s %s\n", kind.name, kind.what);
     }
     printf("\nExit: 0; 1 when an element was wrong or the kernel did not do as it must; 2 wrong "
            "usage.\n");

@@ -15,6 +15,9 @@ struct bench_options {
     int samples = 2000;                                       // of a latency measurement
     std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
     std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
+    bool frontier = false, check = false, tune = true;
+    std::string loads = "5,25,50,80,95,max"; // percent of the link's ceiling
+    uint32_t rounds = 9;
     std::vector<size_t> beside = {15, 27};                           // waiting warps; empty: none
     uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
     int results = -1;                                                // -1: by the plan

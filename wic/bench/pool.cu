@@ -14,11 +14,6 @@ namespace
 constexpr size_t table_units = 1 << 22;
 constexpr unsigned char poison_byte = 0xa5;
 
-size_t stride_of(size_t bytes)
-{
-    return (bytes + 4095) / 4096 * 4096;
-}
-
 unsigned char *allocate(size_t bytes, bool huge)
 {
     void *memory;
@@ -82,28 +77,38 @@ bench_pool::~bench_pool()
     delete[] ndvi_;
 }
 
-// Where in the tables a piece starts.
-size_t bench_pool::place(uint32_t slot, size_t piece_index) const
+// Where in the tables a line starts.
+size_t bench_pool::place(uint32_t slot, size_t line) const
 {
-    return (slot * size_t{7919} + piece_index * 104729) * 8 % (table_units - piece / in_unit);
+    return (slot * size_t{7919} + line * 104729 + version_[slot] * 1299709) * 8 %
+           (table_units - line_units);
 }
 
-void bench_pool::lay_out(size_t chunk_bytes, size_t piece_bytes)
+void bench_pool::lay_out(size_t chunk_bytes)
 {
-    chunk = chunk_bytes;
-    piece = std::min(piece_bytes, chunk_bytes);
-    in_stride = stride_of(chunk);
-    out_stride = stride_of(chunk / in_unit * out_unit);
-    slots = static_cast<uint32_t>(std::min<size_t>(bytes_ / in_stride, WIC_LINK_RING_MAX));
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        for (size_t at = 0; at < chunk; at += piece) {
-            const size_t half = std::min(piece, chunk - at) / 2;
-            const size_t from = place(slot, at / piece);
-            memcpy(in + slot * in_stride + at, red_ + from, half);
-            memcpy(in + slot * in_stride + at + half, nir_ + from, half);
-        }
+    if (chunk_bytes == 0 || chunk_bytes % line_in != 0 || chunk_bytes > bytes_) {
+        bench_fail("a chunk is a multiple of 4 KiB and no longer than the window", __LINE__);
     }
-    poison();
+    chunk = chunk_bytes;
+    in_stride = chunk;
+    out_stride = chunk / in_unit * out_unit;
+    slots = static_cast<uint32_t>(std::min<size_t>(bytes_ / in_stride, WIC_LINK_RING_MAX));
+    version_.assign(slots, 0);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        fill(slot, 0);
+    }
+}
+
+void bench_pool::fill(uint32_t slot, uint64_t version)
+{
+    version_[slot] = version;
+    unsigned char *to = in + slot * in_stride;
+    for (size_t line = 0; line < chunk / line_in; line++, to += line_in) {
+        const size_t from = place(slot, line);
+        memcpy(to, red_ + from, line_in / 2);
+        memcpy(to + line_in / 2, nir_ + from, line_in / 2);
+    }
+    memset(out + slot * out_stride, poison_byte, out_stride);
 }
 
 void bench_pool::poison()
@@ -111,21 +116,26 @@ void bench_pool::poison()
     memset(out, poison_byte, slots * out_stride);
 }
 
+uint64_t bench_pool::wrong_in(uint32_t slot, const void *results) const
+{
+    uint64_t bad = 0;
+    const int16_t *got = static_cast<const int16_t *>(results ? results : out + slot * out_stride);
+    for (size_t line = 0; line < chunk / line_in; line++, got += line_units) {
+        const int16_t *want = ndvi_ + place(slot, line);
+        if (memcmp(want, got, line_out) != 0) {
+            for (size_t i = 0; i < line_units; i++) {
+                bad += want[i] != got[i];
+            }
+        }
+    }
+    return bad;
+}
+
 uint64_t bench_pool::wrong(uint32_t of_slots) const
 {
     uint64_t bad = 0;
     for (uint32_t slot = 0; slot < of_slots; slot++) {
-        for (size_t at = 0; at < chunk; at += piece) {
-            const size_t units = std::min(piece, chunk - at) / in_unit;
-            const int16_t *want = ndvi_ + place(slot, at / piece);
-            const int16_t *got = reinterpret_cast<const int16_t *>(out + slot * out_stride +
-                                                                   at / in_unit * out_unit);
-            if (memcmp(want, got, units * out_unit) != 0) {
-                for (size_t i = 0; i < units; i++) {
-                    bad += want[i] != got[i];
-                }
-            }
-        }
+        bad += wrong_in(slot);
     }
     return bad;
 }

@@ -14,7 +14,7 @@
 __global__ void __launch_bounds__(1024) ndvi_parked(const __grid_constant__ wic_view view)
 {
     wic_resident(view, [](const wic_piece &piece) {
-        ndvi_piece(piece.in, piece.out, piece.units, piece.thread, piece.threads);
+        ndvi_lines(piece.in, piece.out, piece.units, piece.thread, piece.threads);
     });
 }
 
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic
         if (piece * piece_units >= units) {
             continue;
         }
-        ndvi_piece(view.in + tile % view.in_slots * view.in_stride +
+        ndvi_lines(view.in + tile % view.in_slots * view.in_stride +
                        static_cast<uint64_t>(piece) * plan.in_piece,
                    view.out + tile % view.out_slots * view.out_stride +
                        static_cast<uint64_t>(piece) * plan.out_piece,
@@ -111,7 +111,7 @@ class resident : public strategy
 {
   public:
     resident(wic_link *link, const bench_pool &pool)
-        : link_(link), slots_(pool.slots), bytes_(static_cast<uint32_t>(pool.chunk))
+        : strategy(pool.slots), link_(link), bytes_(static_cast<uint32_t>(pool.chunk))
     {
         if (wic_link_start(link_, 0, 0) != 0) {
             bench_fail("a resident kernel does not start", __LINE__);
@@ -125,38 +125,28 @@ class resident : public strategy
         wic_link_destroy(link_);
     }
 
-    double throughput(uint64_t chunks) override
+    void submit(uint64_t end) override
     {
-        const uint64_t first = next_, end = first + chunks;
-        uint64_t oldest = first, seen_at = 0;
-        const double start = bench_seconds();
-        while (oldest < end) {
-            if (next_ < end && next_ - oldest < slots_) {
-                post(next_++);
-            }
-            if (wic_link_done(link_, oldest)) {
-                oldest++;
-                seen_at = 0;
-                if (oldest % 256 == 0) {
-                    wic_link_beat(link_);
-                }
-            } else if (++seen_at % (1 << 20) == 0) {
-                check();
+        for (; next_ < end; next_++) {
+            const wic_link_tile tile = {next_, bytes_ / in_unit, bytes_, nullptr};
+            if (wic_link_post(link_, &tile) != 0) {
+                bench_fail("a tile cannot be posted", __LINE__);
             }
         }
-        return bench_seconds() - start;
     }
 
-    void once() override
+    uint64_t poll() override
     {
-        const uint64_t tile = next_++;
-        post(tile);
-        for (uint64_t look = 1; !wic_link_done(link_, tile); look++) {
-            if (look % (1 << 20) == 0) {
-                check();
-            }
+        if (++looks_ % beat_looks == 0) {
+            wic_link_beat(link_);
         }
-        wic_link_beat(link_);
+        if (looks_ % check_looks == 0 && wic_link_running(link_) != 1) {
+            bench_fail("a resident kernel left before its time", __LINE__);
+        }
+        while (done_ < next_ && wic_link_done(link_, done_)) {
+            done_++;
+        }
+        return done_;
     }
 
     double leave_ms() override
@@ -168,32 +158,12 @@ class resident : public strategy
         return 1e3 * (bench_seconds() - start);
     }
 
-    uint32_t slots_used(uint64_t chunks) const override
-    {
-        return static_cast<uint32_t>(chunks < slots_ ? chunks : slots_);
-    }
-
   private:
-    void post(uint64_t number)
-    {
-        const wic_link_tile tile = {number, bytes_ / in_unit, bytes_, nullptr};
-        if (wic_link_post(link_, &tile) != 0) {
-            bench_fail("a tile cannot be posted", __LINE__);
-        }
-    }
-
-    // In a wait that takes long: alive on both sides?
-    void check()
-    {
-        wic_link_beat(link_);
-        if (wic_link_running(link_) != 1) {
-            bench_fail("a resident kernel left before its time", __LINE__);
-        }
-    }
+    static constexpr uint64_t beat_looks = 1 << 10, check_looks = 1 << 20;
 
     wic_link *link_;
-    uint32_t slots_, bytes_;
-    uint64_t next_ = 0;
+    uint32_t bytes_;
+    uint64_t next_ = 0, done_ = 0, looks_ = 0;
 };
 } // namespace
 
