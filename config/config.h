@@ -7,6 +7,7 @@
  * mistakes of a file are reported at once (up to PB_CONFIG_ERRORS_MAX). The value owns every string
  * in it. Any thread may read. */
 #include "config/base/err.h"
+#include "config/exchange.h"
 #include "kernels/op.h"
 #include "kernels/view.h"
 
@@ -107,7 +108,9 @@ struct pb_input_config {
 
 struct pb_step_config {
     const struct pb_op *op;
-    void *params; /* the operator's struct */
+    void *params;                       /* the operator's struct */
+    struct pb_exchange_config exchange; /* that the operator chose for its rounds; pattern NULL =
+                                           none */
     int line, col;
 };
 
@@ -145,6 +148,8 @@ struct pb_product_kinds {
 struct pb_pipeline_config {
     char *name;
     struct pb_input_config input;
+    struct pb_exchange_config exchange; /* of its tiles; unidirectional unless the file or an
+                                           operator says otherwise */
     struct pb_step_config *steps;
     size_t n_steps;
     struct pb_product_config **products;

@@ -6,6 +6,7 @@
 
 #include "config/schema.h"
 #include "config/base/text.h"
+#include "wic/pattern/schedule.h"
 
 static void add_section(struct pb_text *out, const struct pb_section *section)
 {
@@ -25,6 +26,11 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
     pb_text_comment(out, 4, pb_section_input.doc);
     pb_text_add(out, "    input:\n");
     pb_schema_default(out, &pb_section_input, 6);
+    struct pb_exchange_keys room;
+    const struct pb_section *exchange = pb_exchange_section(&wic_pattern_unidirectional, &room);
+    pb_text_comment(out, 4, exchange->doc);
+    pb_text_add(out, "    exchange:\n");
+    pb_schema_default(out, exchange, 6);
     pb_text_comment(out, 4,
                     "Operators, one after the other; each sees the bands of the input and those "
                     "made by the steps before it. 'pushbroom operators' lists them all.");

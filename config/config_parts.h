@@ -44,6 +44,13 @@ void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline);
 
+/* exchange.c. The key `exchange` of a pipeline (NULL = not given), before its steps are read; then
+ * what its steps choose. */
+void pb_read_exchange(struct pb_load *load, const struct pb_yaml *map,
+                      struct pb_pipeline_config *pipeline);
+void pb_choose_exchanges(struct pb_load *load, const struct pb_yaml *map,
+                         struct pb_pipeline_config *pipeline);
+
 /* config_check.c: builds the pipeline's chain for a scene that has every band the configuration
  * speaks of, and reports its mistakes, without those that follow from the mistakes in the notes.
  * body is the pipeline's node, a map. */

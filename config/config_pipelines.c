@@ -89,7 +89,8 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
                           struct pb_pipeline_notes *notes)
 {
-    static const char *const keys[] = {"input", "steps", "products"};
+    static const char *const keys[] = {"input", "exchange", "steps", "products"};
+    const size_t n_keys = sizeof keys / sizeof *keys;
     char found[80], where[80];
     (void)snprintf(where, sizeof where, "pipeline '%.63s'", key->text);
     pipeline->line = key->line;
@@ -105,7 +106,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
               key->text, pb_yaml_what(body, found, sizeof found));
         return false;
     }
-    pb_report_unknown(load, body, where, keys, 3);
+    pb_report_unknown(load, body, where, keys, n_keys);
     const struct pb_yaml *input = pb_yaml_find(body, "input", NULL);
     const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
     size_t before = pb_report_count(&load->report);
@@ -117,10 +118,13 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     }
     check_names(load, input, &pipeline->input);
     notes->input_is_sound = pb_report_count(&load->report) == before;
+    const struct pb_yaml *exchange = pb_yaml_find(body, "exchange", NULL);
+    pb_read_exchange(load, exchange, pipeline);
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);
+    pb_choose_exchanges(load, exchange, pipeline);
     if (products)
         pb_read_products(load, products, pipeline);
-    else if (!pb_is_misspelt(body, "products", keys, 3))
+    else if (!pb_is_misspelt(body, "products", keys, n_keys))
         WRONG(load, key, "pipeline '%.63s' makes nothing; add 'products', such as - cog: {}",
               key->text);
     return true;

@@ -55,6 +55,10 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
     pb_text_yaml(out, pipeline->name);
     pb_text_add(out, ":\n    input:\n");
     pb_schema_print(out, &pb_section_input, &pipeline->input, 6);
+    struct pb_exchange_keys room;
+    pb_text_add(out, "    exchange:\n");
+    pb_schema_print(out, pb_exchange_section(pipeline->exchange.pattern, &room),
+                    &pipeline->exchange, 6);
     if (pipeline->n_steps)
         pb_text_add(out, "    steps:\n");
     for (size_t i = 0; i < pipeline->n_steps; i++) {

@@ -70,6 +70,20 @@ struct pb_op_doc {
     const char *notes;   /* paragraphs, and examples in lines that begin with spaces */
 };
 
+/* The exchange with the device that a step chooses: a communication pattern and its arguments by
+ * their names ('pushbroom patterns' lists them; wic/pattern/pattern.h). */
+#define PB_OP_EXCHANGE_ARGS 4
+struct pb_op_exchange {
+    const char *pattern; /* "alternating"; NULL = none is chosen */
+    bool of_tiles;       /* for the tiles of the pipeline; else for the rounds of the step's own
+                            passes */
+    size_t n_args;
+    struct {
+        const char *name;
+        uint64_t value;
+    } arg[PB_OP_EXCHANGE_ARGS];
+};
+
 struct pb_op {
     const char *name; /* as in the config */
     struct pb_op_doc doc;
@@ -84,6 +98,10 @@ struct pb_op {
     /* The formula of the band that an entry of pb_op_outputs makes. False: there is none. NULL: a
      * step of this operator is not told in formulas. */
     bool (*formula)(const void *params, const struct pb_item *item, struct pb_formula *out);
+    /* Chooses an exchange; *out is zeroed before, its strings are static. When the configuration is
+     * loaded the pattern is found and checked, and the tiles of the pipeline or the rounds of the
+     * step follow it (struct pb_step_config). NULL: the step needs none. */
+    void (*exchange)(const void *params, struct pb_op_exchange *out);
     const struct pb_op_case *cases; /* at least one */
     size_t n_cases;
 };

@@ -65,6 +65,10 @@ static const struct cli_command commands[] = {
      "                         snow, clouds, kernel\n"
      "      --json             as JSON\n",
      cli_indices},
+    {"patterns", "[NAME] [--json]", "how tiles and results may be exchanged with a device",
+     "The communication patterns that 'exchange' of a pipeline can name: built in, and\nplugins "
+     "of the installation. With a NAME: its arguments.\n",
+     cli_patterns},
     {"devices", "[--json]", "what there is to compute on",
      "Measures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
      "would reach it.\n",

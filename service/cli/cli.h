@@ -68,13 +68,24 @@ void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t 
 void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
                   int columns, char *out, size_t n);
 
+/* --- commands that look things up (cli_info.c) --- */
+struct pb_json;
+struct pb_key;
+/* --json and at most one word. Returns CLI_DONE or the usage error. */
+int cli_parse_word(const char *command, int argc, char **argv, bool *json, const char **word);
+/* Prints and destroys it; returns the exit code. */
+int cli_finish_json(struct pb_json *json);
+/* A parameter with its range and default, and its meaning below. */
+void cli_print_key(const struct pb_key *key);
+
 /* --- commands --- */
 int cli_run(int argc, char **argv);          /* cli_run.c */
 int cli_check_config(int argc, char **argv); /* cli_info.c */
 int cli_operators(int argc, char **argv);
-int cli_indices(int argc, char **argv); /* cli_indices.c */
-int cli_devices(int argc, char **argv);
-int cli_submit(int argc, char **argv); /* cli_jobs.c */
+int cli_indices(int argc, char **argv);  /* cli_indices.c */
+int cli_patterns(int argc, char **argv); /* cli_patterns.c */
+int cli_devices(int argc, char **argv);  /* cli_info.c */
+int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
 int cli_retry(int argc, char **argv);

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --json and at most one word. Returns CLI_DONE or the usage error. */
-static int parse_word(const char *command, int argc, char **argv, bool *json, const char **word)
+int cli_parse_word(const char *command, int argc, char **argv, bool *json, const char **word)
 {
     *word = NULL;
     *json = false;
@@ -32,7 +31,7 @@ static int parse_word(const char *command, int argc, char **argv, bool *json, co
     return CLI_DONE;
 }
 
-static int finish_json(struct pb_json *json)
+int cli_finish_json(struct pb_json *json)
 {
     const char *text = pb_json_text(json, NULL);
     puts(text ? text : "null");
@@ -66,7 +65,7 @@ static int check_config_json(const char *path)
     pb_json_end(json);
     free(text);
     pb_config_destroy(config);
-    (void)finish_json(json);
+    (void)cli_finish_json(json);
     return rc == 0 ? CLI_DONE : CLI_USAGE;
 }
 
@@ -74,7 +73,7 @@ int cli_check_config(int argc, char **argv)
 {
     const char *path;
     bool json;
-    int rc = parse_word("check-config", argc, argv, &json, &path);
+    int rc = cli_parse_word("check-config", argc, argv, &json, &path);
     if (rc != CLI_DONE)
         return rc;
     if (path == NULL)
@@ -97,7 +96,7 @@ int cli_check_config(int argc, char **argv)
 
 /* --- operators ------------------------------------------------------------------------------- */
 
-static void print_key(const struct pb_key *key)
+void cli_print_key(const struct pb_key *key)
 {
     char room[120];
     const char *range = pb_key_range(key, room, sizeof room);
@@ -180,7 +179,7 @@ static void print_operator(const struct pb_op *op)
     print_notes(doc->notes);
     puts("parameters:");
     for (size_t i = 0; i < op->n_keys; i++)
-        print_key(&op->keys[i]);
+        cli_print_key(&op->keys[i]);
 }
 
 static const struct pb_op *find_operator(const char *name)
@@ -204,7 +203,7 @@ int cli_operators(int argc, char **argv)
 {
     const char *name;
     bool as_json;
-    int rc = parse_word("operators", argc, argv, &as_json, &name);
+    int rc = cli_parse_word("operators", argc, argv, &as_json, &name);
     if (rc != CLI_DONE)
         return rc;
     const struct pb_op *one = name ? find_operator(name) : NULL;
@@ -217,7 +216,7 @@ int cli_operators(int argc, char **argv)
             if (one == NULL || one == pb_op_at(i))
                 json_operator(json, pb_op_at(i));
         pb_json_end(json);
-        return finish_json(json);
+        return cli_finish_json(json);
     }
     for (size_t i = 0; one == NULL && i < pb_op_count(); i++)
         printf("%-10s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
@@ -320,7 +319,7 @@ int cli_devices(int argc, char **argv)
     struct pb_device devices[16];
     pb_confine_describe(&(struct pb_confine){.address_bytes = 1}, confined);
     pb_confine_describe(&(struct pb_confine){.gpu = true}, confined_gpu);
-    int rc = parse_word("devices", argc, argv, &as_json, &word);
+    int rc = cli_parse_word("devices", argc, argv, &as_json, &word);
     if (rc != CLI_DONE || word != NULL)
         return rc != CLI_DONE ? rc : cli_usage("devices", "what does '%s' mean?", word);
     int n = pb_device_list(devices, 16, why);
@@ -357,5 +356,5 @@ int cli_devices(int argc, char **argv)
         return CLI_DONE;
     }
     pb_json_end(json);
-    return finish_json(json);
+    return cli_finish_json(json);
 }

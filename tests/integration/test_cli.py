@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -16,7 +17,7 @@ from patience import finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
-COMMANDS = "run submit status cancel retry check-config operators indices devices metrics".split()
+COMMANDS = "run submit status cancel retry check-config operators indices patterns devices metrics".split()
 CONFIG = SOURCE / "samples/vegetation.yaml"
 
 
@@ -109,6 +110,8 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "indices NDVII": "did you mean 'NDVI'",
         "indices --domain woods": "known: vegetation, water",
         "indices --bands": "'--bands' needs a value",
+        "patterns multipl": "did you mean 'multiple'",
+        "patterns --all": "no option '--all'",
         "devices x": "'x'",
     }
     for words, what in cases.items():
@@ -142,17 +145,43 @@ def test_the_effective_config_is_a_config(scratch):
     assert run("pushbroom", "check-config", scratch / "again.yaml").stdout == text
 
 
+def test_patterns_are_those_of_the_installation(scratch):
+    """The built-in one, and the plugins in the directory beside the programs; one that is no good says why."""
+    listed = json.loads(run("pushbroom", "patterns", "--json").stdout)
+    assert [(p["name"], p["built_in"]) for p in listed] == [
+        ("unidirectional", True), ("alternating", False), ("multiple", False), ("probabilistic", False)], listed
+    assert [a["name"] for a in listed[2]["arguments"]] == ["n0", "n1"], listed
+    assert listed[2]["arguments"][0] == {"name": "n0", "range": "1 to 1048576", "default": "4",
+                                         "doc": "Chunks from D0 to D1 in a cycle."}, listed
+    bare = scratch / "prefix"  # as installed, with one plugin that is none
+    folder = bare / "lib/wic/patterns"
+    folder.mkdir(parents=True)
+    (bare / "bin").mkdir()
+    shutil.copy(BIN / "pushbroom", bare / "bin/pushbroom")
+    program = [bare / "bin/pushbroom", "patterns"]
+    assert "alternating" not in subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    (folder / "broken.so").write_text("no plugin")
+    (folder / "notes.txt").write_text("not listed")
+    text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert "broken" in text and "refused" in text and "no shared object" in text and "notes" not in text, text
+    config = scratch / "broken.yaml"
+    config.write_text("pipelines:\n  p:\n    exchange: {pattern: broken}\n    products: [cog: {}]\n")
+    done = subprocess.run([bare / "bin/pushbroom", "check-config", config], capture_output=True, text=True)
+    assert done.returncode == 2 and ":3:25: exchange.pattern: " in done.stderr and "no shared object" in done.stderr, done
+
+
 def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
     names = [o["name"] for o in json.loads(run("pushbroom", "operators", "--json").stdout)]
     for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],
-                  ["indices", "TCARIOSAVI"], ["devices"], *(["operators", name] for name in names)):
+                  ["indices", "TCARIOSAVI"], ["patterns"], ["patterns", "probabilistic"], ["devices"], *(["operators", name] for name in names)):
         text = run("pushbroom", *words).stdout
         assert text and "\x1b" not in text, words
         check_width(text)
 
 
 def test_json_everywhere_parses(scratch):
-    for words in ("operators", "operators math", "indices", "indices NDVI", "indices --domain water --bands G,N", "devices",
+    for words in ("operators", "operators math", "indices", "indices NDVI", "indices --domain water --bands G,N", "patterns", "patterns multiple",
+                  "devices",
                   f"check-config {CONFIG}"):
         assert json.loads(run("pushbroom", *words.split(), "--json").stdout), words
     image = scene(scratch)

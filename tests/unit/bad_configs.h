@@ -21,6 +21,7 @@ struct bad_config {
 #define INPUT(keys) "pipelines:\n  p:\n    input: {" keys "}\n    products: [cog: {}]\n"
 #define PRODUCT(keys, products) \
     "pipelines:\n  p:\n    input: {" keys "}\n    products:\n      - " products "\n"
+#define EXCHANGE(keys) "pipelines:\n  p:\n    exchange: " keys "\n    products: [cog: {}]\n"
 #define SIXTEEN    "R, R, R, R, R, R, R, R, R, R, R, R, R, R, R, R"
 #define SIXTY_FOUR SIXTEEN ", " SIXTEEN ", " SIXTEEN ", " SIXTEEN
 
@@ -53,6 +54,26 @@ static const struct bad_config bad_configs[] = {
      3, 22, 1, "input.sources names 4 files; at most 3 are allowed"},
     {INPUT("bands: {R: 1}, sources: {P: {file: a.tif, bands: {R: 1}}}"),
      3, 37, 1, "input.sources.P: another file has a band 'R' already; give each band a name of its own"},
+    {EXCHANGE("unidirectional"),
+     3, 15, 1, "'exchange' must be a map of keys, not 'unidirectional'"},
+    {EXCHANGE("{pattern: [alternating]}"),
+     3, 25, 1, "exchange.pattern must be a pattern's name, not a list"},
+    {EXCHANGE("{pattern: alternatin, rounds: 3}"),
+     3, 25, 1, "exchange.pattern: there is no pattern 'alternatin'; did you mean 'alternating'?"},
+    {EXCHANGE("{pattern: ../x}"),
+     3, 25, 1, "exchange.pattern: there is no pattern '../x'; allowed: unidirectional, alternating, multiple, probabilistic"},
+    {EXCHANGE("{pattern: multiple, n3: 1}"),
+     3, 35, 1, "unknown key 'n3' in exchange; did you mean 'n0'?"},
+    {EXCHANGE("{patern: multiple, n0: 1}"),
+     3, 16, 2, "unknown key 'patern' in exchange; did you mean 'pattern'?"},
+    {EXCHANGE("{rounds: 3}"),
+     3, 16, 1, "unknown key 'rounds' in exchange; allowed: pattern, reach"},
+    {EXCHANGE("{pattern: multiple, n0: 0}"),
+     3, 39, 1, "exchange.n0: 0 is out of range; allowed: 1 to 1048576"},
+    {EXCHANGE("{reach: 2049}"),
+     3, 23, 1, "exchange.reach: 2049 is out of range; allowed: 0 to 2048"},
+    {EXCHANGE("{pattern: multiple, n0: many}"),
+     3, 39, 1, "exchange.n0: 'many' is not a whole number; allowed: 1 to 1048576"},
     {"compute: {memry: 1GiB}\n" PIPE,
      1, 11, 1, "unknown key 'memry' in compute; did you mean 'memory'?"},
     {"compute: {zzz: 1}\n" PIPE,

@@ -7,6 +7,7 @@
 #include "pipeline/product/statistics.h"
 
 #include "bad_configs.h"
+#include "wic/pattern/schedule.h"
 #include "config/base/arena.h"
 
 #include "run_suite.h"
@@ -75,6 +76,34 @@ static struct pb_config *load(const char *name)
                      errors.err[0].msg);
     return config;
 }
+
+START_TEST(an_exchange_is_a_pattern_with_its_arguments)
+{
+    struct pb_config *config = parse("pipelines:\n"
+                                     "  plain: {products: [cog: {}]}\n"
+                                     "  reach: {exchange: {reach: 2}, products: [cog: {}]}\n"
+                                     "  many:\n"
+                                     "    exchange: {pattern: multiple, n0: 7}\n"
+                                     "    products: [cog: {}]\n");
+    const struct pb_exchange_config *plain = &config->pipelines[0].exchange;
+    const struct pb_exchange_config *reach = &config->pipelines[1].exchange;
+    const struct pb_exchange_config *many = &config->pipelines[2].exchange;
+    ck_assert_ptr_eq(plain->pattern, &wic_pattern_unidirectional);
+    ck_assert_uint_eq(plain->args[0], 0);
+    ck_assert_ptr_eq(reach->pattern, &wic_pattern_unidirectional);
+    ck_assert_uint_eq(reach->args[0], 2);
+    ck_assert_str_eq(many->pattern->name, "multiple");
+    ck_assert_uint_eq(many->args[0], 7);
+    ck_assert_uint_eq(many->args[1], 1);
+    char *text = pb_config_print(config);
+    ck_assert_ptr_nonnull(strstr(text, "    exchange:\n      pattern: multiple\n      n0: 7\n"));
+    struct pb_config *again = parse(text);
+    ck_assert_uint_eq(again->pipelines[2].exchange.args[0], 7);
+    free(text);
+    pb_config_destroy(again);
+    pb_config_destroy(config);
+}
+END_TEST
 
 START_TEST(the_design_file_loads_as_printed)
 {
@@ -668,6 +697,7 @@ int main(void)
     TCase *tc = tcase_create("config");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_design_file_loads_as_printed);
+    tcase_add_test(tc, an_exchange_is_a_pattern_with_its_arguments);
     tcase_add_loop_test(tc, every_bad_config_is_refused_with_its_place_and_words, 0,
                         (int)(sizeof bad_configs / sizeof *bad_configs));
     tcase_add_test(tc, all_mistakes_are_reported_in_file_order);

@@ -28,6 +28,12 @@ extern "C" {
 int wic_plugin_load(const char *directory, const char *name, const struct wic_pattern **out_pattern,
                     char *text, size_t text_bytes);
 
+/* The names of the plugins in a directory, by their files, sorted: up to `max`. Loads nothing, so
+ * that one may still be refused. 0, or negative errno: the directory cannot be read. Thread: any.
+ */
+int wic_plugin_names(const char *directory, char (*names)[WIC_PATTERN_NAME_MAX], size_t max,
+                     size_t *out_count);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
