@@ -22,6 +22,11 @@
  *   PULLS          pieces under way at most: the credits between the blocks; BLOCKS, the default: there is none
  *   IDLES          so often the proxy may send the kernel away with nothing under way
  *   TIMEOUTS         so often the host is silent for too long: at any moment, for it is stopped at any
+ *   ARRIVALS       blocks arrive one by one, the first kernel's too; the Monitor is in block 0
+ *   RIVAL          so often another kernel, of another job or program, takes the place of one block and leaves it again. A
+ *                  start may take too long then: the kernel is told to leave and started again, STARTS times at most
+ *   RIVAL_STAYS    the last of them never leaves
+ *   TWO_WAY        producer and consumer are one party that sends no more than so many tickets ahead of what it got back
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
  *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other transports of the bytes
  *
@@ -49,6 +54,15 @@
 #endif
 #ifndef TIMEOUTS
 #define TIMEOUTS 0
+#endif
+#ifndef STARTS
+#define STARTS 2
+#endif
+#if defined(RIVAL_STAYS) && !defined(RIVAL)
+#define RIVAL 1
+#endif
+#if defined(RIVAL) && !defined(ARRIVALS)
+#define ARRIVALS
 #endif
 
 #ifdef SHORT
@@ -105,10 +119,28 @@ byte first; /* part of what a kernel is started with: the ticket of tile 0 */
 #define PARTS (1 + BLOCKS)
 #endif
 #define EVERYBODY ((1 << PARTS) - 1)
+#ifdef ARRIVALS
+byte here, coming; /* coming: launched, not yet there */
+#else
 byte here = EVERYBODY;
+#define coming 0
+#endif
 #define IS_HERE(part) (here & (1 << (part)))
 #define LEAVE_AS(part) here = here & ~(1 << (part))
 #define MONITOR 0
+
+#ifdef ARRIVALS
+#ifdef WARPS
+#define PARTS_OF(b) ((7 << (1 + 3 * (b))) | ((b) == 0 -> 1 : 0))
+#else
+#define PARTS_OF(b) ((1 << (1 + (b))) | ((b) == 0 -> 1 : 0))
+#endif
+byte entered; /* device memory: blocks of this kernel that have arrived */
+bool started; /* pinned: all have */
+#endif
+#ifdef RIVAL
+byte places_taken; /* by the rival */
+#endif
 
 #ifdef WARPS /* --- a block's shared memory --- */
 #define STAGE(b, k) ((b) * DEPTH + (k))
@@ -150,13 +182,19 @@ byte finished_parts;
 #define FINISH skip
 #endif
 
+#ifdef TWO_WAY
+#define MAY_SEND (in_published - out_released < TWO_WAY)
+#else
+#define MAY_SEND 1
+#endif
+
 proctype producer()
 {
     ALIVE
     do
     :: atomic { aborted -> break }
     :: d_step {
-           !aborted && in_published < N && in_published - in_released < SLOTS ->
+           !aborted && in_published < N && in_published - in_released < SLOTS && MAY_SEND ->
            assert(in_of[SLOT(in_published)] == 0);
            in_of[SLOT(in_published)] = in_published + 1;
            in_published++
@@ -194,7 +232,7 @@ byte posted, finished; /* tickets before them are posted, handed over */
 byte base;             /* the ticket of tile 0, as the proxy counts */
 #define TILE(t)    ((t) - base)
 #define IS_DONE(t) (done[ENTRY(TILE(t))] == TILE(t) + 1)
-#define RUNNING    (here != 0)
+#define RUNNING    ((here | coming) != 0)
 
 inline post(t)
 {
@@ -233,6 +271,9 @@ inline clear_host_words()
     d_step {
 #ifndef BROKEN_END_LEFT_CLOSED
         control_end = OPEN;
+#endif
+#if defined(ARRIVALS) && !defined(BROKEN_STARTED_NOT_CLEARED)
+        started = 0;
 #endif
         i = 0;
         do
@@ -286,33 +327,107 @@ inline launch()
 #ifndef BROKEN_OFFSETS_STAY
         first = base;
 #endif
+        lost = silences;
+#ifdef ARRIVALS
+        entered = 0;
+        coming = EVERYBODY
+#else
         here = EVERYBODY
+#endif
     }
 }
 
-/* Tickets from `finished` on are posted again. Nothing of the old kernel or what was queued for it may be left. */
-inline restart()
+#ifdef RIVAL
+#define IN_TIME 0
+#else
+#define IN_TIME 1
+#endif
+
+/* Waits until all blocks are there, unless that takes too long. */
+inline wait_until_started()
+{
+#ifdef ARRIVALS
+    if
+    :: d_step { started -> tries = 0; busy = 0 }
+    :: atomic { !IN_TIME && !started -> tries++; busy = 1 }
+#ifndef BROKEN_NO_ABORT_WITHOUT_ROOM
+       control_end = ABORTED
+#endif
+    fi
+#else
+    skip
+#endif
+}
+
+/* Waits for the end of the kernel before, which may be queued for the device still. */
+inline wait_for_stream()
+{
+#ifdef ARRIVALS
+    if
+    :: d_step { !RUNNING -> busy = 0 }
+    :: d_step { !IN_TIME && RUNNING -> tries++; busy = 1 }
+    fi
+#else
+    !RUNNING
+#endif
+}
+
+/* Nothing of the old kernel or what was queued for it may be left. */
+inline start()
 {
 #ifdef BROKEN_RESTARTS_BEFORE_IT_LEFT
     clear_host_words();
-    !RUNNING;
+    wait_for_stream();
 #else
-    !RUNNING;
+    wait_for_stream();
+#ifdef ARRIVALS
+    if
+    :: !busy -> clear_host_words()
+    :: else -> skip
+    fi;
+#else
     clear_host_words();
 #endif
+#endif
+#ifdef ARRIVALS
+    if
+    :: !busy ->
+#endif
 #ifndef BROKEN_RESTARTS_WITH_COPIES_QUEUED
-    QUEUE_EMPTY;
+       QUEUE_EMPTY;
+#endif
+       base = finished;
+       launch();
+       wait_until_started()
+#ifdef ARRIVALS
+    :: else -> skip
+    fi
+#endif
+}
+
+/* Tickets from `finished` on are posted again. */
+inline restart()
+{
+#ifdef ARRIVALS
+    tries = 0; busy = 1;
+    do
+    :: busy && tries == STARTS -> goto failed
+    :: busy && tries < STARTS && aborted -> goto failed
+    :: busy && tries < STARTS && !aborted -> start()
+    :: !busy -> break
+    od;
+    skip;
+#else
+    start();
 #endif
     d_step {
-        base = finished;
 #ifdef BROKEN_REPOSTS_FROM_POSTED
-        t = posted
+        t = posted;
 #else
-        t = finished
+        t = finished;
 #endif
+        sent_away = 0
     }
-    launch();
-    sent_away = 0;
     do
     :: t < posted ->
        post(t);
@@ -345,12 +460,23 @@ inline restart()
 #define IS_LOST (!sent_away && !RUNNING && finished < posted && !IS_DONE(finished))
 #endif
 
+#ifdef BROKEN_HANDS_OVER_WHEN_FULL
+#define HANDS_OVER (ended || posted - finished == SLOTS)
+#else
+#define HANDS_OVER 1
+#endif
+
 #define CALLS (!ended && posted - finished < SLOTS) /* into the channels for one more ticket */
 
 proctype proxy()
 {
     byte t = 0, i = 0, idles = 0;
     bool ended = 0, holds = 0, sent_away = 0;
+#ifdef ARRIVALS
+    byte tries = 0;
+    bool busy = 0;
+    sent_away = 1; /* no kernel yet */
+#endif
     ALIVE
     do
     /* Hand over. */
@@ -358,7 +484,7 @@ proctype proxy()
     :: d_step { asked < posted && IS_DONE(asked) -> asked++ }
 #endif
     :: atomic {
-           READY ->
+           READY && HANDS_OVER ->
            if
            :: aborted -> goto failed
            :: else ->
@@ -438,9 +564,18 @@ proctype proxy()
     out_closed = 1;
     goto leaves;
 failed:
+#ifndef BROKEN_NO_ABORT_WITHOUT_ROOM
     control_end = ABORTED;
+#endif
 leaves:
+#ifdef RIVAL /* what was queued behind the rival stays so: nothing is freed */
+    if
+    :: !RUNNING -> skip
+    :: RUNNING && !started -> aborted = 1; goto gone
+    fi;
+#else
     !RUNNING;
+#endif
 #ifndef BROKEN_LEAVES_WITH_COPIES_QUEUED
     QUEUE_EMPTY;
 #endif
@@ -454,6 +589,8 @@ leaves:
         :: else -> skip
         fi
     }
+gone:
+    skip
     TILL_DEAD;
     d_step { t = 0; i = 0; idles = 0; ended = 0; holds = 0; sent_away = 0; FINISH; }
 }
@@ -493,6 +630,54 @@ end:
            is_home[SLOT(home)] = 1;
            home++
        }
+    od
+}
+#endif
+
+#ifdef ARRIVALS
+#ifdef BROKEN_FIRST_BLOCK_STARTS
+#define STARTS_ALL (entered == 1)
+#else
+#define STARTS_ALL (entered == BLOCKS)
+#endif
+
+#ifdef RIVAL
+#define HAS_ROOM (!places_taken || BLOCKS_HERE < BLOCKS - 1)
+#define BLOCKS_HERE (((here & PARTS_OF(0)) != 0) + ((here & PARTS_OF(1)) != 0))
+#if BLOCKS != 2
+#error "the rival counts two blocks"
+#endif
+
+/* Takes a place that no block has. */
+proctype rival()
+{
+    byte i = 0;
+end:
+    do
+    :: d_step { i < RIVAL && !places_taken && BLOCKS_HERE < BLOCKS -> places_taken = 1; i++ }
+#ifdef RIVAL_STAYS
+    :: d_step { places_taken && i < RIVAL -> places_taken = 0 }
+#else
+    :: d_step { places_taken -> places_taken = 0 }
+#endif
+    od
+}
+#else
+#define HAS_ROOM 1
+#endif
+
+/* Brings the blocks onto the device; the last one to enter tells the host. */
+#define ARRIVES(b) d_step { coming & PARTS_OF(b) && HAS_ROOM -> \
+                            here = here | PARTS_OF(b); coming = coming & ~PARTS_OF(b); entered++; started = started || STARTS_ALL }
+proctype scheduler()
+{
+end:
+    do
+    :: ARRIVES(0)
+    :: ARRIVES(1)
+#if BLOCKS > 2
+    :: ARRIVES(2)
+#endif
     od
 }
 #endif
@@ -567,6 +752,15 @@ end:
 #define IS_TIRED(n, b) (!IS_HERE(MONITOR) && !IS_OVER(n) && !CAN_PULL(n, b))
 #define TIRES(n, b)    (silences < TIMEOUTS && IS_TIRED(n, b))
 #define TIRES_TOO(n, b) (!IS_HERE(1 + AHEAD(b)) && IS_TIRED(n, b))
+#elif defined(ARRIVALS)
+/* The Monitor does not come: its block waits for room. The host gives up before, as a start may take less time than two
+ * heartbeats. */
+#define TIRES(n, b)     0
+#ifdef BROKEN_WAITS_FOR_A_MONITOR_WITHOUT_ROOM
+#define TIRES_TOO(n, b) 0
+#else
+#define TIRES_TOO(n, b) (!IS_HERE(MONITOR) && state_end == OPEN && control_end == ABORTED)
+#endif
 #else
 #define TIRES(n, b)    0
 #define TIRES_TOO(n, b) 0
@@ -793,6 +987,12 @@ init
 #ifdef MANAGED
         run fetcher();
 #endif
+#ifdef ARRIVALS
+        run scheduler();
+#endif
+#ifdef RIVAL
+        run rival();
+#endif
         run monitor();
         do
         :: b < BLOCKS ->
@@ -812,5 +1012,5 @@ init
 }
 
 #ifdef ENDS
-ltl ends { <> (finished_parts == 3 + ENDERS && here == 0) }
+ltl ends { <> (finished_parts == 3 + ENDERS && !RUNNING) }
 #endif
