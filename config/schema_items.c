@@ -49,7 +49,7 @@ static bool read_item(const struct reading *r, const struct pb_yaml *key,
                       const struct pb_yaml *node, struct pb_item *out_item)
 {
     bool good = key == NULL || read_key(r, key);
-    if (r->key->type == PB_KEY_EXPRESSIONS)
+    if (r->key->type == PB_KEY_EXPRESSIONS || r->key->type == PB_KEY_EXPRESSION)
         good = read_text(r, node, "an expression") && good;
     else if (r->key->type == PB_KEY_NAMES)
         good = read_text(r, node, "a name") && good;
@@ -87,6 +87,8 @@ static const char *form_of(enum pb_key_type type)
     switch (type) {
     case PB_KEY_NAMES:
         return "a list of names, such as [NDVI, EVI], or a map {NEW: NAME}";
+    case PB_KEY_EXPRESSION:
+        return "an expression, such as \"QA < 3\"";
     case PB_KEY_EXPRESSIONS:
         return "a map of names and expressions, such as {WATER: \"(G - N) / (G + N)\"}";
     case PB_KEY_NUMBERS:
@@ -103,6 +105,8 @@ static bool form_fits(enum pb_key_type type, enum pb_yaml_kind kind)
     switch (type) {
     case PB_KEY_NAMES:
         return kind != PB_YAML_SCALAR;
+    case PB_KEY_EXPRESSION:
+        return kind == PB_YAML_SCALAR;
     case PB_KEY_NUMBERS:
         return kind != PB_YAML_LIST;
     case PB_KEY_WEIGHTS:

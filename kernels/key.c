@@ -48,6 +48,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_SOURCES:
         return *(const size_t *)(const void *)more > 0;
     case PB_KEY_NAMES:
+    case PB_KEY_EXPRESSION:
     case PB_KEY_EXPRESSIONS:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
@@ -106,6 +107,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
         return (struct pb_items){NULL, 0, false};
     switch (key->type) {
     case PB_KEY_NAMES:
+    case PB_KEY_EXPRESSION:
     case PB_KEY_EXPRESSIONS:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:

@@ -50,6 +50,7 @@ enum pb_key_type {
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */
     PB_KEY_SOURCES,     /* struct pb_source_config *; more: size_t             */
     PB_KEY_NAMES,       /* struct pb_items: [A, B], or {OUT: IN} (key = OUT, text = IN) */
+    PB_KEY_EXPRESSION,  /* struct pb_items: "expression" (one item, key NULL)  */
     PB_KEY_EXPRESSIONS, /* struct pb_items: {NAME: "expression", ...}          */
     PB_KEY_NUMBERS,     /* struct pb_items: 0.5 (one item, key NULL), or {NAME: 0.5, ...} */
     PB_KEY_CONSTANTS,   /* struct pb_items: {NAME: 0.5, ...}                   */

@@ -5,6 +5,7 @@
  * chain_cpu.c and chain_cuda.cu. */
 #include "kernels/chain/chain.h"
 #include "kernels/graph/builder_state.h"
+#include "kernels/chain/chain_gate.h"
 #include "kernels/chain/chain_passes.h"
 #include "kernels/chain/chain_plan.h"
 
@@ -185,6 +186,26 @@ static int find_classes(const struct pb_graph *graph, const pb_value *values, si
     return few && chain->classes ? 0 : -ENOMEM;
 }
 
+/* The gate, the chain, and the passes before it. */
+static int plan(struct pb_builder *b, const pb_value *values, const struct pb_chain_spec *spec,
+                struct pb_chain *chain)
+{
+    struct pb_chain_gating gating = {.chain = NULL};
+    int rc = pb_chain_gating_init(b, spec, &gating);
+
+    chain->own_gate = gating.chain;
+    if (rc == 0) {
+        pb_chain_gating_give(&gating, values, spec->n_outputs, spec->outputs, chain);
+        rc = pb_chain_plan(&b->graph, values, spec->n_outputs, spec, chain);
+    }
+    if (rc == 0) {
+        pb_chain_gating_reach(&b->graph, chain);
+        rc = pb_chain_passes(&b->graph, values, spec, &gating, chain);
+    }
+    pb_chain_gating_fini(&gating);
+    return rc;
+}
+
 int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, void *to,
                    struct pb_chain **out_chain)
 {
@@ -202,9 +223,7 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
     if (rc == 0)
         rc = find_classes(&b.graph, values, spec->n_outputs, chain);
     if (rc == 0)
-        rc = pb_chain_plan(&b.graph, values, spec->n_outputs, spec, chain);
-    if (rc == 0)
-        rc = pb_chain_passes(&b.graph, values, spec, chain);
+        rc = plan(&b, values, spec, chain);
     if (rc == -E2BIG)
         rc = pb_builder_mistake(
             &b, PB_DIAG_VALUE, NULL, 0,
@@ -247,6 +266,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     for (size_t i = 0; i < chain->n_earlier; i++)
         pb_chain_destroy(chain->earlier[i]);
     free(chain->earlier);
+    pb_chain_destroy(chain->own_gate);
     free(chain->uses);
     free(chain->reductions);
     free(chain->numbers);

@@ -104,9 +104,31 @@ int pb_chain_rounds(const struct pb_chain *pass);
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                           const double *results);
 
-/* Inputs that the outputs really depend on, ascending: indices into spec.inputs. The planes of a
- * source's window are those of its inputs, in this order. At least one. */
+/* --- the gate ---------------------------------------------------------------------------------
+ * A step may say which pixels pass (pb_builder_gate). Where the outputs are invalid as long as
+ * nothing passes, tiles without a pixel that passes need not be run: their outputs are invalid. */
+
+/* Makes one plane, in which pixels that pass are valid and not 0; NULL: every tile must be run.
+ * Borrowed until the whole chain is destroyed. Its inputs are the chain's last ones of each
+ * source, in the same order. */
+const struct pb_chain *pb_chain_gate(const struct pb_chain *chain);
+/* Why there is none although a step asks for it; "" otherwise. Borrowed. */
+const char *pb_chain_gate_why(const struct pb_chain *chain);
+/* The share of a tile that must pass; 0: one pixel is enough. */
+double pb_chain_gate_minimum(const struct pb_chain *chain);
+/* The gate's core for a tile with this core: what the tile touches, or all that its pixels depend
+ * on. May be empty. */
+struct pb_rect pb_chain_gate_rect(const struct pb_chain *chain, const struct pb_rect *core,
+                                  bool around);
+/* A rect of that size or larger is the gate's for any core of w x h. */
+struct pb_rect pb_chain_gate_rect_most(const struct pb_chain *chain, int32_t w, int32_t h);
+
+/* Inputs that the outputs really depend on, indices into spec.inputs: ascending, those that a gate
+ * reads after the others. The planes of a source's window are those of its inputs, in this order.
+ * At least one. */
 size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices);
+/* How many of them are of a source. */
+size_t pb_chain_planes_of(const struct pb_chain *chain, uint32_t source);
 size_t pb_chain_output_count(const struct pb_chain *chain);
 /* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
  * Borrowed until destroy. */

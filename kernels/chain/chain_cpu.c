@@ -38,10 +38,9 @@ static int32_t least(double a, int32_t b)
     return a < b ? (int32_t)a : b;
 }
 
-/* The largest rect that a plane of a core of this size may have: both ends are rounded outwards,
- * of a number that may be off by its last bit. */
-static struct pb_rect largest_rect(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
-                                   uint16_t grid, int32_t margin)
+/* Both ends are rounded outwards, of a number that may be off by its last bit. */
+struct pb_rect pb_chain_largest_rect(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
+                                     uint16_t grid, int32_t margin)
 {
     const struct pb_chain_grid *const g = &chain->grids[grid];
 
@@ -56,7 +55,7 @@ struct pb_rect pb_chain_need_most(const struct pb_chain *chain, uint32_t source,
 {
     const struct pb_source_need *const need = &chain->sources[source];
 
-    return largest_rect(chain, w, h, need->grid, need->halo);
+    return pb_chain_largest_rect(chain, w, h, need->grid, need->halo);
 }
 
 static size_t area(const struct pb_rect *rect)
@@ -76,13 +75,14 @@ void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core
 
     for (size_t k = 0; k < chain->n_stages; k++) {
         const struct pb_stage *const stage = &chain->stages[k];
-        struct pb_rect rect = largest_rect(chain, core_w, core_h, stage->grid, stage->margin);
+        struct pb_rect rect =
+            pb_chain_largest_rect(chain, core_w, core_h, stage->grid, stage->margin);
 
         plane_px = larger(plane_px, area(&rect));
         for (size_t i = 0; i < stage->n_focals; i++) {
             const struct pb_stage_focal *const s = &stage->focals[i];
 
-            rect = largest_rect(chain, core_w, core_h, s->to_grid, s->to_margin);
+            rect = pb_chain_largest_rect(chain, core_w, core_h, s->to_grid, s->to_margin);
             plane_px = larger(plane_px, area(&rect));
             temp_px =
                 larger(temp_px, s->is_resample ? pb_resample_temp_px(&s->resample, (size_t)rect.w)

@@ -16,6 +16,7 @@
 struct passes {
     const struct pb_graph *graph;
     const struct pb_chain_spec *spec;
+    const struct pb_chain_gating *gating;
     struct pb_chain *chain;
     uint8_t *live;   /* by node */
     uint16_t *level; /* by node */
@@ -142,8 +143,12 @@ static int add_pass(struct passes *p, uint16_t level, int32_t grid)
         if (p->level[input] == level && graph->nodes[input].grid == grid && is_needed(p, i))
             add_reduction(p, pass, (uint32_t)i);
     }
-    if (pass->n_reductions > 0)
-        return pb_chain_plan(graph, p->outputs, p->n_outputs, p->spec, pass);
+    if (pass->n_reductions > 0) {
+        pb_chain_gating_give(p->gating, p->outputs, p->n_outputs, NULL, pass);
+        const int rc = pb_chain_plan(graph, p->outputs, p->n_outputs, p->spec, pass);
+        pb_chain_gating_reach(graph, pass);
+        return rc;
+    }
     p->chain->n_earlier--;
     pb_chain_destroy(pass);
     return 0;
@@ -192,9 +197,10 @@ static int list_uses(const struct pb_graph *graph, struct pb_chain *chain)
 }
 
 int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
-                    const struct pb_chain_spec *spec, struct pb_chain *chain)
+                    const struct pb_chain_spec *spec, const struct pb_chain_gating *gating,
+                    struct pb_chain *chain)
 {
-    struct passes p = {.graph = graph, .spec = spec, .chain = chain};
+    struct passes p = {.graph = graph, .spec = spec, .gating = gating, .chain = chain};
     int rc = -ENOMEM;
 
     if (graph->n_reductions == 0)

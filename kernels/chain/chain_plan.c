@@ -164,17 +164,18 @@ static void add_input(struct plan *p, const struct pb_chain_input *input, uint32
     chain->used[chain->n_used++] = index;
 }
 
-/* In the order of the scene's bands. A chain of constants takes the first, so that a tile is never
- * empty. */
+/* In the order of the scene's bands, those of the gate last. A chain of constants takes the first,
+ * so that a tile is never empty. */
 static void find_inputs(struct plan *p)
 {
     const struct pb_chain_input *const inputs = p->spec->inputs;
 
-    for (uint32_t i = 0; i < p->spec->n_inputs; i++)
-        for (size_t v = 0; v < p->graph->n; v++)
-            if (p->live[v] && p->graph->nodes[v].kind == PB_NODE_INPUT &&
-                p->graph->nodes[v].index == i)
-                add_input(p, &inputs[i], i);
+    for (int last = 0; last < 2; last++)
+        for (uint32_t i = 0; i < p->spec->n_inputs; i++)
+            for (size_t v = 0; v < p->graph->n; v++)
+                if (p->live[v] && p->graph->nodes[v].kind == PB_NODE_INPUT &&
+                    p->graph->nodes[v].index == i && pb_chain_gate_reads(p->chain, i) == last)
+                    add_input(p, &inputs[i], i);
     if (p->chain->n_used == 0)
         add_input(p, &inputs[0], 0);
 }

@@ -81,6 +81,13 @@ struct pb_chain {
     size_t n_leaf_places;
     struct pb_source_need sources[PB_SOURCES_MAX];
 
+    struct pb_chain *own_gate;   /* of the last pass: the gate of all that have it */
+    const struct pb_chain *gate; /* NULL: no tile may be left out */
+    char gate_why[160];          /* although a step asks for it */
+    double gate_minimum;
+    uint16_t gate_grid;
+    int32_t gate_halo; /* around what a core touches of it, for the pixels that a tile depends on */
+
     struct pb_chain_number *numbers;
     struct pb_chain_patch *patches;
     size_t n_numbers, n_patches;
@@ -96,6 +103,13 @@ struct pb_chain {
 /* What `core` touches of a grid, grown and clipped. */
 struct pb_rect pb_chain_rect_on(const struct pb_chain *chain, uint16_t grid,
                                 const struct pb_rect *core, int32_t margin);
+
+/* The largest rect that a plane of a core of this size may have. */
+struct pb_rect pb_chain_largest_rect(const struct pb_chain *chain, int32_t core_w, int32_t core_h,
+                                     uint16_t grid, int32_t margin);
+
+/* Whether the chain has a gate that reads the input. */
+bool pb_chain_gate_reads(const struct pb_chain *chain, uint32_t input);
 
 /* Scratch of one tile in floats: planes, then the focal operations' temporary. */
 struct pb_chain_layout {

@@ -218,14 +218,6 @@ int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid
     return number == -E2BIG ? fail(b, "the steps make more than 64 grids") : number;
 }
 
-/* Whether each pixel of a grid is one of another: `map` leads from it to the other. */
-static bool is_part(const struct pb_geometry *part, const struct pb_map *map,
-                    const struct pb_geometry *whole)
-{
-    return pb_map_is_shift(map) && map->offset_x >= 0 && map->offset_y >= 0 &&
-           map->offset_x + part->w <= whole->w && map->offset_y + part->h <= whole->h;
-}
-
 static bool scale_fits(double scale)
 {
     return scale <= PB_RESAMPLE_SCALE_MAX && scale * PB_RESAMPLE_SCALE_MAX >= 1.0;
@@ -241,7 +233,7 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
     if (x == PB_VALUE_POISON || own < 0 || own == grid)
         return x;
     const struct pb_map map = pb_graph_map(&b->graph, grid, own);
-    if (is_part(&b->graph.grids[grid], &map, &b->graph.grids[own]))
+    if (pb_graph_is_part(&b->graph, grid, own))
         return checked(b, pb_graph_view(&b->graph, x, grid));
     if (pb_map_is_shift(&map))
         how = PB_NEAREST; /* each makes the same of whole pixels */
@@ -336,4 +328,18 @@ pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce,
     return x == PB_VALUE_POISON
                ? PB_VALUE_POISON
                : checked(b, pb_graph_reduce(&b->graph, reduce, x, result, b->step, band));
+}
+
+int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum)
+{
+    if (b->error)
+        return b->error;
+    if (b->has_gate)
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                                  "the second gate of the pipeline; join the two conditions with "
+                                  "'*' in one");
+    b->has_gate = true;
+    b->gate_keep = keep;
+    b->gate_minimum = minimum;
+    return 0;
 }

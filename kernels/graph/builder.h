@@ -53,6 +53,11 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
 pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
                            uint32_t result, const char *band);
 
+/* Says that pixels of `keep` which are 0 or invalid do not pass, and that the step makes bands
+ * invalid there: a tile without a pixel that passes need not be computed, nor one with a smaller
+ * share of them than `minimum` (pb_chain_gate). One a chain. 0, or -EINVAL when there is one. */
+int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum);
+
 /* --- grids -----------------------------------------------------------------------------------
  * Every value but a constant lies on a grid. Operations on pixels take values of one grid; values
  * of different ones are brought onto one first. Grids are numbered; grids of equal size and place

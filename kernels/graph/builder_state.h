@@ -19,6 +19,9 @@ struct pb_builder {
     size_t n_mistakes;
     const struct pb_scene_facts *scene;
     int32_t source_grid[PB_SOURCES_MAX];
+    bool has_gate;
+    pb_value gate_keep;
+    double gate_minimum;
     bool told_grids;        /* of this step: that two grids do not go together */
     pb_diag_report *report; /* NULL: mistakes are counted only */
     void *report_to;

@@ -181,6 +181,16 @@ struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t t
                       : pb_map_between(&graph->grids[from].map, &graph->grids[to].map);
 }
 
+bool pb_graph_is_part(const struct pb_graph *graph, int32_t part, int32_t whole)
+{
+    const struct pb_geometry *const small = &graph->grids[part], *const large =
+                                                                     &graph->grids[whole];
+    const struct pb_map map = pb_graph_map(graph, part, whole);
+
+    return pb_map_is_shift(&map) && map.offset_x >= 0 && map.offset_y >= 0 &&
+           map.offset_x + small->w <= large->w && map.offset_y + small->h <= large->h;
+}
+
 pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_value x, int32_t grid)
 {
     if (graph->nodes[x].grid < 0)

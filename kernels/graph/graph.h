@@ -92,6 +92,8 @@ pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce,
 bool pb_node_is_plane(const struct pb_node *node);
 /* Whether it is one number for all pixels: a constant, or what is made of scalars. */
 bool pb_node_is_number(const struct pb_node *node);
+/* Whether each pixel of a grid is one of another. */
+bool pb_graph_is_part(const struct pb_graph *graph, int32_t part, int32_t whole);
 /* From grid to grid. */
 struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to);
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z);

@@ -16,10 +16,10 @@
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_fit.h"
+#include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_resident.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,8 @@ static int64_t count_tiles(const struct pb_plan *plan, int32_t side)
 static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     int32_t least = product_block(r->pipeline);
-    int32_t side = r->config->compute.tile_px;
+    int32_t side =
+        pb_plan_gate_side(plan) > 0 ? pb_plan_gate_side(plan) : r->config->compute.tile_px;
     if (side == 0) {
         side = plan->cuda ? SIDE_CUDA : SIDE_CPU;
         int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
@@ -105,11 +106,17 @@ static bool fits_gpu(const struct pb_plan *plan, int32_t side)
            INT32_MAX;
 }
 
+/* Nobody asked for the side, and no product depends on it. */
+static bool may_shrink(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    return r->config->compute.tile_px == 0 && pb_plan_gate_side(plan) == 0;
+}
+
 /* A GPU may want smaller tiles. 0: it cannot compute them at any side. */
 static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
-    while (!fits_gpu(plan, side) && r->config->compute.tile_px == 0 && side / 2 >= least &&
+    while (!fits_gpu(plan, side) && may_shrink(plan, r) && side / 2 >= least &&
            count_tiles(plan, side / 2) <= TILES_MAX)
         side /= 2;
     return fits_gpu(plan, side) ? side : 0;
@@ -142,6 +149,7 @@ static int with_side(const struct pb_plan *base, const struct pb_plan_request *r
                        plan.geometry.w, plan.geometry.h);
     plan.order = choose_order(&plan, r->info);
     plan.format = slot_format(&plan);
+    pb_plan_gate_set(&plan);
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
     *out_plan = plan;
@@ -153,7 +161,7 @@ static int with_side(const struct pb_plan *base, const struct pb_plan_request *r
 static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_request *r,
                             int32_t side)
 {
-    bool may = r->config->compute.tile_px == 0 && side / 2 >= product_block(r->pipeline) &&
+    bool may = may_shrink(base, r) && side / 2 >= product_block(r->pipeline) &&
                count_tiles(base, side / 2) <= TILES_MAX;
     return may ? side / 2 : 0;
 }
@@ -261,8 +269,7 @@ void pb_plan_destroy(struct pb_plan *plan)
     free(plan);
 }
 
-/* The pass that takes the most memory. */
-static const struct pb_plan *largest(const struct pb_plan *plan)
+const struct pb_plan *pb_plan_largest(const struct pb_plan *plan)
 {
     const struct pb_plan *most = plan;
     for (size_t i = 0; i < plan->n_earlier; i++)
@@ -273,7 +280,7 @@ static const struct pb_plan *largest(const struct pb_plan *plan)
 
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan)
 {
-    return largest(plan)->total_bytes;
+    return pb_plan_largest(plan)->total_bytes;
 }
 
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
@@ -288,7 +295,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .grid = &plan->grid,
         .order = plan->order,
         .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
-        .workers = plan->writers,
+        .workers = pb_plan_sink_workers(plan),
         .band_names = (const char *const *)plan->output_names,
         .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
         .chain = plan->chain,
@@ -296,95 +303,4 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .n_default = plan->n_default,
     };
     pb_product_place(out_env, &plan->geometry);
-}
-
-static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    const struct pb_plan_cells *scene = &plan->decoding.cells[0];
-    if (scene->count == 0)
-        return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
-    return snprintf(text, bytes,
-                    "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
-                    "stripes of %d of %d tiles\n",
-                    plan->decoding.decodes, scene->count, scene->shape.w + 2 * scene->shape.overlap,
-                    scene->shape.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
-}
-
-static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    char chunks[200];
-    text[0] = '\0';
-    if (!plan->cuda)
-        return;
-    if (plan->resident.used)
-        (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
-    (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
-                   plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-                   plan->resident.used ? chunks : plan->resident.why_not,
-                   plan->resident.alone ? "           one a tile in the service, whose "
-                                          "parallel_jobs is over 1\n"
-                                        : "");
-}
-
-static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    const struct pb_chain_reduction *reductions;
-    size_t rounds = 0, n = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < plan->n_earlier; i++) {
-        rounds += (size_t)pb_chain_rounds(plan->earlier[i]->chain);
-        n += pb_chain_reductions(plan->earlier[i]->chain, &reductions);
-    }
-    if (n > 0)
-        (void)snprintf(text, bytes, "before     %zu pass%s over the scene for %zu reduction%s\n",
-                       rounds, rounds == 1 ? "" : "es", n, n == 1 ? "" : "s");
-}
-
-/* Tiles that compute threads, streams or the resident kernel have at a time. */
-static uint32_t tiles_computed(const struct pb_plan *plan)
-{
-    uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
-    return plan->resident.used ? least : plan->workers;
-}
-
-/* The memory of the pass that takes the most. */
-static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    static const char *const mem[] = {"host", "pinned", "managed"};
-    const double mib = 1024.0 * 1024.0;
-    char reductions[60] = "";
-    if (plan->reduce_bytes > 0)
-        (void)snprintf(reductions, sizeof reductions, ", reductions %.0f (the pass before)",
-                       (double)plan->reduce_bytes / mib);
-    (void)snprintf(text, bytes,
-                   "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s\n",
-                   (double)plan->total_bytes / mib, plan->in_slots,
-                   (double)plan->in_slot_bytes / mib, plan->out_slots,
-                   (double)plan->out_slot_bytes / mib, mem[plan->mem],
-                   (double)plan->decoding.cells_bytes / mib,
-                   (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, reductions);
-}
-
-int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    char decoding[200], device[500], passes[100], memory[300];
-    (void)describe_cells(plan, decoding, sizeof decoding);
-    describe_device(plan, device, sizeof device);
-    describe_passes(plan, passes, sizeof passes);
-    describe_memory(largest(plan), memory, sizeof memory);
-    return snprintf(text, bytes,
-                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
-                    "%s"
-                    "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
-                    "%s"
-                    "threads    %u reading, %u %s, %u writing\n"
-                    "%s%s",
-                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-                    plan->source[0].n_bands, plan->n_outputs,
-                    pb_chain_instruction_count(plan->chain), passes, plan->readers,
-                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
-                    plan->writers, device, memory);
 }

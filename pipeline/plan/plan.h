@@ -40,14 +40,33 @@ struct pb_plan_source {
     int32_t
         bands[PB_BANDS_MAX]; /* 1-based numbers in the file, in the order of the chain's inputs */
     size_t n_bands;          /* 0: nothing is */
+    size_t n_later;          /* the first so many are read when the gate has let the tile pass; the
+                                mask is with the others; n_bands: there is no gate for this source */
     enum pb_type type;
     bool has_mask;
 };
+
+/* A source is read in two parts where a gate looks at one of its bands: FIRST is what decides. */
+enum pb_plan_part { PB_PLAN_LATER, PB_PLAN_FIRST, PB_PLAN_PARTS };
+struct pb_plan_bands {
+    const int32_t *bands; /* of the source; planes first and on of its windows */
+    size_t first, n;
+    bool has_mask;
+};
+struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part);
 
 /* Decoded cells of one source that are kept in memory. */
 struct pb_plan_cells {
     struct pb_cell_shape shape;
     uint32_t count; /* 0 = tiles are read straight into their slots */
+};
+
+/* What decides whether the rest of a tile is read (run/gate.c). */
+struct pb_plan_gate {
+    const struct pb_chain *chain;               /* NULL: every tile is read and computed */
+    struct pb_slot_format format;               /* of what is read first */
+    size_t read_bytes, scratch_bytes, plane_px; /* of a reader, for the largest tile */
+    size_t nothing_px;                          /* of a plane of results without a valid pixel */
 };
 
 /* How blocks become pixels in slots: what plan_cache.c finds for threads and stripes. */
@@ -73,6 +92,7 @@ struct pb_plan {
     struct pb_plan_source source[PB_SOURCES_MAX]; /* the scene first */
     size_t n_sources;
     struct pb_slot_format format; /* of input slots */
+    struct pb_plan_gate gate;
     char **output_names;
     size_t n_outputs;
     size_t n_default; /* the first so many are what a product without a list of bands takes */
@@ -126,11 +146,16 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
 void pb_plan_destroy(struct pb_plan *plan);
 /* Tile `number` of the grid, of that unit of the visiting order. */
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit);
+/* Threads that hand tiles to products or reductions: the writers, and readers of tiles that are
+ * left out. */
+uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
 /* Bytes that the tile's results take in an output slot. */
 size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
 /* The environment that products see, as far as the plan knows it. */
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env);
+/* The pass that takes the most memory. */
+const struct pb_plan *pb_plan_largest(const struct pb_plan *plan);
 /* The most host memory that a pass takes. */
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
 /* A few lines for people. Returns what snprintf would. */

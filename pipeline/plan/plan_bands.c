@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_gate.h"
 
 #include "config/wanted_bands.h"
 
@@ -217,6 +218,8 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
         struct pb_plan_source *source = &plan->source[in->input[used[i]].source];
         source->bands[source->n_bands++] = in->number[used[i]];
     }
+    for (uint32_t i = 0; i < plan->n_sources; i++)
+        pb_plan_gate_split(plan, i, i == 0 ? request->info : request->others[i - 1].info);
 }
 
 /* Plans of the passes that the chain needs before it. */

@@ -132,29 +132,36 @@ static void count_z(const struct pb_plan *plan, struct pb_plan_decoding *out)
 }
 
 static struct pb_block_cache_options options_of(const struct pb_plan *plan,
-                                                const struct pb_plan_cells *cells, size_t source)
+                                                const struct pb_plan_cells *cells, size_t source,
+                                                enum pb_plan_part part)
 {
-    const struct pb_plan_source *s = &plan->source[source];
+    const struct pb_plan_bands bands = pb_plan_bands_of(&plan->source[source], part);
     return (struct pb_block_cache_options){
         .shape = cells->shape,
-        .count = cells->count,
-        .bands = s->bands,
-        .n_bands = s->n_bands,
-        .type = s->type,
-        .has_mask = s->has_mask,
+        .count = bands.n > 0 ? cells->count : 0,
+        .bands = bands.bands,
+        .n_bands = bands.n,
+        .type = plan->source[source].type,
+        .has_mask = bands.has_mask,
     };
 }
 
-struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source)
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source,
+                                                    enum pb_plan_part part)
 {
-    return options_of(plan, &plan->decoding.cells[source], source);
+    return options_of(plan, &plan->decoding.cells[source], source, part);
 }
 
 uint64_t pb_plan_cells_bytes(const struct pb_plan *plan, const struct pb_plan_cells *cells,
                              size_t source)
 {
-    struct pb_block_cache_options options = options_of(plan, cells, source);
-    return pb_block_cache_bytes(&options);
+    uint64_t bytes = 0;
+    for (int part = 0; part < PB_PLAN_PARTS; part++) {
+        struct pb_block_cache_options options =
+            options_of(plan, cells, source, (enum pb_plan_part)part);
+        bytes += options.count > 0 ? pb_block_cache_bytes(&options) : 0;
+    }
+    return bytes;
 }
 
 /* --- GDAL ------------------------------------------------------------------------------------ */

@@ -15,7 +15,8 @@ struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct p
 /* Whether taller cells mean less decoding, and how often they can be doubled. */
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* The options of the block cache. */
-struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source);
+struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source,
+                                                    enum pb_plan_part part);
 /* What pb_plan_cache() does, for all sources of a chain whose products are on a grid of their own:
  * tiles meet blocks anywhere, so that every source has cells. */
 struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,

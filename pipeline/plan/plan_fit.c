@@ -12,6 +12,7 @@
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/plan_gate.h"
 
 #include "wic/wic.h"
 
@@ -64,6 +65,7 @@ static void size_slots(struct pb_plan *plan)
     plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
     plan->out_slot_bytes = pb_plan_out_bytes(plan, &largest);
     plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
+    pb_plan_gate_size(plan, &largest);
 }
 
 /* Whether a source decodes from its top only. */
@@ -120,7 +122,7 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
                        plan.decoding.reader_bytes + slots_bytes(&plan) +
                        (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
-                       list_bytes(&plan);
+                       pb_plan_gate_bytes(&plan, r) + list_bytes(&plan);
     return plan;
 }
 
@@ -141,7 +143,7 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
 /* States of the reductions of an earlier pass: a set for each writer and one more. */
 static uint64_t reduce_bytes(const struct pb_plan *plan)
 {
-    return (plan->writers + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain);
+    return (pb_plan_sink_workers(plan) + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain);
 }
 
 /* The most that is held at a time, in this pass or, with the products, in one before it. */

@@ -6,6 +6,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
+#include "pipeline/run/gate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,6 +43,19 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
 }
 
+static int make_caches(const struct pb_plan *plan, size_t source, struct pb_block_cache **caches,
+                       struct pb_err *err)
+{
+    int rc = 0;
+    for (int part = 0; part < PB_PLAN_PARTS && rc == 0; part++) {
+        struct pb_block_cache_options cells =
+            pb_plan_cache_options(plan, source, (enum pb_plan_part)part);
+        if (cells.count > 0)
+            rc = pb_block_cache_create(&cells, err, &caches[part]);
+    }
+    return rc;
+}
+
 static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,
                        struct pb_err *err)
 {
@@ -59,12 +73,11 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
     if (s->in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        struct pb_block_cache_options cells = pb_plan_cache_options(plan, i);
-        if (cells.count > 0 && (rc = pb_block_cache_create(&cells, err, &s->cache[i])) < 0)
-            return rc;
-    }
-    return 0;
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        rc = make_caches(plan, i, s->cache[i], err);
+    if (rc == 0 && plan->gate.chain != NULL)
+        rc = pb_gate_create(plan, request->raster, err, &s->gate);
+    return rc;
 }
 
 int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
@@ -125,6 +138,15 @@ static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
     *out = own;
 }
 
+static void add_gate(const struct pb_gate *gate, struct pb_gate_report *out)
+{
+    struct pb_gate_report own;
+    pb_gate_count(gate, &own);
+    out->tiles += own.tiles;
+    out->left_out += own.left_out;
+    out->blocks += own.blocks;
+}
+
 void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
 {
     const struct pb_stream *s = &pass->stream;
@@ -152,6 +174,8 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
     }
     if (pass->exec_type->link != NULL)
         add_link(pass, &report->link);
+    if (s->gate != NULL)
+        add_gate(s->gate, &report->gate);
 }
 
 void pb_pass_destroy(struct pb_pass *pass)
@@ -167,7 +191,9 @@ void pb_pass_destroy(struct pb_pass *pass)
         pass->exec_type->destroy(pass->exec);
     pb_in_flight_destroy(s->in_flight);
     for (size_t i = 0; i < PB_SOURCES_MAX; i++)
-        pb_block_cache_destroy(s->cache[i]);
+        for (int part = 0; part < PB_PLAN_PARTS; part++)
+            pb_block_cache_destroy(s->cache[i][part]);
+    pb_gate_destroy(s->gate);
     wic_channel_fini(s->in);
     wic_channel_fini(s->out);
     free(pass->in_channel);

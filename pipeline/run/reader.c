@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots,
  * through the cells that all readers share or, when tiles have nothing in common, straight from the
- * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. */
-#include "pipeline/run/stream.h"
+ * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. Tiles that a
+ * gate leaves out go to the sinks at once. */
+#include "pipeline/run/gate.h"
 
 #include "config/base/clock.h"
 
@@ -11,40 +12,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The datasets of one reader; NULL where nothing is read. */
-struct rasters {
-    struct pb_raster *source[PB_SOURCES_MAX];
+struct reader {
+    struct pb_stream *stream;
+    uint32_t number;
+    struct pb_raster *source[PB_SOURCES_MAX]; /* datasets; NULL where nothing is read */
+    struct pb_gate_reader gate;
+    uint64_t parked;
 };
 
-static int read_window(struct pb_stream *s, struct rasters *rasters, size_t source,
-                       const struct pb_window *window, uint64_t *parked, struct pb_err *err)
+/* A part of a source's bands into their planes of the window. */
+static int read_part(struct reader *r, size_t source, enum pb_plan_part part,
+                     const struct pb_window *window, struct pb_err *err)
 {
-    const struct pb_plan_source *plan = &s->plan->source[source];
-    if (window->rect.w == 0)
+    struct pb_stream *s = r->stream;
+    const struct pb_plan_bands bands = pb_plan_bands_of(&s->plan->source[source], part);
+    struct pb_window to = *window;
+    if (window->rect.w == 0 || bands.n == 0)
         return 0;
-    if (s->cache[source] != NULL)
-        return pb_block_cache_read(s->cache[source], rasters->source[source], window, parked, err);
-    return pb_raster_read(rasters->source[source], plan->bands, plan->n_bands, window, err);
+    if (!bands.has_mask)
+        to.mask = NULL;
+    if (s->cache[source][part] != NULL)
+        return pb_block_cache_read(s->cache[source][part], r->source[source], &to, &r->parked, err);
+    return pb_raster_read(r->source[source], bands.bands, bands.n, &to, err);
 }
 
-static int read_tile(struct pb_stream *s, struct rasters *rasters, uint32_t unit, uint32_t tile,
-                     struct pb_err *err)
+static int read_parts(struct reader *r, enum pb_plan_part part, const struct pb_tile_in *in,
+                      struct pb_err *err)
 {
-    const struct pb_plan *plan = s->plan;
+    int rc = 0;
+    for (size_t i = 0; i < r->stream->plan->n_sources && rc == 0; i++)
+        rc = read_part(r, i, part, &in->window[i], err);
+    return rc;
+}
+
+/* Whether the tile is to be computed, by what is read first of it. */
+static int look(struct reader *r, const struct pb_tile *tile, bool *out_passes, struct pb_err *err)
+{
+    *out_passes = true;
+    if (r->stream->gate == NULL)
+        return 0;
+    pb_gate_begin(&r->gate, tile);
+    int rc = read_parts(r, PB_PLAN_FIRST, &r->gate.in, err);
+    rc = rc ? rc : pb_gate_passes(&r->gate, tile, out_passes);
+    if (rc == -EINVAL && err->code == PB_OK)
+        return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its gate; please report the input",
+                       tile->number);
+    return rc;
+}
+
+static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    const struct pb_tile_out nothing = pb_gate_nothing(s->gate);
+    int rc = pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
+    if (rc == 0)
+        pb_in_flight_done(s->in_flight, tile->unit);
+    return rc;
+}
+
+/* Into a slot, which is published. */
+static int fill(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
     struct wic_slot slot;
+    struct pb_tile_in in;
     int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
-    uint64_t start = pb_clock_mono_ns(), parked = 0;
-    struct pb_tile *t = slot.user;
-    struct pb_tile_in in;
-    *t = pb_plan_tile(plan, tile, unit);
-    pb_slot_tile(&plan->format, t, slot.data, &in);
-    size_t bytes = pb_slot_tile_bytes(&plan->format, t);
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
-        rc = read_window(s, rasters, i, &in.window[i], &parked, err);
-    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - parked);
-    atomic_fetch_add(&s->read.parked_ns, parked);
+    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
+    *(struct pb_tile *)slot.user = *tile;
+    pb_slot_tile(&s->plan->format, tile, slot.data, &in);
+    size_t bytes = pb_slot_tile_bytes(&s->plan->format, tile);
+    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
+        pb_gate_copy(&r->gate, i, &in.window[i]);
+    rc = read_parts(r, PB_PLAN_LATER, &in, err);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
     if (rc < 0)
         return rc;
     atomic_fetch_add(&s->read.tiles, 1);
@@ -52,38 +94,58 @@ static int read_tile(struct pb_stream *s, struct rasters *rasters, uint32_t unit
     return wic_publish(s->in, &slot, bytes);
 }
 
-static int read_units(struct pb_stream *s, struct rasters *rasters, struct pb_err *err)
+static int read_tile(struct reader *r, uint32_t unit, uint32_t number, struct pb_err *err)
 {
+    const struct pb_tile tile = pb_plan_tile(r->stream->plan, number, unit);
+    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
+    bool passes;
+    int rc = look(r, &tile, &passes, err);
+    atomic_fetch_add(&r->stream->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
+    if (rc < 0)
+        return rc;
+    return passes ? fill(r, &tile, err) : leave_out(r, &tile, err);
+}
+
+static int read_units(struct reader *r, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
     uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
     if (tiles == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
     uint32_t unit = 0;
-    uint64_t parked = 0;
     int rc;
-    while ((rc = pb_in_flight_take(s->in_flight, &unit, &parked)) == 0) {
+    while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++)
-            rc = read_tile(s, rasters, unit, tiles[i], err);
+            rc = read_tile(r, unit, tiles[i], err);
         if (rc < 0)
             break;
     }
     free(tiles);
-    atomic_fetch_add(&s->read.parked_ns, parked);
     return rc;
 }
 
-void pb_reader_run(struct pb_stream *stream)
+static int open_sources(struct reader *r, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
+    for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
+        if (s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
+            rc = pb_raster_open_again(s->raster[i], s->limits, err, &r->source[i]);
+    return rc;
+}
+
+void pb_reader_run(struct pb_stream *stream, uint32_t number)
 {
     struct pb_err err = {0};
-    struct rasters rasters = {0};
-    int rc = 0;
-    for (size_t i = 0; i < stream->plan->n_sources && rc == 0; i++)
-        if (stream->raster[i] != NULL && stream->plan->source[i].n_bands > 0)
-            rc = pb_raster_open_again(stream->raster[i], stream->limits, &err, &rasters.source[i]);
+    struct reader r = {.stream = stream, .number = number};
+    int rc = open_sources(&r, &err);
     if (rc == 0)
-        rc = read_units(stream, &rasters, &err);
+        rc = read_units(&r, &err);
     for (size_t i = 0; i < PB_SOURCES_MAX; i++)
-        pb_raster_close(rasters.source[i]);
+        pb_raster_close(r.source[i]);
+    pb_gate_reader_fini(&r.gate);
+    atomic_fetch_add(&stream->read.parked_ns, r.parked);
     bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or the run was aborted */
     if (rc == 0 || (over && err.code == PB_OK))
         return;

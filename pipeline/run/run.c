@@ -237,6 +237,7 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
+    out->gate.why = pb_chain_gate_why(run->plan->chain);
     out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->tile_px = run->plan->grid.side_px;
     out->elapsed_ms =

@@ -73,6 +73,14 @@ struct pb_link_report {
     char plan[200]; /* the transfer plan in words, "" = none */
 };
 
+/* Tiles that a gate left out, over all passes. */
+struct pb_gate_report {
+    uint64_t tiles, left_out; /* tiles looked at, and of them left out */
+    uint64_t blocks;          /* of the sources' files, a band each, that no tile needed for that */
+    const char *why;          /* none is left out although a step is a gate; "" or NULL = it is not
+                                 so; owned by the run */
+};
+
 struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];
@@ -83,6 +91,7 @@ struct pb_run_report {
     int32_t tile_px;
     struct pb_stage_report stage[3];
     struct pb_link_report link;
+    struct pb_gate_report gate;
     int64_t elapsed_ms;
     int64_t publish_ms;
 };

@@ -43,7 +43,8 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     request.plan = plan_of(p);
     if (!is_last(p)) {
         if (p->reducing == NULL)
-            rc = pb_reducing_create(request.plan->chain, request.plan->writers, err, &p->reducing);
+            rc = pb_reducing_create(request.plan->chain, pb_plan_sink_workers(request.plan), err,
+                                    &p->reducing);
         if (rc < 0)
             return rc;
         p->sink = pb_reducing_sink(p->reducing);

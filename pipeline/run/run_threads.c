@@ -36,7 +36,7 @@ static void *body(void *arg)
     (void)pthread_setname_np(pthread_self(), name);
     switch (self->role) {
     case PB_ROLE_READ:
-        pb_reader_run(t->stream);
+        pb_reader_run(t->stream, self->number);
         if (atomic_fetch_sub(&t->readers_left, 1) == 1)
             wic_close(t->stream->in);
         break;

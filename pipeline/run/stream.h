@@ -19,6 +19,8 @@
 
 _Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
+struct pb_gate;
+
 struct pb_stage_counter {
     _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
 };
@@ -30,7 +32,9 @@ struct pb_stream {
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
     struct pb_in_flight *in_flight;
-    struct pb_block_cache *cache[PB_SOURCES_MAX]; /* NULL = readers share nothing */
+    /* Of the parts of sources; NULL = readers share nothing. */
+    struct pb_block_cache *cache[PB_SOURCES_MAX][PB_PLAN_PARTS];
+    struct pb_gate *gate; /* NULL: no tile is left out */
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */
     size_t n_sinks;
@@ -47,9 +51,14 @@ void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
  * then on, which is no failure of its own. Thread: any. */
 void pb_stream_abort(struct pb_stream *stream);
 
-/* Thread bodies; arg of the writer is its worker number. Each returns when its part of the stream
+/* Hands a finished tile to every sink and counts it. worker < pb_plan_sink_workers. Thread: a
+ * writer, or a reader for tiles that are left out. */
+int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
+                      const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err);
+
+/* Thread bodies, with the thread's number among its kind. Each returns when its part of the stream
  * has ended. */
-void pb_reader_run(struct pb_stream *stream);
+void pb_reader_run(struct pb_stream *stream, uint32_t reader);
 void pb_writer_run(struct pb_stream *stream, uint32_t worker);
 
 /* An executor turns input slots into output slots. Every kind has this interface. */

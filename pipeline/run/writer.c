@@ -8,14 +8,34 @@
 #include <errno.h>
 #include <string.h>
 
+int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
+                      const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err)
+{
+    uint64_t start = pb_clock_mono_ns();
+    int rc = 0;
+    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
+        rc = s->sinks[i].tile(s->sinks[i].object, tile, pixels, worker, err);
+    atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
+    if (rc < 0)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
+    atomic_fetch_add(&s->write.tiles, 1);
+    return 0;
+}
+
+/* 0, or what ends the thread; *err is filled when a product failed. */
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
 {
     const struct pb_tile *tile = slot->user;
     const struct pb_tile_out pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
-    int rc = 0;
-    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
-        rc = s->sinks[i].tile(s->sinks[i].object, tile, &pixels, worker, err);
+    uint32_t unit = tile->unit;
+    int rc = pb_stream_deliver(s, tile, &pixels, worker, err);
+    if (rc < 0)
+        return rc;
+    atomic_fetch_add(&s->write.bytes, slot->bytes);
+    rc = wic_release(s->out, slot);
+    if (rc == 0)
+        pb_in_flight_done(s->in_flight, unit);
     return rc;
 }
 
@@ -24,24 +44,11 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
     struct wic_slot slot;
     struct pb_err err = {0};
     int rc;
-    while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0) {
-        uint32_t unit = ((const struct pb_tile *)slot.user)->unit;
-        uint64_t start = pb_clock_mono_ns();
-        rc = write_tile(s, &slot, worker, &err);
-        atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
-        if (rc < 0) {
-            (void)pb_fail(&err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
-            pb_stream_fail(s, &err);
-            return;
-        }
-        atomic_fetch_add(&s->write.bytes, slot.bytes);
-        atomic_fetch_add(&s->write.tiles, 1);
-        rc = wic_release(s->out, &slot);
-        if (rc < 0)
-            break;
-        pb_in_flight_done(s->in_flight, unit);
-    }
-    if (rc == -EPIPE || rc == -ECANCELED) /* the end of the stream, or the run was aborted */
+    while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0 &&
+           (rc = write_tile(s, &slot, worker, &err)) == 0)
+        ;
+    bool ended = rc == -EPIPE || rc == -ECANCELED; /* the stream's end, or the run was aborted */
+    if (ended && err.code == PB_OK)
         return;
     /* Without this the stages before it would wait for its slots for ever. */
     (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));

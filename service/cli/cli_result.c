@@ -79,6 +79,17 @@ static void print_link(const char *device, const struct pb_json_value *link)
     printf(", idle %.1f s\n", number_of(link, "starved_ms") / 1e3);
 }
 
+static void print_gate(const struct pb_json_value *gate)
+{
+    const char *why = pb_json_get_text(gate, "why");
+    if (why != NULL)
+        printf("  %-10s leaves no tile out: %s\n", "gate", why);
+    else
+        printf("  %-10s %.0f of %.0f tiles left out, %.0f blocks not decoded\n", "gate",
+               number_of(gate, "left_out"), number_of(gate, "tiles"),
+               number_of(gate, "blocks_not_decoded"));
+}
+
 static void print_product(const struct pb_json_value *product)
 {
     char size[16];
@@ -92,6 +103,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
 {
     struct pb_json_value *products = parse(job->products), *report = parse(job->report);
     const struct pb_json_value *link = pb_json_get(report, "link", NULL);
+    const struct pb_json_value *gate = pb_json_get(report, "gate", NULL);
     const char *device = pb_json_get_text(report, "device");
     double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
     device = device ? device : "";
@@ -99,6 +111,8 @@ void cli_result_text(const char *input, const struct pb_job *job)
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
+    if (gate != NULL)
+        print_gate(gate);
     if (link != NULL)
         print_link(device, link);
     (void)cli_flush();

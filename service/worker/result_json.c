@@ -64,6 +64,20 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_end(json);
 }
 
+/* Of a pipeline with a gate. */
+static void print_gate(struct pb_json *json, const struct pb_gate_report *gate)
+{
+    const char *why = gate->why != NULL && gate->why[0] != '\0' ? gate->why : NULL;
+    if (why == NULL && gate->tiles == 0)
+        return;
+    pb_json_object(json, "gate");
+    pb_json_int(json, "tiles", (int64_t)gate->tiles);
+    pb_json_int(json, "left_out", (int64_t)gate->left_out);
+    pb_json_int(json, "blocks_not_decoded", (int64_t)gate->blocks);
+    pb_json_string(json, "why", why);
+    pb_json_end(json);
+}
+
 static void print_reduction(struct pb_json *json, const struct pb_chain_use *use)
 {
     const struct pb_chain_reduction *r = use->reduction;
@@ -119,6 +133,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
     print_reductions(json, result->chain);
+    print_gate(json, &report->gate);
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         if (report->stage[i].name != NULL)

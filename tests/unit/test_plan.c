@@ -102,7 +102,7 @@ static void check_plan(const struct pb_plan *plan, const struct pb_raster_info *
     ck_assert_uint_ge(plan->readers, 1);
     ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
     ck_assert(pb_plan_reads_direct(plan, info) == (plan->decoding.cells[0].count == 0));
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0);
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     if (plan->decoding.cells[0].count > 0)
         ck_assert_uint_eq(plan->decoding.cells_bytes, pb_block_cache_bytes(&cells));
     ck_assert_uint_ge(plan->total_bytes, plan->decoding.cells_bytes + plan->decoding.cache_bytes +
@@ -485,7 +485,7 @@ static void *read_units(void *arg)
 /* Decoded pixels, as often as the image has them. */
 static double travelled(const struct pb_plan *plan)
 {
-    struct pb_block_cache_options options = pb_plan_cache_options(plan, 0);
+    struct pb_block_cache_options options = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     struct trip trip = {.plan = plan};
     pthread_t thread[8];
     options.decode = decode_nothing;

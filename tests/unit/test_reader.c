@@ -26,9 +26,9 @@ static void open_stream(size_t slot_bytes)
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */
     stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0);
+    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     if (cells.count > 0)
-        ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache[0]), 0);
+        ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache[0][PB_PLAN_LATER]), 0);
 }
 
 static void setup(void)
@@ -47,7 +47,7 @@ static void setup(void)
 static void teardown(void)
 {
     pb_in_flight_destroy(stream.in_flight);
-    pb_block_cache_destroy(stream.cache[0]);
+    pb_block_cache_destroy(stream.cache[0][PB_PLAN_LATER]);
     wic_channel_fini(stream.in);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
@@ -60,7 +60,7 @@ static void teardown(void)
 START_TEST(a_channel_that_takes_no_tile_fails_the_stream)
 {
     open_stream(1); /* publish answers -EINVAL */
-    pb_reader_run(&stream);
+    pb_reader_run(&stream, 0);
     ck_assert(atomic_load(&stream.failed));
     ck_assert_int_eq(stream.failure.code, PB_E_SYSTEM);
     struct wic_slot slot;
@@ -72,16 +72,16 @@ START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
 {
     open_stream(plan->in_slot_bytes);
     pb_stream_abort(&stream);
-    pb_reader_run(&stream);
+    pb_reader_run(&stream, 0);
     ck_assert(!atomic_load(&stream.failed));
     wic_channel_fini(stream.in);
     pb_in_flight_destroy(stream.in_flight);
-    pb_block_cache_destroy(stream.cache[0]);
+    pb_block_cache_destroy(stream.cache[0][PB_PLAN_LATER]);
     free(memory);
     pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
     open_stream(plan->in_slot_bytes);
     wic_close(stream.in);
-    pb_reader_run(&stream);
+    pb_reader_run(&stream, 0);
     ck_assert(!atomic_load(&stream.failed));
 }
 END_TEST

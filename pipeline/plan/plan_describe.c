@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A plan in words: for `run --dry-run` and check-config. */
+#include "pipeline/plan/plan.h"
+
+#include <stdio.h>
+
+static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const struct pb_plan_cells *scene = &plan->decoding.cells[0];
+    if (scene->count == 0)
+        return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
+    return snprintf(text, bytes,
+                    "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
+                    "stripes of %d of %d tiles\n",
+                    plan->decoding.decodes, scene->count, scene->shape.w + 2 * scene->shape.overlap,
+                    scene->shape.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+}
+
+static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char chunks[200];
+    text[0] = '\0';
+    if (!plan->cuda)
+        return;
+    if (plan->resident.used)
+        (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
+    (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
+                   plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
+                   plan->resident.used ? chunks : plan->resident.why_not,
+                   plan->resident.alone ? "           one a tile in the service, whose "
+                                          "parallel_jobs is over 1\n"
+                                        : "");
+}
+
+static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const struct pb_chain_reduction *reductions;
+    size_t rounds = 0, n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        rounds += (size_t)pb_chain_rounds(plan->earlier[i]->chain);
+        n += pb_chain_reductions(plan->earlier[i]->chain, &reductions);
+    }
+    if (n > 0)
+        (void)snprintf(text, bytes, "before     %zu pass%s over the scene for %zu reduction%s\n",
+                       rounds, rounds == 1 ? "" : "es", n, n == 1 ? "" : "s");
+}
+
+static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const char *why = pb_chain_gate_why(plan->chain);
+    text[0] = '\0';
+    if (plan->gate.chain != NULL)
+        (void)snprintf(text, bytes,
+                       "gate       looked at first, tiles without a pixel that passes (%g %%) are "
+                       "not read further\n",
+                       100.0 * pb_chain_gate_minimum(plan->chain));
+    else if (why[0] != '\0')
+        (void)snprintf(text, bytes, "gate       leaves no tile out: %s\n", why);
+}
+
+/* Tiles that compute threads, streams or the resident kernel have at a time. */
+static uint32_t tiles_computed(const struct pb_plan *plan)
+{
+    uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
+    return plan->resident.used ? least : plan->workers;
+}
+
+/* The memory of the pass that takes the most. */
+static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    static const char *const mem[] = {"host", "pinned", "managed"};
+    const double mib = 1024.0 * 1024.0;
+    char reductions[60] = "";
+    if (plan->reduce_bytes > 0)
+        (void)snprintf(reductions, sizeof reductions, ", reductions %.0f (the pass before)",
+                       (double)plan->reduce_bytes / mib);
+    (void)snprintf(text, bytes,
+                   "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
+                   "%.0f, open files %.0f, products %.0f%s\n",
+                   (double)plan->total_bytes / mib, plan->in_slots,
+                   (double)plan->in_slot_bytes / mib, plan->out_slots,
+                   (double)plan->out_slot_bytes / mib, mem[plan->mem],
+                   (double)plan->decoding.cells_bytes / mib,
+                   (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
+                   (double)plan->product_bytes / mib, reductions);
+}
+
+int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char decoding[200], device[500], passes[100], memory[300], gate[240];
+    (void)describe_cells(plan, decoding, sizeof decoding);
+    describe_device(plan, device, sizeof device);
+    describe_passes(plan, passes, sizeof passes);
+    describe_gate(plan, gate, sizeof gate);
+    describe_memory(pb_plan_largest(plan), memory, sizeof memory);
+    return snprintf(text, bytes,
+                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
+                    "%s"
+                    "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+                    "%s%s"
+                    "threads    %u reading, %u %s, %u writing\n"
+                    "%s%s",
+                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
+                    plan->source[0].n_bands, plan->n_outputs,
+                    pb_chain_instruction_count(plan->chain), gate, passes, plan->readers,
+                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
+                    plan->writers, device, memory);
+}

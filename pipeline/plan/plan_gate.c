@@ -1,0 +1,124 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan/plan_gate.h"
+
+enum { SQUARE_PX = 512 };
+
+struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)
+{
+    bool split = source->n_later < source->n_bands, first = part == PB_PLAN_FIRST;
+    size_t from = first ? source->n_later : 0, to = first ? source->n_bands : source->n_later;
+    return (struct pb_plan_bands){.bands = source->bands + from,
+                                  .first = from,
+                                  .n = to - from,
+                                  .has_mask = source->has_mask && to > from && split == first};
+}
+
+void pb_plan_gate_split(struct pb_plan *plan, uint32_t source, const struct pb_raster_info *info)
+{
+    const struct pb_chain *gate = pb_chain_gate(plan->chain);
+    struct pb_plan_source *s = &plan->source[source];
+    size_t first = gate != NULL ? pb_chain_planes_of(gate, source) : 0;
+    s->n_later = first > 0 && info->pixel_interleaved ? 0 : s->n_bands - first;
+}
+
+void pb_plan_gate_set(struct pb_plan *plan)
+{
+    struct pb_plan_gate gate = {.chain = pb_chain_gate(plan->chain), .format = plan->format};
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_plan_bands first = pb_plan_bands_of(&plan->source[i], PB_PLAN_FIRST);
+        gate.format.source[i].n_planes = (uint32_t)first.n;
+        gate.format.source[i].has_mask = first.has_mask;
+    }
+    plan->gate = gate;
+}
+
+static int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What both hold. */
+static struct pb_rect united(const struct pb_rect *a, const struct pb_rect *b)
+{
+    if (a->w <= 0 || b->w <= 0)
+        return a->w <= 0 ? *b : *a;
+    int32_t x = smaller(a->x, b->x), y = smaller(a->y, b->y);
+    return (struct pb_rect){x, y, larger(a->x + a->w, b->x + b->w) - x,
+                            larger(a->y + a->h, b->y + b->h) - y};
+}
+
+struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_tile *tile)
+{
+    struct pb_tile first = *tile;
+    first.core = pb_chain_gate_rect(plan->chain, &tile->core, true);
+    for (uint32_t i = 0; i < plan->n_sources; i++) {
+        struct pb_rect need = {0, 0, 0, 0};
+        if (plan->gate.format.source[i].n_planes == 0) {
+            first.read[i] = need;
+            continue;
+        }
+        if (first.core.w > 0 && pb_chain_planes_of(plan->gate.chain, i) > 0)
+            need = pb_chain_need(plan->gate.chain, i, &first.core);
+        first.read[i] = united(&need, &tile->read[i]);
+    }
+    return first;
+}
+
+void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest)
+{
+    if (plan->gate.chain == NULL)
+        return;
+    struct pb_rect core = pb_chain_gate_rect_most(plan->chain, largest->core.w, largest->core.h);
+    struct pb_tile first = *largest;
+    for (uint32_t i = 0; i < plan->n_sources; i++) {
+        struct pb_rect need = pb_chain_need_most(plan->gate.chain, i, core.w, core.h);
+        /* Both are grown alike on every side, but for rounding. */
+        first.read[i].w = larger(need.w, largest->read[i].w) + 2;
+        first.read[i].h = larger(need.h, largest->read[i].h) + 2;
+    }
+    plan->gate.plane_px = (size_t)core.w * (size_t)core.h;
+    plan->gate.read_bytes = pb_slot_tile_bytes(&plan->gate.format, &first);
+    plan->gate.scratch_bytes = pb_chain_scratch_bytes(plan->gate.chain, core.w, core.h);
+    plan->gate.nothing_px = pb_tile_out_px(largest);
+}
+
+uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source, const struct pb_raster_info *info)
+{
+    uint64_t across =
+        ((uint64_t)info->width + (uint64_t)info->block_w - 1) / (uint64_t)info->block_w;
+    uint64_t down =
+        ((uint64_t)info->height + (uint64_t)info->block_h - 1) / (uint64_t)info->block_h;
+    return source->n_later > 0 ? across * down : 0;
+}
+
+uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    const struct pb_plan_gate *g = &plan->gate;
+    if (g->chain == NULL)
+        return 0;
+    uint64_t bytes = g->nothing_px * sizeof(float);
+    for (size_t i = 0; i < plan->n_sources; i++)
+        bytes += 2 * (pb_plan_gate_blocks(&plan->source[i],
+                                          i == 0 ? request->info : request->others[i - 1].info) /
+                          8 +
+                      8);
+    return bytes + plan->readers *
+                       ((uint64_t)g->read_bytes + g->scratch_bytes + g->plane_px * sizeof(float));
+}
+
+int32_t pb_plan_gate_side(const struct pb_plan *plan)
+{
+    return pb_chain_gate(plan->chain) != NULL && pb_chain_gate_minimum(plan->chain) > 0 ? SQUARE_PX
+                                                                                        : 0;
+}
+
+uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
+{
+    return plan->writers * (plan->gate.chain != NULL ? 2 : 1); /* no more readers than writers */
+}
