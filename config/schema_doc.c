@@ -33,6 +33,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_SOURCES] = "{NAME: {file: path, ...}}",
         [PB_KEY_NAMES] = "[A, B] or {OUT: IN}",
         [PB_KEY_EXPRESSION] = "expression",
+        [PB_KEY_BAND] = "NAME",
         [PB_KEY_EXPRESSIONS] = "{NAME: expression}",
         [PB_KEY_NUMBERS] = "number or {NAME: number}",
         [PB_KEY_CONSTANTS] = "{NAME: number}",

@@ -32,7 +32,7 @@ static bool read_text(const struct reading *r, const struct pb_yaml *node, const
     return false;
 }
 
-/* A key the user may choose: the name of a band. */
+/* The name of a band that the user chooses. */
 static bool read_key(const struct reading *r, const struct pb_yaml *key)
 {
     if (pb_is_identifier(key->text))
@@ -53,6 +53,8 @@ static bool read_item(const struct reading *r, const struct pb_yaml *key,
         good = read_text(r, node, "an expression") && good;
     else if (r->key->type == PB_KEY_NAMES)
         good = read_text(r, node, "a name") && good;
+    else if (r->key->type == PB_KEY_BAND)
+        good = read_text(r, node, "a name") && read_key(r, node) && good;
     else
         good = pb_need_scalar(r->load, node, r->entry, "a number") &&
                pb_read_number(r->load, r->key, node, r->what, &out_item->num) && good;
@@ -89,6 +91,8 @@ static const char *form_of(enum pb_key_type type)
         return "a list of names, such as [NDVI, EVI], or a map {NEW: NAME}";
     case PB_KEY_EXPRESSION:
         return "an expression, such as \"QA < 3\"";
+    case PB_KEY_BAND:
+        return "a name, such as CLASS";
     case PB_KEY_EXPRESSIONS:
         return "a map of names and expressions, such as {WATER: \"(G - N) / (G + N)\"}";
     case PB_KEY_NUMBERS:
@@ -106,6 +110,7 @@ static bool form_fits(enum pb_key_type type, enum pb_yaml_kind kind)
     case PB_KEY_NAMES:
         return kind != PB_YAML_SCALAR;
     case PB_KEY_EXPRESSION:
+    case PB_KEY_BAND:
         return kind == PB_YAML_SCALAR;
     case PB_KEY_NUMBERS:
         return kind != PB_YAML_LIST;

@@ -43,7 +43,8 @@ static void print_device(struct pb_text *out, int kind, int32_t number)
 static void print_items(struct pb_text *out, const struct pb_key *key, const struct pb_items *items)
 {
     bool map = items->items[0].key != NULL;
-    bool list = !map && key->type != PB_KEY_NUMBERS && key->type != PB_KEY_EXPRESSION;
+    bool list = !map && key->type != PB_KEY_NUMBERS && key->type != PB_KEY_EXPRESSION &&
+                key->type != PB_KEY_BAND;
     pb_text_add(out, "%s", map ? "{" : list ? "[" : "");
     for (size_t i = 0; i < items->n; i++) {
         const struct pb_item *item = &items->items[i];

@@ -49,6 +49,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
         return *(const size_t *)(const void *)more > 0;
     case PB_KEY_NAMES:
     case PB_KEY_EXPRESSION:
+    case PB_KEY_BAND:
     case PB_KEY_EXPRESSIONS:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
@@ -108,6 +109,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     switch (key->type) {
     case PB_KEY_NAMES:
     case PB_KEY_EXPRESSION:
+    case PB_KEY_BAND:
     case PB_KEY_EXPRESSIONS:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:

@@ -51,6 +51,7 @@ enum pb_key_type {
     PB_KEY_SOURCES,     /* struct pb_source_config *; more: size_t             */
     PB_KEY_NAMES,       /* struct pb_items: [A, B], or {OUT: IN} (key = OUT, text = IN) */
     PB_KEY_EXPRESSION,  /* struct pb_items: "expression" (one item, key NULL)  */
+    PB_KEY_BAND,        /* struct pb_items: NAME, of a band (one item, key NULL) */
     PB_KEY_EXPRESSIONS, /* struct pb_items: {NAME: "expression", ...}          */
     PB_KEY_NUMBERS,     /* struct pb_items: 0.5 (one item, key NULL), or {NAME: 0.5, ...} */
     PB_KEY_CONSTANTS,   /* struct pb_items: {NAME: 0.5, ...}                   */
@@ -68,7 +69,7 @@ struct pb_key {
     const char *sample;  /* for the default file in place of the default */
     const char *doc;     /* a sentence or two */
     bool required;
-    bool makes_bands; /* NAMES, EXPRESSIONS: each entry is a band that a step makes */
+    bool makes_bands; /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
 };
 
 /* Keys that belong together, and what messages call them: "compute", "cog", "convolve". */
@@ -99,6 +100,7 @@ const char *pb_key_choice(const char *choices, int index, size_t *out_length);
 /* The key whose member is at `member` of the struct at base; NULL = none. */
 const struct pb_key *pb_key_of(const struct pb_section *section, const void *base,
                                const void *member);
-/* The band that an entry of NAMES or EXPRESSIONS makes: {BAND: ...} or [BAND]. Borrowed. */
+/* The band that an entry of NAMES, BAND or EXPRESSIONS makes: {BAND: ...}, [BAND] or BAND.
+ * Borrowed. */
 const char *pb_item_band(const struct pb_item *item);
 #endif

@@ -74,6 +74,7 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
         break;
     case PB_KEY_NAMES:
     case PB_KEY_EXPRESSION:
+    case PB_KEY_BAND:
     case PB_KEY_EXPRESSIONS:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:

@@ -70,11 +70,11 @@ void pb_chain_destroy(struct pb_chain *chain);
  * that the spec named, but what is reduced; they are run first, in order, and after each its
  * results are set. A chain without has none. */
 
-/* One reduction over an output of an earlier pass. */
+/* One reduction over outputs of an earlier pass. */
 struct pb_chain_reduction {
     struct pb_reduce reduce;
     struct pb_samples samples;             /* what is known of the values */
-    uint32_t output;                       /* of the pass */
+    uint32_t output[PB_REDUCE_INPUTS_MAX]; /* of the pass; reduce.n_inputs */
     uint32_t number;                       /* among all of the chain */
     double results[PB_REDUCE_RESULTS_MAX]; /* NaN until they are set */
 };
@@ -85,10 +85,11 @@ struct pb_chain *pb_chain_earlier(const struct pb_chain *chain, size_t i);
 /* Those over the outputs of an earlier pass; 0 for the last one. */
 size_t pb_chain_reductions(const struct pb_chain *pass,
                            const struct pb_chain_reduction **out_reductions);
-/* A step that uses the results of a reduction for a band; several may use the same. */
+/* A step that uses results of a reduction for a band; several may use the same. */
 struct pb_chain_use {
     size_t step;
-    char band[64]; /* as the step calls it */
+    uint32_t first, n; /* results */
+    char band[64];     /* as the step calls it */
     const struct pb_chain_reduction *reduction;
 };
 /* Use i of the chain's reductions, in the order of the steps. False: there are not so many. */
@@ -97,8 +98,15 @@ bool pb_chain_use_at(const struct pb_chain *chain, size_t i, struct pb_chain_use
 size_t pb_chain_state_bytes(const struct pb_chain_reduction *reduction);
 /* Bytes of one set of states of a pass's reductions, each aligned to 64. */
 size_t pb_chain_reduce_bytes(const struct pb_chain *pass);
-/* How many times the pass is run; once only when there is no valid pixel. */
+/* How many times the pass is run; fewer when there is no valid pixel, or loops come to rest. */
 int pb_chain_rounds(const struct pb_chain *pass);
+/* The numbers that a loop's first round is made with, when the passes before are complete. */
+void pb_chain_loop_start(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                         float numbers[PB_REDUCE_NUMBERS_MAX]);
+/* Sets the numbers of the next round, the first results of the one before. To be called after every
+ * pb_chain_set_results of the round before; no pass may be running, as there. */
+void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                         const double *results);
 /* Sets the results of a reduction in the chain and all its passes. No pass may be running, nor have
  * been copied to a device: that is done anew. */
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,

@@ -58,6 +58,34 @@ static int append_patches(struct pb_chain *chain, uint32_t stage, const struct p
     return 0;
 }
 
+static float argument(const struct pb_chain *pass, const struct pb_chain_number *number, int k)
+{
+    return number->arg[k] < 0 ? 0.0f : pass->numbers[number->arg[k]].value;
+}
+
+/* What the numbers make of each other. */
+static void compute(struct pb_chain *pass)
+{
+    for (size_t i = 0; i < pass->n_numbers; i++) {
+        struct pb_chain_number *const at = &pass->numbers[i];
+
+        if (at->kind < PB_NODE_CONST)
+            at->value = pb_vm_eval((enum pb_vm_op)at->kind, argument(pass, at, 0),
+                                   argument(pass, at, 1), argument(pass, at, 2));
+        else if (at->kind == PB_NODE_ROUND)
+            at->value = argument(pass, at, 0);
+    }
+}
+
+static void patch(struct pb_chain *pass)
+{
+    for (size_t i = 0; i < pass->n_patches; i++) {
+        const struct pb_chain_patch *const at = &pass->patches[i];
+
+        pass->stages[at->stage].code[at->instr].imm[at->imm] = pass->numbers[at->number].value;
+    }
+}
+
 int pb_chain_numbers_add(const struct pb_graph *graph, struct pb_chain *chain, uint32_t stage,
                          const struct pb_patch *patches, size_t n)
 {
@@ -74,33 +102,48 @@ int pb_chain_numbers_add(const struct pb_graph *graph, struct pb_chain *chain, u
         rc = place_numbers(graph, chain, needed, place);
     }
     rc = rc ? rc : append_patches(chain, stage, patches, n, place);
+    if (rc == 0) { /* what is known already, as what a loop starts from may be */
+        compute(chain);
+        patch(chain);
+    }
     free(needed);
     free(place);
     return rc;
 }
 
-static float argument(const struct pb_chain *pass, const struct pb_chain_number *number, int k)
-{
-    return number->arg[k] < 0 ? 0.0f : pass->numbers[number->arg[k]].value;
-}
-
-void pb_chain_numbers_set(struct pb_chain *pass, uint32_t number, const double *results, uint32_t n)
+/* The results of a reduction, as they are (SCALAR) or of the round before (ROUND). */
+static void set_kind(struct pb_chain *pass, int kind, uint32_t number, const double *results,
+                     uint32_t n)
 {
     for (size_t i = 0; i < pass->n_numbers; i++) {
         struct pb_chain_number *const at = &pass->numbers[i];
         const uint32_t result = at->index % PB_REDUCE_RESULTS_MAX;
 
-        if (at->kind < PB_NODE_CONST)
-            at->value = pb_vm_eval((enum pb_vm_op)at->kind, argument(pass, at, 0),
-                                   argument(pass, at, 1), argument(pass, at, 2));
-        else if (at->kind == PB_NODE_SCALAR && at->index / PB_REDUCE_RESULTS_MAX == number &&
-                 result < n)
+        if (at->kind == kind && at->index / PB_REDUCE_RESULTS_MAX == number && result < n)
             at->value = pb_pixel_result((float)results[result]);
     }
-    for (size_t i = 0; i < pass->n_patches; i++) {
-        const struct pb_chain_patch *const patch = &pass->patches[i];
+}
 
-        pass->stages[patch->stage].code[patch->instr].imm[patch->imm] =
-            pass->numbers[patch->number].value;
+void pb_chain_numbers_set(struct pb_chain *pass, uint32_t number, const double *results, uint32_t n)
+{
+    set_kind(pass, PB_NODE_SCALAR, number, results, n);
+    compute(pass);
+    patch(pass);
+}
+
+void pb_chain_numbers_of_loop(const struct pb_chain *pass, uint32_t loop, float *out, uint32_t n)
+{
+    for (size_t i = 0; i < pass->n_numbers; i++) {
+        const struct pb_chain_number *const at = &pass->numbers[i];
+        const uint32_t k = at->index % PB_REDUCE_RESULTS_MAX;
+
+        if (at->kind == PB_NODE_ROUND && at->index / PB_REDUCE_RESULTS_MAX == loop && k < n)
+            out[k] = at->value;
     }
+}
+
+void pb_chain_numbers_again(struct pb_chain *pass, uint32_t loop, const double *results, uint32_t n)
+{
+    set_kind(pass, PB_NODE_ROUND, loop, results, n);
+    patch(pass);
 }

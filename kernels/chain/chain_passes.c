@@ -30,6 +30,23 @@ static const struct pb_graph_reduction *reduction_of(const struct pb_graph *grap
     return &graph->reductions[graph->nodes[v].index / PB_REDUCE_RESULTS_MAX];
 }
 
+/* Of a scalar: how many values are reduced to it. */
+static uint32_t inputs_of(const struct pb_graph *graph, size_t v)
+{
+    return graph->nodes[v].kind == PB_NODE_SCALAR ? reduction_of(graph, v)->reduce.n_inputs : 0;
+}
+
+/* The level of the values that a reduction reduces. */
+static uint16_t level_below(const struct passes *p, const struct pb_graph_reduction *reduction)
+{
+    uint16_t level = 0;
+
+    for (uint32_t i = 0; i < reduction->reduce.n_inputs; i++)
+        if (p->level[reduction->input[i]] > level)
+            level = p->level[reduction->input[i]];
+    return level;
+}
+
 /* What is reduced comes before the scalars that it makes. */
 static void find_live(struct passes *p)
 {
@@ -40,8 +57,8 @@ static void find_live(struct passes *p)
             continue;
         for (int k = 0; k < node->arity; k++)
             p->live[node->arg[k]] = 1;
-        if (node->kind == PB_NODE_SCALAR)
-            p->live[reduction_of(p->graph, v)->input] = 1;
+        for (uint32_t i = 0; i < inputs_of(p->graph, v); i++)
+            p->live[reduction_of(p->graph, v)->input[i]] = 1;
     }
 }
 
@@ -54,7 +71,7 @@ static void find_levels(struct passes *p)
         for (int k = 0; k < node->arity; k++)
             level = p->level[node->arg[k]] > level ? p->level[node->arg[k]] : level;
         if (node->kind == PB_NODE_SCALAR)
-            level = (uint16_t)(p->level[reduction_of(p->graph, v)->input] + 1);
+            level = (uint16_t)(level_below(p, reduction_of(p->graph, v)) + 1);
         p->level[v] = level;
         if (p->live[v] && level > p->levels)
             p->levels = level;
@@ -117,10 +134,10 @@ static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t numb
     const struct pb_graph_reduction *const from = &p->graph->reductions[number];
     struct pb_chain_reduction *const to = &pass->reductions[pass->n_reductions++];
 
-    *to = (struct pb_chain_reduction){.reduce = from->reduce,
-                                      .samples = samples_of(p, from->input),
-                                      .output = output_of(p, from->input),
-                                      .number = number};
+    *to = (struct pb_chain_reduction){
+        .reduce = from->reduce, .samples = samples_of(p, from->input[0]), .number = number};
+    for (uint32_t i = 0; i < from->reduce.n_inputs; i++)
+        to->output[i] = output_of(p, from->input[i]);
     for (uint32_t k = 0; k < PB_REDUCE_RESULTS_MAX; k++)
         to->results[k] = (double)NAN;
 }
@@ -138,9 +155,8 @@ static int add_pass(struct passes *p, uint16_t level, int32_t grid)
         return -ENOMEM;
     p->n_outputs = 0;
     for (size_t i = 0; i < graph->n_reductions; i++) {
-        const pb_value input = graph->reductions[i].input;
-
-        if (p->level[input] == level && graph->nodes[input].grid == grid && is_needed(p, i))
+        if (is_needed(p, i) && level_below(p, &graph->reductions[i]) == level &&
+            graph->nodes[graph->reductions[i].input[0]].grid == grid)
             add_reduction(p, pass, (uint32_t)i);
     }
     if (pass->n_reductions > 0) {
@@ -190,6 +206,8 @@ static int list_uses(const struct pb_graph *graph, struct pb_chain *chain)
 
         to->reduction = find_reduction(chain, from->reduction);
         to->step = from->step;
+        to->first = from->first;
+        to->n = from->n;
         (void)snprintf(to->band, sizeof to->band, "%s", from->band);
         chain->n_uses += to->reduction != NULL;
     }
@@ -207,7 +225,7 @@ int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
         return 0;
     p.live = calloc(graph->n, 1);
     p.level = calloc(graph->n, sizeof *p.level);
-    p.outputs = calloc(graph->n_reductions, sizeof *p.outputs);
+    p.outputs = calloc(graph->n_reductions * PB_REDUCE_INPUTS_MAX, sizeof *p.outputs);
     if (p.live && p.level && p.outputs) {
         for (size_t i = 0; i < spec->n_outputs; i++)
             p.live[outputs[i]] = 1;
@@ -265,6 +283,18 @@ int pb_chain_rounds(const struct pb_chain *pass)
         rounds = own > rounds ? own : rounds;
     }
     return rounds;
+}
+
+void pb_chain_loop_start(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                         float numbers[PB_REDUCE_NUMBERS_MAX])
+{
+    pb_chain_numbers_of_loop(pass, loop->number, numbers, loop->reduce.n_numbers);
+}
+
+void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                         const double *results)
+{
+    pb_chain_numbers_again(pass, loop->number, results, loop->reduce.n_numbers);
 }
 
 bool pb_chain_use_at(const struct pb_chain *chain, size_t i, struct pb_chain_use *out)

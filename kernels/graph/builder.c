@@ -343,3 +343,53 @@ int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum)
     b->gate_minimum = minimum;
     return 0;
 }
+
+/* --- loops ----------------------------------------------------------------------------------- */
+
+int32_t pb_builder_loop(struct pb_builder *b, const struct pb_reduce *reduce, pb_value *numbers)
+{
+    const int32_t loop = b->error ? -1 : checked(b, pb_graph_loop(&b->graph, reduce));
+
+    for (uint32_t k = 0; k < reduce->n_numbers && loop >= 0; k++) {
+        if (!known(b, numbers[k]))
+            return fail(b, "a loop starts from a number that does not exist");
+        if (numbers[k] == PB_VALUE_POISON)
+            return -1;
+        numbers[k] = checked(b, pb_graph_loop_number(&b->graph, (uint32_t)loop, k, numbers[k]));
+    }
+    return b->error ? -1 : loop;
+}
+
+int pb_builder_loop_over(struct pb_builder *b, int32_t loop, const pb_value *inputs)
+{
+    struct pb_graph_reduction *const reduction = loop < 0 ? NULL : &b->graph.reductions[loop];
+
+    if (b->error || !reduction)
+        return -EINVAL;
+    for (uint32_t i = 0; i < reduction->reduce.n_inputs; i++)
+        if (inputs[i] == PB_VALUE_POISON || !known(b, inputs[i]))
+            return -EINVAL;
+    for (uint32_t i = 0; i < reduction->reduce.n_inputs; i++)
+        reduction->input[i] = inputs[i];
+    return 0;
+}
+
+pb_value pb_builder_loop_result(struct pb_builder *b, int32_t loop, uint32_t result)
+{
+    if (b->error)
+        return -1;
+    return loop < 0 ? PB_VALUE_POISON
+                    : checked(b, pb_graph_result(&b->graph, (uint32_t)loop, result));
+}
+
+int pb_builder_loop_tell(struct pb_builder *b, int32_t loop, uint32_t first, uint32_t n,
+                         const char *band)
+{
+    struct pb_graph_use use = {
+        .reduction = (uint32_t)loop, .first = first, .n = n, .step = b->step};
+
+    if (b->error || loop < 0)
+        return -EINVAL;
+    (void)snprintf(use.band, sizeof use.band, "%s", band);
+    return checked(b, pb_graph_use(&b->graph, &use)) < 0 ? -EINVAL : 0;
+}

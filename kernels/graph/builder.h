@@ -49,7 +49,8 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x);
 
 /* A result of a reduction of x over the whole image: one number, known after a pass of its own over
- * the pixels of x. Pixels where x is invalid are left out. band: what people call x, copied. */
+ * the pixels of x. Pixels where x is invalid are left out. band: what people call x, copied; NULL =
+ * the result is not told. */
 pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
                            uint32_t result, const char *band);
 
@@ -58,12 +59,26 @@ pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce,
  * share of them than `minimum` (pb_chain_gate). One a chain. 0, or -EINVAL when there is one. */
 int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum);
 
+/* A loop over the whole image (kernels/reduce/reduce.h): pixels of a round are made with its
+ * numbers, reduced, and numbers of the next round come of that. numbers: n_numbers values, one
+ * number each, of the first round. Replaces each by that of the round under way, for what `inputs`
+ * of pb_builder_loop_over are made of. Returns the loop; -1 when there is none, or a number is
+ * poison. */
+int32_t pb_builder_loop(struct pb_builder *b, const struct pb_reduce *reduce, pb_value *numbers);
+/* What the loop reduces: n_inputs planes of one grid. To be called once. 0 or -EINVAL. */
+int pb_builder_loop_over(struct pb_builder *b, int32_t loop, const pb_value *inputs);
+/* A result of the loop, for what comes after it. */
+pb_value pb_builder_loop_result(struct pb_builder *b, int32_t loop, uint32_t result);
+/* The step uses n results of the loop for a band, for people; band is copied. 0 or -EINVAL. */
+int pb_builder_loop_tell(struct pb_builder *b, int32_t loop, uint32_t first, uint32_t n,
+                         const char *band);
+
 /* --- grids -----------------------------------------------------------------------------------
  * Every value but a constant lies on a grid. Operations on pixels take values of one grid; values
  * of different ones are brought onto one first. Grids are numbered; grids of equal size and place
  * are one. */
 
-/* Of a value that is no poison; -1 = a constant, which lies on all. */
+/* Of a value that is no poison; -1 = a number, which lies on all. */
 int32_t pb_builder_grid(const struct pb_builder *b, pb_value value);
 struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid);
 /* The number of a grid; -1: too many (sticks). */

@@ -18,14 +18,17 @@
 /* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
  * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. A
  * SCALAR is a result of a reduction: one number, known after a pass over what is reduced, which is
- * no operand of it. */
+ * no operand of it. A ROUND is a number of a loop in the round under way; its operand is that of
+ * the first round. What a loop reduces is made with its ROUNDs, what comes after it with its
+ * SCALARs. */
 enum {
     PB_NODE_CONST = PB_VM_COUNT,
     PB_NODE_INPUT,
     PB_NODE_FOCAL,
     PB_NODE_VIEW,
     PB_NODE_RESAMPLE,
-    PB_NODE_SCALAR
+    PB_NODE_SCALAR,
+    PB_NODE_ROUND
 };
 
 struct pb_node {
@@ -33,20 +36,20 @@ struct pb_node {
     int16_t arity;
     pb_value arg[3]; /* unused: -1 */
     uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations; RESAMPLE: enum
-                        pb_resampling; SCALAR: reduction * PB_REDUCE_RESULTS_MAX + result */
+                        pb_resampling; SCALAR, ROUND: reduction * PB_REDUCE_RESULTS_MAX + result */
     int32_t grid;    /* where its pixels lie; -1: a number, everywhere the same */
     float number;    /* CONST */
 };
 
-/* A value that is reduced. */
+/* Values that are reduced. */
 struct pb_graph_reduction {
     struct pb_reduce reduce;
-    pb_value input;
+    pb_value input[PB_REDUCE_INPUTS_MAX]; /* reduce.n_inputs; -1: not known yet */
 };
 
-/* Who asked for a reduction, for people. */
+/* Who asked for results of a reduction, for people. */
 struct pb_graph_use {
-    uint32_t reduction;
+    uint32_t reduction, first, n; /* results */
     size_t step;
     char band[64];
 };
@@ -85,9 +88,17 @@ pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_va
 /* The number of a grid, new or known; -E2BIG. */
 int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
 /* A result of a reduction of x; of a number, what the reduction makes of that. step and band are
- * kept for people. */
+ * kept for people, unless band is NULL. */
 pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
                          uint32_t result, size_t step, const char *band);
+/* A new loop, whose inputs are to be given before the graph is used; its number. */
+int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce);
+/* Number k of a round of it, which is `start` in the first. */
+pb_value pb_graph_loop_number(struct pb_graph *graph, uint32_t loop, uint32_t k, pb_value start);
+/* Result k of a reduction or loop. */
+pb_value pb_graph_result(struct pb_graph *graph, uint32_t reduction, uint32_t k);
+/* Keeps for people that a step uses n results for a band. 0, -ENOMEM or -E2BIG. */
+int pb_graph_use(struct pb_graph *graph, const struct pb_graph_use *use);
 /* Whether a focal operation or a resampling made it: a plane. */
 bool pb_node_is_plane(const struct pb_node *node);
 /* Whether it is one number for all pixels: a constant, or what is made of scalars. */

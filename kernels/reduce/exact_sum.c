@@ -161,6 +161,11 @@ static struct pb_double2 square(struct pb_double2 a)
     return two_sum(p.high, p.low + 2 * a.high * a.low);
 }
 
+double pb_exact_mean(const struct pb_exact_sum *sum, uint64_t n)
+{
+    return divide(pb_exact_sum_double2(sum), (double)n).high;
+}
+
 void pb_exact_moments(const struct pb_exact_sum *sum, const struct pb_exact_sum *squares,
                       uint64_t n, double *out_mean, double *out_variance)
 {

@@ -31,6 +31,8 @@ struct pb_double2 {
 };
 struct pb_double2 pb_exact_sum_double2(const struct pb_exact_sum *sum);
 
+/* The sum divided by n > 0, as if in twice the precision of double, then rounded. */
+double pb_exact_mean(const struct pb_exact_sum *sum, uint64_t n);
 /* Mean and population variance out of the sums of n values and of their squares; n > 0. The
  * variance is E[x^2] - E[x]^2 in twice the precision of double and never negative. */
 void pb_exact_moments(const struct pb_exact_sum *sum, const struct pb_exact_sum *squares,

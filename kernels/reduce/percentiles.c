@@ -71,47 +71,6 @@ static float value_of(uint32_t key)
     return value;
 }
 
-/* --- samples --------------------------------------------------------------------------------- */
-
-static float value_of_sample(const struct pb_samples *samples, uint32_t i)
-{
-    const float v = (float)(samples->first + (int32_t)i);
-
-    return samples->scaled ? v * samples->scale + samples->offset : v;
-}
-
-static inline uint32_t sample_of(const struct pb_samples *samples, float value)
-{
-    const double v = (double)value;
-    const double sample =
-        samples->scaled ? (v - (double)samples->offset) / (double)samples->scale : v;
-
-    return (uint32_t)((int32_t)rint(sample) - samples->first) % samples->n;
-}
-
-/* Whether sample_of() stays within what an int32 holds. */
-static bool is_near(const struct pb_samples *samples, float value)
-{
-    const double steps = samples->scaled
-                             ? ((double)value - (double)samples->offset) / (double)samples->scale
-                             : (double)value;
-
-    return fabs(steps) < 1e9;
-}
-
-bool pb_samples_are_distinct(const struct pb_samples *samples)
-{
-    if (samples->n == 0 || samples->n > BUCKETS)
-        return false;
-    for (uint32_t i = 0; i < samples->n; i++) {
-        const float v = value_of_sample(samples, i);
-
-        if (!is_near(samples, v) || sample_of(samples, v) != i)
-            return false;
-    }
-    return true;
-}
-
 int pb_percentiles_rounds(const struct pb_samples *samples)
 {
     return samples->n > 0 ? 1 : 2;
@@ -140,7 +99,7 @@ static void add_samples(struct pb_percentiles *p, const float *value, size_t cou
 
     for (size_t i = 0; i < count; i++)
         if (fabsf(value[i]) <= FLT_MAX) {
-            p->counts[sample_of(&p->samples, value[i])]++;
+            p->counts[pb_sample_of(&p->samples, value[i])]++;
             values++;
         }
     p->values += values;
@@ -250,10 +209,10 @@ static uint64_t rank_above(const struct pb_percentiles *p, const struct quantile
 
 static double sample_at(const struct pb_percentiles *p, uint64_t rank)
 {
-    const bool descending = p->samples.scaled && p->samples.scale < 0.0f;
+    const bool descending = pb_samples_descend(&p->samples);
     uint64_t before;
 
-    return (double)value_of_sample(
+    return (double)pb_sample_value(
         &p->samples,
         find_rank(p->counts, p->samples.n, descending ? p->values - 1 - rank : rank, &before));
 }

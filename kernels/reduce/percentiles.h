@@ -8,20 +8,13 @@
  * that are known to be the samples of a 16-bit band are counted by sample, and one round is enough.
  * Counts add up, so the order of values and their split between threads change nothing. Plain
  * memory of the caller, without pointers; one thread an object. */
+#include "kernels/reduce/samples.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PB_PERCENTILES_MAX 8
-
-/* Values that are samples: (float)sample * scale + offset, rounded twice, or the sample itself when
- * not scaled; samples are first .. first + n - 1. n == 0: values may be any. */
-struct pb_samples {
-    int32_t first;
-    uint32_t n; /* <= 65536 */
-    bool scaled;
-    float scale, offset;
-};
 
 struct pb_percentiles;
 
@@ -42,6 +35,4 @@ bool pb_percentiles_end(struct pb_percentiles *percentiles, double *out_results)
 void pb_percentiles_again(struct pb_percentiles *percentiles, const struct pb_percentiles *ended);
 /* Rounds that values of these samples take: 1 or 2. */
 int pb_percentiles_rounds(const struct pb_samples *samples);
-/* Whether every sample can be told from its value. */
-bool pb_samples_are_distinct(const struct pb_samples *samples);
 #endif

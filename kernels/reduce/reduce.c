@@ -10,10 +10,11 @@
 
 struct type {
     size_t (*bytes)(const struct pb_reduce *reduce, const struct pb_samples *samples);
-    int (*rounds)(const struct pb_samples *samples);
+    int (*rounds)(const struct pb_reduce *reduce, const struct pb_samples *samples);
     void (*name)(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
-    void (*begin)(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state);
-    void (*add)(void *state, const float *plane, int32_t w, int32_t h);
+    void (*begin)(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                  const float *numbers, void *state);
+    void (*add)(void *state, const float *const *planes, int32_t w, int32_t h);
     void (*merge)(void *into, const void *from);
     bool (*end)(void *state, double *out_results);
     void (*again)(void *state, const void *ended);
@@ -28,8 +29,9 @@ static size_t moments_bytes(const struct pb_reduce *reduce, const struct pb_samp
     return sizeof(struct pb_moments);
 }
 
-static int moments_rounds(const struct pb_samples *samples)
+static int moments_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
+    (void)reduce;
     (void)samples;
     return 1;
 }
@@ -44,16 +46,17 @@ static void moments_name(const struct pb_reduce *reduce, uint32_t k, char *text,
 }
 
 static void moments_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
-                          void *state)
+                          const float *numbers, void *state)
 {
     (void)reduce;
     (void)samples;
+    (void)numbers;
     pb_moments_begin(state);
 }
 
-static void moments_add(void *state, const float *plane, int32_t w, int32_t h)
+static void moments_add(void *state, const float *const *planes, int32_t w, int32_t h)
 {
-    pb_moments_add(state, plane, w, h);
+    pb_moments_add(state, planes[0], w, h);
 }
 
 static void moments_merge(void *into, const void *from)
@@ -88,6 +91,12 @@ static size_t percentiles_bytes(const struct pb_reduce *reduce, const struct pb_
     return pb_percentiles_bytes(reduce->n, samples);
 }
 
+static int percentiles_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    (void)reduce;
+    return pb_percentiles_rounds(samples);
+}
+
 static void percentiles_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
 {
     int digits = 6; /* as many as tell it from every other */
@@ -98,14 +107,15 @@ static void percentiles_name(const struct pb_reduce *reduce, uint32_t k, char *t
 }
 
 static void percentiles_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
-                              void *state)
+                              const float *numbers, void *state)
 {
+    (void)numbers;
     pb_percentiles_begin(state, reduce->p, reduce->n, samples);
 }
 
-static void percentiles_add(void *state, const float *plane, int32_t w, int32_t h)
+static void percentiles_add(void *state, const float *const *planes, int32_t w, int32_t h)
 {
-    pb_percentiles_add(state, plane, (size_t)w * (size_t)h);
+    pb_percentiles_add(state, planes[0], (size_t)w * (size_t)h);
 }
 
 static void percentiles_merge(void *into, const void *from)
@@ -123,35 +133,165 @@ static void percentiles_again(void *state, const void *ended)
     pb_percentiles_again(state, ended);
 }
 
+/* --- threshold ------------------------------------------------------------------------------- */
+
+static size_t threshold_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    (void)reduce;
+    return pb_threshold_bytes(samples);
+}
+
+static int threshold_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    (void)reduce;
+    return pb_threshold_rounds(samples);
+}
+
+static void threshold_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
+{
+    static const char *const names[PB_THRESHOLD_N] = {"threshold", "pixels of class 0",
+                                                      "pixels of class 1", "bin width"};
+
+    (void)reduce;
+    (void)snprintf(text, bytes, "%s", names[k]);
+}
+
+static void threshold_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                            const float *numbers, void *state)
+{
+    (void)reduce;
+    (void)numbers;
+    pb_threshold_begin(state, samples);
+}
+
+static void threshold_add(void *state, const float *const *planes, int32_t w, int32_t h)
+{
+    pb_threshold_add(state, planes[0], (size_t)w * (size_t)h);
+}
+
+static void threshold_merge(void *into, const void *from)
+{
+    pb_threshold_merge(into, from);
+}
+
+static bool threshold_end(void *state, double *out)
+{
+    return pb_threshold_end(state, out);
+}
+
+static void threshold_again(void *state, const void *ended)
+{
+    pb_threshold_again(state, ended);
+}
+
+/* --- clusters -------------------------------------------------------------------------------- */
+
+static size_t clusters_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    (void)samples;
+    return pb_clusters_bytes(&reduce->clusters);
+}
+
+static int clusters_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
+{
+    (void)samples;
+    return (int)reduce->clusters.rounds;
+}
+
+static void clusters_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
+{
+    const uint32_t classes = reduce->clusters.classes, centres = reduce->n_numbers;
+
+    if (k < centres)
+        (void)snprintf(text, bytes, "centre of class %u", k % classes + 1);
+    else if (k < centres + classes)
+        (void)snprintf(text, bytes, "pixels of class %u", k - centres + 1);
+    else
+        (void)snprintf(text, bytes, "%s", k == centres + classes ? "rounds" : "converged");
+}
+
+static void clusters_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                           const float *numbers, void *state)
+{
+    (void)samples;
+    pb_clusters_begin(state, &reduce->clusters, numbers);
+}
+
+static void clusters_add(void *state, const float *const *planes, int32_t w, int32_t h)
+{
+    pb_clusters_add(state, planes, (size_t)w * (size_t)h);
+}
+
+static void clusters_merge(void *into, const void *from)
+{
+    pb_clusters_merge(into, from);
+}
+
+static bool clusters_end(void *state, double *out)
+{
+    return pb_clusters_end(state, out);
+}
+
+static void clusters_again(void *state, const void *ended)
+{
+    pb_clusters_again(state, ended);
+}
+
 static const struct type types[PB_REDUCE_COUNT] = {
     [PB_REDUCE_MOMENTS] = {moments_bytes, moments_rounds, moments_name, moments_begin, moments_add,
                            moments_merge, moments_end, moments_again},
-    [PB_REDUCE_PERCENTILES] = {percentiles_bytes, pb_percentiles_rounds, percentiles_name,
+    [PB_REDUCE_PERCENTILES] = {percentiles_bytes, percentiles_rounds, percentiles_name,
                                percentiles_begin, percentiles_add, percentiles_merge,
                                percentiles_end, percentiles_again},
+    [PB_REDUCE_THRESHOLD] = {threshold_bytes, threshold_rounds, threshold_name, threshold_begin,
+                             threshold_add, threshold_merge, threshold_end, threshold_again},
+    [PB_REDUCE_CLUSTERS] = {clusters_bytes, clusters_rounds, clusters_name, clusters_begin,
+                            clusters_add, clusters_merge, clusters_end, clusters_again},
 };
 
 /* --- for all --------------------------------------------------------------------------------- */
 
-struct pb_reduce pb_reduce_moments(void)
+/* Of one plane. */
+static struct pb_reduce plain(int32_t kind, uint32_t n)
 {
     struct pb_reduce reduce;
 
     memset(&reduce, 0, sizeof reduce);
-    reduce.kind = PB_REDUCE_MOMENTS;
-    reduce.n = PB_MOMENTS_N;
+    reduce.kind = kind;
+    reduce.n = n;
+    reduce.n_inputs = 1;
     return reduce;
+}
+
+struct pb_reduce pb_reduce_moments(void)
+{
+    return plain(PB_REDUCE_MOMENTS, PB_MOMENTS_N);
 }
 
 struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n)
 {
-    struct pb_reduce reduce;
+    struct pb_reduce reduce = plain(PB_REDUCE_PERCENTILES, n);
 
-    memset(&reduce, 0, sizeof reduce);
-    reduce.kind = PB_REDUCE_PERCENTILES;
-    reduce.n = n;
     for (uint32_t i = 0; i < n; i++)
         reduce.p[i] = p[i];
+    return reduce;
+}
+
+struct pb_reduce pb_reduce_threshold(void)
+{
+    return plain(PB_REDUCE_THRESHOLD, PB_THRESHOLD_N);
+}
+
+struct pb_reduce pb_reduce_clusters(const struct pb_clusters_shape *shape)
+{
+    struct pb_reduce reduce = plain(PB_REDUCE_CLUSTERS, pb_clusters_results(shape));
+
+    reduce.n_inputs = 1 + shape->bands;
+    reduce.n_numbers = pb_clusters_centres(shape);
+    reduce.clusters.classes = shape->classes;
+    reduce.clusters.bands = shape->bands;
+    reduce.clusters.rounds = shape->rounds;
+    reduce.clusters.sorted = shape->sorted;
     return reduce;
 }
 
@@ -172,18 +312,19 @@ size_t pb_reduce_bytes(const struct pb_reduce *reduce, const struct pb_samples *
 
 int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
-    return types[reduce->kind].rounds(samples);
+    return types[reduce->kind].rounds(reduce, samples);
 }
 
-void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples, void *state)
+void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
+                     const float *numbers, void *state)
 {
-    types[reduce->kind].begin(reduce, samples, state);
+    types[reduce->kind].begin(reduce, samples, numbers, state);
 }
 
-void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *plane, int32_t w,
-                   int32_t h)
+void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *const *planes,
+                   int32_t w, int32_t h)
 {
-    types[reduce->kind].add(state, plane, w, h);
+    types[reduce->kind].add(state, planes, w, h);
 }
 
 void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from)

@@ -24,8 +24,8 @@ struct stac {
     const struct pb_stac_config *config;
 };
 
-/* Of a reduction: the names and values of its results, in words and as data. */
-enum { REDUCTION_BYTES = 1024 };
+/* Of a result of a reduction: its name and value, in words and as data, and its band. */
+enum { RESULT_BYTES = 256 };
 
 /* The text: mostly the buckets of histograms, one line each. */
 static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
@@ -40,7 +40,7 @@ static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_pro
     }
     struct pb_chain_use use;
     for (size_t i = 0; env->chain != NULL && pb_chain_use_at(env->chain, i, &use); i++)
-        bytes += REDUCTION_BYTES;
+        bytes += (uint64_t)RESULT_BYTES * use.n;
     return bytes;
 }
 

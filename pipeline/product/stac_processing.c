@@ -137,10 +137,10 @@ static void say_results(FILE *text, const struct pb_chain *chain, size_t step)
     struct pb_chain_use use;
     for (size_t i = 0; chain != NULL && pb_chain_use_at(chain, i, &use); i++) {
         const struct pb_chain_reduction *r = use.reduction;
-        for (uint32_t k = 0; k < r->reduce.n && use.step == step; k++) {
+        for (uint32_t k = 0; k < use.n && use.step == step; k++) {
             char name[NAME_TEXT], number[PB_NUMBER_TEXT];
-            pb_reduce_name(&r->reduce, k, name, sizeof name);
-            number_text(r->results[k], number);
+            pb_reduce_name(&r->reduce, use.first + k, name, sizeof name);
+            number_text(r->results[use.first + k], number);
             (void)fprintf(text, "%s%s%s %s = %s", k ? "," : " (", k ? "" : use.band, k ? "" : ":",
                           name, number);
         }
@@ -261,7 +261,7 @@ static void write_results(struct pb_json *json, const struct pb_chain *chain, si
             pb_json_object(json, "results");
         any = true;
         pb_json_object(json, use.band);
-        for (uint32_t k = 0; k < use.reduction->reduce.n; k++) {
+        for (uint32_t k = use.first; k < use.first + use.n; k++) {
             char name[NAME_TEXT];
             pb_reduce_name(&use.reduction->reduce, k, name, sizeof name);
             pb_json_number(json, name, use.reduction->results[k]);

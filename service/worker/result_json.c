@@ -85,7 +85,7 @@ static void print_reduction(struct pb_json *json, const struct pb_chain_use *use
     pb_json_int(json, "step", (int64_t)use->step + 1);
     pb_json_string(json, "band", use->band);
     pb_json_array(json, "results");
-    for (uint32_t k = 0; k < r->reduce.n; k++) {
+    for (uint32_t k = use->first; k < use->first + use->n; k++) {
         char name[40];
         pb_reduce_name(&r->reduce, k, name, sizeof name);
         pb_json_object(json, NULL);

@@ -85,7 +85,7 @@ START_TEST(one_parameter_of_every_operator_names_its_bands)
             const enum pb_key_type type = op->keys[p].type;
 
             n += op->keys[p].makes_bands;
-            ck_assert_msg(!op->keys[p].makes_bands || type == PB_KEY_NAMES ||
+            ck_assert_msg(!op->keys[p].makes_bands || type == PB_KEY_NAMES || type == PB_KEY_BAND ||
                               type == PB_KEY_EXPRESSIONS,
                           "%s.%s cannot name bands", op->name, op->keys[p].name);
         }

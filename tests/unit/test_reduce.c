@@ -66,14 +66,15 @@ static int reduce_all(const struct pb_reduce *reduce, const struct pb_samples *s
     int rounds = 0;
     for (int s = 0; s <= PARTS; s++) {
         state[s] = malloc(pb_reduce_bytes(reduce, samples));
-        pb_reduce_begin(reduce, samples, state[s]);
+        pb_reduce_begin(reduce, samples, NULL, state[s]);
     }
     bool done = false;
     while (!done) {
         rounds++;
         for (size_t at = 0, turn = 0; at < n; turn++) {
             size_t count = n - at < 64 * (1 + turn % 7) ? n - at : 64 * (1 + turn % 7);
-            pb_reduce_add(reduce, state[1 + any_number() % PARTS], value + at, (int32_t)count, 1);
+            const float *plane = value + at;
+            pb_reduce_add(reduce, state[1 + any_number() % PARTS], &plane, (int32_t)count, 1);
             at += count;
         }
         for (int s = PARTS; s > 0; s--)
