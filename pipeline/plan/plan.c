@@ -18,6 +18,7 @@
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/tile_exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -239,6 +240,25 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
     return rc;
 }
 
+int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
+                     struct pb_tile_exchange *out_walk)
+{
+    uint64_t unit_tiles = pb_order_unit_max(&plan->grid, plan->order);
+    return pb_tile_exchange_init(out_walk, &plan->exchange,
+                                 pb_order_units(&plan->grid, plan->order), plan->window_units,
+                                 unit_tiles * plan->in_slot_bytes, err);
+}
+
+/* Of the pass that makes the products: the pattern goes with its tiles, or says why not. */
+static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *request,
+                          struct pb_err *err)
+{
+    struct pb_tile_exchange walk;
+    plan->exchange = request->pipeline->exchange;
+    int rc = pb_plan_exchange(plan, err, &walk);
+    return rc ? rc : pb_tile_exchange_check(&walk, err);
+}
+
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan)
 {
@@ -247,6 +267,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = pb_plan_bands(plan, request, err);
     rc = rc ? rc : plan_passes(plan, request, err);
+    rc = rc ? rc : check_exchange(plan, request, err);
     if (rc < 0) {
         pb_plan_destroy(plan);
         return rc;

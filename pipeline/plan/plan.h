@@ -105,6 +105,7 @@ struct pb_plan {
     uint32_t readers, workers, writers; /* threads of the three stages */
     uint32_t in_slots, out_slots;
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
+    struct pb_exchange_config exchange; /* of the tiles; pattern NULL = unidirectional */
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
@@ -118,6 +119,7 @@ struct pb_plan {
 };
 
 struct pb_device_traits;
+struct pb_tile_exchange;
 
 /* A source beside the scene, as it was found. */
 struct pb_plan_other {
@@ -149,6 +151,10 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
 /* Threads that hand tiles to products or reductions: the writers, and readers of tiles that are
  * left out. */
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
+/* Begins one end's walk along the pass's exchange (pipeline/plan/tile_exchange.h), which the caller
+ * ends. */
+int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
+                     struct pb_tile_exchange *out_walk);
 /* Bytes that the tile's results take in an output slot. */
 size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
 /* The environment that products see, as far as the plan knows it. */

@@ -74,6 +74,7 @@ static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
 {
     struct wic_slot in, out;
     int rc = wic_wait(s->in, WIC_FOREVER, &in);
+    rc = rc ? rc : pb_arrivals_note(s->arrivals, in.user, err);
     rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &out);
     if (rc != 0)
         return rc;

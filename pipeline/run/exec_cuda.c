@@ -29,7 +29,13 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
     const struct exec_cuda *e = context;
     const struct pb_plan *plan = e->stream->plan;
     const struct pb_tile *tile = in->user;
+    struct pb_err err = {0};
+    int rc = pb_arrivals_note(e->stream->arrivals, tile, &err);
     (void)out;
+    if (rc < 0) {
+        pb_stream_fail(e->stream, &err);
+        return rc;
+    }
     out_tile->units = pb_plan_parts(plan, &tile->core);
     out_tile->out_bytes = pb_plan_out_bytes(plan, tile);
     return 0;

@@ -17,23 +17,26 @@ struct pb_in_flight {
     const struct pb_grid *grid;
     enum pb_order order;
     uint32_t units, size;
-    uint32_t next, low;
+    uint32_t next, low, finished; /* finished: units, wherever they are in the order */
     bool aborted;
+    struct pb_tile_exchange walk;
     uint32_t *tiles; /* scratch for pb_order_unit */
     uint32_t left[]; /* of unit u at u % size */
 };
 
 struct pb_in_flight *pb_in_flight_create(const struct pb_grid *grid, enum pb_order order,
-                                         uint32_t size)
+                                         uint32_t size, struct pb_tile_exchange *walk)
 {
     struct pb_in_flight *w = calloc(1, sizeof *w + size * sizeof w->left[0]);
-    if (w == NULL)
-        return NULL;
-    w->tiles = calloc(pb_order_unit_max(grid, order), sizeof *w->tiles);
-    if (w->tiles == NULL) {
+    uint32_t *tiles = calloc(pb_order_unit_max(grid, order), sizeof *tiles);
+    if (w == NULL || tiles == NULL) {
         free(w);
+        free(tiles);
+        pb_tile_exchange_fini(walk);
         return NULL;
     }
+    w->tiles = tiles;
+    w->walk = *walk;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -53,50 +56,61 @@ void pb_in_flight_destroy(struct pb_in_flight *w)
         return;
     pthread_cond_destroy(&w->moved);
     pthread_mutex_destroy(&w->lock);
+    pb_tile_exchange_fini(&w->walk);
     free(w->tiles);
     free(w);
 }
 
+/* With the lock, after a unit has finished. */
 static void advance(struct pb_in_flight *w)
 {
-    bool moved = false;
-    while (w->low < w->next && w->left[w->low % w->size] == 0) {
+    w->finished++;
+    while (w->low < w->next && w->left[w->low % w->size] == 0)
         w->low++;
-        moved = true;
+    pthread_cond_broadcast(&w->moved);
+}
+
+/* With the lock: whether the next unit may go now: 1, 0 or a negative errno. */
+static int may_go(struct pb_in_flight *w)
+{
+    if (w->next - w->low >= w->size)
+        return 0;
+    return pb_tile_exchange_permits(&w->walk, w->next, w->finished, NULL);
+}
+
+/* With the lock: parks until the next unit may go. */
+static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
+{
+    uint64_t start = 0;
+    int rc;
+    while (!w->aborted && (rc = w->next == w->units ? -EPIPE : may_go(w)) == 0) {
+        start = start ? start : pb_clock_mono_ns();
+        pthread_cond_wait(&w->moved, &w->lock);
     }
-    if (moved)
-        pthread_cond_broadcast(&w->moved);
+    if (start > 0)
+        *parked_ns += pb_clock_mono_ns() - start;
+    return w->aborted ? -ECANCELED : rc;
 }
 
 int pb_in_flight_take(struct pb_in_flight *w, uint32_t *out_unit, uint64_t *parked_ns)
 {
-    int rc = 0;
     pthread_mutex_lock(&w->lock);
-    if (!w->aborted && w->next < w->units && w->next - w->low >= w->size) {
-        uint64_t start = pb_clock_mono_ns();
-        while (!w->aborted && w->next - w->low >= w->size)
-            pthread_cond_wait(&w->moved, &w->lock);
-        *parked_ns += pb_clock_mono_ns() - start;
-    }
-    if (w->aborted) {
-        rc = -ECANCELED;
-    } else if (w->next == w->units) {
-        rc = -EPIPE;
-    } else {
+    int rc = wait_turn(w, parked_ns);
+    if (rc == 1) {
         *out_unit = w->next;
         w->left[w->next % w->size] = pb_order_unit(w->grid, w->order, w->next, w->tiles);
-        w->next++;
-        advance(w); /* a unit without tiles is finished at once */
+        if (w->left[w->next++ % w->size] == 0)
+            advance(w); /* a unit without tiles is finished at once */
     }
     pthread_mutex_unlock(&w->lock);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 void pb_in_flight_done(struct pb_in_flight *w, uint32_t unit)
 {
     pthread_mutex_lock(&w->lock);
-    w->left[unit % w->size]--;
-    advance(w);
+    if (--w->left[unit % w->size] == 0)
+        advance(w);
     pthread_mutex_unlock(&w->lock);
 }
 

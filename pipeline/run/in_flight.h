@@ -5,19 +5,25 @@
 /* Limits the units of the visiting order that are in flight: hands them out one after the other and
  * lets a few be unfinished at a time, so that the memory that products hold for the tiles after a
  * slow one stays bounded. Readers take units and park while too many are in flight; writers report
- * tiles. One short lock per unit taken and per tile finished. */
+ * tiles. One short lock per unit taken and per tile finished.
+ *
+ * It is the readers' and writers' end of the pass's exchange (pipeline/plan/tile_exchange.h): units
+ * go as its schedule says. */
+#include "pipeline/plan/tile_exchange.h"
 #include "pipeline/grid/tile.h"
 
 #include <stdint.h>
 
 struct pb_in_flight;
 
-/* NULL = out of memory. units: of the order; at most `size` may be unfinished at one time. */
+/* NULL = out of memory. units: of the order; at most `size` may be unfinished at one time. Takes
+ * what *walk holds, which must be good for these units (pb_tile_exchange_init), also on failure. */
 struct pb_in_flight *pb_in_flight_create(const struct pb_grid *grid, enum pb_order order,
-                                         uint32_t size);
+                                         uint32_t size, struct pb_tile_exchange *walk);
 void pb_in_flight_destroy(struct pb_in_flight *window);
-/* Next unit; parks while the window is full. 0; -EPIPE when there are no more; -ECANCELED after
- * abort. Adds the time it was parked to *parked_ns. Thread: reader. */
+/* Next unit; parks while the window is full or the schedule waits for results. 0; -EPIPE when there
+ * are no more; -ECANCELED after abort; or what pb_tile_exchange_permits returns. Adds the time it
+ * was parked to *parked_ns. Thread: reader. */
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
 /* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);

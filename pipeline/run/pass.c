@@ -56,6 +56,26 @@ static int make_caches(const struct pb_plan *plan, size_t source, struct pb_bloc
     return rc;
 }
 
+/* Both ends of the pass's exchange, each with a walk of its own. */
+static int make_exchange(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_tile_exchange sending, arriving;
+    int rc = pb_plan_exchange(plan, err, &sending);
+    if (rc < 0)
+        return rc;
+    pass->stream.in_flight =
+        pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &sending);
+    rc = pb_plan_exchange(plan, err, &arriving);
+    if (rc < 0)
+        return rc;
+    pass->stream.arrivals =
+        pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &arriving);
+    if (pass->stream.in_flight == NULL || pass->stream.arrivals == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    return 0;
+}
+
 static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,
                        struct pb_err *err)
 {
@@ -70,9 +90,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     s->limits = request->limits;
     s->sinks = request->sinks;
     s->n_sinks = request->n_sinks;
-    s->in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
-    if (s->in_flight == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    rc = make_exchange(pass, err);
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         rc = make_caches(plan, i, s->cache[i], err);
     if (rc == 0 && plan->gate.chain != NULL)
@@ -190,6 +208,7 @@ void pb_pass_destroy(struct pb_pass *pass)
     if (pass->exec != NULL)
         pass->exec_type->destroy(pass->exec);
     pb_in_flight_destroy(s->in_flight);
+    pb_arrivals_destroy(s->arrivals);
     for (size_t i = 0; i < PB_SOURCES_MAX; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);

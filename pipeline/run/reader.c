@@ -64,7 +64,8 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
 {
     struct pb_stream *s = r->stream;
     const struct pb_tile_out nothing = pb_gate_nothing(s->gate);
-    int rc = pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
+    int rc = pb_arrivals_note(s->arrivals, tile, err);
+    rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
     if (rc == 0)
         pb_in_flight_done(s->in_flight, tile->unit);
     return rc;

@@ -8,6 +8,7 @@
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
+#include "pipeline/run/arrivals.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/in_flight.h"
 #include "pipeline/run/sink.h"
@@ -31,7 +32,8 @@ struct pb_stream {
                                                        is read of it */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
-    struct pb_in_flight *in_flight;
+    struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
+    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_SOURCES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate; /* NULL: no tile is left out */

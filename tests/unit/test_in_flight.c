@@ -1,5 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "config/patterns.h"
+#include "pipeline/run/arrivals.h"
 #include "pipeline/run/in_flight.h"
 
 #include "run_suite.h"
@@ -9,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static struct pb_grid grid;
@@ -18,10 +21,34 @@ static void setup(void)
     ck_assert_int_eq(pb_grid_init(&grid, 1000, 700, 100), 0);
 }
 
+static const struct wic_pattern *pattern_of(const char *name)
+{
+    const struct wic_pattern *pattern = NULL;
+    char text[WIC_TEXT_BYTES] = "";
+    ck_assert_msg(pb_pattern_find(name, &pattern, text, sizeof text) == 0, "%s", text);
+    return pattern;
+}
+
+/* With a walk of its own; pattern NULL: unidirectional. */
+static struct pb_in_flight *window_new(enum pb_order order, uint32_t size,
+                                       const struct wic_pattern *pattern, const uint64_t *args)
+{
+    struct pb_exchange_config exchange = {.pattern = pattern};
+    struct pb_tile_exchange walk;
+    struct pb_err err = {0};
+    if (args != NULL)
+        memcpy(exchange.args, args, pattern->arg_count * sizeof *args);
+    int rc = pb_tile_exchange_init(&walk, &exchange, pb_order_units(&grid, order), size, 1, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    struct pb_in_flight *w = pb_in_flight_create(&grid, order, size, &walk);
+    ck_assert_ptr_nonnull(w);
+    return w;
+}
+
 START_TEST(hands_out_every_unit_once_and_then_ends)
 {
     for (int order = 0; order < 2; order++) {
-        struct pb_in_flight *w = pb_in_flight_create(&grid, (enum pb_order)order, 4);
+        struct pb_in_flight *w = window_new((enum pb_order)order, 4, NULL, NULL);
         uint32_t unit, tiles[64], seen = 0;
         uint64_t parked = 0;
         while (pb_in_flight_take(w, &unit, &parked) == 0) {
@@ -61,7 +88,7 @@ static void nap(long ms)
 
 START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
 {
-    struct taker t = {.window = pb_in_flight_create(&grid, PB_ORDER_ROWS, 3)};
+    struct taker t = {.window = window_new(PB_ORDER_ROWS, 3, NULL, NULL)};
     pthread_t thread;
     pthread_create(&thread, NULL, take_all, &t);
     for (int i = 0; i < 30000 && atomic_load(&t.taken) < 3; i++)
@@ -84,6 +111,167 @@ START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
 }
 END_TEST
 
+/* --- patterns with a way up ------------------------------------------------------------------- */
+
+static void finish(struct pb_in_flight *w, enum pb_order order, uint32_t unit)
+{
+    uint32_t tiles[64], n = pb_order_unit(&grid, order, unit, tiles);
+    for (uint32_t i = 0; i < n; i++)
+        pb_in_flight_done(w, unit);
+}
+
+/* One thread takes units, until `wanted` are taken, and then no more. */
+static void takes(struct taker *t, int wanted)
+{
+    for (int i = 0; i < 30000 && atomic_load(&t->taken) < wanted; i++)
+        nap(2);
+    nap(20);
+    ck_assert_int_eq(atomic_load(&t->taken), wanted);
+}
+
+START_TEST(alternating_lets_one_unit_go_at_a_time)
+{
+    const struct wic_pattern *alternating = pattern_of("alternating");
+    struct taker t = {.window = window_new(PB_ORDER_ROWS, 4, alternating, NULL)};
+    pthread_t thread;
+    pthread_create(&thread, NULL, take_all, &t);
+    for (uint32_t unit = 0; unit < 7; unit++) {
+        takes(&t, (int)unit + 1);
+        finish(t.window, PB_ORDER_ROWS, unit);
+    }
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(atomic_load(&t.rc), -EPIPE);
+    pb_in_flight_destroy(t.window);
+}
+END_TEST
+
+START_TEST(multiple_lets_its_portion_go_when_as_many_results_are_back)
+{
+    const struct wic_pattern *multiple = pattern_of("multiple");
+    const uint64_t args[] = {3, 2};
+    struct taker t = {.window = window_new(PB_ORDER_ROWS, 5, multiple, args)};
+    pthread_t thread;
+    pthread_create(&thread, NULL, take_all, &t);
+    takes(&t, 3);
+    finish(t.window, PB_ORDER_ROWS, 1); /* which one does not matter, but for the window */
+    takes(&t, 3);
+    finish(t.window, PB_ORDER_ROWS, 2);
+    takes(&t, 5); /* the next is 5 units after the first: the window is full */
+    finish(t.window, PB_ORDER_ROWS, 0);
+    takes(&t, 6);
+    finish(t.window, PB_ORDER_ROWS, 4); /* 4 are back */
+    takes(&t, 7);
+    pthread_join(thread, NULL);
+    pb_in_flight_destroy(t.window);
+}
+END_TEST
+
+/* --- the executor's end ------------------------------------------------------------------------
+ */
+
+static struct pb_arrivals *arrivals_new(enum pb_order order, uint32_t size,
+                                        const struct wic_pattern *pattern)
+{
+    struct pb_exchange_config exchange = {.pattern = pattern};
+    struct pb_tile_exchange walk;
+    if (pattern != NULL)
+        wic_pattern_defaults(pattern, exchange.args);
+    ck_assert_int_eq(
+        pb_tile_exchange_init(&walk, &exchange, pb_order_units(&grid, order), size, 1, NULL), 0);
+    struct pb_arrivals *a = pb_arrivals_create(&grid, order, size, &walk);
+    ck_assert_ptr_nonnull(a);
+    return a;
+}
+
+static int arrive(struct pb_arrivals *a, uint32_t unit, uint32_t number, const char *why)
+{
+    struct pb_err err = {0};
+    struct pb_tile tile = {.number = number, .unit = unit};
+    int rc = pb_arrivals_note(a, &tile, &err);
+    ck_assert_msg(why == NULL ? rc == 0 : rc < 0 && strstr(err.msg, why) != NULL,
+                  "%d '%s' for tile %u of unit %u", rc, err.msg, number, unit);
+    return rc;
+}
+
+START_TEST(every_tile_may_arrive_once_in_any_order_of_the_window)
+{
+    for (int order = 0; order < 2; order++) {
+        uint32_t size = 4, units = pb_order_units(&grid, (enum pb_order)order), tiles[64];
+        struct pb_arrivals *a = arrivals_new((enum pb_order)order, size, NULL);
+        for (uint32_t base = 0; base < units; base += size)
+            for (uint32_t unit = base + size; unit-- > base;) {
+                uint32_t n =
+                    unit < units ? pb_order_unit(&grid, (enum pb_order)order, unit, tiles) : 0;
+                while (n-- > 0)
+                    arrive(a, unit, tiles[n], NULL);
+            }
+        arrive(a, units - 1, tiles[0], "is not of a unit that is under way");
+        pb_arrivals_destroy(a);
+    }
+}
+END_TEST
+
+START_TEST(what_is_not_in_the_schedule_is_noticed)
+{
+    struct pb_arrivals *a = arrivals_new(PB_ORDER_ROWS, 2, NULL);
+    arrive(a, 2, 20, "is not of a unit that is under way"); /* beyond the window */
+    arrive(a, 7, 70, "is not of a unit that is under way");
+    arrive(a, UINT32_MAX, 70, "is not of a unit that is under way");
+    for (uint32_t i = 0; i < 10; i++)
+        arrive(a, 1, 10 + i, NULL);
+    arrive(a, 1, 13, "has arrived before");
+    for (uint32_t i = 0; i < 9; i++)
+        arrive(a, 0, i, NULL);
+    arrive(a, 0, 3, "is not of its unit, or another one is not");
+    pb_arrivals_destroy(a);
+}
+END_TEST
+
+START_TEST(tile_before_its_step_is_noticed)
+{
+    struct pb_arrivals *a = arrivals_new(PB_ORDER_ROWS, 4, pattern_of("alternating"));
+    for (uint32_t i = 0; i < 9; i++)
+        arrive(a, 0, i, NULL);
+    arrive(a, 1, 10, "has come before the pattern's step that sends it");
+    pb_arrivals_destroy(a);
+    a = arrivals_new(PB_ORDER_ROWS, 4, pattern_of("alternating"));
+    for (uint32_t i = 0; i < 10; i++)
+        arrive(a, 0, i, NULL);
+    arrive(a, 1, 10, NULL);
+    pb_arrivals_destroy(a);
+}
+END_TEST
+
+/* --- which patterns go with tiles --------------------------------------------------------------
+ */
+
+static int judged(const struct wic_pattern *pattern, const uint64_t *args, uint32_t window,
+                  const char *why)
+{
+    struct pb_exchange_config exchange = {.pattern = pattern};
+    struct pb_tile_exchange walk;
+    struct pb_err err = {0};
+    memcpy(exchange.args, args, pattern->arg_count * sizeof *args);
+    int rc = pb_tile_exchange_init(&walk, &exchange, 1000, window, 1, &err);
+    rc = rc ? rc : pb_tile_exchange_check(&walk, &err);
+    ck_assert_msg(why == NULL ? rc == 0 : strstr(err.msg, why) != NULL, "%d '%s'", rc, err.msg);
+    return rc;
+}
+
+START_TEST(patterns_that_do_not_go_with_tiles_are_refused)
+{
+    const uint64_t none[3] = {0, 0, 0}, batch[] = {8, 4}, reach[] = {2}, rounds[] = {3, 0};
+    const uint64_t chance[] = {4, 4, 0, 0}, data[] = {4, 4, 1, 0};
+    judged(pattern_of("alternating"), none, 4, NULL);
+    judged(pattern_of("multiple"), batch, 4, NULL);
+    judged(&wic_pattern_unidirectional, reach, 5, NULL);
+    judged(&wic_pattern_unidirectional, reach, 4, "unidirectional cannot do that");
+    judged(pattern_of("probabilistic"), data, 4, NULL);
+    ck_assert_int_lt(judged(pattern_of("probabilistic"), chance, 4, "before they are sent"), 0);
+    ck_assert_int_lt(judged(pattern_of("alternating"), rounds, 4, "cannot do that"), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("window");
@@ -92,5 +280,14 @@ int main(void)
     tcase_add_test(tc, hands_out_every_unit_once_and_then_ends);
     tcase_add_test(tc, parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends);
     suite_add_tcase(suite, tc);
+    TCase *exchange = tcase_create("exchange");
+    tcase_add_checked_fixture(exchange, setup, NULL);
+    tcase_add_test(exchange, alternating_lets_one_unit_go_at_a_time);
+    tcase_add_test(exchange, multiple_lets_its_portion_go_when_as_many_results_are_back);
+    tcase_add_test(exchange, every_tile_may_arrive_once_in_any_order_of_the_window);
+    tcase_add_test(exchange, what_is_not_in_the_schedule_is_noticed);
+    tcase_add_test(exchange, tile_before_its_step_is_noticed);
+    tcase_add_test(exchange, patterns_that_do_not_go_with_tiles_are_refused);
+    suite_add_tcase(suite, exchange);
     return run_suite(suite);
 }

@@ -490,7 +490,9 @@ static double travelled(const struct pb_plan *plan)
     pthread_t thread[8];
     options.decode = decode_nothing;
     ck_assert_int_eq(pb_block_cache_create(&options, NULL, &trip.cache), 0);
-    trip.window = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
+    struct pb_tile_exchange walk;
+    ck_assert_int_eq(pb_plan_exchange(plan, NULL, &walk), 0);
+    trip.window = pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &walk);
     ck_assert_ptr_nonnull(trip.window);
     for (uint32_t i = 0; i < plan->readers; i++)
         pthread_create(&thread[i], NULL, read_units, &trip);

@@ -25,7 +25,9 @@ static void open_stream(size_t slot_bytes)
     pthread_mutex_init(&stream.lock, NULL);
     ck_assert_int_eq(wic_channel_init(memory, &options, &stream.in), 0);
     stream.out = stream.in; /* aborted together */
-    stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units);
+    struct pb_tile_exchange walk;
+    ck_assert_int_eq(pb_plan_exchange(plan, NULL, &walk), 0);
+    stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &walk);
     struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     if (cells.count > 0)
         ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache[0][PB_PLAN_LATER]), 0);

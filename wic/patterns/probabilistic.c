@@ -12,10 +12,10 @@ struct state {
     uint64_t random;
     uint64_t value; /* told last */
     uint32_t peer;
-    int by_data;
+    int by_data, shuffled;
 };
 
-enum { N0, N1, BY_DATA };
+enum { N0, N1, BY_DATA, SHUFFLED };
 
 static const struct wic_pattern_arg args[] = {
     [N0] = {"n0", "Chunks from D0 to D1 at a time, at most.", 1, 1048576, 4},
@@ -24,6 +24,8 @@ static const struct wic_pattern_arg args[] = {
                  "0: direction and number are drawn by chance. 1: the value told with a step "
                  "decides them for the next one.",
                  0, 1, 0},
+    [SHUFFLED] = {"shuffled",
+                  "1: the order of a step's chunks is drawn as well; needs known totals.", 0, 1, 0},
 };
 
 /* splitmix64 */
@@ -45,7 +47,11 @@ static int create(const struct wic_pattern_params *params, void **out_state)
     state->cycle.portion[0] = params->args[N0];
     state->cycle.portion[1] = params->args[N1];
     state->by_data = params->args[BY_DATA] != 0;
+    state->shuffled = params->args[SHUFFLED] != 0;
     state->random = params->seed;
+    if (state->shuffled && wic_cycle_is_open(&state->cycle)) {
+        rc = -EINVAL;
+    }
     if (rc != 0) {
         free(state);
         return rc;
@@ -93,10 +99,9 @@ static int next_by_chance(struct state *state, struct wic_step *out_step)
         up = !up;
     }
     int rc = wic_cycle_step(cycle, peer, up, 1 + draw(state) % cycle->portion[up], out_step);
-    uint64_t seed = draw(state);
-    if (!cycle->way[up][peer].is_open) {
+    if (state->shuffled) {
         out_step->access = WIC_RANDOM;
-        out_step->seed = seed;
+        out_step->seed = draw(state);
     }
     return rc;
 }

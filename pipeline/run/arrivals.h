@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ARRIVALS_H
+#define PB_ARRIVALS_H
+/* The executor's end of the exchange of a pass: walks the same schedule as the readers
+ * (pipeline/run/in_flight.h) and checks that what arrives is what it says: tiles of units that may
+ * go down now and are within the window, each once. One short lock per tile. */
+#include "pipeline/plan/tile_exchange.h"
+#include "pipeline/grid/tile.h"
+#include "kernels/tile_slot.h"
+
+struct pb_arrivals;
+
+/* As pb_in_flight_create. */
+struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order order,
+                                       uint32_t size, struct pb_tile_exchange *walk);
+/* NULL is fine. */
+void pb_arrivals_destroy(struct pb_arrivals *arrivals);
+/* A tile has arrived, or its reader tells that it will not, as it is left out: before that is told
+ * to the in-flight limiter. 0, or a negative errno with *err filled: it was not this one's turn.
+ * NULL: nothing is checked, for an executor without readers. Thread: any. */
+int pb_arrivals_note(struct pb_arrivals *arrivals, const struct pb_tile *tile, struct pb_err *err);
+#endif
