@@ -76,6 +76,7 @@ struct pb_chain_reduction {
     struct pb_samples samples;             /* what is known of the values */
     uint32_t output[PB_REDUCE_INPUTS_MAX]; /* of the pass; reduce.n_inputs */
     uint32_t number;                       /* among all of the chain */
+    size_t step;                           /* that asked for it first */
     double results[PB_REDUCE_RESULTS_MAX]; /* NaN until they are set */
 };
 
@@ -103,10 +104,10 @@ int pb_chain_rounds(const struct pb_chain *pass);
 /* The numbers that a loop's first round is made with, when the passes before are complete. */
 void pb_chain_loop_start(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
                          float numbers[PB_REDUCE_NUMBERS_MAX]);
-/* Sets the numbers of the next round, the first results of the one before. To be called after every
- * pb_chain_set_results of the round before; no pass may be running, as there. */
+/* Sets the numbers of the next round. To be called after every pb_chain_set_results of the round
+ * before; no pass may be running, as there. */
 void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction *loop,
-                         const double *results);
+                         const float *numbers);
 /* Sets the results of a reduction in the chain and all its passes. No pass may be running, nor have
  * been copied to a device: that is done anew. */
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,

@@ -111,22 +111,22 @@ int pb_chain_numbers_add(const struct pb_graph *graph, struct pb_chain *chain, u
     return rc;
 }
 
-/* The results of a reduction, as they are (SCALAR) or of the round before (ROUND). */
-static void set_kind(struct pb_chain *pass, int kind, uint32_t number, const double *results,
-                     uint32_t n)
+/* Which result or number of a reduction it is; -1: of another one, or another kind of node. */
+static int64_t place_of(const struct pb_chain_number *number, int kind, uint32_t reduction)
 {
-    for (size_t i = 0; i < pass->n_numbers; i++) {
-        struct pb_chain_number *const at = &pass->numbers[i];
-        const uint32_t result = at->index % PB_REDUCE_RESULTS_MAX;
-
-        if (at->kind == kind && at->index / PB_REDUCE_RESULTS_MAX == number && result < n)
-            at->value = pb_pixel_result((float)results[result]);
-    }
+    return number->kind == kind && number->index / PB_REDUCE_RESULTS_MAX == reduction
+               ? (int64_t)(number->index % PB_REDUCE_RESULTS_MAX)
+               : -1;
 }
 
 void pb_chain_numbers_set(struct pb_chain *pass, uint32_t number, const double *results, uint32_t n)
 {
-    set_kind(pass, PB_NODE_SCALAR, number, results, n);
+    for (size_t i = 0; i < pass->n_numbers; i++) {
+        const int64_t k = place_of(&pass->numbers[i], PB_NODE_SCALAR, number);
+
+        if (k >= 0 && k < n)
+            pass->numbers[i].value = pb_pixel_result((float)results[k]);
+    }
     compute(pass);
     patch(pass);
 }
@@ -134,16 +134,20 @@ void pb_chain_numbers_set(struct pb_chain *pass, uint32_t number, const double *
 void pb_chain_numbers_of_loop(const struct pb_chain *pass, uint32_t loop, float *out, uint32_t n)
 {
     for (size_t i = 0; i < pass->n_numbers; i++) {
-        const struct pb_chain_number *const at = &pass->numbers[i];
-        const uint32_t k = at->index % PB_REDUCE_RESULTS_MAX;
+        const int64_t k = place_of(&pass->numbers[i], PB_NODE_ROUND, loop);
 
-        if (at->kind == PB_NODE_ROUND && at->index / PB_REDUCE_RESULTS_MAX == loop && k < n)
-            out[k] = at->value;
+        if (k >= 0 && k < n)
+            out[k] = pass->numbers[i].value;
     }
 }
 
-void pb_chain_numbers_again(struct pb_chain *pass, uint32_t loop, const double *results, uint32_t n)
+void pb_chain_numbers_again(struct pb_chain *pass, uint32_t loop, const float *numbers, uint32_t n)
 {
-    set_kind(pass, PB_NODE_ROUND, loop, results, n);
+    for (size_t i = 0; i < pass->n_numbers; i++) {
+        const int64_t k = place_of(&pass->numbers[i], PB_NODE_ROUND, loop);
+
+        if (k >= 0 && k < n)
+            pass->numbers[i].value = numbers[k];
+    }
     patch(pass);
 }

@@ -17,6 +17,5 @@ void pb_chain_numbers_set(struct pb_chain *pass, uint32_t number, const double *
 /* The first n of a loop's numbers, as they are in the first round or as they were set. */
 void pb_chain_numbers_of_loop(const struct pb_chain *pass, uint32_t loop, float *out, uint32_t n);
 /* Sets them for another round. They stay until results are set. */
-void pb_chain_numbers_again(struct pb_chain *pass, uint32_t loop, const double *results,
-                            uint32_t n);
+void pb_chain_numbers_again(struct pb_chain *pass, uint32_t loop, const float *numbers, uint32_t n);
 #endif

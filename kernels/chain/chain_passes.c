@@ -134,8 +134,10 @@ static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t numb
     const struct pb_graph_reduction *const from = &p->graph->reductions[number];
     struct pb_chain_reduction *const to = &pass->reductions[pass->n_reductions++];
 
-    *to = (struct pb_chain_reduction){
-        .reduce = from->reduce, .samples = samples_of(p, from->input[0]), .number = number};
+    *to = (struct pb_chain_reduction){.reduce = from->reduce,
+                                      .samples = samples_of(p, from->input[0]),
+                                      .number = number,
+                                      .step = from->step};
     for (uint32_t i = 0; i < from->reduce.n_inputs; i++)
         to->output[i] = output_of(p, from->input[i]);
     for (uint32_t k = 0; k < PB_REDUCE_RESULTS_MAX; k++)
@@ -292,9 +294,9 @@ void pb_chain_loop_start(const struct pb_chain *pass, const struct pb_chain_redu
 }
 
 void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction *loop,
-                         const double *results)
+                         const float *numbers)
 {
-    pb_chain_numbers_again(pass, loop->number, results, loop->reduce.n_numbers);
+    pb_chain_numbers_again(pass, loop->number, numbers, loop->reduce.n_numbers);
 }
 
 bool pb_chain_use_at(const struct pb_chain *chain, size_t i, struct pb_chain_use *out)

@@ -348,7 +348,7 @@ int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum)
 
 int32_t pb_builder_loop(struct pb_builder *b, const struct pb_reduce *reduce, pb_value *numbers)
 {
-    const int32_t loop = b->error ? -1 : checked(b, pb_graph_loop(&b->graph, reduce));
+    const int32_t loop = b->error ? -1 : checked(b, pb_graph_loop(&b->graph, reduce, b->step));
 
     for (uint32_t k = 0; k < reduce->n_numbers && loop >= 0; k++) {
         if (!known(b, numbers[k]))

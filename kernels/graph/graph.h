@@ -45,6 +45,7 @@ struct pb_node {
 struct pb_graph_reduction {
     struct pb_reduce reduce;
     pb_value input[PB_REDUCE_INPUTS_MAX]; /* reduce.n_inputs; -1: not known yet */
+    size_t step;                          /* that asked for it first */
 };
 
 /* Who asked for results of a reduction, for people. */
@@ -92,7 +93,7 @@ int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
 pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
                          uint32_t result, size_t step, const char *band);
 /* A new loop, whose inputs are to be given before the graph is used; its number. */
-int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce);
+int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce, size_t step);
 /* Number k of a round of it, which is `start` in the first. */
 pb_value pb_graph_loop_number(struct pb_graph *graph, uint32_t loop, uint32_t k, pb_value start);
 /* Result k of a reduction or loop. */

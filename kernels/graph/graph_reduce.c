@@ -27,7 +27,7 @@ static int make_room(struct pb_graph *graph)
 }
 
 /* A new reduction without inputs; its number. */
-static int32_t append(struct pb_graph *graph, const struct pb_reduce *reduce)
+static int32_t append(struct pb_graph *graph, const struct pb_reduce *reduce, size_t step)
 {
     const int rc = make_room(graph);
 
@@ -35,19 +35,20 @@ static int32_t append(struct pb_graph *graph, const struct pb_reduce *reduce)
         return rc;
     struct pb_graph_reduction *const made = &graph->reductions[graph->n_reductions];
     made->reduce = *reduce;
+    made->step = step;
     for (size_t i = 0; i < PB_REDUCE_INPUTS_MAX; i++)
         made->input[i] = -1;
     return (int32_t)graph->n_reductions++;
 }
 
 /* The number of a reduction of one value, new or known. */
-static int32_t find(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x)
+static int32_t find(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x, size_t step)
 {
     for (size_t i = 0; i < graph->n_reductions; i++)
         if (graph->reductions[i].input[0] == x &&
             memcmp(&graph->reductions[i].reduce, reduce, sizeof *reduce) == 0)
             return (int32_t)i;
-    const int32_t made = append(graph, reduce);
+    const int32_t made = append(graph, reduce, step);
     if (made >= 0)
         graph->reductions[made].input[0] = x;
     return made;
@@ -86,7 +87,7 @@ pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce,
 {
     if (pb_node_is_number(&graph->nodes[x]))
         return pb_reduce_is_spread(reduce, result) ? pb_graph_op(graph, PB_VM_SUB, x, x, -1) : x;
-    const int32_t number = find(graph, reduce, x);
+    const int32_t number = find(graph, reduce, x, step);
     struct pb_graph_use use = {.reduction = (uint32_t)number, .n = reduce->n, .step = step};
 
     if (number < 0)
@@ -96,9 +97,9 @@ pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce,
     return rc < 0 ? rc : pb_graph_result(graph, (uint32_t)number, result);
 }
 
-int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce)
+int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce, size_t step)
 {
-    return append(graph, reduce);
+    return append(graph, reduce, step);
 }
 
 pb_value pb_graph_loop_number(struct pb_graph *graph, uint32_t loop, uint32_t k, pb_value start)

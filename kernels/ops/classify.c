@@ -302,6 +302,21 @@ static int build(const void *params, struct pb_builder *b)
     return pb_builder_define(b, pb_item_band(step->as.items), class);
 }
 
+/* Of k-means: centres down, sums up, until no centre changes or the rounds are over. */
+static void exchange(const void *params, struct pb_op_exchange *out)
+{
+    const struct classify *const step = params;
+
+    if (step->method != KMEANS)
+        return;
+    out->pattern = "alternating";
+    out->n_args = 2;
+    out->arg[0].name = "rounds";
+    out->arg[0].value = (uint64_t)step->rounds;
+    out->arg[1].name = "until_zero";
+    out->arg[1].value = 1;
+}
+
 static const struct pb_op_case cases[] = {
     {"three bands",
      "CLASS",
@@ -336,7 +351,9 @@ const struct pb_op pb_op_classify = {
                 "IEEE Transactions on Systems, Man and Cybernetics 9 (1979), 62-66; the numbers "
                 "are those of threshold_otsu in skimage.filters.",
             .notes =
-                "kmeans reads the scene in rounds. In each, all pixels are put into classes, and "
+                "kmeans reads the scene in rounds, which are an exchange by the pattern "
+                "alternating: centres go\n"
+                "down, sums come up. In each, all pixels are put into classes, and "
                 "the "
                 "mean of a\n"
                 "class, from exact sums and rounded to float32, is its centre in the next; a class "
@@ -365,6 +382,7 @@ const struct pb_op pb_op_classify = {
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct classify),
     .build = build,
+    .exchange = exchange,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

@@ -21,6 +21,7 @@ struct pb_clusters {
     struct pb_clusters_shape shape;
     uint32_t round; /* those that have ended */
     float centre[PB_CLUSTERS_MAX * PB_CLUSTERS_BANDS_MAX];
+    float next[PB_CLUSTERS_MAX * PB_CLUSTERS_BANDS_MAX]; /* after the round */
     uint64_t pixels[PB_CLUSTERS_MAX];
     struct total total[]; /* in the order of centres */
 };
@@ -40,8 +41,13 @@ void pb_clusters_begin(struct pb_clusters *clusters, const struct pb_clusters_sh
 
 void pb_clusters_again(struct pb_clusters *clusters, const struct pb_clusters *ended)
 {
-    pb_clusters_begin(clusters, &ended->shape, ended->centre);
-    clusters->round = ended->round;
+    const struct pb_clusters_shape shape = ended->shape;
+    const uint32_t round = ended->round;
+    float centre[PB_CLUSTERS_MAX * PB_CLUSTERS_BANDS_MAX];
+
+    memcpy(centre, ended->next, sizeof centre);
+    pb_clusters_begin(clusters, &shape, centre);
+    clusters->round = round;
 }
 
 /* --- sums ------------------------------------------------------------------------------------ */
@@ -180,19 +186,19 @@ static void give_results(const struct pb_clusters *clusters, bool at_rest, doubl
     out[n + clusters->shape.classes + 1] = at_rest ? 1.0 : 0.0;
 }
 
-bool pb_clusters_end(struct pb_clusters *clusters, double *out_results)
+uint32_t pb_clusters_end(struct pb_clusters *clusters, double *out_results)
 {
-    const struct pb_clusters_shape shape = clusters->shape;
-    const size_t bytes = pb_clusters_centres(&shape) * sizeof(float);
-    float next[PB_CLUSTERS_MAX * PB_CLUSTERS_BANDS_MAX];
+    uint32_t others = 0;
 
-    find_means(clusters, next);
-    const bool at_rest = memcmp(next, clusters->centre, bytes) == 0; /* also when all are NaN */
-    const uint32_t round = clusters->round + 1;
-    const bool done = at_rest || round == shape.rounds;
-    if (!done)
-        pb_clusters_begin(clusters, &shape, next);
-    clusters->round = round;
-    give_results(clusters, at_rest, out_results);
-    return done;
+    find_means(clusters, clusters->next);
+    for (uint32_t i = 0; i < pb_clusters_centres(&clusters->shape); i++) /* NaN is the same */
+        others += memcmp(&clusters->next[i], &clusters->centre[i], sizeof(float)) != 0;
+    clusters->round++;
+    give_results(clusters, others == 0, out_results);
+    return others;
+}
+
+const float *pb_clusters_next(const struct pb_clusters *ended)
+{
+    return ended->next;
 }

@@ -15,12 +15,12 @@
 
 struct pb_clusters_shape {
     uint32_t classes, bands;
-    uint32_t rounds; /* at most */
+    uint32_t rounds; /* at most, as the caller means to ask for them */
     uint32_t sorted; /* 1: classes in ascending order of their centres; else 0 */
 };
 
 /* Results: the centre of class c in band b is result b * classes + c; then the pixels of each
- * class, the rounds that were run, and 1 when the centres had come to rest, else 0. */
+ * class, the rounds that were run, and 1 when the centres have come to rest, else 0. */
 static inline uint32_t pb_clusters_centres(const struct pb_clusters_shape *shape)
 {
     return shape->classes * shape->bands;
@@ -40,11 +40,12 @@ void pb_clusters_begin(struct pb_clusters *clusters, const struct pb_clusters_sh
  * and planes[1 + b] band b, which is finite where there is a class. */
 void pb_clusters_add(struct pb_clusters *clusters, const float *const *planes, size_t n);
 void pb_clusters_merge(struct pb_clusters *into, const struct pb_clusters *from);
-/* After a round. The mean of a class is its next centre, exact and rounded to float32; a class
- * without pixels keeps its centre. True: the next centres are the ones of this round, or it was the
- * last; out_results has all results, for the centres of this round. False: another round is
- * needed, whose centres are the first of out_results. */
-bool pb_clusters_end(struct pb_clusters *clusters, double *out_results);
-/* Makes an object for the next round of `ended`. */
+/* After a round: the results of it, its own centres among them, and how many numbers of the next
+ * round's centres are others; 0: they have come to rest. The mean of a class is its next centre,
+ * exact and rounded to float32; a class without pixels keeps its centre. */
+uint32_t pb_clusters_end(struct pb_clusters *clusters, double *out_results);
+/* After that: the centres of the next round, in the order of results. */
+const float *pb_clusters_next(const struct pb_clusters *ended);
+/* Makes an object for the next round of `ended`, which may be the same. */
 void pb_clusters_again(struct pb_clusters *clusters, const struct pb_clusters *ended);
 #endif

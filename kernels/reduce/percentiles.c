@@ -90,7 +90,8 @@ void pb_percentiles_begin(struct pb_percentiles *p, const double *percentile, ui
 
 void pb_percentiles_again(struct pb_percentiles *p, const struct pb_percentiles *ended)
 {
-    memcpy(p, ended, pb_percentiles_bytes(ended->n, &ended->samples));
+    if (p != ended)
+        memcpy(p, ended, pb_percentiles_bytes(ended->n, &ended->samples));
 }
 
 static void add_samples(struct pb_percentiles *p, const float *value, size_t count)

@@ -31,7 +31,8 @@ void pb_percentiles_merge(struct pb_percentiles *into, const struct pb_percentil
  * nearest ranks as numpy does by default; NaN when there was no value. False: all values have to be
  * added once more, to this object or to others that pb_percentiles_again made. */
 bool pb_percentiles_end(struct pb_percentiles *percentiles, double *out_results);
-/* Makes an object for the next round of `ended`, which pb_percentiles_end has prepared. */
+/* Makes an object for the next round of `ended`, which pb_percentiles_end has prepared; may be the
+ * same. */
 void pb_percentiles_again(struct pb_percentiles *percentiles, const struct pb_percentiles *ended);
 /* Rounds that values of these samples take: 1 or 2. */
 int pb_percentiles_rounds(const struct pb_samples *samples);

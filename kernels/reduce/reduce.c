@@ -16,7 +16,7 @@ struct type {
                   const float *numbers, void *state);
     void (*add)(void *state, const float *const *planes, int32_t w, int32_t h);
     void (*merge)(void *into, const void *from);
-    bool (*end)(void *state, double *out_results);
+    uint32_t (*end)(void *state, double *out_results);
     void (*again)(void *state, const void *ended);
 };
 
@@ -64,18 +64,18 @@ static void moments_merge(void *into, const void *from)
     pb_moments_merge(into, from);
 }
 
-static bool moments_end(void *state, double *out)
+static uint32_t moments_end(void *state, double *out)
 {
     const struct pb_moments *const moments = state;
 
     for (int i = 0; i < PB_MOMENTS_N; i++)
         out[i] = (double)NAN;
     if (moments->valid == 0)
-        return true;
+        return 0;
     pb_moments_result(moments, &out[PB_MOMENTS_MEAN], &out[PB_MOMENTS_STDDEV]);
     out[PB_MOMENTS_MINIMUM] = (double)moments->min;
     out[PB_MOMENTS_MAXIMUM] = (double)moments->max;
-    return true;
+    return 0;
 }
 
 static void moments_again(void *state, const void *ended)
@@ -123,9 +123,9 @@ static void percentiles_merge(void *into, const void *from)
     pb_percentiles_merge(into, from);
 }
 
-static bool percentiles_end(void *state, double *out)
+static uint32_t percentiles_end(void *state, double *out)
 {
-    return pb_percentiles_end(state, out);
+    return !pb_percentiles_end(state, out);
 }
 
 static void percentiles_again(void *state, const void *ended)
@@ -174,9 +174,9 @@ static void threshold_merge(void *into, const void *from)
     pb_threshold_merge(into, from);
 }
 
-static bool threshold_end(void *state, double *out)
+static uint32_t threshold_end(void *state, double *out)
 {
-    return pb_threshold_end(state, out);
+    return !pb_threshold_end(state, out);
 }
 
 static void threshold_again(void *state, const void *ended)
@@ -227,7 +227,7 @@ static void clusters_merge(void *into, const void *from)
     pb_clusters_merge(into, from);
 }
 
-static bool clusters_end(void *state, double *out)
+static uint32_t clusters_end(void *state, double *out)
 {
     return pb_clusters_end(state, out);
 }
@@ -332,9 +332,14 @@ void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *fro
     types[reduce->kind].merge(into, from);
 }
 
-bool pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results)
+uint32_t pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results)
 {
     return types[reduce->kind].end(state, out_results);
+}
+
+const float *pb_reduce_next(const struct pb_reduce *reduce, const void *state)
+{
+    return reduce->kind == PB_REDUCE_CLUSTERS ? pb_clusters_next(state) : NULL;
 }
 
 void pb_reduce_again(const struct pb_reduce *reduce, void *state, const void *ended)

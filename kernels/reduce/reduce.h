@@ -7,8 +7,8 @@
  * last bit. Pixels that are not finite are left out, so a mask is a plane that is NaN elsewhere.
  *
  * A loop is a reduction whose planes are made with numbers that it finds itself: those of the first
- * round are given, those of another one are the first results of the round before. It ends when
- * they have come to rest, or after so many rounds.
+ * round are given, those of another one come of the round before. It may end after any round; when
+ * they have come to rest another one changes nothing.
  *
  * States are plain memory of the caller without pointers; one thread a state. */
 #include "kernels/reduce/clusters.h"
@@ -69,9 +69,12 @@ void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *sa
 void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *const *planes,
                    int32_t w, int32_t h);
 void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from);
-/* After a round. True: the n results; NaN when no pixel was valid. False: another round is needed;
- * every state but this one is made for it by pb_reduce_again, and of a loop the first n_numbers
- * results are the numbers that its planes are made with. */
-bool pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results);
+/* After a round. 0: the n results, NaN when no pixel was valid. Else another round is needed; of a
+ * loop it is how many of its numbers are others in that, and the results of this round are there as
+ * well. */
+uint32_t pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results);
+/* Of a loop whose round has ended: the n_numbers numbers of the next one. */
+const float *pb_reduce_next(const struct pb_reduce *reduce, const void *state);
+/* Makes a state for the next round of `ended`; that itself last. */
 void pb_reduce_again(const struct pb_reduce *reduce, void *state, const void *ended);
 #endif

@@ -46,7 +46,8 @@ void pb_threshold_begin(struct pb_threshold *t, const struct pb_samples *samples
 
 void pb_threshold_again(struct pb_threshold *t, const struct pb_threshold *ended)
 {
-    memcpy(t, ended, pb_threshold_bytes(&ended->samples));
+    if (t != ended)
+        memcpy(t, ended, pb_threshold_bytes(&ended->samples));
 }
 
 /* --- counting -------------------------------------------------------------------------------- */

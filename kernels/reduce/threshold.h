@@ -32,7 +32,7 @@ void pb_threshold_merge(struct pb_threshold *into, const struct pb_threshold *fr
  * class 0 can have: the greatest of all when they are equal, NaN when there was none. False:
  * another round is needed. */
 bool pb_threshold_end(struct pb_threshold *threshold, double *out_results);
-/* Makes an object for the next round of `ended`. */
+/* Makes an object for the next round of `ended`, which may be the same. */
 void pb_threshold_again(struct pb_threshold *threshold, const struct pb_threshold *ended);
 /* Rounds that values of these samples take: 1 or 2. */
 int pb_threshold_rounds(const struct pb_samples *samples);

@@ -12,7 +12,8 @@ struct pb_pass_request {
     const struct pb_plan *plan;
     const struct pb_raster *const *raster; /* plan->n_sources */
     const struct pb_limits *limits;
-    const struct pb_sink *sinks; /* that get every tile */
+    const struct pb_step_config *steps; /* of the pipeline */
+    const struct pb_sink *sinks;        /* that get every tile */
     size_t n_sinks;
 };
 

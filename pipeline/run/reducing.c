@@ -3,6 +3,7 @@
 /* Set 0 is what the others are merged into. A reduction that is complete after the first round
  * takes no part in the next one. */
 #include "pipeline/run/reducing.h"
+#include "pipeline/run/rounds.h"
 
 #include <stdlib.h>
 
@@ -12,10 +13,11 @@ struct pb_reducing {
     size_t n;
     uint32_t workers;
     size_t set_bytes;
-    uint8_t *sets;   /* workers + 1 */
-    size_t *offset;  /* of a reduction's state in a set */
-    bool *done;      /* by reduction */
-    double *results; /* of the round, PB_REDUCE_RESULTS_MAX of each */
+    uint8_t *sets;             /* workers + 1 */
+    size_t *offset;            /* of a reduction's state in a set */
+    bool *done;                /* by reduction */
+    struct pb_rounds **rounds; /* by reduction; NULL: no loop */
+    double *results;           /* of the round, PB_REDUCE_RESULTS_MAX of each */
 };
 
 static void *state_of(const struct pb_reducing *r, uint32_t set, size_t i)
@@ -33,17 +35,35 @@ static void place_states(struct pb_reducing *r)
     }
 }
 
-static void begin_one(struct pb_reducing *r, size_t i)
+static int begin_one(struct pb_reducing *r, size_t i, const struct pb_step_config *steps,
+                     struct pb_err *err)
 {
+    const struct pb_chain_reduction *reduction = &r->reduction[i];
+    const size_t n = reduction->reduce.n_numbers;
     float numbers[PB_REDUCE_NUMBERS_MAX] = {0};
-    pb_chain_loop_start(r->pass, &r->reduction[i], numbers);
+    pb_chain_loop_start(r->pass, reduction, numbers);
     for (uint32_t set = 0; set <= r->workers; set++)
-        pb_reduce_begin(&r->reduction[i].reduce, &r->reduction[i].samples, numbers,
-                        state_of(r, set, i));
+        pb_reduce_begin(&reduction->reduce, &reduction->samples, numbers, state_of(r, set, i));
+    return n == 0 ? 0
+                  : pb_rounds_create(&steps[reduction->step].exchange, n * sizeof *numbers, err,
+                                     &r->rounds[i]);
 }
 
-int pb_reducing_create(struct pb_chain *pass, uint32_t workers, struct pb_err *err,
-                       struct pb_reducing **out_reducing)
+static int allocate(struct pb_reducing *r, struct pb_err *err)
+{
+    r->done = calloc(r->n, sizeof *r->done);
+    r->rounds = calloc(r->n, sizeof(struct pb_rounds *));
+    r->offset = calloc(r->n, sizeof *r->offset);
+    r->results = calloc(r->n * PB_REDUCE_RESULTS_MAX, sizeof *r->results);
+    r->sets = aligned_alloc(64, r->set_bytes * (r->workers + (size_t)1));
+    if (r->done == NULL || r->rounds == NULL || r->offset == NULL || r->results == NULL ||
+        r->sets == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
+    return 0;
+}
+
+int pb_reducing_create(struct pb_chain *pass, const struct pb_step_config *steps, uint32_t workers,
+                       struct pb_err *err, struct pb_reducing **out_reducing)
 {
     struct pb_reducing *r = calloc(1, sizeof *r);
     if (r == NULL)
@@ -52,17 +72,15 @@ int pb_reducing_create(struct pb_chain *pass, uint32_t workers, struct pb_err *e
     r->n = pb_chain_reductions(pass, &r->reduction);
     r->workers = workers;
     r->set_bytes = pb_chain_reduce_bytes(pass);
-    r->done = calloc(r->n, sizeof *r->done);
-    r->offset = calloc(r->n, sizeof *r->offset);
-    r->results = calloc(r->n * PB_REDUCE_RESULTS_MAX, sizeof *r->results);
-    r->sets = aligned_alloc(64, r->set_bytes * (workers + (size_t)1));
-    if (r->done == NULL || r->offset == NULL || r->results == NULL || r->sets == NULL) {
+    int rc = allocate(r, err);
+    if (rc == 0)
+        place_states(r);
+    for (size_t i = 0; i < r->n && rc == 0; i++)
+        rc = begin_one(r, i, steps, err);
+    if (rc < 0) {
         pb_reducing_destroy(r);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
+        return rc;
     }
-    place_states(r);
-    for (size_t i = 0; i < r->n; i++)
-        begin_one(r, i);
     *out_reducing = r;
     return 0;
 }
@@ -89,42 +107,59 @@ struct pb_sink pb_reducing_sink(struct pb_reducing *reducing)
     return (struct pb_sink){add_tile, reducing};
 }
 
-/* Ends the round of one reduction; whether it was the last. */
-static bool end_one(struct pb_reducing *r, size_t i, double *out_results)
+/* Ends the round of one reduction. */
+static int end_one(struct pb_reducing *r, size_t i, double *out_results, bool *out_more,
+                   struct pb_err *err)
 {
     const struct pb_reduce *reduce = &r->reduction[i].reduce;
     void *into = state_of(r, 0, i);
     for (uint32_t set = 1; set <= r->workers; set++)
         pb_reduce_merge(reduce, into, state_of(r, set, i));
-    if (pb_reduce_end(reduce, into, out_results))
-        return true;
-    for (uint32_t set = 1; set <= r->workers; set++)
-        pb_reduce_again(reduce, state_of(r, set, i), into);
-    return false;
+    uint32_t others = pb_reduce_end(reduce, into, out_results);
+    *out_more = others > 0;
+    return r->rounds[i] != NULL ? pb_rounds_next(r->rounds[i], others, out_more, err) : 0;
+}
+
+static void begin_again(struct pb_reducing *r, size_t i)
+{
+    const struct pb_reduce *reduce = &r->reduction[i].reduce;
+    void *ended = state_of(r, 0, i);
+    if (r->rounds[i] != NULL)
+        pb_chain_loop_again(r->pass, &r->reduction[i], pb_reduce_next(reduce, ended));
+    for (uint32_t set = r->workers + 1; set-- > 0;)
+        pb_reduce_again(reduce, state_of(r, set, i), ended);
 }
 
 /* Results go to the chain as they come; the numbers of the loops that go on after all of them. */
-bool pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole)
+int pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole, bool *out_all,
+                    struct pb_err *err)
 {
-    bool all = true;
-    for (size_t i = 0; i < r->n; i++) {
+    int rc = 0;
+    *out_all = true;
+    for (size_t i = 0; i < r->n && rc == 0; i++) {
         double *results = r->results + i * PB_REDUCE_RESULTS_MAX;
-        bool ended = !r->done[i] && end_one(r, i, results);
-        if (ended)
+        bool more = false;
+        if (r->done[i])
+            continue;
+        rc = end_one(r, i, results, &more, err);
+        r->done[i] = !more;
+        *out_all = *out_all && !more;
+        if (rc == 0 && !more)
             pb_chain_set_results(whole, &r->reduction[i], results);
-        r->done[i] = r->done[i] || ended;
-        all = all && r->done[i];
     }
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->n && rc == 0; i++)
         if (!r->done[i])
-            pb_chain_loop_again(r->pass, &r->reduction[i], r->results + i * PB_REDUCE_RESULTS_MAX);
-    return all;
+            begin_again(r, i);
+    return rc;
 }
 
 void pb_reducing_destroy(struct pb_reducing *r)
 {
     if (r == NULL)
         return;
+    for (size_t i = 0; i < r->n && r->rounds != NULL; i++)
+        pb_rounds_destroy(r->rounds[i]);
+    free(r->rounds);
     free(r->done);
     free(r->offset);
     free(r->results);

@@ -4,19 +4,21 @@
 #define PB_REDUCING_H
 /* The reductions of an earlier pass, as the sink of its tiles: a set of states for each writer, and
  * one that they are merged into. */
+#include "config/config.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/run/sink.h"
 
 struct pb_reducing;
 
-/* pass: the chain whose outputs are reduced, the passes before it being complete; borrowed until
- * destroy. */
-int pb_reducing_create(struct pb_chain *pass, uint32_t workers, struct pb_err *err,
-                       struct pb_reducing **out_reducing);
+/* pass: the chain whose outputs are reduced, the passes before it being complete; steps: those of
+ * the pipeline, whose exchanges the rounds of loops follow. Both are borrowed until destroy. */
+int pb_reducing_create(struct pb_chain *pass, const struct pb_step_config *steps, uint32_t workers,
+                       struct pb_err *err, struct pb_reducing **out_reducing);
 /* Takes every tile of a round once. Thread: any, each worker number one at a time. */
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing);
-/* After a round. True: all results are known and set in `whole`. False: the pass is to be run
- * once more; the numbers of its loops are set for that. One thread, with no pass running. */
-bool pb_reducing_end(struct pb_reducing *reducing, struct pb_chain *whole);
+/* After a round, with no pass running, by one thread. *out_all: all results are known and set in
+ * `whole`; else the pass is to be run once more, and the numbers of its loops are set for that. */
+int pb_reducing_end(struct pb_reducing *reducing, struct pb_chain *whole, bool *out_all,
+                    struct pb_err *err);
 void pb_reducing_destroy(struct pb_reducing *reducing); /* NULL is fine */
 #endif

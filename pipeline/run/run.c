@@ -150,6 +150,7 @@ static int make_passes(struct pb_run *run, struct pb_err *err)
     const struct pb_pass_request request = {.plan = run->plan,
                                             .raster = (const struct pb_raster *const *)run->raster,
                                             .limits = &run->options.config->limits,
+                                            .steps = run->options.pipeline->steps,
                                             .sinks = run->products.sinks,
                                             .n_sinks = run->products.n_sinks};
     return pb_run_passes_create(&request, err, &run->passes);

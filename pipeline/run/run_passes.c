@@ -43,8 +43,8 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     request.plan = plan_of(p);
     if (!is_last(p)) {
         if (p->reducing == NULL)
-            rc = pb_reducing_create(request.plan->chain, pb_plan_sink_workers(request.plan), err,
-                                    &p->reducing);
+            rc = pb_reducing_create(request.plan->chain, request.steps,
+                                    pb_plan_sink_workers(request.plan), err, &p->reducing);
         if (rc < 0)
             return rc;
         p->sink = pb_reducing_sink(p->reducing);
@@ -114,17 +114,25 @@ static void end_pass(struct pb_run_passes *p, bool next)
     pb_pass_destroy(ended);
 }
 
-/* After a pass that is complete: makes and starts the next round or pass. */
-static int start_next(struct pb_run_passes *p, struct pb_err *err)
+/* The round or pass after one that is complete. */
+static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
-    bool next = pb_reducing_end(p->reducing, p->last.plan->chain);
+    bool next = false;
+    int rc = pb_reducing_end(p->reducing, p->last.plan->chain, &next, err);
+    if (rc < 0)
+        return rc;
     end_pass(p, next);
     if (next) {
         pb_reducing_destroy(p->reducing);
         p->reducing = NULL;
     }
-    int rc = make_pass(p, &p->failure);
-    rc = rc ? rc : pb_pass_start(p->pass, &p->failure);
+    rc = make_pass(p, err);
+    return rc ? rc : pb_pass_start(p->pass, err);
+}
+
+static int start_next(struct pb_run_passes *p, struct pb_err *err)
+{
+    int rc = make_next(p, &p->failure);
     if (rc < 0)
         pb_run_passes_abort(p, &p->failure); /* the error that another wait returns */
     if (rc < 0 && err != NULL && err->code == PB_OK)

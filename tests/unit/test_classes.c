@@ -42,9 +42,9 @@ static void *new_state(const struct pb_reduce *reduce, const struct pb_samples *
     return state;
 }
 
-/* One round over planes of n pixels, by chance cut and given to states. True: it was the last. */
-static bool run_round(const struct pb_reduce *reduce, void **state, const float *const *planes,
-                      size_t n, double *out)
+/* One round over planes of n pixels, by chance cut and given to states; what pb_reduce_end says. */
+static uint32_t run_round(const struct pb_reduce *reduce, void **state, const float *const *planes,
+                          size_t n, double *out)
 {
     for (size_t at = 0; at < n;) {
         const float *part[PB_REDUCE_INPUTS_MAX];
@@ -57,10 +57,10 @@ static bool run_round(const struct pb_reduce *reduce, void **state, const float 
     }
     for (int s = PARTS; s > 0; s--)
         pb_reduce_merge(reduce, state[0], state[s]);
-    bool done = pb_reduce_end(reduce, state[0], out);
-    for (int s = 1; s <= PARTS && !done; s++)
+    uint32_t others = pb_reduce_end(reduce, state[0], out);
+    for (int s = PARTS; s >= 0 && others > 0; s--)
         pb_reduce_again(reduce, state[s], state[0]);
-    return done;
+    return others;
 }
 
 static int reduce_all(const struct pb_reduce *reduce, const struct pb_samples *samples,
@@ -70,7 +70,7 @@ static int reduce_all(const struct pb_reduce *reduce, const struct pb_samples *s
     int rounds = 1;
     for (int s = 0; s <= PARTS; s++)
         state[s] = new_state(reduce, samples, numbers);
-    while (!run_round(reduce, state, planes, n, out))
+    while (run_round(reduce, state, planes, n, out) > 0)
         rounds++;
     for (int s = 0; s <= PARTS; s++)
         free(state[s]);
@@ -106,13 +106,13 @@ START_TEST(means_are_those_of_exact_sums)
     void *state[PARTS + 1];
     for (int s = 0; s <= PARTS; s++)
         state[s] = new_state(&reduce, &any, start);
-    ck_assert(!run_round(&reduce, state, planes, N, out));
+    ck_assert_uint_eq(run_round(&reduce, state, planes, N, out), CLASSES * BANDS);
+    ck_assert_uint_eq(run_round(&reduce, state, planes, N, out), 0); /* the same pixels: at rest */
     for (int c = 0; c < CLASSES; c++)
         for (int b = 0; b < BANDS; b++) {
             double mean = (double)sum[c][b] / (double)pixels[c];
             ck_assert(out[b * CLASSES + c] == (double)(float)ldexp(mean, b ? 90 : -11));
         }
-    ck_assert(run_round(&reduce, state, planes, N, out)); /* the same pixels: at rest */
     for (int c = 0; c < CLASSES; c++)
         ck_assert(out[BANDS * CLASSES + c] == (double)pixels[c]);
     ck_assert(out[BANDS * CLASSES + CLASSES] == 2 && out[BANDS * CLASSES + CLASSES + 1] == 1);

@@ -79,8 +79,8 @@ static int reduce_all(const struct pb_reduce *reduce, const struct pb_samples *s
         }
         for (int s = PARTS; s > 0; s--)
             pb_reduce_merge(reduce, state[0], state[s]);
-        done = pb_reduce_end(reduce, state[0], out);
-        for (int s = 1; s <= PARTS && !done; s++)
+        done = pb_reduce_end(reduce, state[0], out) == 0;
+        for (int s = PARTS; s >= 0 && !done; s--)
             pb_reduce_again(reduce, state[s], state[0]);
     }
     for (int s = 0; s <= PARTS; s++)
