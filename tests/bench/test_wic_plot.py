@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""wic_plot.py on wic_fixture.json (figures shaped like wic-bench's, not a measurement): every strategy is in the picture,
-with a mark for every chunk size in both panels and a bar for every measurement of neighbours."""
+"""wic_plot.py on wic_fixture.json (figures shaped like wic-bench's, not a measurement): every strategy is in the picture with
+a mark for every chunk size and every load that it kept up with, and a bar for every measurement of neighbours; the table
+names the best rival."""
 import json
 import pathlib
 import subprocess
@@ -16,20 +17,29 @@ SVG = "{http://www.w3.org/2000/svg}"
 sys.path.insert(0, str(HERE))
 import wic_plot  # noqa: E402
 
+PARTS = ("results", "frontier", "neighbours")
 
-def plot(report):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(report, file)
-        file.flush()
-        return subprocess.run([sys.executable, str(HERE / "wic_plot.py"), file.name], capture_output=True, text=True, timeout=60)
+
+def plot(*reports, options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, report in enumerate(reports):
+            paths.append(pathlib.Path(folder) / f"{i}.json")
+            paths[-1].write_text(json.dumps(report))
+        return subprocess.run([sys.executable, str(HERE / "wic_plot.py"), *options, *map(str, paths)], capture_output=True, text=True, timeout=60)
 
 
 class Plot(unittest.TestCase):
     def setUp(self):
         self.report = json.loads((HERE / "wic_fixture.json").read_text())
 
-    def picture(self):
-        done = plot(self.report)
+    def only(self, *parts):
+        for part in PARTS:
+            if part not in parts:
+                self.report[part] = []
+
+    def picture(self, *reports):
+        done = plot(*(reports or [self.report]))
         self.assertEqual(done.returncode, 0, done.stderr)
         return ElementTree.fromstring(done.stdout)
 
@@ -39,23 +49,40 @@ class Plot(unittest.TestCase):
     def colours(self, picture, tag):
         return [e.get("stroke") if tag == "polyline" else e.get("fill") for e in picture.iter(SVG + tag)]
 
-    def test_each_strategy_has_a_line_in_both_panels_and_a_name(self):
+    def points(self, picture, name):
+        """Lengths of the lines of a strategy."""
+        return sorted(len(line.get("points").split()) for line in picture.iter(SVG + "polyline") if line.get("stroke") == wic_plot.STRATEGIES[name][0])
+
+    def test_colours_tell_the_strategies_apart(self):
+        self.assertEqual(len({colour for colour, _ in wic_plot.STRATEGIES.values()}), len(wic_plot.STRATEGIES))
+
+    def test_each_strategy_has_a_point_for_each_size_in_both_panels_and_a_name(self):
+        self.only("results")
         picture = self.picture()
-        lines = [line for line in picture.iter(SVG + "polyline")]
-        for name, (colour, _) in wic_plot.STRATEGIES.items():
-            mine = [line for line in lines if line.get("stroke") == colour]
-            self.assertEqual(len(mine), 2, name)
-            for line in mine:
-                self.assertEqual(len(line.get("points").split()), 3, f"{name}: a point for each size")
+        for name in {r["strategy"] for r in self.report["results"]}:
+            self.assertEqual(self.points(picture, name), [3, 3], name)
             self.assertIn(name, self.words(picture))
 
-    def test_each_measurement_of_neighbours_has_a_bar_with_its_value(self):
+    def test_each_size_has_a_panel_with_the_loads_that_were_kept_up_with(self):
+        self.only("frontier")
+        picture = self.picture()
+        sizes = {r["chunk_bytes"] for r in self.report["frontier"]}
+        for name in {r["strategy"] for r in self.report["frontier"]}:
+            kept = [sum(r["kept_up"] for r in self.report["frontier"] if (r["strategy"], r["chunk_bytes"]) == (name, size) and r["load"]) for size in sizes]
+            self.assertEqual(self.points(picture, name), sorted(kept + kept + [len(sizes)]), f"{name}: p50, p99, and throughput by size")
+        for size in sizes:
+            self.assertTrue(any(word.startswith(wic_plot.size(size) + ": latency") for word in self.words(picture)))
+
+    def test_each_measurement_of_neighbours_has_a_bar_and_each_group_its_worst_value(self):
+        self.only("neighbours")
         picture = self.picture()
         bars = self.colours(picture, "rect")
         for name in {r["strategy"] for r in self.report["neighbours"]}:
-            self.assertEqual(bars.count(wic_plot.STRATEGIES[name][0]), 4, name)
-        for row in self.report["neighbours"]:
-            self.assertIn(wic_plot.number(row["memory"]), self.words(picture))
+            rows = [r for r in self.report["neighbours"] if r["strategy"] == name]
+            self.assertEqual(bars.count(wic_plot.STRATEGIES[name][0]), 3 * len(rows), name)
+            for key in wic_plot.KINDS:
+                self.assertIn(wic_plot.number(max(r[key][1] for r in rows if r["where"] == "own")), self.words(picture))
+        self.assertEqual(sum("in another process, with MPS" in word for word in self.words(picture)), 3)
 
     def test_all_lies_within_the_picture(self):
         picture = self.picture()
@@ -74,20 +101,64 @@ class Plot(unittest.TestCase):
         for part in ("NVIDIA H200", "580.95.05", "sm_80", "2026-01-02"):
             self.assertIn(part, title)
 
-    def test_without_neighbours_there_are_no_bars(self):
-        self.report["neighbours"] = []
-        colours = self.colours(self.picture(), "rect")
-        self.assertFalse(set(colours) & {c for c, _ in wic_plot.STRATEGIES.values()})
+    def test_files_are_drawn_together(self):
+        second = dict(self.report, results=[], neighbours=[])
+        first = dict(self.report, frontier=[], ceiling_gbs=0)
+        together, alone = self.picture(first, second), self.picture(self.report)
+        self.assertEqual(self.words(together), self.words(alone))
+
+    def test_files_of_different_gpus_are_not(self):
+        done = plot(self.report, dict(self.report, gpu="NVIDIA H100"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("H100", done.stderr)
 
     def test_one_size_and_few_strategies_are_enough(self):
+        self.only("results")
         self.report["results"] = [r for r in self.report["results"] if r["chunk_bytes"] == 65536 and r["strategy"] != "graph"]
         self.assertNotIn("graph", self.words(self.picture()))
 
     def test_an_unknown_strategy_is_not_left_out_silently(self):
-        self.report["results"][0]["strategy"] = "magic"
-        done = plot(self.report)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("magic", done.stderr)
+        for part in PARTS:
+            report = json.loads(json.dumps(self.report))
+            report[part][0]["strategy"] = "magic"
+            done = plot(report)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("magic", done.stderr)
+
+    def row(self, chunk, load, name):
+        done = plot(self.report, options=["--table"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = [line for line in done.stdout.splitlines() if line.split()[:2] == chunk.split() and f" {load} " in line and f" {name} " in line]
+        self.assertEqual(len(found), 1, done.stdout)
+        return found[0]
+
+    def change(self, chunk, load, name, **figures):
+        for r in self.report["frontier"]:
+            if (r["chunk_bytes"], r["load"], r["strategy"]) == (chunk, load, name):
+                r.update(figures)
+
+    def test_the_table_compares_with_the_best_rival_of_each_size_and_load(self):
+        self.change(65536, 50, "wic", p50_us=[9, 10, 11], p99_us=[19, 20, 21])
+        self.change(65536, 50, "wic-channel", p50_us=[3, 4, 5])  # no rival
+        self.change(65536, 50, "stream-batch", p50_us=[19, 20, 21], p99_us=[90, 99, 100])
+        self.change(65536, 50, "poll-elected", p50_us=[29, 30, 31], p99_us=[30, 40, 50])
+        row = self.row("64 KiB", "50 %", "wic")
+        self.assertIn("0.50 (10 / stream-batch 20)", row)
+        self.assertIn("0.50 (20 / poll-elected 40)", row)
+
+    def test_a_rival_that_did_not_keep_up_is_not_the_best(self):
+        self.change(65536, 50, "stream-batch", p50_us=[0, 1, 2], kept_up=False)
+        self.assertNotIn("stream-batch 1.00", self.row("64 KiB", "50 %", "wic"))
+
+    def test_the_table_says_when_wic_did_not_keep_up(self):
+        self.change(65536, 50, "wic", kept_up=False)
+        self.assertIn("overloaded", self.row("64 KiB", "50 %", "wic"))
+
+    def test_the_table_compares_throughput(self):
+        self.change(65536, 0, "wic", gbs=[49, 50, 51])
+        self.change(65536, 0, "stream-batch", gbs=[39, 40, 41])
+        self.change(65536, 0, "poll-elected", gbs=[19, 20, 21])
+        self.assertIn("1.25 (50 / stream-batch 40) GB/s", self.row("64 KiB", "max", "wic"))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what `wic-bench --json FILE` wrote: throughput and latency by chunk size, a line for each strategy, and what its
-waiting warps cost their neighbours.
+"""Draws what `wic-bench --json FILE` wrote, or prints how wic stands beside the best of its rivals.
 
-    wic_plot.py FILE.json > FILE.svg
+    wic_plot.py FILE.json.. > FILE.svg
+    wic_plot.py --table FILE.json..
 
-The picture has a background of its own, which follows the reader's light or dark scheme; strategies differ by colour and
-by the shape of their marks."""
+Several files of one GPU (--frontier, --neighbours own, --neighbours mps, ..) make one picture: throughput and latency by
+chunk size, latency against offered load (a panel a size; a load that a strategy did not keep up with is left out), and
+what each strategy costs its neighbours. The picture has a background of its own, which follows the reader's light or dark
+scheme; strategies differ by colour and by the shape of their marks."""
 import json
 import math
 import sys
 from xml.sax.saxutils import escape
 
 # colour and mark; mid tones, which are legible on white and on black
-STRATEGIES = {"wic": ("#e5484d", "circle"), "poll-host": ("#a1765c", "square"), "poll-device": ("#2f8fd8", "diamond"),
-              "poll-nanosleep": ("#12a594", "down"), "stream": ("#4da333", "up"), "graph": ("#9a6dd7", "cross")}
+STRATEGIES = {"wic": ("#e5484d", "circle"), "wic-channel": ("#f76b15", "circle"), "ce-post": ("#c2298a", "circle"),
+              "poll-host": ("#a1765c", "square"), "poll-device": ("#2f8fd8", "diamond"), "poll-nanosleep": ("#12a594", "down"),
+              "poll-naps": ("#0d74ce", "square"), "poll-elected": ("#5b5bd6", "up"), "pipeline": ("#8e4ec6", "diamond"),
+              "managed-flag": ("#8d8d8d", "cross"), "launch": ("#978365", "up"), "wait-value": ("#b58900", "down"),
+              "stream": ("#4da333", "up"), "stream-batch": ("#2b9a66", "square"), "stream-batch-8": ("#29a383", "cross"),
+              "graph": ("#9a6dd7", "cross")}
+OURS = ("wic", "wic-channel", "ce-post")
 DASHED = ("poll-nanosleep", "graph")  # which lie upon the one named before them
+PLACES = {"own": "in the same process", "process": "in another process", "mps": "in another process, with MPS"}
+KINDS = {"fma": "FMA-bound", "memory": "memory-bound", "l1": "L1-bound"}
 WIDTH, HEIGHT, LEFT, TOP, GAP, LEGEND = 400, 250, 62, 66, 84, 26
+ROW = HEIGHT + 74
 STYLE = """
   .card { fill: #ffffff } .ink { fill: #24292f } .soft { fill: #57606a } .frame { stroke: #8c959f; fill: none }
   .grid { stroke: #8c959f; stroke-opacity: 0.3 }
@@ -88,49 +98,79 @@ def frame(title, left, top, y):
     return out + [f'<rect class="frame" x="{left}" y="{top}" width="{WIDTH}" height="{HEIGHT}"/>']
 
 
-def lines(results, key, title, left, top, logarithmic):
-    results = [r for r in results if r[key] > 0]
-    sizes = sorted({r["chunk_bytes"] for r in results})
-    low, high = decades([r[key] for r in results]) if logarithmic else (0, max(r[key] for r in results) * 1.06)
+def line(name, points, extra="", width=2):
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{path}" fill="none" stroke="{STRATEGIES[name][0]}" stroke-width="{width}" {extra}/>'
+
+
+def drawing_order():
+    return sorted(STRATEGIES, key=lambda name: (name == "wic", name in DASHED))  # wic on top
+
+
+def by_size(points, title, left, top, logarithmic):
+    """points: (strategy, chunk size, value)."""
+    points = [p for p in points if p[2] > 0]
+    sizes = sorted({n for _, n, _ in points})
+    values = [v for _, _, v in points]
+    low, high = decades(values) if logarithmic else (0, max(values) * 1.06)
     x = Axis(sizes[0], sizes[-1], left + 24, WIDTH - 48, 2)
     y = Axis(low, high, top + HEIGHT, -HEIGHT, 10 if logarithmic else None)
     out = frame(title, left, top, y)
-    out += [text(x.at(n), top + HEIGHT + 18, size(n), kind="soft") for n in sizes]
-    for name, (colour, _) in sorted(STRATEGIES.items(), key=lambda item: (item[0] == "wic", item[0] in DASHED)):  # wic on top
-        points = sorted((r["chunk_bytes"], r[key]) for r in results if r["strategy"] == name)
-        if points:
-            path = " ".join(f"{x.at(n):.1f},{y.at(v):.1f}" for n, v in points)
-            out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" {dash(name)}/>')
-            out += [mark(name, x.at(n), y.at(v)) for n, v in points]
+    shown = sizes if len(sizes) < 8 else sizes[::2]
+    out += [text(x.at(n), top + HEIGHT + 18, size(n), kind="soft") for n in shown]
+    for name in drawing_order():
+        mine = sorted((x.at(n), y.at(v)) for who, n, v in points if who == name)
+        if mine:
+            out += [line(name, mine, dash(name))] + [mark(name, *point) for point in mine]
+    return out
+
+
+def by_load(rows, chunk, left, top):
+    """p50 with marks, p99 thin, of the loads that were kept up with."""
+    rows = [r for r in rows if r["chunk_bytes"] == chunk and r["load"] > 0 and r["kept_up"]]
+    if not rows:
+        return []
+    x = Axis(0, 100, left, WIDTH)
+    y = Axis(*decades([r["p50_us"][1] for r in rows] + [r["p99_us"][1] for r in rows]), top + HEIGHT, -HEIGHT, 10)
+    out = frame(f"{size(chunk)}: latency by offered load, us; p50, and p99 thin", left, top, y)
+    out += [text(x.at(load), top + HEIGHT + 18, f"{load} %", kind="soft") for load in sorted({r["load"] for r in rows})]
+    for name in drawing_order():
+        mine = sorted((r["load"], r["p50_us"][1], r["p99_us"][1]) for r in rows if r["strategy"] == name)
+        if mine:
+            out.append(line(name, [(x.at(load), y.at(p99)) for load, _, p99 in mine], 'stroke-opacity="0.45"', 1))
+            out.append(line(name, [(x.at(load), y.at(p50)) for load, p50, _ in mine], dash(name)))
+            out += [mark(name, x.at(load), y.at(p50)) for load, p50, _ in mine]
     return out
 
 
 def bars(rows, key, title, left, top):
+    """A group for each strategy, a bar for each gap between chunks."""
     names = [n for n in STRATEGIES if any(r["strategy"] == n for r in rows)]
-    _, high = decades([1.0] + [r[key] for r in rows])
-    y = Axis(0.5, high, top + HEIGHT, -HEIGHT, 10)
+    values = [r[key][1] for r in rows]
+    low, high = min([0.9] + values), max([1.1] + values)
+    y = Axis(low * 0.95, high * 1.1, top + HEIGHT, -HEIGHT, 10)
     out = frame(title, left, top, y)
+    out.append(f'<path class="grid" d="M{left} {y.at(1):.1f}h{WIDTH}" stroke-width="2"/>')
     group = WIDTH / len(names)
     for i, name in enumerate(names):
-        mine = sorted((r["waiting_warps"], r[key]) for r in rows if r["strategy"] == name)
+        mine = sorted(((r["gap_us"] or math.inf, r[key][1]) for r in rows if r["strategy"] == name), reverse=True)
         width = group / (len(mine) + 1)
-        for j, (warps, value) in enumerate(mine):
+        for j, (_, value) in enumerate(mine):
             at = left + group * i + width * (j + 0.5)
-            from_y, to_y = y.at(1), y.at(max(value, 0.5))
-            up, tall = min(from_y, to_y), max(abs(from_y - to_y), 2)
-            out.append(f'<rect x="{at + 2:.1f}" y="{up:.1f}" width="{width - 4:.1f}" height="{tall:.1f}" fill="{STRATEGIES[name][0]}"/>')
-            out.append(text(at + width / 2, up - 5, number(value)))
-            out.append(text(at + width / 2, top + HEIGHT - 6, f"{warps}", kind="soft"))
-        out.append(text(left + group * (i + 0.5), top + HEIGHT + 18, name, kind="soft"))
+            up, tall = min(y.at(1), y.at(value)), max(abs(y.at(1) - y.at(value)), 2)
+            out.append(f'<rect x="{at + 1:.1f}" y="{up:.1f}" width="{width - 2:.1f}" height="{tall:.1f}" fill="{STRATEGIES[name][0]}"/>')
+        worst = max(value for _, value in mine)
+        out.append(text(left + group * (i + 0.5), y.at(max(worst, 1)) - 5, number(worst)))
+        out.append(text(left + group * (i + 0.5), top + HEIGHT + 18 + 13 * (i % 2), name, kind="soft"))
     return out
 
 
 def legend(names, y):
     out = []
     for i, name in enumerate(names):
-        at = LEFT + 140 * i
-        out.append(f'<path d="M{at} {y}h26" stroke="{STRATEGIES[name][0]}" stroke-width="2" {dash(name)}/>')
-        out += [mark(name, at + 13, y), text(at + 33, y + 4, name, "start")]
+        at, below = LEFT + 140 * (i % 6), y + 20 * (i // 6)
+        out.append(f'<path d="M{at} {below}h26" stroke="{STRATEGIES[name][0]}" stroke-width="2" {dash(name)}/>')
+        out += [mark(name, at + 13, below), text(at + 33, below + 4, name, "start")]
     return out
 
 
@@ -140,36 +180,100 @@ def measured_on(report):
     return ", ".join(part for part in (report["gpu"], driver, code, report.get("date", "")[:10]) if part)
 
 
+def panels(report):
+    """Functions of (left, top) that draw a panel each."""
+    results, frontier, beside = report["results"], report["frontier"], report["neighbours"]
+    full = [(r["strategy"], r["chunk_bytes"], r["gbs"][1]) for r in frontier if r["load"] == 0]
+    if results:
+        yield lambda *at: by_size([(r["strategy"], r["chunk_bytes"], r["gbs"]) for r in results], "throughput by chunk size, GB/s of input", *at, False)
+        yield lambda *at: by_size([(r["strategy"], r["chunk_bytes"], r["p50_us"]) for r in results], "latency by chunk size, median us, one chunk at a time", *at, True)
+    if full:
+        yield lambda *at: by_size(full, f"throughput, all slots full, GB/s; copies alone {report['ceiling_gbs']:.1f}", *at, False)
+    for chunk in sorted({r["chunk_bytes"] for r in frontier if r["load"] > 0}):
+        yield lambda *at, chunk=chunk: by_load(frontier, chunk, *at)
+    for where, words in PLACES.items():
+        rows = [r for r in beside if r["where"] == where]
+        gaps = ["none" if gap == 0 else f"{gap} us" for gap in sorted({r["gap_us"] for r in rows}, key=lambda gap: -(gap or math.inf))]
+        for key, kind in KINDS.items() if rows else ():
+            title = f"{kind} neighbours {words}, times slower; chunks: {', '.join(gaps)}"
+            yield lambda *at, rows=rows, key=key, title=title: bars(rows, key, title, *at)
+
+
 def draw(report):
-    results, beside = report["results"], report.get("neighbours", [])
     second = LEFT + WIDTH + GAP
-    names = [n for n in STRATEGIES if any(r["strategy"] == n for r in results)]
-    width, height = second + WIDTH + 28, TOP + HEIGHT + 34 + LEGEND
+    width = second + WIDTH + 28
+    used = {r["strategy"] for part in ("results", "frontier", "neighbours") for r in report[part]}
+    names = [n for n in STRATEGIES if n in used]
     body = [text(LEFT, 26, f"wic-bench: {measured_on(report)}", "start", extra='font-size="15" font-weight="600"')]
-    body += lines(results, "gbs", "throughput by chunk size, GB/s of input", LEFT, TOP, False)
-    body += lines(results, "p50_us", "latency by chunk size, median us, one chunk at a time", second, TOP, True)
-    body += legend(names, TOP + HEIGHT + 44)
-    if beside:
-        below = height + 44
-        warps = sorted({r["waiting_warps"] for r in beside})
-        beside_whom = f"of {' or '.join(map(str, warps))} waiting warps, times slower"
-        body += bars(beside, "fma", f"FMA-bound neighbours {beside_whom}", LEFT, below)
-        body += bars(beside, "memory", "memory-bound neighbours, times slower", second, below)
-        height = below + HEIGHT + 36
+    body += legend(names, 48)
+    top = TOP + 20 * ((len(names) + 5) // 6) + 6
+    drawn = list(panels(report))
+    for i, panel in enumerate(drawn):
+        body += panel(second if i % 2 else LEFT, top + ROW * (i // 2))
+    height = top + ROW * ((len(drawn) + 1) // 2)
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
                       'font-family="sans-serif" font-size="12">', f"<style>{STYLE}</style>",
                       f'<rect class="card" width="{width}" height="{height}" rx="6"/>'] + body + ["</svg>"])
 
 
+def best(rows, key, pick):
+    """The rival that is best in `key` among those that kept up: (value, name), or None."""
+    rivals = [(r[key][1], r["strategy"]) for r in rows if r["strategy"] not in OURS and r["kept_up"] and r[key]]
+    return pick(rivals) if rivals else None
+
+
+def ratio(rows, name, key, pick):
+    mine = [r for r in rows if r["strategy"] == name]
+    rival = best(rows, key, pick)
+    if not mine or not rival:
+        return "-"
+    if not mine[0]["kept_up"]:
+        return f"overloaded ({rival[1]} {number(rival[0])})"
+    return f"{mine[0][key][1] / rival[0]:.2f} ({number(mine[0][key][1])} / {rival[1]} {number(rival[0])})"
+
+
+def table(report):
+    """wic over the best rival, for each size and load: latency, lower is better; GB/s, higher is better."""
+    out = [f"wic-bench: {measured_on(report)}; copies alone {report['ceiling_gbs']:.2f} GB/s",
+           f"{'chunk':>8} {'load':>5}  {'strategy':11} {'p50 over the best rival':42} {'p99 over the best rival'}"]
+    frontier = report["frontier"]
+    for chunk in sorted({r["chunk_bytes"] for r in frontier}):
+        here = [r for r in frontier if r["chunk_bytes"] == chunk]
+        for load in sorted({r["load"] for r in here}, key=lambda load: load or 1000):
+            rows = [r for r in here if r["load"] == load]
+            for name in [n for n in OURS if any(r["strategy"] == n for r in rows)]:
+                if load:
+                    figures = f"{ratio(rows, name, 'p50_us', min):42} {ratio(rows, name, 'p99_us', min)}"
+                else:
+                    figures = f"{ratio(rows, name, 'gbs', max)} GB/s"
+                out.append(f"{size(chunk):>8} {f'{load} %' if load else 'max':>5}  {name:11} {figures}".rstrip())
+    return "\n".join(out)
+
+
+def merged(paths):
+    report = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            one = json.load(file)
+        if report and one["gpu"] != report["gpu"]:
+            sys.exit(f"{path}: measured on {one['gpu']}, {paths[0]} on {report['gpu']}")
+        for part in ("results", "neighbours", "ablation", "frontier"):
+            one[part] = report.get(part, []) + one.get(part, [])
+        one["ceiling_gbs"] = one.get("ceiling_gbs") or report.get("ceiling_gbs", 0)
+        report = {**one, **{key: report[key] for key in ("driver", "date") if key in report}}
+    return report
+
+
 def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+    paths = [word for word in sys.argv[1:] if word != "--table"]
+    if not paths or any(word.startswith("-") for word in paths):
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        report = json.load(file)
-    unknown = {r["strategy"] for r in report["results"]} - set(STRATEGIES)
-    if unknown or not report["results"]:
-        sys.exit(f"{sys.argv[1]}: " + (f"no colour for {', '.join(sorted(unknown))}" if unknown else "no results"))
-    print(draw(report))
+    report = merged(paths)
+    used = {r["strategy"] for part in ("results", "frontier", "neighbours") for r in report[part]}
+    if not used <= set(STRATEGIES) or not used:
+        unknown = ", ".join(sorted(used - set(STRATEGIES)))
+        sys.exit(f"{paths[0]}: " + (f"no colour for {unknown}" if unknown else "no results"))
+    print(table(report) if "--table" in sys.argv else draw(report))
 
 
 if __name__ == "__main__":

@@ -112,20 +112,27 @@ class strategy
     const uint64_t slots;
 };
 
-enum wait_kind { WAIT_PARKED, WAIT_POLL_HOST, WAIT_POLL_DEVICE, WAIT_POLL_NANOSLEEP };
+// Resident kernels, by how they wait.
+enum wait_kind {
+    WAIT_PARKED,
+    WAIT_POLL_HOST,
+    WAIT_POLL_DEVICE,
+    WAIT_POLL_NANOSLEEP,
+    WAIT_POLL_NAPS,
+    WAIT_POLL_ELECTED,
+    WAIT_PIPELINE,
+    WAIT_PARKED_WHOLE, // for transports that do not pull
+};
 
-// Resident kernels. NULL when the plan does not fit on the device.
-std::unique_ptr<strategy> make_resident(wait_kind kind, const bench_pool &pool,
-                                        const wic_transfer_plan &plan);
 const void *resident_kernel(wait_kind kind);
+// With one of those or another kernel of a link. NULL when the plan does not fit on the device.
+std::unique_ptr<strategy> make_resident(const void *kernel, const bench_pool &pool,
+                                        const wic_transfer_plan &plan);
+const void *pipeline_kernel();
 // That kernel between the slots of the pool.
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
                                     const wic_transfer_plan &plan);
 
-// Time of compute warps that share the multiprocessors with waiting warps, over their time alone.
-struct neighbours {
-    double fma, memory;
-};
 // Through channels, device proxy and kernel, by one transport (pull, copy, prefetch, place) or, "",
 // by all; true: every element of every tile was right.
 bool soak(uint64_t tiles, const std::string &transport);
@@ -137,7 +144,4 @@ bool replay();
 bool ways_out();
 // An idle kernel that leaves when its host has been silent for `ms`.
 void park_for(double ms, const bench_pool &pool, wic_transfer_plan plan);
-// False: waiters and compute warps do not fit on a multiprocessor together.
-bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps,
-                        neighbours *out);
 #endif

@@ -3,9 +3,10 @@
 //
 // The frontier: latency against offered load. Loads are percent of what the copy engines carry both
 // ways at once in the bytes' ratio of the work. For each chunk size every strategy first tries its
-// shapes; then in each round all strategies take their turn with new inputs, beginning with another
-// one each round. A load that a strategy did not keep up with is its last one in that round, but
-// for the throughput with all slots full.
+// shapes and keeps the best for low loads and the best for high ones; then in each round all
+// strategies take their turn with new inputs, beginning with another one each round. A load that a
+// strategy did not keep up with is its last one in that round, but for the throughput with all
+// slots full.
 #include "wic/bench/report.cuh"
 #include "wic/bench/cost.cuh"
 
@@ -16,8 +17,9 @@
 namespace
 {
 constexpr double tune_s = 4e-3, warm_s = 2e-3, pause_s = 20e-6;
+constexpr double energy_s = 1; // NVML's counter is too coarse for less
 constexpr uint64_t least_chunks = 20;
-constexpr double as_fast = 0.98; // of the fastest shape: then the latency decides
+constexpr uint32_t quick_load = 80; // percent
 
 // GB/s of input when copies alone run both ways at once, half as many bytes out as in.
 double link_ceiling(const bench_pool &pool)
@@ -49,9 +51,19 @@ double link_ceiling(const bench_pool &pool)
 
 struct contender {
     const strategy_kind *kind;
-    bench_shape shape;
+    bench_shape quick, fast;                            // up to quick_load; above
     std::map<uint32_t, std::vector<load_result>> found; // by load
+
+    const bench_shape &shape(uint32_t load) const
+    {
+        return load - 1 < quick_load ? quick : fast; // 0 is the most
+    }
 };
+
+double gap_of(const bench_pool &pool, double ceiling, uint32_t percent)
+{
+    return 100.0 * static_cast<double>(pool.chunk) / (1e9 * ceiling * percent);
+}
 
 std::vector<uint32_t> loads_of(const bench_options &opt)
 {
@@ -64,62 +76,85 @@ std::vector<uint32_t> loads_of(const bench_options &opt)
     return loads;
 }
 
-// The fastest shape, and among those about as fast the one with the lowest latency. False: none
-// fits on this GPU.
-bool choose_shape(const bench_options &opt, const bench_pool &pool, const bench_case &of,
-                  contender *one)
+// What a shape does with all slots full and at quick_load.
+struct trial {
+    bench_shape shape;
+    double gbs, p50_us;
+    bool kept_up;
+};
+
+bool try_shape(const strategy_kind &kind, const bench_pool &pool, double ceiling,
+               const bench_shape &shape, std::vector<trial> *tried)
 {
-    const std::vector<bench_shape> shapes = one->kind->shapes(of);
-    std::vector<std::pair<load_result, bench_shape>> tried;
-    double fastest = 0;
-    for (const bench_shape &shape : shapes) {
-        const std::unique_ptr<strategy> way = one->kind->make(pool, shape);
-        if (!way) {
-            continue;
-        }
-        if (!opt.tune || shapes.size() == 1) {
-            one->shape = shape;
-            return true;
-        }
-        bench_load load(*way, pool);
-        const double each = 1e-6 * load.one_by_one(3, pause_s).p50_us + pause_s;
-        load_result r = load.saturate(tune_s);
-        r.p50_us =
-            load.one_by_one(std::clamp(static_cast<int>(tune_s / each), 3, 50), pause_s).p50_us;
-        way->leave_ms();
-        fastest = std::max(fastest, r.gbs);
-        tried.push_back({r, shape});
+    const std::unique_ptr<strategy> way = kind.make(pool, shape);
+    if (!way) {
+        return false;
     }
-    double quickest = 1e30;
-    for (const auto &[r, shape] : tried) {
-        if (r.gbs >= as_fast * fastest && r.p50_us < quickest) {
-            quickest = r.p50_us;
-            one->shape = shape;
-        }
-    }
-    return !tried.empty();
+    bench_load load(*way, pool);
+    load.one_by_one(3, pause_s);
+    const double gbs = load.saturate(tune_s).gbs;
+    const load_result r = load.offer(gap_of(pool, ceiling, quick_load), tune_s, 3);
+    way->leave_ms();
+    tried->push_back({shape, gbs, r.p50_us, r.kept_up});
+    return true;
 }
 
-void take_turn(const bench_options &opt, const bench_pool &pool, double ceiling, contender *one)
+// For high loads the shape with the highest throughput, for the others the one with the lowest
+// latency at quick_load. False: none fits on this GPU.
+bool choose_shapes(const bench_options &opt, const bench_pool &pool, const bench_case &of,
+                   double ceiling, contender *one)
 {
-    const std::unique_ptr<strategy> way = one->kind->make(pool, one->shape);
+    std::vector<bench_shape> shapes = one->kind->shapes(of);
+    if (!opt.tune) {
+        shapes.resize(1);
+    }
+    std::vector<trial> tried;
+    for (const bench_shape &shape : shapes) {
+        try_shape(*one->kind, pool, ceiling, shape, &tried);
+    }
+    if (tried.empty()) {
+        return false;
+    }
+    one->fast = std::max_element(tried.begin(), tried.end(), [](const trial &a, const trial &b) {
+                    return a.gbs < b.gbs;
+                })->shape;
+    one->quick = std::min_element(tried.begin(), tried.end(), [](const trial &a, const trial &b) {
+                     return a.kept_up != b.kept_up ? a.kept_up : a.p50_us < b.p50_us;
+                 })->shape;
+    return true;
+}
+
+// The loads whose shape is this one.
+void take_loads(const bench_options &opt, const bench_pool &pool, double ceiling,
+                const bench_shape &shape, bool *kept_up, contender *one)
+{
+    const std::unique_ptr<strategy> way = one->kind->make(pool, shape);
     if (!way) {
         bench_fail("a shape does not fit any more", __LINE__);
     }
     bench_load load(*way, pool);
     load.one_by_one(3, pause_s);
     load.saturate(warm_s);
-    bool kept_up = true;
     for (const uint32_t percent : loads_of(opt)) {
+        if (&one->shape(percent) != &shape) {
+            continue;
+        }
         if (percent == 0) {
             one->found[0].push_back(load.saturate(opt.seconds));
-        } else if (kept_up) {
-            const double gap = 100.0 * static_cast<double>(pool.chunk) / (1e9 * ceiling * percent);
-            one->found[percent].push_back(load.offer(gap, opt.seconds, least_chunks));
-            kept_up = one->found[percent].back().kept_up;
+        } else if (*kept_up) {
+            one->found[percent].push_back(
+                load.offer(gap_of(pool, ceiling, percent), opt.seconds, least_chunks));
+            *kept_up = one->found[percent].back().kept_up;
         }
     }
     way->leave_ms();
+}
+
+void take_turn(const bench_options &opt, const bench_pool &pool, double ceiling, contender *one)
+{
+    bool kept_up = true;
+    take_loads(opt, pool, ceiling, one->quick, &kept_up, one);
+    take_loads(opt, pool, ceiling, one->fast, &kept_up, one);
 }
 
 quartiles of(const std::vector<load_result> &rounds, double load_result::*what)
@@ -128,13 +163,7 @@ quartiles of(const std::vector<load_result> &rounds, double load_result::*what)
     for (const load_result &r : rounds) {
         values.push_back(r.*what);
     }
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double share) { // between two values in proportion
-        const double place = share * static_cast<double>(values.size() - 1);
-        const size_t low = static_cast<size_t>(place), high = std::min(low + 1, values.size() - 1);
-        return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
-    };
-    return {at(0.25), at(0.5), at(0.75)};
+    return bench_quartiles(values);
 }
 
 frontier_row summary(const contender &one, size_t chunk, uint32_t load, double ceiling,
@@ -142,7 +171,7 @@ frontier_row summary(const contender &one, size_t chunk, uint32_t load, double c
 {
     const std::vector<load_result> &found = one.found.at(load);
     frontier_row row = {one.kind->name,
-                        bench_shape_text(one.shape),
+                        bench_shape_text(one.shape(load)),
                         chunk,
                         load,
                         0,
@@ -158,11 +187,16 @@ frontier_row summary(const contender &one, size_t chunk, uint32_t load, double c
     row.offered_gbs = ceiling * load / 100;
     row.rounds = static_cast<uint32_t>(found.size());
     uint32_t kept_up = 0;
+    double seconds = 0, joules = 0;
+    bool unknown = false;
     for (const load_result &r : found) {
         kept_up += r.kept_up;
         row.samples += r.samples;
-        row.watts += r.watts / static_cast<double>(found.size());
+        seconds += r.seconds;
+        joules += r.joules;
+        unknown = unknown || r.joules < 0;
     }
+    row.watts = unknown || seconds < energy_s ? -1 : joules / seconds;
     row.kept_up = 2 * kept_up > rounds;
     row.gbs = of(found, &load_result::gbs);
     row.p50_us = of(found, &load_result::p50_us);
@@ -174,16 +208,18 @@ frontier_row summary(const contender &one, size_t chunk, uint32_t load, double c
 
 void print(const frontier_row &r)
 {
-    char load[16] = "max", watts[16] = "?";
+    char load[16] = "max", watts[16] = "?", latency[64] = "";
     if (r.load > 0) {
         snprintf(load, sizeof load, "%u %%", r.load);
+        snprintf(latency, sizeof latency, "%9.1f %9.1f  %8.1f -%8.1f", r.p50_us.middle,
+                 r.p99_us.middle, r.p50_us.low, r.p50_us.high);
     }
     if (r.watts >= 0) {
         snprintf(watts, sizeof watts, "%.0f", r.watts);
     }
-    printf("%7zu %5s %-15s %7.2f %9.1f %9.1f  %8.1f -%8.1f %5.2f %5.2f %5s %s\n", r.chunk / 1024,
-           load, r.strategy.c_str(), r.gbs.middle, r.p50_us.middle, r.p99_us.middle, r.p50_us.low,
-           r.p50_us.high, r.cpu, r.calls, watts, r.kept_up ? "" : "overloaded");
+    printf("%7zu %5s %-15s %7.2f %-39s %5.2f %5.2f %5s %s\n", r.chunk / 1024, load,
+           r.strategy.c_str(), r.gbs.middle, latency, r.cpu, r.calls, watts,
+           r.kept_up ? "" : "overloaded");
     fflush(stdout);
 }
 
@@ -193,13 +229,13 @@ void measure_size(const bench_options &opt, bench_pool &pool, size_t chunk, benc
     pool.lay_out(chunk);
     std::vector<contender> all;
     for (const std::string &name : bench_split(opt.strategies)) {
-        contender one = {&find_strategy(name), {}, {}};
-        if (!choose_shape(opt, pool, of, &one)) {
+        contender one = {&find_strategy(name), {}, {}, {}};
+        if (!choose_shapes(opt, pool, of, report->ceiling_gbs, &one)) {
             printf("%7zu       %-15s no shape fits\n", chunk / 1024, name.c_str());
             continue;
         }
-        printf("%7zu       %-15s %s\n", chunk / 1024, name.c_str(),
-               bench_shape_text(one.shape).c_str());
+        printf("%7zu       %-15s %s; %s\n", chunk / 1024, name.c_str(),
+               bench_shape_text(one.quick).c_str(), bench_shape_text(one.fast).c_str());
         all.push_back(one);
     }
     for (uint32_t round = 0; round < opt.rounds; round++) {

@@ -12,7 +12,6 @@
 namespace
 {
 constexpr double stuck_s = 10;     // without any chunk done, the strategy does not work
-constexpr double drain_s = 0.2;    // for chunks that had no slot when the last one arrived
 constexpr double kept_up_s = 2e-3; // after the last arrival all is done within this, or 3 %
 constexpr uint64_t samples_max = 1 << 23;
 
@@ -27,7 +26,8 @@ void set_cost(load_result *result, const bench_cost &cost, double in_calls)
 {
     result->cpu = cost.cpu_seconds / cost.seconds;
     result->calls = in_calls / cost.seconds;
-    result->watts = cost.joules < 0 ? -1 : cost.joules / cost.seconds;
+    result->seconds = cost.seconds;
+    result->joules = cost.joules;
 }
 } // namespace
 
@@ -82,12 +82,13 @@ load_result bench_load::offer(double gap, double seconds, uint64_t least)
     double in_calls = 0, last = 0;
     const bench_meter meter;
     const double start = bench_seconds(), end = start + gap * static_cast<double>(count);
+    // As long again for chunks that had no slot when the last one arrived.
+    const double give_up = end + (end - start);
     double now = start, progress = start;
     while (done < count) {
         now = bench_seconds();
         const uint64_t arrived =
-            now > end + drain_s ? sent
-                                : std::min(count, static_cast<uint64_t>((now - start) / gap) + 1);
+            now > give_up ? sent : std::min(count, static_cast<uint64_t>((now - start) / gap) + 1);
         const uint64_t limit = std::min(arrived, done + way_.slots);
         if (limit > sent) {
             sent = limit;
@@ -105,7 +106,7 @@ load_result bench_load::offer(double gap, double seconds, uint64_t least)
                 us_[done] =
                     static_cast<float>(1e6 * (last - start - gap * static_cast<double>(done)));
             }
-        } else if (done == sent && now > end + drain_s) {
+        } else if (done == sent && now > give_up) {
             break; // the others had no slot in time
         } else if (done < sent && now > progress + stuck_s && now > end) {
             bench_fail("a strategy does not finish its chunks", __LINE__);

@@ -13,7 +13,8 @@ struct load_result {
     uint64_t samples = 0;          // chunks
     double cpu = 0;                // CPU seconds of the process a second
     double calls = 0;              // share of the time in calls of the strategy that did something
-    double watts = -1;             // of the GPU; < 0: unknown
+    double seconds = 0;            // that it took
+    double joules = 0;             // of the GPU; < 0: unknown
     bool kept_up = true;           // all scheduled chunks were done, about as fast as they arrived
 };
 

@@ -1,119 +1,119 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of waiting for other kernels: a resident kernel without chunks has one block on each
-// multiprocessor, and so has a compute kernel; measures how much longer the latter takes than
-// alone. (Some 10 ms, for a launch beside another kernel takes 20 us longer than alone, whatever
-// that one does.)
-#include "wic/bench/bench.cuh"
+// A neighbour repeats a piece of work of some 0.2 ms until it is told to stop; each block counts
+// its pieces and its time, so a stop in the middle costs no precision.
+#include "wic/bench/neighbours.cuh"
 
 #include <algorithm>
-#include <vector>
+
+struct bystander_view {
+    const float4 *in;
+    uint64_t *words, *mirror, *results;
+};
 
 namespace
 {
 constexpr unsigned threads = 512; // what registers allow beside 30 warps of a waiting kernel
-constexpr int repeats = 9;
+constexpr size_t memory_bytes = size_t{1} << 30;
+constexpr uint32_t resident_vectors = 4096; // 64 KiB, that a block reads again and again
+constexpr uint64_t limit_ns = 20000000000;  // it leaves by itself when nobody stops it
 
-__global__ void __launch_bounds__(threads, 2) fma_bound(float *out, int rounds)
+__device__ uint64_t clock_ns()
 {
-    float a = threadIdx.x, b = 1.0f, c = 2.0f, d = 3.0f;
-    for (int i = 0; i < rounds; i++) {
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+__device__ float fma_bound(float from)
+{
+    float a = from, b = 1.0f, c = 2.0f, d = 3.0f;
+    for (int i = 0; i < 16000; i++) {
         a = fmaf(a, 0.999f, 0.5f);
         b = fmaf(b, 0.999f, 0.5f);
         c = fmaf(c, 0.999f, 0.5f);
         d = fmaf(d, 0.999f, 0.5f);
     }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d;
+    return a + b + c + d;
 }
 
-__global__ void __launch_bounds__(threads, 2)
-    memory_bound(const float4 *in, size_t n, float *out, int rounds)
+// Each block has a part of its own, all of them many times what the L2 cache holds.
+__device__ float memory_bound(const float4 *in)
 {
+    const size_t part = memory_bytes / sizeof *in / gridDim.x;
+    const float4 *from = in + blockIdx.x * part;
     float sum = 0;
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (int round = 0; round < rounds; round++) {
-        for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-            const float4 v = __ldcs(in + i);
+#pragma unroll 8
+    for (size_t i = threadIdx.x; i < part; i += threads) {
+        const float4 v = __ldcs(from + i);
+        sum += v.x + v.y + v.z + v.w;
+    }
+    return sum;
+}
+
+__device__ float l1_bound(const float4 *in)
+{
+    const float4 *from = in + blockIdx.x * resident_vectors;
+    float sum = 0;
+    for (int pass = 0; pass < 300; pass++) {
+#pragma unroll
+        for (uint32_t i = 0; i < resident_vectors / threads; i++) {
+            float4 v; // volatile: each pass loads again, through L1
+            asm volatile("ld.global.ca.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                         : "l"(from + i * threads + threadIdx.x));
             sum += v.x + v.y + v.z + v.w;
         }
     }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    return sum;
 }
 
-class bystander
+// Block 0 reads the host's word, the others its mirror.
+__device__ bool is_over(const bystander_view &view, uint64_t since)
 {
-  public:
-    explicit bystander(int blocks) : blocks_(blocks)
-    {
-        CUDA_MUST(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-        CUDA_MUST(cudaEventCreate(&from_));
-        CUDA_MUST(cudaEventCreate(&to_));
-        CUDA_MUST(cudaMalloc(&in_, bytes));
-        CUDA_MUST(cudaMemset(in_, 0, bytes));
-        CUDA_MUST(cudaMalloc(&out_, blocks * threads * sizeof(float)));
-        CUDA_MUST(cudaDeviceSynchronize());
+    if (blockIdx.x > 0) {
+        return *static_cast<volatile uint64_t *>(view.mirror) != 0;
     }
-
-    ~bystander()
-    {
-        cudaFree(in_);
-        cudaFree(out_);
-        cudaStreamDestroy(stream_);
-        cudaEventDestroy(from_);
-        cudaEventDestroy(to_);
+    const bool over =
+        *static_cast<volatile uint64_t *>(view.words) != 0 || clock_ns() - since > limit_ns;
+    if (over) {
+        *static_cast<volatile uint64_t *>(view.mirror) = 1;
     }
+    return over;
+}
 
-    // Milliseconds, the median. A link beats meanwhile on its own.
-    neighbours measure()
-    {
-        return {median([&] { fma_bound<<<blocks_, threads, 0, stream_>>>(out_, 800000); }),
-                median([&] {
-                    memory_bound<<<blocks_, threads, 0, stream_>>>(in_, bytes / sizeof(float4),
-                                                                   out_, 40);
-                })};
-    }
-
-  private:
-    template <class Launch> double median(Launch launch)
-    {
-        std::vector<float> ms(repeats);
-        for (int i = -1; i < repeats; i++) { // the first one is to warm up
-            CUDA_MUST(cudaEventRecord(from_, stream_));
-            launch();
-            CUDA_MUST(cudaGetLastError());
-            CUDA_MUST(cudaEventRecord(to_, stream_));
-            const double limit = bench_seconds() + 4;
-            while (cudaEventQuery(to_) == cudaErrorNotReady && bench_seconds() < limit) {
-            }
-            float took = 4000; // gives up: the link would miss its beat
-            if (cudaEventQuery(to_) == cudaSuccess) {
-                CUDA_MUST(cudaEventElapsedTime(&took, from_, to_));
-            }
-            ms[std::max(i, 0)] = took;
-            if (took > 400) {
-                return took; // so slow that one is enough
-            }
+template <neighbour_kind kind>
+__global__ void __launch_bounds__(threads, 3) neighbour(const bystander_view view)
+{
+    __shared__ bool over;
+    const uint64_t since = clock_ns();
+    uint64_t pieces = 0;
+    float sum = threadIdx.x;
+    if (threadIdx.x == 0) {
+        unsigned long long *running = reinterpret_cast<unsigned long long *>(view.mirror + 1);
+        if (atomicAdd(running, 1ull) == gridDim.x - 1) {
+            *static_cast<volatile uint64_t *>(view.words + 1) = 1;
         }
-        std::sort(ms.begin(), ms.end());
-        return ms[repeats / 2];
     }
-
-    static constexpr size_t bytes = size_t{1} << 30;
-    int blocks_;
-    cudaStream_t stream_;
-    cudaEvent_t from_, to_;
-    float4 *in_;
-    float *out_;
-};
-
-// Registers that a block of so many threads takes of a multiprocessor: a multiple of 8 a thread,
-// from four parts of equal size, among which its warps are dealt out.
-unsigned registers(const void *kernel, unsigned block)
-{
-    cudaFuncAttributes found;
-    CUDA_MUST(cudaFuncGetAttributes(&found, kernel));
-    return (static_cast<unsigned>(found.numRegs) + 7) / 8 * 8 * ((block + 127) / 128 * 128);
+    do {
+        sum += kind == NEIGHBOUR_FMA      ? fma_bound(sum)
+               : kind == NEIGHBOUR_MEMORY ? memory_bound(view.in)
+                                          : l1_bound(view.in);
+        pieces++;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            over = is_over(view, since);
+        }
+        __syncthreads();
+    } while (!over);
+    if (threadIdx.x == 0) {
+        view.results[2 * blockIdx.x] = pieces;
+        view.results[2 * blockIdx.x + 1] = clock_ns() - since;
+    }
+    if (sum == 0.12345f) { // never: the work must not be optimised away
+        view.results[0] = 0;
+    }
 }
 
 int attribute(cudaDeviceAttr which)
@@ -123,46 +123,71 @@ int attribute(cudaDeviceAttr which)
     CUDA_MUST(cudaDeviceGetAttribute(&value, which, device));
     return value;
 }
-
-// One block of each kind on a multiprocessor. Shared memory is the waiters' alone.
-bool fit_together(const void *waiting, unsigned waiting_threads)
-{
-    const unsigned most =
-        std::max(registers(reinterpret_cast<const void *>(fma_bound), threads),
-                 registers(reinterpret_cast<const void *>(memory_bound), threads));
-    const auto limit = [](cudaDeviceAttr which) { return static_cast<unsigned>(attribute(which)); };
-    return waiting_threads + threads <= limit(cudaDevAttrMaxThreadsPerMultiProcessor) &&
-           registers(waiting, waiting_threads) + most <=
-               limit(cudaDevAttrMaxRegistersPerMultiprocessor);
-}
 } // namespace
 
-bool measure_neighbours(wait_kind kind, const bench_pool &pool, uint32_t waiting_warps,
-                        neighbours *out)
+local_bystander::local_bystander() : blocks_(attribute(cudaDevAttrMultiProcessorCount))
 {
-    if (!fit_together(resident_kernel(kind), 32 * (waiting_warps + WIC_SERVICE_WARPS))) {
-        return false;
+    CUDA_MUST(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    CUDA_MUST(cudaMalloc(&in_, memory_bytes));
+    CUDA_MUST(cudaMemset(in_, 0, memory_bytes));
+    CUDA_MUST(cudaHostAlloc(&words_, 2 * sizeof *words_, cudaHostAllocMapped));
+    CUDA_MUST(cudaMalloc(&mirror_, 2 * sizeof *mirror_));
+    CUDA_MUST(cudaHostAlloc(&results_, 2 * static_cast<size_t>(blocks_) * sizeof *results_,
+                            cudaHostAllocMapped));
+    CUDA_MUST(cudaDeviceSynchronize());
+}
+
+local_bystander::~local_bystander()
+{
+    cudaStreamDestroy(stream_);
+    cudaFree(in_);
+    cudaFree(mirror_);
+    cudaFreeHost(words_);
+    cudaFreeHost(results_);
+}
+
+void local_bystander::start(neighbour_kind kind)
+{
+    const bystander_view view = {in_, words_, mirror_, results_};
+    const unsigned blocks = static_cast<unsigned>(blocks_);
+    __atomic_store_n(&words_[0], uint64_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&words_[1], uint64_t{0}, __ATOMIC_RELEASE);
+    CUDA_MUST(cudaMemsetAsync(mirror_, 0, 2 * sizeof *mirror_, stream_));
+    kind == NEIGHBOUR_FMA      ? neighbour<NEIGHBOUR_FMA><<<blocks, threads, 0, stream_>>>(view)
+    : kind == NEIGHBOUR_MEMORY ? neighbour<NEIGHBOUR_MEMORY><<<blocks, threads, 0, stream_>>>(view)
+                               : neighbour<NEIGHBOUR_L1><<<blocks, threads, 0, stream_>>>(view);
+    CUDA_MUST(cudaGetLastError());
+    const double limit = bench_seconds() + 2; // a link beside it has no heartbeat meanwhile
+    while (__atomic_load_n(&words_[1], __ATOMIC_ACQUIRE) == 0) {
+        if (bench_seconds() > limit) {
+            bench_fail("there is no room for a neighbour on each multiprocessor", __LINE__);
+        }
     }
-    const int processors = attribute(cudaDevAttrMultiProcessorCount);
-    bystander other(processors);
-    const neighbours alone = other.measure();
-    wic_transfer_plan plan = {};
-    plan.in_unit = in_unit;
-    plan.out_unit = out_unit;
-    plan.piece_units = 4096;
-    plan.in_piece = 16384;
-    plan.out_piece = 8192;
-    plan.pieces = static_cast<uint32_t>((pool.chunk + plan.in_piece - 1) / plan.in_piece);
-    plan.depth = 2;
-    plan.blocks = static_cast<uint32_t>(processors);
-    plan.pulls = 16;
-    plan.warps = waiting_warps;
-    std::unique_ptr<strategy> waiting = make_resident(kind, pool, plan);
-    if (!waiting) {
-        return false;
+}
+
+double local_bystander::stop()
+{
+    __atomic_store_n(&words_[0], uint64_t{1}, __ATOMIC_RELEASE);
+    CUDA_MUST(cudaStreamSynchronize(stream_));
+    double speed = 0;
+    for (int block = 0; block < blocks_; block++) {
+        speed += 1e9 * static_cast<double>(results_[2 * block]) /
+                 static_cast<double>(results_[2 * block + 1]);
     }
-    const neighbours beside = other.measure();
-    waiting->leave_ms();
-    *out = {beside.fma / alone.fma, beside.memory / alone.memory};
-    return true;
+    return speed;
+}
+
+bench_room room_beside(const void *kernel, const wic_transfer_plan &plan)
+{
+    cudaFuncAttributes found;
+    CUDA_MUST(cudaFuncGetAttributes(&found, kernel));
+    const double processors = attribute(cudaDevAttrMultiProcessorCount);
+    const double each = std::max(1.0, plan.blocks / processors); // blocks of a multiprocessor
+    // A multiple of 8 registers a thread, from four parts among which the warps are dealt out.
+    const double block_threads = (32 * (plan.warps + WIC_SERVICE_WARPS) + 127) / 128 * 128;
+    const double registers = (found.numRegs + 7) / 8 * 8 * block_threads;
+    const double shared = wic_transfer_plan_shared_bytes(&plan) + 1024.0 + found.sharedSizeBytes;
+    return {100 - 100 * each * registers / attribute(cudaDevAttrMaxRegistersPerMultiprocessor),
+            100 - 100 * each * shared / attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+            100 * std::max(0.0, 1 - plan.blocks / processors)};
 }

@@ -27,9 +27,7 @@ std::vector<size_t> numbers(const std::string &list)
 {
     std::vector<size_t> values;
     for (const std::string &one : bench_split(list)) {
-        if (number(one.c_str()) > 0) {
-            values.push_back(number(one.c_str()));
-        }
+        values.push_back(number(one.c_str()));
     }
     return values;
 }
@@ -51,7 +49,7 @@ const option table[] = {
      [](O *o, const char *) { o->check = true; }},
     {"--loads", "PERCENT,..", "of the link's ceiling; max: all slots full [5,25,50,80,95,max]",
      [](O *o, const char *v) { o->loads = v; }},
-    {"--rounds", "N", "of the frontier: all strategies in turn, then all again [9]",
+    {"--rounds", "N", "of frontier and neighbours: all strategies in turn, then all again [9]",
      [](O *o, const char *v) { o->rounds = std::max(1u, number(v)); }},
     {"--no-tune", nullptr, "the frontier with each strategy's first shape, not its best",
      [](O *o, const char *) { o->tune = false; }},
@@ -59,9 +57,16 @@ const option table[] = {
      [](O *o, const char *v) { o->seconds = atof(v); }},
     {"--samples", "N", "of each measurement of latency, or as many as 3 s allow [2000]",
      [](O *o, const char *v) { o->samples = static_cast<int>(std::max(1u, number(v))); }},
-    {"--beside", "N,..", "waiting warps in the measurement of neighbours [15,27]",
-     [](O *o, const char *v) { o->beside = numbers(v); }},
-    {"--no-neighbours", nullptr, "leave that out", [](O *o, const char *) { o->beside.clear(); }},
+    {"--neighbours", "WHERE",
+     "compute kernels beside each strategy: own, process (another one), mps (another one, with "
+     "MPS)",
+     [](O *o, const char *v) { o->neighbours = v; }},
+    {"--ablation", nullptr, "wic's kernel with gate, pull and credit limiter exchanged",
+     [](O *o, const char *) { o->ablation = true; }},
+    {"--gaps", "US,..", "between chunks while neighbours run; 0: no chunks [0,1000,200,50]",
+     [](O *o, const char *v) { o->gaps = numbers(v); }},
+    {"--serve-neighbour", nullptr, "used by --neighbours process for the other process",
+     [](O *o, const char *) { o->serve = true; }},
     {"--window", "MIB", "of input slots [256]",
      [](O *o, const char *v) { o->window = std::max(64u, number(v)); }},
     {"--huge", nullptr, "slots in huge pages", [](O *o, const char *) { o->huge = true; }},
@@ -122,8 +127,8 @@ bool bench_parse(int argc, char **argv, bench_options *out)
 void bench_help()
 {
     printf("wic-bench: the ways to get chunks through a GPU side by side, in one run.\n\n"
-           "  wic-bench [options]          throughput, latency, leaving and neighbours of each\n"
-           "  wic-bench --frontier [options]\n"
+           "  wic-bench [options]          throughput, latency and leaving of each\n"
+           "  wic-bench --frontier | --neighbours WHERE | --ablation | --check [options]\n"
            "  wic-bench --soak TILES [--transport NAME] | --ways-out | --replay | --park MS\n\n");
     for (const option &o : table) {
         const std::string name =

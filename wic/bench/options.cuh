@@ -15,10 +15,12 @@ struct bench_options {
     int samples = 2000;                                       // of a latency measurement
     std::vector<size_t> sizes = {4, 16, 64, 256, 1024, 4096}; // KiB
     std::string strategies = "wic,poll-host,poll-device,poll-nanosleep,stream,graph";
-    bool frontier = false, check = false, tune = true;
+    bool frontier = false, check = false, ablation = false, tune = true;
     std::string loads = "5,25,50,80,95,max"; // percent of the link's ceiling
     uint32_t rounds = 9;
-    std::vector<size_t> beside = {15, 27};                           // waiting warps; empty: none
+    std::string neighbours;                        // where they run; empty: not measured
+    std::vector<size_t> gaps = {0, 1000, 200, 50}; // us between chunks beside neighbours
+    bool serve = false;                            // be the neighbour
     uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
     int results = -1;                                                // -1: by the plan
     size_t window = 256;                                             // MiB of input slots

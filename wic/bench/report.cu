@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON file.
+// The JSON file, and what its figures are made by.
 #include "wic/bench/report.cuh"
 
+#include <algorithm>
 #include <ctime>
 
 namespace
@@ -32,15 +33,6 @@ std::string utc_now()
     return text;
 }
 
-// The architecture that the kernels were compiled for, 80 for sm_80: older paths also run on newer
-// GPUs, from PTX.
-int code_architecture()
-{
-    cudaFuncAttributes found;
-    CUDA_MUST(cudaFuncGetAttributes(&found, resident_kernel(WAIT_PARKED)));
-    return found.ptxVersion;
-}
-
 void write_head(FILE *file, const bench_report &report)
 {
     int cuda = 0;
@@ -49,7 +41,7 @@ void write_head(FILE *file, const bench_report &report)
     fprintf(file,
             "{\"gpu\": \"%s\", \"compute\": %d, \"code\": %d, \"driver\": \"%s\", \"cuda\": "
             "\"%d.%d\", \"date\": \"%s\", \"ceiling_gbs\": %.3f",
-            gpu.name, gpu.compute, code_architecture(), driver_version().c_str(), cuda / 1000,
+            gpu.name, gpu.compute, bench_code_architecture(), driver_version().c_str(), cuda / 1000,
             cuda % 1000 / 10, utc_now().c_str(), report.ceiling_gbs);
 }
 
@@ -65,15 +57,40 @@ void write_row(FILE *file, const table_row &r)
             plan.blocks, plan.warps, plan.pulls);
 }
 
-void write_row(FILE *file, const neighbour_row &r)
-{
-    fprintf(file, "{\"strategy\": \"%s\", \"waiting_warps\": %u, \"fma\": %.4f, \"memory\": %.4f}",
-            r.strategy.c_str(), r.warps, r.slowdown.fma, r.slowdown.memory);
-}
-
 void write_quartiles(FILE *file, const char *name, const quartiles &q)
 {
-    fprintf(file, "\"%s\": [%.3f, %.3f, %.3f], ", name, q.low, q.middle, q.high);
+    if (q.middle > 0) {
+        fprintf(file, "\"%s\": [%.3f, %.3f, %.3f], ", name, q.low, q.middle, q.high);
+    } else { // with all slots full there is no latency
+        fprintf(file, "\"%s\": null, ", name);
+    }
+}
+
+void write_row(FILE *file, const neighbour_row &r)
+{
+    fprintf(file, "{\"strategy\": \"%s\", \"where\": \"%s\", \"gap_us\": %u, ", r.strategy.c_str(),
+            r.where.c_str(), r.gap_us);
+    write_quartiles(file, "fma", r.fma);
+    write_quartiles(file, "memory", r.memory);
+    write_quartiles(file, "l1", r.l1);
+    if (r.resident) {
+        fprintf(file, "\"room\": {\"registers\": %.1f, \"shared\": %.1f, \"processors\": %.1f}, ",
+                r.room.registers, r.room.shared, r.room.processors);
+    }
+    fprintf(file, "\"p50_us\": %.2f}", r.p50_us);
+}
+
+void write_row(FILE *file, const ablation_row &r)
+{
+    fprintf(file, "{\"gate\": \"%s\", \"pull\": \"%s\", \"credits\": %s, ", r.gate, r.pull,
+            r.limited ? "true" : "false");
+    write_quartiles(file, "gbs", r.gbs);
+    write_quartiles(file, "p50_us", r.p50_us);
+    write_quartiles(file, "p99_us", r.p99_us);
+    write_quartiles(file, "fma", r.slower[NEIGHBOUR_FMA]);
+    write_quartiles(file, "memory", r.slower[NEIGHBOUR_MEMORY]);
+    write_quartiles(file, "l1", r.slower[NEIGHBOUR_L1]);
+    fprintf(file, "\"chunk_bytes\": %zu}", r.chunk);
 }
 
 void write_row(FILE *file, const frontier_row &r)
@@ -103,6 +120,24 @@ template <class Row> void write_rows(FILE *file, const char *name, const std::ve
 }
 } // namespace
 
+int bench_code_architecture()
+{
+    cudaFuncAttributes found;
+    CUDA_MUST(cudaFuncGetAttributes(&found, resident_kernel(WAIT_PARKED)));
+    return found.ptxVersion;
+}
+
+quartiles bench_quartiles(std::vector<double> values)
+{
+    std::sort(values.begin(), values.end());
+    const auto at = [&](double share) { // between two values in proportion
+        const double place = share * static_cast<double>(values.size() - 1);
+        const size_t low = static_cast<size_t>(place), high = std::min(low + 1, values.size() - 1);
+        return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
+    };
+    return {at(0.25), at(0.5), at(0.75)};
+}
+
 void write_report(const std::string &path, const bench_report &report)
 {
     FILE *file = fopen(path.c_str(), "w");
@@ -112,6 +147,7 @@ void write_report(const std::string &path, const bench_report &report)
     write_head(file, report);
     write_rows(file, "results", report.table);
     write_rows(file, "neighbours", report.beside);
+    write_rows(file, "ablation", report.ablation);
     write_rows(file, "frontier", report.frontier);
     fprintf(file, "}\n");
     if (fclose(file) != 0) {

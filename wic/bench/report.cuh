@@ -4,6 +4,7 @@
 #define WIC_BENCH_REPORT_CUH
 // What wic-bench measured, and the file that tests/bench/wic_plot.py draws from.
 #include "wic/bench/load.cuh"
+#include "wic/bench/neighbours.cuh"
 #include "wic/bench/options.cuh"
 #include "wic/bench/strategies.cuh"
 
@@ -15,14 +16,26 @@ struct table_row {
     uint64_t wrong;
 };
 
-struct neighbour_row {
-    std::string strategy;
-    uint32_t warps;
-    neighbours slowdown;
-};
-
 struct quartiles {
     double low, middle, high;
+};
+quartiles bench_quartiles(std::vector<double> values); // not of none
+
+struct neighbour_row {
+    std::string strategy, where; // own, process or mps
+    uint32_t gap_us;             // between chunks; 0: none flow
+    quartiles fma, memory, l1;   // times slower than alone
+    double p50_us;               // of the chunks; 0: none
+    bool resident;
+    bench_room room; // if resident
+};
+
+struct ablation_row {
+    const char *gate, *pull;
+    bool limited; // by credits
+    size_t chunk;
+    quartiles gbs, p50_us, p99_us; // all slots full; one chunk at a time
+    quartiles slower[NEIGHBOUR_KINDS];
 };
 
 struct frontier_row {
@@ -33,7 +46,7 @@ struct frontier_row {
     uint32_t rounds;    // that are in the figures
     bool kept_up;       // in most rounds
     quartiles gbs, p50_us, p99_us;
-    double cpu, calls, watts; // as in load_result; median, median, mean
+    double cpu, calls, watts; // as in load_result; medians, and the mean (< 0: unknown)
     uint64_t samples;         // chunks of all rounds
 };
 
@@ -42,14 +55,21 @@ struct bench_report {
     uint64_t wrong = 0;
     std::vector<table_row> table;
     std::vector<neighbour_row> beside;
+    std::vector<ablation_row> ablation;
     std::vector<frontier_row> frontier;
 };
 
 wic_gpu bench_gpu();
+// The architecture that the kernels were compiled for, 80 for sm_80: older paths also run on newer
+// GPUs, from PTX.
+int bench_code_architecture();
 bench_case bench_case_of(const bench_options &opt, size_t chunk);
 // Adds to the report and prints as it goes.
 void measure_table(const bench_options &opt, bench_pool &pool, bench_report *report);
 void measure_frontier(const bench_options &opt, bench_pool &pool, bench_report *report);
+void measure_beside(const bench_options &opt, bench_pool &pool, const std::string &where,
+                    bench_report *report);
+void measure_ablation(const bench_options &opt, bench_pool &pool, bench_report *report);
 void check_results(const bench_options &opt, bench_pool &pool, bench_report *report);
 void write_report(const std::string &path, const bench_report &report);
 #endif

@@ -22,6 +22,7 @@ struct bench_case {
 
 struct strategy_kind {
     const char *name;
+    int wait; // the wait_kind of its resident kernel; < 0: it has none in the shape of wic's plan
     const char *what; // for --help
     // NULL: this shape does not fit on the GPU.
     std::unique_ptr<strategy> (*make)(const bench_pool &pool, const bench_shape &shape);
@@ -39,5 +40,8 @@ std::string bench_shape_text(const bench_shape &shape);
 std::unique_ptr<strategy> make_stream(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_stream_batch(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_graph(const bench_pool &pool, const bench_shape &shape);
+std::unique_ptr<strategy> make_launch(const bench_pool &pool, const bench_shape &shape);
+std::unique_ptr<strategy> make_wait_value(const bench_pool &pool, const bench_shape &shape);
+std::unique_ptr<strategy> make_managed(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_wic_channel(const bench_pool &pool, const bench_shape &shape);
 #endif

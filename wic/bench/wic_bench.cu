@@ -4,43 +4,16 @@
 // wic-bench: compares the strategies to process chunks on a GPU, in one run.
 //   --frontier   latency against offered load, and what it costs (frontier.cu)
 //   --check      every element of every result of every strategy
-//   by default   throughput, latency of one chunk at a time and leaving (table.cu), and what
-//                waiting warps cost compute warps on the same multiprocessors (neighbours.cu)
+//   --neighbours what waiting costs compute kernels on the same multiprocessors (beside.cu)
+//   --ablation   wic's kernel with parts exchanged (ablation.cu)
+//   by default   throughput, latency of one chunk at a time and leaving (table.cu)
 // Usage: wic-bench --help.
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
 #include "wic/bench/report.cuh"
 
 #include <algorithm>
-
-namespace
-{
-const char *const waiting_names[] = {"wic", "poll-host", "poll-device", "poll-nanosleep"};
-
-void measure_beside(const bench_options &opt, bench_pool &pool, bench_report *report)
-{
-    printf("%-15s %7s %8s %8s\n", "waiting", "warps", "FMA", "memory");
-    pool.lay_out(16384);
-    for (const std::string &name : bench_split(opt.strategies)) {
-        for (int kind = WAIT_PARKED; kind <= WAIT_POLL_NANOSLEEP; kind++) {
-            if (name != waiting_names[kind]) {
-                continue;
-            }
-            for (const size_t beside_warps : opt.beside) {
-                const uint32_t warps = static_cast<uint32_t>(beside_warps);
-                neighbours slow;
-                if (!measure_neighbours(static_cast<wait_kind>(kind), pool, warps, &slow)) {
-                    printf("%-15s %7u  no room on a multiprocessor for both\n", name.c_str(),
-                           warps);
-                    continue;
-                }
-                printf("%-15s %7u %8.3f %8.3f\n", name.c_str(), warps, slow.fma, slow.memory);
-                fflush(stdout);
-                report->beside.push_back({name, warps, slow});
-            }
-        }
-    }
-}
-} // namespace
+#include <sys/wait.h>
+#include <unistd.h>
 
 wic_gpu bench_gpu()
 {
@@ -74,26 +47,10 @@ bench_case bench_case_of(const bench_options &opt, size_t chunk)
     return of;
 }
 
-int main(int argc, char **argv)
+namespace
 {
-    bench_options opt;
-    if (!bench_parse(argc, argv, &opt)) {
-        return 2;
-    }
-    if (opt.help) {
-        bench_help();
-        return 0;
-    }
-    setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
-    if (opt.soak) {
-        return soak(opt.soak, opt.transport) ? 0 : 1;
-    }
-    if (opt.ways_out) {
-        return ways_out() ? 0 : 1;
-    }
-    if (opt.replay) {
-        return replay() ? 0 : 1;
-    }
+int measure(const bench_options &opt)
+{
     bench_pool pool(opt.window << 20, opt.huge);
     if (opt.park_ms > 0) {
         pool.lay_out(16384);
@@ -105,14 +62,65 @@ int main(int argc, char **argv)
         check_results(opt, pool, &report);
     } else if (opt.frontier) {
         measure_frontier(opt, pool, &report);
+    } else if (opt.ablation) {
+        measure_ablation(opt, pool, &report);
+    } else if (!opt.neighbours.empty()) {
+        measure_beside(opt, pool, opt.neighbours, &report);
     } else {
         measure_table(opt, pool, &report);
-        if (!opt.beside.empty() && !opt.sweep) {
-            measure_beside(opt, pool, &report);
-        }
     }
     if (!opt.json.empty()) {
         write_report(opt.json, report);
     }
     return report.wrong ? 1 : 0;
+}
+
+// In a child, as the daemon ends when it has no clients.
+int measure_with_mps(const bench_options &opt)
+{
+    std::string why;
+    if (!start_mps(&why)) {
+        printf("no MPS: %s\n", why.c_str());
+        return 0;
+    }
+    fflush(stdout);
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int rc = measure(opt);
+        fflush(stdout);
+        _exit(rc);
+    }
+    if (child > 0) {
+        waitpid(child, &status, 0);
+    }
+    stop_mps();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+} // namespace
+
+int main(int argc, char **argv)
+{
+    bench_options opt;
+    if (!bench_parse(argc, argv, &opt)) {
+        return 2;
+    }
+    if (opt.help) {
+        bench_help();
+        return 0;
+    }
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
+    if (opt.serve) {
+        return serve_other_process();
+    }
+    if (opt.soak) {
+        return soak(opt.soak, opt.transport) ? 0 : 1;
+    }
+    if (opt.ways_out) {
+        return ways_out() ? 0 : 1;
+    }
+    if (opt.replay) {
+        return replay() ? 0 : 1;
+    }
+    return opt.neighbours == "mps" ? measure_with_mps(opt) : measure(opt);
 }
