@@ -60,17 +60,26 @@
 #define WIC_STALL() ((void)0)
 #endif
 
+/* In a row, in which `next` was out of date: more than threads that take tickets can cause. */
+#define TRIES_MAX 1000000u
+
 static struct wic_slot_head *slot_of(struct wic_channel *channel, uint64_t ticket)
 {
     return &channel->slot[ticket % channel->slots];
 }
 
+/* In a joined channel the other process may take `aborted` back, but not `left`. */
+static bool is_aborted(struct wic_channel *channel)
+{
+    return atomic_load(&channel->aborted) != 0 || atomic_load(&channel->left) != 0;
+}
+
 /* Whether a ticket is ready for this side: 0 and the ticket; -EAGAIN: not now; -EPIPE: never
- * again. */
+ * again; -EPROTO: what another process wrote makes no sense. */
 static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
 {
     struct wic_side *side = &channel->side[role];
-    for (;;) {
+    for (uint32_t tries = 0;; tries++) {
         uint64_t next = atomic_load(&side->next);
         if (next & WIC_CLOSED) {
             return -EPIPE; /* producers only */
@@ -83,6 +92,9 @@ static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_
         if (sequence == wanted) {
             *out_ticket = next;
             return 0;
+        }
+        if (channel->joined && tries == TRIES_MAX) {
+            return -EPROTO;
         }
         if (sequence > wanted) {
             continue; /* `next` is out of date: the thread that took it has already changed
@@ -98,11 +110,11 @@ static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_
     }
 }
 
-/* Takes the next ticket if it is ready: 0, -EAGAIN, -EPIPE or -ECANCELED. */
+/* Takes the next ticket if it is ready: 0, -EAGAIN, -EPIPE, -ECANCELED or -EPROTO. */
 static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
 {
     for (;;) {
-        if (atomic_load(&channel->aborted)) { /* pairs with the store in wic_abort */
+        if (is_aborted(channel)) { /* pairs with the stores in wic_abort */
             return -ECANCELED;
         }
         uint64_t ticket;
@@ -167,6 +179,7 @@ static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *
 {
     struct wic_side *side = &channel->side[role];
     uint32_t budget = atomic_load_explicit(&side->spin, memory_order_relaxed);
+    budget = budget < channel->spin_limit ? budget : channel->spin_limit;
     uint64_t next = atomic_load(&side->next) & ~WIC_CLOSED;
     struct wic_slot_head *slot = slot_of(channel, next);
     for (uint32_t round = 0; round < budget; round++) {
@@ -292,7 +305,7 @@ static int check_held(struct wic_channel *channel, enum wic_role role, const str
     if (channel == NULL || slot == NULL) {
         return -EINVAL;
     }
-    if (atomic_load(&channel->aborted)) {
+    if (is_aborted(channel)) {
         return -ECANCELED;
     }
     uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
@@ -369,6 +382,10 @@ int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *o
     if (rc == 0) {
         fill_slot(channel, ticket, (size_t)slot_of(channel, ticket)->bytes, out_slot);
     }
+    if (rc == 0 && channel->check != NULL &&
+        (rc = channel->check(channel->context, out_slot)) != 0) {
+        wic_abort(channel);
+    }
     return rc;
 }
 
@@ -390,7 +407,8 @@ int wic_release(struct wic_channel *channel, const struct wic_slot *slot)
 static void wake_everybody(struct wic_channel *channel)
 {
     for (enum wic_role role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
-        if (atomic_load(&channel->side[role].waiters) != 0) { /* as in wake_next */
+        /* As in wake_next; another process may have made the count 0. */
+        if (channel->joined || atomic_load(&channel->side[role].waiters) != 0) {
             wake_all(channel, role);
         }
     }
@@ -406,6 +424,9 @@ void wic_close(struct wic_channel *channel)
 
 void wic_abort(struct wic_channel *channel)
 {
+    if (channel->joined) {
+        atomic_store(&channel->left, 1);
+    }
     atomic_store(&channel->aborted, 1);
     wake_everybody(channel);
 }

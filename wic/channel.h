@@ -16,7 +16,7 @@
 #define WIC_LINE    64
 #define WIC_PAGE    4096
 #define WIC_MAGIC   UINT64_C(0x316c6e6863636977) /* "wicchnl1", little endian */
-#define WIC_VERSION 1u
+#define WIC_VERSION 2u
 #define WIC_CLOSED  (UINT64_C(1) << 63) /* beside the producers' next ticket */
 /* A ticket is doubled in wic_slot_head.sequence; at 10^9 tickets a second this lasts for 70
  * years. */
@@ -54,6 +54,8 @@ struct wic_slot_head {
 };
 
 struct wic_channel {
+    /* The head. Where the other side is not trusted it is this process' own (wic_channel_join): the
+     * shared part begins with `aborted`. */
     _Atomic uint64_t magic; /* WIC_MAGIC once initialised */
     uint32_t version;
     uint32_t slots;
@@ -63,11 +65,17 @@ struct wic_channel {
     uint64_t payload_offset; /* from the channel; 0: `payload` */
     unsigned char *payload;  /* the caller's, means nothing in another process */
     uint32_t spin_limit;
-    _Atomic uint32_t aborted;
-    bool shared;
+    bool shared, joined;
+    _Atomic uint32_t left; /* joined: this process aborted it, whatever `aborted` says */
+    int (*check)(void *context, struct wic_slot *slot); /* joined: of struct wic_join */
+    void *context;
+    /* --- the shared part --- */
+    _Alignas(WIC_LINE) _Atomic uint32_t aborted;
     struct wic_side side[2]; /* by enum wic_role */
     struct wic_slot_head slot[];
 };
+
+_Static_assert(offsetof(struct wic_channel, aborted) == WIC_HEAD_BYTES, "see wic.h");
 
 /* wic_channel_init with other first values of the counters than 0, to test their wrap. */
 int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_t first_ticket,

@@ -21,10 +21,9 @@ struct layout {
 };
 
 /* False when the options make no channel. */
-static bool layout_make(struct layout *out, const struct wic_options *options)
+static bool layout_make_any(struct layout *out, const struct wic_options *options)
 {
     if (options == NULL || options->slots < 1 || options->slots > WIC_SLOTS_MAX ||
-        (options->shared && options->payload != NULL) ||
         options->slot_bytes > SIZE_MAX / 2 / options->slots - 2 * WIC_PAGE) {
         return false;
     }
@@ -39,6 +38,13 @@ static bool layout_make(struct layout *out, const struct wic_options *options)
         out->total_bytes = out->payload_offset + options->slots * out->stride;
     }
     return true;
+}
+
+/* The same where head and slots lie beside each other: a payload of the caller's would mean nothing
+ * to other processes. */
+static bool layout_make(struct layout *out, const struct wic_options *options)
+{
+    return layout_make_any(out, options) && !(options->shared && options->payload != NULL);
 }
 
 size_t wic_slot_stride(size_t slot_bytes)
@@ -68,6 +74,32 @@ static uint32_t spin_limit(uint32_t wanted)
     return cores > 2 ? SPIN_MANY_CORES : SPIN_TWO_CORES;
 }
 
+static void set_head(struct wic_channel *channel, const struct wic_options *options,
+                     const struct layout *layout)
+{
+    channel->version = WIC_VERSION;
+    channel->slots = options->slots;
+    channel->total_bytes = layout->total_bytes;
+    channel->slot_bytes = options->slot_bytes;
+    channel->stride = layout->stride;
+    channel->payload_offset = layout->payload_offset;
+    channel->payload = options->payload;
+    channel->shared = options->shared;
+    channel->spin_limit = spin_limit(options->spin_limit);
+}
+
+static void set_words(struct wic_channel *channel, uint64_t first_ticket, uint32_t first_futex)
+{
+    for (int role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
+        atomic_init(&channel->side[role].next, first_ticket);
+        atomic_init(&channel->side[role].futex, first_futex);
+        atomic_init(&channel->side[role].spin, channel->spin_limit / 4);
+    }
+    for (uint64_t ticket = first_ticket; ticket < first_ticket + channel->slots; ticket++) {
+        atomic_init(&channel->slot[ticket % channel->slots].sequence, 2 * ticket);
+    }
+}
+
 int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_t first_ticket,
                         uint32_t first_futex, struct wic_channel **out_channel)
 {
@@ -77,25 +109,9 @@ int wic_channel_init_at(void *memory, const struct wic_options *options, uint64_
         return -EINVAL;
     }
     struct wic_channel *channel = memory;
-    uint32_t slots = options->slots;
-    memset(channel, 0, sizeof(*channel) + slots * sizeof(struct wic_slot_head));
-    channel->version = WIC_VERSION;
-    channel->slots = slots;
-    channel->total_bytes = layout.total_bytes;
-    channel->slot_bytes = options->slot_bytes;
-    channel->stride = layout.stride;
-    channel->payload_offset = layout.payload_offset;
-    channel->payload = options->payload;
-    channel->shared = options->shared;
-    channel->spin_limit = spin_limit(options->spin_limit);
-    for (int role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
-        atomic_init(&channel->side[role].next, first_ticket);
-        atomic_init(&channel->side[role].futex, first_futex);
-        atomic_init(&channel->side[role].spin, channel->spin_limit / 4);
-    }
-    for (uint64_t ticket = first_ticket; ticket < first_ticket + slots; ticket++) {
-        atomic_init(&channel->slot[ticket % slots].sequence, 2 * ticket);
-    }
+    memset(channel, 0, sizeof(*channel) + options->slots * sizeof(struct wic_slot_head));
+    set_head(channel, options, &layout);
+    set_words(channel, first_ticket, first_futex);
     /* Pairs with the load in wic_channel_attach: a thread that sees the magic sees all of the
      * above. */
     atomic_store_explicit(&channel->magic, WIC_MAGIC, memory_order_release);
@@ -132,6 +148,39 @@ int wic_channel_attach(void *memory, size_t bytes, struct wic_channel **out_chan
         layout.total_bytes != channel->total_bytes || layout.total_bytes > bytes) {
         return -EINVAL;
     }
+    *out_channel = channel;
+    return 0;
+}
+
+size_t wic_join_bytes(const struct wic_options *options)
+{
+    struct layout layout;
+    if (!layout_make_any(&layout, options)) {
+        return 0;
+    }
+    return sizeof(struct wic_channel) + options->slots * sizeof(struct wic_slot_head) -
+           WIC_HEAD_BYTES;
+}
+
+int wic_channel_join(void *shared, const struct wic_join *join, struct wic_channel **out_channel)
+{
+    struct layout layout;
+    if (shared == NULL || (uintptr_t)shared % WIC_LINE != 0 || join == NULL ||
+        out_channel == NULL || !join->options.shared || join->options.payload == NULL ||
+        !layout_make_any(&layout, &join->options)) {
+        return -EINVAL;
+    }
+    struct wic_channel *channel = (void *)((unsigned char *)shared - WIC_HEAD_BYTES);
+    memset(channel, 0, WIC_HEAD_BYTES);
+    set_head(channel, &join->options, &layout);
+    channel->joined = true;
+    channel->check = join->check;
+    channel->context = join->context;
+    if (join->first) {
+        memset(shared, 0, wic_join_bytes(&join->options));
+        set_words(channel, 0, 0);
+    }
+    atomic_store_explicit(&channel->magic, WIC_MAGIC, memory_order_release);
     *out_channel = channel;
     return 0;
 }

@@ -36,7 +36,8 @@
  *
  * Memory. Nothing is allocated after init. The channel and its slots live in memory the caller
  * gives. With options.shared it is found by offsets only, so it may be shared memory mapped at
- * different addresses by several processes, which trust each other. A process that dies while it
+ * different addresses by several processes, which trust each other; wic_channel_join is for those
+ * that do not. A process that dies while it
  * holds a slot leaves a ticket that never comes: the other processes get -ETIMEDOUT, or the one
  * that sees it die calls wic_abort. One that dies while parked holds nothing.
  *
@@ -49,6 +50,7 @@
  * All functions return 0 or a negative errno; outputs are written only on success.
  *   -ETIMEDOUT  the time limit passed         -EPIPE      closed, and every ticket is consumed
  *   -ECANCELED  the channel was aborted       -EINVAL     an argument or a ticket out of turn
+ *   -EPROTO     a joined channel whose shared words make no sense
  * A kernel that refuses to wait (a seccomp filter, say) makes acquire and wait return its errno.
  * Stands alone: knows no pixels, files or jobs. How it works inside: channel.c. */
 #include <stdbool.h>
@@ -63,6 +65,7 @@ extern "C" {
 #define WIC_FOREVER    INT64_C(-1)
 #define WIC_USER_BYTES 128 /* of the caller's own, beside each slot's payload */
 #define WIC_SLOTS_MAX  4096
+#define WIC_HEAD_BYTES 128 /* before the shared part of a channel, see wic_channel_join */
 
 struct wic_channel;
 
@@ -114,6 +117,29 @@ int wic_channel_init(void *memory, const struct wic_options *options,
  * not a shared one, or it is longer than `bytes`; -EPROTO: its layout is of another version of this
  * library. Thread: any. */
 int wic_channel_attach(void *memory, size_t bytes, struct wic_channel **out_channel);
+
+/* A channel to a process that is not trusted: the parts that say where slots lie and how large they
+ * are belong to each process alone, and only words that the two must exchange are shared. */
+struct wic_join {
+    struct wic_options options; /* with `shared`; payload: the slots as they are mapped here */
+    bool first;                 /* this process initialises the shared part, before others join */
+    /* Consumer, NULL = none: called by wic_wait for the slot that it is about to return. bytes and
+     * what user points at are the other process' words, which may change at any time: the callback
+     * reads what it needs of them once, and sets bytes and user to values and memory of its own.
+     * Non-zero: wic_wait aborts the channel and returns it. Thread: that of wic_wait. */
+    int (*check)(void *context, struct wic_slot *slot);
+    void *context;
+};
+
+/* Bytes of the shared part without the slots; 0: the options are invalid. */
+size_t wic_join_bytes(const struct wic_options *options);
+
+/* Makes this process' view of the channel. shared: wic_join_bytes mapped memory, 64-byte aligned;
+ * the WIC_HEAD_BYTES before it are memory of this process alone, and both are borrowed. Whatever
+ * another process writes into the shared part, functions here touch only the shared part, the head
+ * and the slots, and an abort by this process ends its own waits. Such a process can delay, lose
+ * and repeat tickets, and change a payload while it is read. -EINVAL. Thread: init. */
+int wic_channel_join(void *shared, const struct wic_join *join, struct wic_channel **out_channel);
 
 /* Ends the use; every thread of every process must have left. Later attaches fail. The memory stays
  * the caller's. NULL is fine. A process that only stops using the channel need not call it. Thread:

@@ -42,3 +42,16 @@ void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes)
 #endif
     (void)munmap(memory, bytes ? bytes : 1);
 }
+
+#ifndef PB_HAVE_CUDA
+int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err)
+{
+    (void)memory, (void)bytes;
+    return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA, so no pinned buffers");
+}
+
+void pb_mem_unpin(void *memory)
+{
+    (void)memory;
+}
+#endif

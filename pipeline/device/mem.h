@@ -15,6 +15,11 @@ enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
 int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes);
 
+/* Pins memory that is there already for the current device, at page boundaries; until unpin it must
+ * stay mapped. device.missing without CUDA. */
+int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err);
+void pb_mem_unpin(void *memory);
+
 /* Their implementation in a CUDA build (mem_cuda.c). */
 int pb_mem_cuda_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_cuda_free(enum pb_mem_kind kind, void *memory);

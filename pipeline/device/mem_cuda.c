@@ -27,3 +27,14 @@ void pb_mem_cuda_free(enum pb_mem_kind kind, void *memory)
     else
         (void)cudaFree(memory);
 }
+
+int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err)
+{
+    return pb_cuda_err(err, cudaHostRegister(memory, bytes, cudaHostRegisterPortable),
+                       "pinning tile buffers");
+}
+
+void pb_mem_unpin(void *memory)
+{
+    (void)cudaHostUnregister(memory);
+}

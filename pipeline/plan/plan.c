@@ -17,6 +17,7 @@
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/tile_exchange.h"
 
@@ -136,12 +137,12 @@ static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_p
 {
     if (!plan->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
         return PB_MEM_HOST;
-    return r->config->compute.buffers == PB_BUFFERS_MANAGED ? PB_MEM_MANAGED : PB_MEM_PINNED;
+    return r->config->compute.buffers == PB_BUFFERS_MANAGED && !r->remote ? PB_MEM_MANAGED
+                                                                          : PB_MEM_PINNED;
 }
 
-/* The plan with tiles of that side. */
-static int with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-                     struct pb_err *err, struct pb_plan *out_plan)
+int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                      struct pb_err *err, struct pb_plan *out_plan)
 {
     struct pb_plan plan = *base;
     if (pb_grid_init(&plan.grid, plan.geometry.w, plan.geometry.h, side) < 0)
@@ -176,7 +177,7 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
     for (; side > 0 && rc == -ENOMEM; side = smaller_side(base, r, side)) {
         struct pb_plan sided;
         tried = (struct pb_err){0};
-        rc = with_side(base, r, side, &tried, &sided);
+        rc = pb_plan_with_side(base, r, side, &tried, &sided);
         rc = rc ? rc : pb_plan_fit(&sided, r, &tried, out_plan);
     }
     if (rc < 0 && err != NULL && err->code == PB_OK)
@@ -184,8 +185,7 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
     return rc;
 }
 
-/* What does not depend on the side: device and memory. Returns the side to begin with. */
-static int32_t begin(struct pb_plan *plan, const struct pb_plan_request *request)
+int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     plan->device_index = request->device_index;
     plan->geometry = pb_chain_geometry(plan->chain);
@@ -206,7 +206,7 @@ static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request
                      struct pb_err *err)
 {
     struct pb_plan base = *plan;
-    int32_t side = begin(&base, request);
+    int32_t side = pb_plan_begin(&base, request);
     return fit(&base, request, side, err, plan);
 }
 
@@ -215,8 +215,9 @@ static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_req
 {
     struct pb_plan base = *pass, sided;
     uint64_t least = UINT64_MAX;
-    for (int32_t side = begin(&base, request); side > 0; side = smaller_side(&base, request, side))
-        if (with_side(&base, request, side, NULL, &sided) == 0) {
+    for (int32_t side = pb_plan_begin(&base, request); side > 0;
+         side = smaller_side(&base, request, side))
+        if (pb_plan_with_side(&base, request, side, NULL, &sided) == 0) {
             uint64_t bytes = pb_plan_least_bytes(&sided, request);
             least = bytes < least ? bytes : least;
         }

@@ -141,6 +141,7 @@ struct pb_plan_request {
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why no kernel stays, whatever compute.sync says; NULL: as configured.
                                Borrowed for the plan's life */
+    bool remote; /* another process computes: slots lie in memory that both map, so never managed */
 };
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,

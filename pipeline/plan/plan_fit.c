@@ -52,8 +52,7 @@ static int32_t clipped(int32_t length, int32_t end)
     return length < end ? length : end;
 }
 
-/* What a tile takes, whatever the candidate. */
-static void size_slots(struct pb_plan *plan)
+void pb_plan_size_slots(struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->grid;
     int32_t reach = g->side_px + 2 * plan->halo;
@@ -314,7 +313,7 @@ static struct candidates *candidates_of(const struct pb_plan *base,
 {
     struct candidates *all = calloc(1, sizeof *all);
     *out_sized = *base;
-    size_slots(out_sized);
+    pb_plan_size_slots(out_sized);
     if (all != NULL)
         list_candidates(all, out_sized, request);
     return all;

@@ -11,4 +11,6 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
                 struct pb_err *err, struct pb_plan *out_plan);
 /* The least memory that a plan on that base takes, whatever the budget. */
 uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request);
+/* Bytes of slots and scratch of a plan of which chain, grid and slot format are known. */
+void pb_plan_size_slots(struct pb_plan *plan);
 #endif

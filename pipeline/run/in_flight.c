@@ -116,6 +116,8 @@ void pb_in_flight_done(struct pb_in_flight *w, uint32_t unit)
 
 void pb_in_flight_abort(struct pb_in_flight *w)
 {
+    if (w == NULL)
+        return;
     pthread_mutex_lock(&w->lock);
     w->aborted = true;
     pthread_cond_broadcast(&w->moved);

@@ -27,5 +27,5 @@ void pb_in_flight_destroy(struct pb_in_flight *window);
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
 /* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
-void pb_in_flight_abort(struct pb_in_flight *window);
+void pb_in_flight_abort(struct pb_in_flight *window); /* NULL is fine */
 #endif

@@ -6,6 +6,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
+#include "pipeline/run/exec_remote.h"
 #include "pipeline/run/gate.h"
 
 #include <errno.h>
@@ -43,6 +44,27 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
 }
 
+/* Slots and channels are the session's. */
+static int open_session(struct pb_pass *pass, const struct pb_pass_request *request,
+                        struct pb_err *err)
+{
+    const struct pb_remote *remote = request->remote;
+    struct pb_stream *s = &pass->stream;
+    struct pb_served_request *said = malloc(sizeof *said);
+    int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
+    rc =
+        rc ? rc : pb_served_request_make(request->facts, request->last, request->number, err, said);
+    rc = rc ? rc : remote->open(remote->user, pass->plan, said, err, &pass->session);
+    free(said);
+    if (rc < 0)
+        return rc;
+    s->remote = remote;
+    s->session = &pass->session;
+    s->in = pass->session.in;
+    s->out = pass->session.out;
+    return 0;
+}
+
 static int make_caches(const struct pb_plan *plan, size_t source, struct pb_block_cache **caches,
                        struct pb_err *err)
 {
@@ -56,21 +78,23 @@ static int make_caches(const struct pb_plan *plan, size_t source, struct pb_bloc
     return rc;
 }
 
-/* Both ends of the pass's exchange, each with a walk of its own. */
+/* Both ends of the pass's exchange, each with a walk of its own; with a remote its readers' end. */
 static int make_exchange(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
     struct pb_tile_exchange sending, arriving;
+    bool is_remote = pass->stream.remote != NULL;
     int rc = pb_plan_exchange(plan, err, &sending);
     if (rc < 0)
         return rc;
     pass->stream.in_flight =
         pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &sending);
-    rc = pb_plan_exchange(plan, err, &arriving);
-    if (rc < 0)
+    rc = is_remote ? 0 : pb_plan_exchange(plan, err, &arriving);
+    if (rc < 0 || (is_remote && pass->stream.in_flight != NULL))
         return rc;
-    pass->stream.arrivals =
-        pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &arriving);
+    if (!is_remote)
+        pass->stream.arrivals =
+            pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &arriving);
     if (pass->stream.in_flight == NULL || pass->stream.arrivals == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     return 0;
@@ -81,7 +105,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
 {
     const struct pb_plan *plan = pass->plan;
     struct pb_stream *s = &pass->stream;
-    int rc = make_channels(pass, err);
+    int rc = request->remote != NULL ? open_session(pass, request, err) : make_channels(pass, err);
     if (rc < 0)
         return rc;
     s->plan = plan;
@@ -105,12 +129,12 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     if (pass == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     pass->plan = request->plan;
-    pass->exec_type = pb_exec_of(pass->plan);
+    pass->exec_type = request->remote != NULL ? &pb_exec_remote : pb_exec_of(pass->plan);
     pthread_mutex_init(&pass->stream.lock, NULL);
     pb_run_threads_init(&pass->threads);
     pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);
     int rc = make_stream(pass, request, err);
-    if (rc == 0 && pass->plan->cuda) /* before a kernel may be there */
+    if (rc == 0 && pass->plan->cuda && request->remote == NULL) /* before a kernel may be there */
         pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
                        &pass->from_device_rate);
     if (rc == 0)
@@ -151,8 +175,10 @@ static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
     own.from_device_bytes += out->from_device_bytes;
     own.starved_ns += out->starved_ns;
     own.launches += out->launches;
-    own.to_device_rate = pass->to_device_rate;
-    own.from_device_rate = pass->from_device_rate;
+    if (pass->stream.remote == NULL) {
+        own.to_device_rate = pass->to_device_rate;
+        own.from_device_rate = pass->from_device_rate;
+    }
     *out = own;
 }
 
@@ -170,7 +196,10 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
     const struct pb_stream *s = &pass->stream;
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
     const char *const names[3] = {"read", "compute", "write"};
-    const uint32_t threads[3] = {pass->plan->readers, pass->exec_type->threads(pass->exec),
+    bool is_remote = s->remote != NULL;
+    const uint32_t threads[3] = {pass->plan->readers,
+                                 is_remote ? pass->session.threads
+                                           : pass->exec_type->threads(pass->exec),
                                  pass->plan->writers};
     struct wic_stats in, out;
     wic_stats_get(s->in, &in);
@@ -180,7 +209,8 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
                                     ? atomic_load(&s->compute.parked_ns)
                                     : in.consumer_parked_ns + out.producer_parked_ns,
                                 out.consumer_parked_ns};
-    (void)snprintf(report->sync, sizeof report->sync, "%s", pass->exec_type->sync);
+    (void)snprintf(report->sync, sizeof report->sync, "%s",
+                   is_remote ? pass->session.sync : pass->exec_type->sync);
     for (int i = 0; i < 3; i++) {
         struct pb_stage_report *stage = &report->stage[i];
         stage->name = names[i];
@@ -213,8 +243,12 @@ void pb_pass_destroy(struct pb_pass *pass)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
-    wic_channel_fini(s->in);
-    wic_channel_fini(s->out);
+    if (s->remote != NULL) {
+        s->remote->close(s->remote->user, s->session);
+    } else {
+        wic_channel_fini(s->in);
+        wic_channel_fini(s->out);
+    }
     free(pass->in_channel);
     free(pass->out_channel);
     if (!pb_device_left_behind()) {

@@ -5,6 +5,7 @@
 /* One pass of a run over its sources: slots, channels, executor and threads, as a plan has sized
  * them. The caller keeps plan, rasters and sinks until destroy. create, start, wait and destroy
  * belong to one thread; abort and progress to any, between create and destroy. */
+#include "pipeline/run/remote.h"
 #include "pipeline/run/run_threads.h"
 #include "pipeline/run/stream.h"
 
@@ -15,6 +16,10 @@ struct pb_pass_request {
     const struct pb_step_config *steps; /* of the pipeline */
     const struct pb_sink *sinks;        /* that get every tile */
     size_t n_sinks;
+    const struct pb_remote *remote;      /* the process that computes; NULL: this one */
+    const struct pb_plan_request *facts; /* with remote: what the last pass's plan was made from */
+    const struct pb_plan *last;          /* with remote: that plan */
+    uint32_t number;                     /* with remote: of the pass, as pb_served_request has it */
 };
 
 struct pb_pass {
@@ -22,7 +27,8 @@ struct pb_pass {
     struct pb_stream stream;
     void *in_memory, *out_memory; /* slots */
     size_t in_bytes, out_bytes;
-    void *in_channel, *out_channel; /* the channels themselves */
+    void *in_channel, *out_channel;   /* the channels themselves */
+    struct pb_remote_session session; /* whose slots and channels they are, with a remote */
     const struct pb_exec_type *exec_type;
     void *exec;
     double to_device_rate, from_device_rate; /* of the link, bytes/s; 0 = not known */

@@ -10,6 +10,7 @@
 #include "pipeline/run/finish.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/raster/source_files.h"
+#include "pipeline/run/remote.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
@@ -29,6 +30,8 @@ struct pb_run {
     char device[64];
     struct pb_raster *raster[PB_SOURCES_MAX]; /* the scene, then input.sources */
     struct pb_plan_other others[PB_SOURCES_MAX - 1];
+    struct pb_plan_request facts; /* what the plan was made from */
+    struct pb_device_traits traits;
     struct pb_plan *plan;
     struct pb_publish *publish;
     struct pb_product_env env;
@@ -93,31 +96,50 @@ static int check_unchanged(const struct pb_run *run, struct pb_err *err)
     return blame_source(run, rc, err);
 }
 
+/* The device and what the plan has to know of it. */
+static int find_device(struct pb_run *run, struct pb_plan_request *request, struct pb_err *err)
+{
+    const struct pb_remote *remote = run->options.remote;
+    char why[200];
+    if (remote != NULL) {
+        (void)snprintf(run->device, sizeof run->device, "%s", remote->device);
+        request->device_index = remote->device_index;
+        request->traits = remote->traits;
+        request->cuda = remote->traits != NULL;
+        request->remote = true;
+        request->jobs_beside = 0; /* one process has them all */
+        if (remote->stream_why != NULL)
+            request->stream_why = remote->stream_why;
+        return 0;
+    }
+    int rc =
+        choose_device(&run->options.config->compute, &request->device_index, run->device, why, err);
+    request->cuda = rc == 0 && request->device_index >= 0;
+    if (request->cuda && pb_device_traits(request->device_index, &run->traits) == 0)
+        request->traits = &run->traits;
+    return rc;
+}
+
 static int make_plan(struct pb_run *run, struct pb_err *err)
 {
-    int32_t device = -1;
-    char why[200];
-    int rc = choose_device(&run->options.config->compute, &device, run->device, why, err);
+    struct pb_plan_request *request = &run->facts;
+    *request = (struct pb_plan_request){.config = run->options.config,
+                                        .pipeline = run->options.pipeline,
+                                        .info = pb_raster_info(run->raster[0]),
+                                        .others = run->others,
+                                        .n_others = run->options.pipeline->input.n_sources,
+                                        .device_index = -1,
+                                        .jobs_beside = run->options.jobs_beside,
+                                        .stream_why = run->options.stream_why};
+    int rc = find_device(run, request, err);
+    rc = rc ? rc : pb_plan_create(request, err, &run->plan);
     if (rc < 0)
         return rc;
-    struct pb_device_traits traits;
-    struct pb_plan_request request = {.config = run->options.config,
-                                      .pipeline = run->options.pipeline,
-                                      .info = pb_raster_info(run->raster[0]),
-                                      .others = run->others,
-                                      .n_others = run->options.pipeline->input.n_sources,
-                                      .cuda = device >= 0,
-                                      .device_index = device,
-                                      .jobs_beside = run->options.jobs_beside,
-                                      .stream_why = run->options.stream_why};
-    if (device >= 0 && pb_device_traits(device, &traits) == 0)
-        request.traits = &traits;
-    rc = pb_plan_create(&request, err, &run->plan);
-    if (rc < 0)
-        return rc;
-    if (device >= 0 && !run->plan->cuda)
+    if (request->cuda && !run->plan->cuda) {
         (void)snprintf(run->device, sizeof run->device, "cpu");
-    pb_plan_product_env(run->plan, &request, &run->env);
+        run->options.remote = NULL; /* this process computes */
+    }
+    pb_plan_product_env(run->plan, request, &run->env);
     run->env.raster = run->raster[0];
     run->env.scene = run->scene;
     run->env.input = run->options.input;
@@ -152,7 +174,9 @@ static int make_passes(struct pb_run *run, struct pb_err *err)
                                             .limits = &run->options.config->limits,
                                             .steps = run->options.pipeline->steps,
                                             .sinks = run->products.sinks,
-                                            .n_sinks = run->products.n_sinks};
+                                            .n_sinks = run->products.n_sinks,
+                                            .remote = run->options.remote,
+                                            .facts = &run->facts};
     return pb_run_passes_create(&request, err, &run->passes);
 }
 

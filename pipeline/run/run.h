@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct pb_run;
+struct pb_remote;
 
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
@@ -37,6 +38,8 @@ struct pb_run_options {
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */
+    const struct pb_remote *remote; /* the process that computes; NULL = this one, on the device
+                                       that config chooses; borrowed until destroy */
     const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
     const char *job;  /* id for the manifest; NULL = none; copied */
     enum pb_existing existing; /* when the scene's directory is another input's */

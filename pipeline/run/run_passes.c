@@ -41,6 +41,8 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     struct pb_pass *pass = NULL;
     int rc = 0;
     request.plan = plan_of(p);
+    request.last = p->last.plan;
+    request.number = (uint32_t)p->number;
     if (!is_last(p)) {
         if (p->reducing == NULL)
             rc = pb_reducing_create(request.plan->chain, request.steps,

@@ -26,14 +26,21 @@ struct pb_stage_counter {
     _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
 };
 
+struct pb_remote;
+struct pb_remote_session;
+
 struct pb_stream {
     const struct pb_plan *plan;
     const struct pb_raster *raster[PB_SOURCES_MAX]; /* opened again by each reader; NULL = nothing
                                                        is read of it */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
+    const struct pb_remote
+        *remote; /* computes the tiles, in that session; NULL: this process does */
+    struct pb_remote_session *session;
     struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
-    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes */
+    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
+                                       NULL: it is in another process than the readers */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_SOURCES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate; /* NULL: no tile is left out */

@@ -1,0 +1,269 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan/plan_served.h"
+
+#include "pipeline/plan/plan_bands.h"
+#include "pipeline/plan/plan_fit.h"
+#include "pipeline/plan/plan_parts.h"
+
+#include "wic/wic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Coordinates and scales beyond this are no place on a raster. */
+#define FAR 1e15
+
+/* --- the process that asks ------------------------------------------------------------------ */
+
+static void say_source(const struct pb_raster_info *info, struct pb_served_source *out)
+{
+    out->w = info->width;
+    out->h = info->height;
+    out->n_bands = info->n_bands;
+    out->type = (int32_t)info->type;
+    out->has_mask = info->has_mask;
+    for (int32_t i = 0; i < info->n_bands; i++) {
+        out->has_nodata[i] = info->band[i].has_nodata;
+        out->nodata_unreadable[i] = info->band[i].nodata_unreadable;
+        out->nodata[i] = info->band[i].nodata;
+    }
+}
+
+static int say_numbers(const double *from, uint32_t n, struct pb_err *err,
+                       struct pb_served_request *out)
+{
+    if (n > PB_SERVED_NUMBERS_MAX - out->n_numbers)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the pipeline has more reductions than the process that owns the device "
+                       "takes");
+    memcpy(&out->numbers[out->n_numbers], from, n * sizeof *from);
+    out->n_numbers += n;
+    return 0;
+}
+
+static int say_loop(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                    struct pb_err *err, struct pb_served_request *out)
+{
+    float now[PB_REDUCE_NUMBERS_MAX] = {0};
+    double numbers[PB_REDUCE_NUMBERS_MAX];
+    pb_chain_loop_start(pass, loop, now);
+    for (uint32_t k = 0; k < loop->reduce.n_numbers; k++)
+        numbers[k] = now[k];
+    return say_numbers(numbers, loop->reduce.n_numbers, err, out);
+}
+
+static int say_results(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
+                       struct pb_served_request *out)
+{
+    const struct pb_chain_reduction *r;
+    int rc = 0;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        size_t n = pb_chain_reductions(plan->earlier[i]->chain, &r);
+        for (size_t k = 0; k < n && rc == 0; k++)
+            rc = say_numbers(r[k].results, r[k].reduce.n, err, out);
+    }
+    size_t n = pb_chain_reductions(own->chain, &r);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = say_loop(own->chain, &r[k], err, out);
+    return rc;
+}
+
+int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
+                           uint32_t pass, struct pb_err *err, struct pb_served_request *out)
+{
+    const struct pb_plan *own = pass < plan->n_earlier ? plan->earlier[pass] : plan;
+    const struct pb_raster_info *info = request->info;
+    memset(out, 0, sizeof *out);
+    out->pass = pass;
+    out->side_px = own->grid.side_px;
+    out->in_slots = own->in_slots;
+    out->out_slots = own->out_slots;
+    out->workers = own->workers;
+    out->has_transform = info->has_transform;
+    memcpy(out->transform, info->transform, sizeof out->transform);
+    memcpy(out->unit_metres, info->unit_metres, sizeof out->unit_metres);
+    out->n_sources = 1 + (uint32_t)request->n_others;
+    say_source(info, &out->source[0]);
+    out->source[0].placed = true;
+    out->source[0].map = pb_map_identity();
+    for (size_t i = 0; i < request->n_others; i++) {
+        say_source(request->others[i].info, &out->source[i + 1]);
+        out->source[i + 1].placed = request->others[i].placed;
+        if (request->others[i].placed)
+            out->source[i + 1].map = request->others[i].map;
+    }
+    return say_results(plan, own, err, out);
+}
+
+/* --- the process that is asked -------------------------------------------------------------- */
+
+static bool is_near(double x)
+{
+    return isfinite(x) && fabs(x) <= FAR;
+}
+
+static bool is_scale(double x)
+{
+    return is_near(x) && x >= 1 / FAR;
+}
+
+static bool is_source(const struct pb_served_source *s, const struct pb_limits *limits)
+{
+    bool sized = s->w > 0 && s->h > 0 && s->w <= limits->max_side_px &&
+                 s->h <= limits->max_side_px &&
+                 (uint64_t)s->w * (uint64_t)s->h <= limits->max_pixels;
+    bool banded = s->n_bands > 0 && s->n_bands <= PB_BANDS_MAX && s->n_bands <= limits->max_bands;
+    bool mapped = !s->placed || (is_scale(s->map.scale_x) && is_scale(s->map.scale_y) &&
+                                 is_near(s->map.offset_x) && is_near(s->map.offset_y));
+    return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
+}
+
+static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
+{
+    bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
+                   said->out_slots > 0 && said->out_slots <= PB_SERVED_SLOTS_MAX &&
+                   said->workers > 0 && said->workers <= PB_SERVED_WORKERS_MAX;
+    bool sided = said->side_px >= 64 && said->side_px <= 8192;
+    bool placed = true;
+    for (int i = 0; i < 6; i++)
+        placed = placed && (!said->has_transform || is_near(said->transform[i]));
+    for (int i = 0; i < 2; i++)
+        placed = placed && is_near(said->unit_metres[i]) && said->unit_metres[i] >= 0;
+    if (!counted || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
+        said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_SOURCES_MAX)
+        return false;
+    for (uint32_t i = 0; i < said->n_sources; i++)
+        if (!is_source(&said->source[i], &base->config->limits))
+            return false;
+    return true;
+}
+
+/* The facts as the header of a file would have told them. */
+struct facts {
+    struct pb_raster_info info[PB_SOURCES_MAX];
+    struct pb_plan_other others[PB_SOURCES_MAX];
+};
+
+static void take_source(const struct pb_served_source *said, struct pb_raster_info *info)
+{
+    info->width = said->w;
+    info->height = said->h;
+    info->n_bands = said->n_bands;
+    info->type = (enum pb_type)said->type;
+    info->block_w = info->block_h = 256; /* of no use where nothing is read */
+    info->has_mask = said->has_mask;
+    for (int32_t i = 0; i < said->n_bands; i++) {
+        info->band[i].has_nodata = said->has_nodata[i];
+        info->band[i].nodata_unreadable = said->nodata_unreadable[i];
+        info->band[i].nodata = said->nodata[i];
+    }
+}
+
+static void take_facts(const struct pb_served_request *said, struct facts *facts,
+                       struct pb_plan_request *request)
+{
+    for (uint32_t i = 0; i < said->n_sources; i++)
+        take_source(&said->source[i], &facts->info[i]);
+    facts->info[0].has_transform = said->has_transform;
+    memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
+    memcpy(facts->info[0].unit_metres, said->unit_metres, sizeof said->unit_metres);
+    request->info = &facts->info[0];
+    request->n_others = said->n_sources - 1;
+    for (uint32_t i = 1; i < said->n_sources; i++)
+        facts->others[i - 1] =
+            (struct pb_plan_other){.config = &request->pipeline->input.sources[i - 1],
+                                   .info = &facts->info[i],
+                                   .placed = said->source[i].placed,
+                                   .map = said->source[i].map};
+    request->others = facts->others;
+}
+
+/* There are as many numbers as the chain has. */
+static int take_numbers(const struct pb_served_request *said, struct pb_plan *plan,
+                        struct pb_plan *pass)
+{
+    const struct pb_chain_reduction *r;
+    uint32_t at = 0;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        size_t n = pb_chain_reductions(plan->earlier[i]->chain, &r);
+        for (size_t k = 0; k < n; at += r[k].reduce.n, k++) {
+            if (r[k].reduce.n > said->n_numbers - at)
+                return -EPROTO;
+            pb_chain_set_results(plan->chain, &r[k], &said->numbers[at]);
+        }
+    }
+    size_t n = pb_chain_reductions(pass->chain, &r);
+    for (size_t k = 0; k < n; at += r[k].reduce.n_numbers, k++) {
+        float numbers[PB_REDUCE_NUMBERS_MAX];
+        if (r[k].reduce.n_numbers > said->n_numbers - at)
+            return -EPROTO;
+        for (uint32_t i = 0; i < r[k].reduce.n_numbers; i++)
+            numbers[i] = (float)said->numbers[at + i];
+        pb_chain_loop_again(pass->chain, &r[k], numbers);
+    }
+    return at == said->n_numbers ? 0 : -EPROTO;
+}
+
+static int bad(struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                   "a request to compute that does not fit its configuration");
+}
+
+/* Sides, slots and threads of the pass, as they were said. */
+static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request,
+                     const struct pb_served_request *said, struct pb_err *err)
+{
+    struct pb_plan base = *pass;
+    (void)pb_plan_begin(&base, request);
+    int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
+    if (rc < 0)
+        return rc;
+    pb_plan_size_slots(pass);
+    pass->in_slots = said->in_slots;
+    pass->out_slots = said->out_slots;
+    pass->workers = said->workers;
+    uint64_t most = request->config->compute.memory_bytes;
+    uint64_t in = wic_slot_stride(pass->in_slot_bytes), out = wic_slot_stride(pass->out_slot_bytes);
+    if (in > most || out > most || in * pass->in_slots + out * pass->out_slots > most)
+        return bad(err);
+    const struct pb_grid *g = &pass->grid;
+    int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
+    int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
+    if (pass->cuda && pb_chain_plane_px(pass->chain, w, h) > INT32_MAX)
+        return bad(err);
+    return 0;
+}
+
+int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_request *said,
+                  struct pb_err *err, struct pb_plan **out_plan, struct pb_plan **out_pass)
+{
+    if (!is_sound(said, base))
+        return bad(err);
+    struct pb_plan_request request = *base;
+    struct pb_plan *plan = calloc(1, sizeof *plan), *pass = NULL;
+    struct facts *facts = calloc(1, sizeof *facts);
+    int rc = plan && facts ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    if (rc == 0) {
+        take_facts(said, facts, &request);
+        request.remote = true;
+        rc = pb_plan_bands(plan, &request, err);
+    }
+    if (rc == 0 && said->pass > plan->n_earlier)
+        rc = bad(err);
+    if (rc == 0) {
+        pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
+        rc = take_numbers(said, plan, pass) == 0 ? size_pass(pass, &request, said, err) : bad(err);
+    }
+    free(facts);
+    if (rc < 0) {
+        pb_plan_destroy(plan);
+        return rc;
+    }
+    *out_plan = plan;
+    *out_pass = pass;
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PLAN_SERVED_H
+#define PB_PLAN_SERVED_H
+/* The part of a plan that computes: chain, tiles, slots and how a device works on them. A process
+ * that computes for another makes it anew from the configuration and from facts of the scene, which
+ * the other sends: nothing of what the other says is used before it is checked. Pure. Thread: any.
+ */
+#include "pipeline/plan/plan.h"
+
+enum {
+    PB_SERVED_SLOTS_MAX = 4096,
+    PB_SERVED_WORKERS_MAX = 512,
+    PB_SERVED_NUMBERS_MAX = 4096
+};
+
+/* One source of the scene, the delivered file first. */
+struct pb_served_source {
+    int32_t w, h, n_bands;
+    int32_t type; /* enum pb_type */
+    bool has_mask, placed;
+    struct pb_map map;
+    /* By band. */
+    bool has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];
+    double nodata[PB_BANDS_MAX];
+};
+
+/* What one process sends to the other. */
+struct pb_served_request {
+    uint32_t pass; /* index of an earlier pass; their number = the last */
+    int32_t side_px;
+    uint32_t in_slots, out_slots, workers;
+    bool has_transform;
+    double transform[6], unit_metres[2];
+    uint32_t n_sources;
+    struct pb_served_source source[PB_SOURCES_MAX];
+    /* What the chain's programs have from passes before: the results of all reductions, in the order
+     * of the earlier passes, then the numbers of this pass's loops. */
+    uint32_t n_numbers;
+    double numbers[PB_SERVED_NUMBERS_MAX];
+};
+
+/* For pass `pass` of a plan that was made for this request. -E2BIG: more reductions than are sent.
+ */
+int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
+                           uint32_t pass, struct pb_err *err, struct pb_served_request *out);
+/* The plan of one pass. Of base, config, pipeline, device and traits count; the rest comes from
+ * `said`, which is checked: service.protocol when it makes no sense. The slots take at most
+ * compute.memory. The plan returned owns the whole chain; *out_pass is the pass in it. */
+int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_request *said,
+                  struct pb_err *err, struct pb_plan **out_plan, struct pb_plan **out_pass);
+#endif

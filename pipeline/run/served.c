@@ -1,0 +1,185 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/served.h"
+
+#include "pipeline/device/device.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/run/run_threads.h"
+#include "pipeline/run/stream.h"
+#include "pipeline/run/tile_pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RATE_BYTES = 4 << 20, AGAIN_MS = 50 };
+
+/* A slot's user bytes, where the other process does not write. */
+struct own_user {
+    _Alignas(64) unsigned char bytes[WIC_USER_BYTES];
+};
+
+struct pb_served {
+    struct pb_plan *plan; /* the owner of the chain */
+    struct pb_plan *pass;
+    struct pb_stream stream;
+    struct pb_tile_pool pool;
+    bool pinned;
+    struct own_user *users; /* of the input slots */
+    const struct pb_exec_type *exec_type;
+    void *exec;
+    double to_device_rate, from_device_rate;
+    struct pb_run_threads threads;
+};
+
+/* Of what the other process wrote only number and unit are read, once; the unit goes back as it
+ * came. */
+static int take_tile(void *context, struct wic_slot *slot)
+{
+    struct pb_served *s = context;
+    const struct pb_plan *pass = s->pass;
+    const volatile struct pb_tile *said = slot->user;
+    uint32_t number = said->number, unit = said->unit;
+    if (number >= pb_grid_count(&pass->grid))
+        return -EPROTO;
+    struct pb_tile *own = (struct pb_tile *)s->users[slot->index].bytes;
+    *own = pb_plan_tile(pass, number, unit);
+    size_t bytes = pb_slot_tile_bytes(&pass->format, own);
+    if (bytes > pass->in_slot_bytes || pb_plan_out_bytes(pass, own) > pass->out_slot_bytes)
+        return -EPROTO;
+    slot->bytes = bytes;
+    slot->user = own;
+    return 0;
+}
+
+static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
+{
+    const struct pb_plan *p = s->pass;
+    const struct pb_tile_pool_shape shape = {p->in_slots, p->out_slots, p->in_slot_bytes,
+                                             p->out_slot_bytes};
+    s->users = aligned_alloc(64, p->in_slots * sizeof *s->users);
+    if (s->users == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    memset(s->users, 0, p->in_slots * sizeof *s->users);
+    int rc = pb_tile_pool_create(&shape, take_tile, s, err, &s->pool, out_fd);
+    if (rc == 0 && p->mem == PB_MEM_PINNED)
+        rc = pb_mem_pin(s->pool.slots, s->pool.slots_bytes, err);
+    s->pinned = rc == 0 && p->mem == PB_MEM_PINNED;
+    s->stream.in = s->pool.in;
+    s->stream.out = s->pool.out;
+    return rc;
+}
+
+int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
+                     struct pb_err *err, struct pb_served **out_served, int *out_fd)
+{
+    struct pb_served *s = calloc(1, sizeof *s);
+    int fd = -1;
+    if (s == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    pthread_mutex_init(&s->stream.lock, NULL);
+    pb_run_threads_init(&s->threads);
+    int rc = pb_plan_serve(base, said, err, &s->plan, &s->pass);
+    if (rc == 0) {
+        s->stream.plan = s->pass;
+        s->exec_type = pb_exec_of(s->pass);
+        rc = make_pool(s, err, &fd);
+    }
+    if (rc == 0 && s->pass->cuda) /* before its kernel is there */
+        pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
+    rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
+    if (rc < 0) {
+        pb_served_destroy(s);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    *out_served = s;
+    *out_fd = fd;
+    return 0;
+}
+
+const struct pb_plan *pb_served_plan(const struct pb_served *served)
+{
+    return served->pass;
+}
+
+const char *pb_served_sync(const struct pb_served *served)
+{
+    return served->exec_type->sync;
+}
+
+uint32_t pb_served_threads(const struct pb_served *served)
+{
+    return served->exec_type->threads(served->exec);
+}
+
+int pb_served_start(struct pb_served *s, struct pb_err *err)
+{
+    return pb_run_threads_start(&s->threads, &s->stream, s->exec_type, s->exec, err);
+}
+
+int pb_served_wait(struct pb_served *s, int64_t timeout_ms, struct pb_err *err)
+{
+    int rc = pb_run_threads_join(&s->threads, timeout_ms);
+    if (rc < 0 || !atomic_load(&s->stream.failed))
+        return rc;
+    if (err != NULL && err->code == PB_OK)
+        *err = s->stream.failure;
+    return pb_code_errno(s->stream.failure.code);
+}
+
+void pb_served_abort(struct pb_served *s)
+{
+    pb_stream_abort(&s->stream);
+}
+
+void pb_served_end(const struct pb_served *s, struct pb_remote_end *out)
+{
+    const struct pb_stage_counter *c = &s->stream.compute;
+    *out = (struct pb_remote_end){.tiles = atomic_load(&c->tiles),
+                                  .bytes = atomic_load(&c->bytes),
+                                  .busy_ns = atomic_load(&c->busy_ns),
+                                  .parked_ns = atomic_load(&c->parked_ns)};
+    if (!s->exec_type->counts_parked) {
+        struct wic_stats in, to;
+        wic_stats_get(s->stream.in, &in);
+        wic_stats_get(s->stream.out, &to);
+        out->parked_ns += in.consumer_parked_ns + to.producer_parked_ns;
+    }
+    if (s->exec_type->link == NULL)
+        return;
+    s->exec_type->link(s->exec, &out->link);
+    out->link.to_device_rate = s->to_device_rate;
+    out->link.from_device_rate = s->from_device_rate;
+}
+
+/* The other process may work against the wake-ups, so they are repeated. */
+static void end_threads(struct pb_served *s)
+{
+    if (s->stream.in == NULL || s->stream.out == NULL)
+        return;
+    do
+        pb_stream_abort(&s->stream);
+    while (pb_run_threads_join(&s->threads, AGAIN_MS) == -ETIMEDOUT);
+}
+
+void pb_served_destroy(struct pb_served *s)
+{
+    if (s == NULL)
+        return;
+    end_threads(s);
+    pb_run_threads_fini(&s->threads);
+    if (s->exec != NULL)
+        s->exec_type->destroy(s->exec);
+    if (!pb_device_left_behind()) {
+        if (s->pinned)
+            pb_mem_unpin(s->pool.slots);
+        pb_tile_pool_close(&s->pool);
+    }
+    pb_plan_destroy(s->plan);
+    free(s->users);
+    pthread_mutex_destroy(&s->stream.lock);
+    free(s);
+}

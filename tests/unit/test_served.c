@@ -1,0 +1,367 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs whose tiles are computed behind shared memory, and what a process that fills it with
+ * anything can do to the side that computes. */
+#include "run_fixture.h"
+
+#include "pipeline/run/served.h"
+#include "pipeline/run/tile_pool.h"
+#include "wic/channel.h"
+
+#include "run_suite.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { SIDE = 64, COLS = 8, ROWS = 5, SECOND_MS = 1000 };
+
+/* --- the other side, in this process --------------------------------------------------------- */
+
+struct own {
+    struct pb_served *served;
+    struct pb_tile_pool pool;
+};
+
+static int sessions;
+
+static int open_session(void *user, const struct pb_plan *pass,
+                        const struct pb_served_request *request, struct pb_err *err,
+                        struct pb_remote_session *out)
+{
+    const struct pb_plan_request *base = user;
+    struct own *own = calloc(1, sizeof *own);
+    int fd = -1;
+    int rc = pb_served_create(base, request, err, &own->served, &fd);
+    if (rc < 0) {
+        free(own);
+        return rc;
+    }
+    const struct pb_plan *theirs = pb_served_plan(own->served);
+    ck_assert_uint_eq(theirs->in_slot_bytes, pass->in_slot_bytes);
+    ck_assert_uint_eq(theirs->out_slot_bytes, pass->out_slot_bytes);
+    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
+                                             pass->out_slot_bytes};
+    ck_assert_int_eq(pb_tile_pool_open(&shape, fd, err, &own->pool), 0);
+    close(fd);
+    *out = (struct pb_remote_session){.in = own->pool.in,
+                                      .out = own->pool.out,
+                                      .threads = pb_served_threads(own->served),
+                                      .own = own};
+    snprintf(out->sync, sizeof out->sync, "%s", pb_served_sync(own->served));
+    sessions++;
+    return pb_served_start(own->served, err);
+}
+
+static int wait_session(void *user, struct pb_remote_session *session, struct pb_err *err,
+                        struct pb_remote_end *out_end)
+{
+    struct own *own = session->own;
+    (void)user;
+    int rc = pb_served_wait(own->served, -1, err);
+    pb_served_end(own->served, out_end);
+    return rc;
+}
+
+static void close_session(void *user, struct pb_remote_session *session)
+{
+    struct own *own = session->own;
+    (void)user;
+    pb_served_destroy(own->served);
+    pb_tile_pool_close(&own->pool);
+    free(own);
+}
+
+static struct pb_plan_request base_request(void)
+{
+    return (struct pb_plan_request){
+        .config = config, .pipeline = pb_config_pipeline(config, "p"), .device_index = -1};
+}
+
+/* --- whole runs ------------------------------------------------------------------------------ */
+
+static void run_into(const char *directory, const struct pb_remote *remote)
+{
+    struct pb_err err = {0};
+    struct pb_run *run = NULL;
+    struct pb_run_result result;
+    struct pb_run_options options = options_of(input);
+    options.remote = remote;
+    options.products = directory;
+    ck_assert_msg(pb_run_create(&options, &err, &run) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_start(run, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_wait(run, -1, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_publish(run, &err, &result) == 0, "%s", err.msg);
+    ck_assert_str_eq(result.report.device, "cpu");
+    ck_assert_str_eq(result.report.sync, "wic");
+    ck_assert_uint_ge(result.report.stage[1].tiles, COLS * ROWS);
+    pb_run_destroy(run);
+}
+
+static void expect_same_products(void)
+{
+    char here[128], there[128], command[400];
+    struct pb_plan_request base = base_request();
+    const struct pb_remote remote = {.device = "cpu",
+                                     .device_index = -1,
+                                     .user = &base,
+                                     .open = open_session,
+                                     .wait = wait_session,
+                                     .close = close_session};
+    snprintf(here, sizeof here, "%s/here", root);
+    snprintf(there, sizeof there, "%s/there", root);
+    run_into(here, NULL);
+    run_into(there, &remote);
+    snprintf(command, sizeof command, "cmp %s/scene/p/scene.tif %s/scene/p/scene.tif", here, there);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(products_are_those_of_one_process)
+{
+    sessions = 0;
+    expect_same_products();
+    ck_assert_int_eq(sessions, 1);
+}
+END_TEST
+
+START_TEST(results_of_earlier_passes_travel)
+{
+    sessions = 0;
+    config_use_steps("", "      - math: {bands: {S: 'A + B', D: 'A - B'}}\n"
+                         "      - stretch: {bands: [S, A]}\n"
+                         "      - stretch: {bands: [S], method: stddev, beyond: keep}\n");
+    expect_same_products();
+    ck_assert_int_ge(sessions, 3);
+}
+END_TEST
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+static struct pb_served_request sound(void)
+{
+    struct pb_served_request r = {.side_px = SIDE,
+                                  .in_slots = 4,
+                                  .out_slots = 4,
+                                  .workers = 2,
+                                  .has_transform = true,
+                                  .transform = {0, 1, 0, 0, 0, -1},
+                                  .n_sources = 1};
+    r.source[0] = (struct pb_served_source){
+        .w = SIDE * COLS, .h = SIDE * ROWS, .n_bands = 2, .placed = true, .map = {1, 1, 0, 0}};
+    return r;
+}
+
+static int serve(const struct pb_served_request *r, struct pb_served **out, int *out_fd)
+{
+    struct pb_plan_request base = base_request();
+    struct pb_err err = {0};
+    return pb_served_create(&base, r, &err, out, out_fd);
+}
+
+static void expect_refused(const struct pb_served_request *r)
+{
+    struct pb_served *served = NULL;
+    int fd = -1;
+    ck_assert_int_lt(serve(r, &served, &fd), 0);
+    ck_assert_ptr_null(served);
+    ck_assert_int_eq(fd, -1);
+}
+
+START_TEST(requests_that_make_no_sense_are_refused)
+{
+    struct pb_served_request r;
+#define REFUSED(change) (r = sound(), change, expect_refused(&r))
+    REFUSED(r.side_px = 0);
+    REFUSED(r.side_px = 1 << 20);
+    REFUSED(r.in_slots = 0);
+    REFUSED(r.out_slots = 1u << 31);
+    REFUSED(r.workers = 100000);
+    REFUSED(r.n_sources = 2);
+    REFUSED(r.n_sources = UINT32_MAX);
+    REFUSED(r.source[0].w = 0);
+    REFUSED(r.source[0].w = INT32_MAX);
+    REFUSED(r.source[0].h = -5);
+    REFUSED(r.source[0].n_bands = 100000);
+    REFUSED(r.source[0].n_bands = 1); /* the pipeline reads two */
+    REFUSED(r.source[0].type = PB_TYPE_COUNT);
+    REFUSED(r.source[0].type = -1);
+    REFUSED(r.source[0].map.scale_x = 0);
+    REFUSED(r.source[0].map.offset_y = NAN);
+    REFUSED(r.transform[0] = INFINITY);
+    REFUSED(r.unit_metres[1] = -1);
+    REFUSED(r.pass = 1);
+    REFUSED(r.n_numbers = 1);
+    REFUSED(r.n_numbers = UINT32_MAX);
+    r = sound(); /* more than compute.memory */
+    r.in_slots = PB_SERVED_SLOTS_MAX;
+    r.side_px = 4096;
+    r.source[0].w = r.source[0].h = 8192;
+    expect_refused(&r);
+}
+END_TEST
+
+/* --- shared words ---------------------------------------------------------------------------- */
+
+struct hostile {
+    struct pb_served *served;
+    struct pb_tile_pool pool;
+};
+
+static struct hostile hostile_begin(void)
+{
+    struct hostile h = {0};
+    struct pb_err err = {0};
+    struct pb_served_request r = sound();
+    int fd = -1;
+    ck_assert_int_eq(serve(&r, &h.served, &fd), 0);
+    const struct pb_plan *p = pb_served_plan(h.served);
+    const struct pb_tile_pool_shape shape = {p->in_slots, p->out_slots, p->in_slot_bytes,
+                                             p->out_slot_bytes};
+    struct pb_tile_pool_shape larger = shape;
+    larger.in_slots++;
+    ck_assert_int_lt(pb_tile_pool_open(&larger, fd, &err, &h.pool), 0);
+    ck_assert_int_eq(ftruncate(fd, 4096), -1); /* sealed */
+    ck_assert_int_eq(pb_tile_pool_open(&shape, fd, &err, &h.pool), 0);
+    close(fd);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_served_start(h.served, &err), 0);
+    return h;
+}
+
+static void hostile_end(struct hostile *h)
+{
+    pb_served_destroy(h->served);
+    pb_tile_pool_close(&h->pool);
+}
+
+static int publish(struct hostile *h, const struct pb_tile *tile, size_t bytes)
+{
+    struct wic_slot slot;
+    int rc = wic_acquire(h->pool.in, SECOND_MS * INT64_C(1000000), &slot);
+    if (rc != 0)
+        return rc;
+    *(struct pb_tile *)slot.user = *tile;
+    return wic_publish(h->pool.in, &slot, bytes);
+}
+
+START_TEST(of_a_tile_the_number_counts_alone)
+{
+    struct hostile h = hostile_begin();
+    struct pb_err err = {0};
+    struct wic_slot out;
+    const struct pb_tile lie = {.number = 3,
+                                .unit = 77,
+                                .core = {-1000000, 5, INT32_MAX, INT32_MAX},
+                                .read = {{INT32_MIN, 0, INT32_MAX, INT32_MAX}}};
+    ck_assert_int_eq(publish(&h, &lie, 1), 0);
+    ck_assert_int_eq(wic_wait(h.pool.out, WIC_FOREVER, &out), 0);
+    const struct pb_tile *tile = out.user;
+    ck_assert_uint_eq(tile->number, 3);
+    ck_assert_uint_eq(tile->unit, 77);
+    ck_assert_int_eq(tile->core.x, 3 * SIDE);
+    ck_assert_int_eq(tile->core.w, SIDE);
+    ck_assert_uint_eq(out.bytes, pb_plan_out_bytes(pb_served_plan(h.served), tile));
+    ck_assert_int_eq(pb_served_wait(h.served, 0, &err), -ETIMEDOUT);
+    hostile_end(&h);
+}
+END_TEST
+
+START_TEST(a_tile_that_is_not_there_ends_the_session)
+{
+    struct hostile h = hostile_begin();
+    struct pb_err err = {0};
+    struct wic_slot out;
+    ck_assert_int_eq(publish(&h, &(struct pb_tile){.number = COLS * ROWS}, 1), 0);
+    ck_assert_int_lt(pb_served_wait(h.served, -1, &err), 0);
+    ck_assert_int_eq(wic_wait(h.pool.out, WIC_FOREVER, &out), -ECANCELED);
+    hostile_end(&h);
+}
+END_TEST
+
+/* Overwrites words of both channels without end, with numbers that tend to be troublesome. */
+struct scribbler {
+    struct hostile *h;
+    atomic_bool stop;
+};
+
+static uint64_t nasty(unsigned *seed)
+{
+    static const uint64_t words[] = {0,          1,          2,  3,    UINT32_MAX, UINT64_MAX,
+                                     1ull << 63, 1ull << 62, 64, 4096, 1u << 31,   UINT64_MAX / 2};
+    return words[(unsigned)rand_r(seed) % (sizeof words / sizeof words[0])];
+}
+
+static void scribble(struct wic_channel *channel, unsigned *seed)
+{
+    unsigned char *from = (unsigned char *)channel + WIC_HEAD_BYTES;
+    size_t bytes = sizeof *channel - WIC_HEAD_BYTES + channel->slots * sizeof channel->slot[0];
+    size_t at = (size_t)rand_r(seed) % (bytes / 8);
+    atomic_store_explicit((_Atomic uint64_t *)(void *)(from + 8 * at), nasty(seed),
+                          memory_order_relaxed);
+}
+
+static void *scribbling(void *user)
+{
+    struct scribbler *s = user;
+    unsigned seed = 5;
+    while (!atomic_load(&s->stop)) {
+        scribble(s->h->pool.in, &seed);
+        scribble(s->h->pool.out, &seed);
+    }
+    return NULL;
+}
+
+START_TEST(any_words_leave_the_other_side_whole)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        struct hostile h = hostile_begin();
+        struct scribbler s = {.h = &h};
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, scribbling, &s), 0);
+        for (uint32_t t = 0; t < 20; t++) {
+            struct wic_slot slot;
+            if (wic_acquire(h.pool.in, 100000, &slot) == 0) {
+                *(struct pb_tile *)slot.user = (struct pb_tile){.number = t};
+                (void)wic_publish(h.pool.in, &slot, 64);
+            }
+            if (wic_wait(h.pool.out, 100000, &slot) == 0)
+                (void)wic_release(h.pool.out, &slot);
+        }
+        pb_served_destroy(h.served); /* ends its threads beside the scribbler */
+        atomic_store(&s.stop, true);
+        pthread_join(thread, NULL);
+        pb_tile_pool_close(&h.pool);
+    }
+}
+END_TEST
+
+START_TEST(an_abort_here_ends_waits_whatever_the_words_say)
+{
+    struct hostile h = hostile_begin();
+    struct pb_err err = {0};
+    usleep(20000); /* its threads are parked */
+    for (int role = WIC_PRODUCER; role <= WIC_CONSUMER; role++)
+        atomic_store(&h.pool.in->side[role].waiters, 0);
+    pb_served_abort(h.served);
+    atomic_store(&h.pool.in->aborted, 0);
+    atomic_store(&h.pool.out->aborted, 0);
+    ck_assert_int_eq(pb_served_wait(h.served, 20 * SECOND_MS, &err), 0);
+    hostile_end(&h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("served");
+    TCase *tc = tcase_create("served");
+    tcase_add_checked_fixture(tc, run_setup, run_teardown);
+    tcase_add_test(tc, products_are_those_of_one_process);
+    tcase_add_test(tc, results_of_earlier_passes_travel);
+    tcase_add_test(tc, requests_that_make_no_sense_are_refused);
+    tcase_add_test(tc, of_a_tile_the_number_counts_alone);
+    tcase_add_test(tc, a_tile_that_is_not_there_ends_the_session);
+    tcase_add_test(tc, any_words_leave_the_other_side_whole);
+    tcase_add_test(tc, an_abort_here_ends_waits_whatever_the_words_say);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
