@@ -1,15 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * pushbroomd: the service. Two options are left out of --help: --worker, which the service starts
- * itself with, and --worker-command, by which tests put another program in the worker's place. */
+ * pushbroomd: the service. Some options are left out of --help: --worker, and --device with
+ * --socket and --sessions, which the service starts itself with; --worker-command, by which tests
+ * put another program in the worker's place, and --owner, by which they have all jobs computed by
+ * the owner of that device, "cpu" among them. */
 #include "service/daemon/daemon.h"
 #include "service/base/log.h"
+#include "service/device/owner.h"
 #include "service/worker/worker.h"
 
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char help[] =
     "Usage: pushbroomd --config FILE [--check | --drop-in] [--verbose]\n"
@@ -27,7 +31,16 @@ static const char help[] =
     "Signals: SIGTERM stops within 10 s (running jobs are put back), SIGHUP reads the\n"
     "configuration again. 'pushbroom status' shows what it is doing.\n";
 
-enum { OPTION_CHECK = 256, OPTION_DROP_IN, OPTION_WORKER, OPTION_WORKER_COMMAND };
+enum {
+    OPTION_CHECK = 256,
+    OPTION_DROP_IN,
+    OPTION_WORKER,
+    OPTION_WORKER_COMMAND,
+    OPTION_DEVICE,
+    OPTION_SOCKET,
+    OPTION_SESSIONS,
+    OPTION_OWNER
+};
 
 static const struct option options[] = {
     {"config", required_argument, NULL, 'c'},
@@ -38,6 +51,10 @@ static const struct option options[] = {
     {"help", no_argument, NULL, 'h'},
     {"worker", no_argument, NULL, OPTION_WORKER},
     {"worker-command", required_argument, NULL, OPTION_WORKER_COMMAND},
+    {"device", required_argument, NULL, OPTION_DEVICE},
+    {"socket", required_argument, NULL, OPTION_SOCKET},
+    {"sessions", required_argument, NULL, OPTION_SESSIONS},
+    {"owner", required_argument, NULL, OPTION_OWNER},
     {NULL, 0, NULL, 0},
 };
 
@@ -46,7 +63,8 @@ int main(int argc, char **argv)
     struct pb_daemon_options daemon = {.config = PB_DAEMON_CONFIG};
     enum pb_log_level level = PB_LOG_INFO;
     bool check = false, drop_in = false;
-    int option;
+    const char *device = NULL, *socket = NULL;
+    int option, sessions = 1;
     while ((option = getopt_long(argc, argv, "c:vVh", options, NULL)) != -1) {
         switch (option) {
         case 'c':
@@ -72,6 +90,18 @@ int main(int argc, char **argv)
         case OPTION_WORKER_COMMAND:
             daemon.worker = optarg;
             break;
+        case OPTION_DEVICE:
+            device = optarg;
+            break;
+        case OPTION_SOCKET:
+            socket = optarg;
+            break;
+        case OPTION_SESSIONS:
+            sessions = atoi(optarg);
+            break;
+        case OPTION_OWNER:
+            daemon.owner = optarg;
+            break;
         default:
             (void)fputs("Try 'pushbroomd --help'.\n", stderr);
             return PB_DAEMON_EXIT_CONFIG;
@@ -82,6 +112,8 @@ int main(int argc, char **argv)
                       argv[optind]);
         return PB_DAEMON_EXIT_CONFIG;
     }
+    if (device != NULL && socket != NULL)
+        return pb_owner_main(device, socket, sessions);
     if (drop_in)
         return pb_daemon_drop_in(daemon.config);
     if (check)

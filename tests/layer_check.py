@@ -16,7 +16,7 @@ ROOMS = {
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["", "base"],
     "pipeline": ["run", "publish", "plan", "product", "cog", "raster", "codec", "device", "io", "grid"],
-    "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "confine", "jobs", "base"],
+    "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.

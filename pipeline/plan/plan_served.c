@@ -82,6 +82,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->in_slots = own->in_slots;
     out->out_slots = own->out_slots;
     out->workers = own->workers;
+    out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
     memcpy(out->unit_metres, info->unit_metres, sizeof out->unit_metres);
@@ -154,10 +155,10 @@ static void take_source(const struct pb_served_source *said, struct pb_raster_in
     info->n_bands = said->n_bands;
     info->type = (enum pb_type)said->type;
     info->block_w = info->block_h = 256; /* of no use where nothing is read */
-    info->has_mask = said->has_mask;
+    info->has_mask = said->has_mask != 0;
     for (int32_t i = 0; i < said->n_bands; i++) {
-        info->band[i].has_nodata = said->has_nodata[i];
-        info->band[i].nodata_unreadable = said->nodata_unreadable[i];
+        info->band[i].has_nodata = said->has_nodata[i] != 0;
+        info->band[i].nodata_unreadable = said->nodata_unreadable[i] != 0;
         info->band[i].nodata = said->nodata[i];
     }
 }
@@ -167,7 +168,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
 {
     for (uint32_t i = 0; i < said->n_sources; i++)
         take_source(&said->source[i], &facts->info[i]);
-    facts->info[0].has_transform = said->has_transform;
+    facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
     memcpy(facts->info[0].unit_metres, said->unit_metres, sizeof said->unit_metres);
     request->info = &facts->info[0];
@@ -176,7 +177,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
         facts->others[i - 1] =
             (struct pb_plan_other){.config = &request->pipeline->input.sources[i - 1],
                                    .info = &facts->info[i],
-                                   .placed = said->source[i].placed,
+                                   .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
     request->others = facts->others;
 }
@@ -250,6 +251,8 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     if (rc == 0) {
         take_facts(said, facts, &request);
         request.remote = true;
+        if (said->by_streams && request.stream_why == NULL)
+            request.stream_why = "the run asks for streams";
         rc = pb_plan_bands(plan, &request, err);
     }
     if (rc == 0 && said->pass > plan->n_earlier)

@@ -18,19 +18,20 @@ enum {
 struct pb_served_source {
     int32_t w, h, n_bands;
     int32_t type; /* enum pb_type */
-    bool has_mask, placed;
+    int32_t has_mask, placed;
     struct pb_map map;
     /* By band. */
-    bool has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];
+    int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];
     double nodata[PB_BANDS_MAX];
 };
 
-/* What one process sends to the other. */
+/* What one process sends to the other. Numbers only, of which any bits are a value. */
 struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; their number = the last */
     int32_t side_px;
     uint32_t in_slots, out_slots, workers;
-    bool has_transform;
+    int32_t by_streams; /* no kernel is to stay on the device */
+    int32_t has_transform;
     double transform[6], unit_metres[2];
     uint32_t n_sources;
     struct pb_served_source source[PB_SOURCES_MAX];

@@ -155,14 +155,13 @@ void pb_served_end(const struct pb_served *s, struct pb_remote_end *out)
     out->link.from_device_rate = s->from_device_rate;
 }
 
-/* The other process may work against the wake-ups, so they are repeated. */
+/* A session that has come to its end is not aborted: the other process may have results to take.
+ * Wake-ups are repeated, as it may work against them. */
 static void end_threads(struct pb_served *s)
 {
-    if (s->stream.in == NULL || s->stream.out == NULL)
-        return;
-    do
+    for (int64_t wait_ms = 0; pb_run_threads_join(&s->threads, wait_ms) == -ETIMEDOUT;
+         wait_ms = AGAIN_MS)
         pb_stream_abort(&s->stream);
-    while (pb_run_threads_join(&s->threads, AGAIN_MS) == -ETIMEDOUT);
 }
 
 void pb_served_destroy(struct pb_served *s)

@@ -15,6 +15,7 @@
 struct pb_daemon_options {
     const char *config; /* path of the YAML file */
     const char *worker; /* program started as `worker --worker`; NULL = this one */
+    const char *owner;  /* device whose owner computes all jobs; NULL: as configured */
 };
 
 /* Runs until a signal; logs everything. Returns an exit code. */

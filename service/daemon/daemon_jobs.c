@@ -93,6 +93,8 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .dirs = &daemon->dirs,
         .config = daemon->config,
         .worker = daemon->options->worker ? daemon->options->worker : SELF,
+        .owner_program = SELF,
+        .owner_device = daemon->options->owner,
         .metrics = &daemon->metrics,
         .troubles = &daemon->troubles,
         .on_change = on_change,

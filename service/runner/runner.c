@@ -284,6 +284,8 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
     runner->queue.reader = options->reader;
     runner->pool = (struct pb_worker_pool){.loop = options->loop,
                                            .worker = options->worker,
+                                           .owner_program = options->owner_program,
+                                           .owner_device = options->owner_device,
                                            .dirs = options->dirs,
                                            .env = env,
                                            .on_over = on_over,

@@ -26,6 +26,8 @@ struct pb_runner_options {
     const struct pb_dirs *dirs;     /* may change between calls into the loop */
     const struct pb_config *config; /* until set_config */
     const char *worker;             /* program that runs as `worker --worker` */
+    const char *owner_program;      /* that runs as `owner_program --device ...` */
+    const char *owner_device;       /* whose owner computes all jobs; NULL: as configured */
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of

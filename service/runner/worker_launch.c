@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { ARGUMENTS_MAX = 8 };
 enum { IN, OUT, LOG, STATUS, PIPES }; /* STATUS: carries the errno of an exec that failed */
 
 struct ends {
@@ -60,15 +61,22 @@ static _Noreturn void go_on(const struct pb_worker_program *program, struct ends
 
 static _Noreturn void become(const struct pb_worker_program *program, struct ends *pipes)
 {
-    char name[] = "pushbroomd", flag[] = "--worker";
-    char *arguments[] = {name, flag, NULL};
+    static const char *const worker[] = {"--worker", NULL};
+    const char *const *given = program->arguments != NULL ? program->arguments : worker;
+    const char *arguments[ARGUMENTS_MAX + 2] = {"pushbroomd"};
+    for (int i = 0; i < ARGUMENTS_MAX && given[i] != NULL; i++)
+        arguments[i + 1] = given[i];
     (void)dup2(pipes[IN].theirs, STDIN_FILENO);
     (void)dup2(pipes[OUT].theirs, STDOUT_FILENO);
     (void)dup2(pipes[LOG].theirs, STDERR_FILENO);
     reset_signals();
     if (program->path == NULL)
         go_on(program, pipes);
-    (void)execv(program->path, arguments);
+    union {
+        const char *const *in;
+        char *const *out;
+    } cast = {.in = arguments};
+    (void)execv(program->path, cast.out);
     int error = errno;
     ssize_t n = write(pipes[STATUS].theirs, &error, sizeof error);
     _exit(n == (ssize_t)sizeof error ? 127 : 126);

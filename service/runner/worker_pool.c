@@ -3,6 +3,7 @@
 #include "service/runner/worker_pool.h"
 
 #include "config/base/clock.h"
+#include "pipeline/device/device_nodes.h"
 #include "pipeline/publish/publish.h"
 #include "service/base/files.h"
 #include "service/base/log.h"
@@ -216,10 +217,44 @@ void pb_pool_reap(struct pb_worker_pool *pool)
     }
 }
 
+/* The device whose owner the jobs are for; "" = none: workers compute. */
+static void choose_owner(const struct pb_worker_pool *pool, char out[16])
+{
+    const struct pb_compute_config *compute = &pool->env->config->compute;
+    bool gpu = compute->device != PB_DEVICE_CPU && pb_device_nodes_exist();
+    out[0] = '\0';
+    if (pool->owner_device != NULL)
+        (void)snprintf(out, 16, "%s", pool->owner_device);
+    else if (gpu)
+        (void)snprintf(out, 16, "%d", compute->device_index > 0 ? compute->device_index : 0);
+}
+
+/* True: a process owns the device, and reports it. */
+static bool set_owner(struct pb_worker_pool *pool)
+{
+    const struct pb_config *config = pool->env->config;
+    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES];
+    choose_owner(pool, device);
+    bool wanted = device[0] != '\0';
+    if (wanted && !pb_device_owner_path(config, device, path)) {
+        pb_log(PB_LOG_ERROR, "device: service.socket is too long a name to have that of the "
+                             "device's owner beside it; jobs are computed on the CPU");
+        wanted = false;
+    }
+    pb_device_owner_set(pool->device_owner, wanted ? device : NULL, path,
+                        config->service.parallel_jobs);
+    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    return wanted;
+}
+
 void pb_pool_config_changed(struct pb_worker_pool *pool)
 {
     struct pb_err err = {0};
     pool->owner.config = pool->env->config;
+    if (set_owner(pool)) {
+        pool->on_free(pool->user);
+        return;
+    }
     struct pb_pool_slot *slot = pb_pool_free_slot(pool);
     if (slot == NULL || pb_pool_taken(pool) > 0)
         return; /* a worker that runs a job reports its device */
@@ -260,6 +295,16 @@ static void on_device(void *user, const char *device, const char *why)
                "device: service.parallel_jobs is %d, so jobs use streams (compute.sync: stream) "
                "unless MPS shares the GPU; one job at a time would use wic",
                config->service.parallel_jobs);
+}
+
+/* Of the process that owns it. */
+static void on_owned_device(void *user, const char *device, const char *why)
+{
+    struct pb_worker_pool *pool = user;
+    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    if (device[0] == '\0' && pool->env->config->compute.device == PB_DEVICE_AUTO)
+        device = "cpu";
+    on_device(user, device, why);
 }
 
 static void on_start(void *user, int number)
@@ -356,6 +401,15 @@ static void on_say(void *user, int pid, enum pb_log_level level, const char *tex
         pb_log(level, "%s", text);
 }
 
+static void on_owner_say(void *user, int pid, enum pb_log_level level, const char *text)
+{
+    (void)user;
+    if (pid != 0)
+        pb_log(level, "device owner %d: %s", pid, text);
+    else
+        pb_log(level, "%s", text);
+}
+
 /* --- life -----------------------------------------------------------------------------------*/
 
 int pb_pool_init(struct pb_worker_pool *pool)
@@ -372,7 +426,13 @@ int pb_pool_init(struct pb_worker_pool *pool)
                                                 .on_gone = on_gone,
                                                 .on_say = on_say,
                                                 .user = pool};
-    bool complete = true;
+    const struct pb_device_owner_options device_owner = {.loop = pool->loop,
+                                                         .program = pool->owner_program,
+                                                         .on_device = on_owned_device,
+                                                         .on_say = on_owner_say,
+                                                         .user = pool};
+    pool->device_owner = pb_device_owner_create(&device_owner);
+    bool complete = pool->device_owner != NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         pool->slots[i].worker = pb_worker_slot_create(&pool->owner, i);
         complete = complete && pool->slots[i].worker != NULL;
@@ -384,6 +444,8 @@ int pb_pool_init(struct pb_worker_pool *pool)
 
 void pb_pool_fini(struct pb_worker_pool *pool)
 {
+    pb_device_owner_destroy(pool->device_owner);
+    pool->device_owner = NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
         pb_worker_slot_destroy(pool->slots[i].worker);
 }

@@ -56,6 +56,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "identity", job->identity);
     if (how->device != NULL)
         pb_json_string(json, "device", how->device);
+    if (slot->owner->device_owner != NULL)
+        pb_json_string(json, "owner", slot->owner->device_owner);
     if (how->foreground)
         pb_json_string(json, "foreground", "yes");
     if (how->refuse)

@@ -19,6 +19,7 @@
 #include "pipeline/run/run.h"
 #include "service/confine/confine.h"
 #include "service/base/line_reader.h"
+#include "service/device/owner_client.h"
 #include "service/worker/result_json.h"
 #include "service/worker/worker_parts.h"
 
@@ -133,6 +134,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
         pb_worker_user_find(worker->config->service.worker_user, &worker->child.user);
     }
     worker->config->compute = worker->configured;
+    worker->device_given = device != NULL;
     if (device != NULL && pb_device_word(device, &worker->config->compute) != 0)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command with the device '%.40s'", device);
     return 0;
@@ -210,13 +212,41 @@ static void open_sources(struct worker *worker)
                              &worker->job.sources);
 }
 
+/* The socket of the process that computes the job; NULL: a child of this one does. */
+static const char *owner_of(const struct worker *worker)
+{
+    bool cpu = worker->config->compute.device == PB_DEVICE_CPU && worker->device_given;
+    return cpu ? NULL : pb_json_get_text(worker->command, "owner");
+}
+
+/* What is made where the driver is not: the child is one for one job. */
+static int connect_owner(struct worker *worker, const char *owner, struct pb_err *err)
+{
+    const struct pb_json_value *command = worker->command;
+    const struct pb_owner_hello hello = {.job = pb_json_get_text(command, "job"),
+                                         .config = pb_json_get_text(command, "config"),
+                                         .config_name = pb_json_get_text(command, "config_name"),
+                                         .pipeline = pb_json_get_text(command, "pipeline")};
+    pb_worker_fork_drop_owner(&worker->child);
+    int fd = pb_owner_connect(owner, &hello, err);
+    if (fd < 0)
+        return fd;
+    worker->child.owner_fd = fd;
+    return pb_worker_job_lend(&worker->job, &worker->child.user, err);
+}
+
 static int start_child(struct worker *worker, struct pb_err *err)
 {
     char device[64], why[200];
-    bool gpu = may_use_gpu(worker);
+    const char *owner = owner_of(worker);
+    bool gpu = owner == NULL && may_use_gpu(worker);
     if (gpu)
         open_sources(worker);
-    if (!gpu) {
+    if (owner != NULL) {
+        int rc = connect_owner(worker, owner, err);
+        if (rc < 0)
+            return rc;
+    } else if (!gpu) {
         int rc = pb_run_device(&worker->config->compute, device, why, err);
         if (rc == 0 && is_foreground(worker) && !worker->device_said)
             say_device(worker, device, why);
@@ -325,6 +355,7 @@ static void become_worker(struct worker *worker)
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     worker->in = (struct pb_line_reader){.fd = STDIN_FILENO};
     worker->child.lines = (struct pb_line_reader){.fd = -1};
+    worker->child.owner_fd = -1;
     worker->job.input.fd = -1;
     pb_confine_hide();
     if (worker->warms)

@@ -9,6 +9,9 @@
  *    "identity",                                       pipeline/io/file_identity.h; none: any file
  *    "name",                                           of the input, as it was delivered
  *    "device",                                         instead of the config's compute.device
+ *    "owner",                                          the socket of the process that computes
+ *                                                      (service/device/owner.h), unless the device
+ *                                                      is cpu; none: a child of this one computes
  *    "stream_why",                                     by streams whatever it says, for this reason
  *    "existing",                                       "refuse": a place that is another input's,
  *                                                      instead of making a version

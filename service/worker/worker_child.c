@@ -18,6 +18,7 @@
 #include "pipeline/io/thread.h"
 #include "config/base/clock.h"
 #include "service/base/line_reader.h"
+#include "service/device/owner_client.h"
 #include "service/worker/child_files.h"
 #include "service/worker/result_json.h"
 
@@ -53,7 +54,8 @@ struct worker {
     int64_t said_ms;
     struct pb_run_progress said;
     char device[64];
-    struct pb_err unfit; /* why it may read no file: it is not confined */
+    struct pb_owner_client owner; /* when another process computes */
+    struct pb_err unfit;          /* why it may read no file: it is not confined */
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
     struct pb_run *run; /* set while progress and abort are possible */
@@ -170,6 +172,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
                            ? worker->config->service.parallel_jobs
                            : 0,
         .stream_why = pb_json_get_text(command, "stream_why"),
+        .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,
     };
     struct pb_run *run = NULL;
     struct pb_run_result result;
@@ -211,6 +214,12 @@ static void *job_thread(void *user)
 /* When no device is found, the confinement may be the cause: the parent tries without it. */
 static int find_device(struct worker *worker, char why[200], struct pb_err *err)
 {
+    if (worker->child->owner_fd >= 0) {
+        why[0] = '\0';
+        int begun = pb_owner_client_begin(&worker->owner, worker->child->owner_fd, err);
+        (void)snprintf(worker->device, sizeof worker->device, "%s", worker->owner.device);
+        return begun;
+    }
     int rc = pb_run_device(&worker->config->compute, worker->device, why, err);
     bool found = rc == 0 && strncmp(worker->device, "cuda", 4) == 0;
     if (worker->child->resident && worker->child->confine != NULL && !found)
@@ -256,7 +265,8 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
         rc = use_device(worker, pb_json_get_text(command, "device"), &err);
     if (rc == 0 && worker->device[0] == '\0') {
         rc = find_device(worker, why, &err);
-        if (rc == 0 && worker->child->resident && pb_json_get_text(command, "foreground") != NULL)
+        bool tells = worker->child->resident || worker->child->owner_fd >= 0;
+        if (rc == 0 && tells && pb_json_get_text(command, "foreground") != NULL)
             say_device(worker, worker->device, why);
     }
     if (rc == 0 && !worker->on_main &&

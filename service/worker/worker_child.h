@@ -14,11 +14,12 @@
 
 struct pb_worker_child {
     int socket;
-    bool resident;                    /* stays for many jobs, inputs come over the socket */
-    bool quiet;                       /* does not report its confinement on stderr */
-    struct pb_config *config;         /* NULL, or the one of the job to come */
-    const char *input;                /* the job's, and its descriptor */
-    int input_fd;                     /* -1 = comes over the socket */
+    bool resident;            /* stays for many jobs, inputs come over the socket */
+    bool quiet;               /* does not report its confinement on stderr */
+    struct pb_config *config; /* NULL, or the one of the job to come */
+    const char *input;        /* the job's, and its descriptor */
+    int input_fd;             /* -1 = comes over the socket */
+    int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */
     const struct pb_confine *confine; /* NULL = unconfined */
 };
 

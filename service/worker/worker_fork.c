@@ -78,11 +78,11 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Only these two, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
-static void close_others(int a, int b, const struct pb_worker_fork *fork)
+/* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
+static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 2] = {a, b};
-    size_t n = 2;
+    int stay[PB_WORKER_FORK_KEPT + 3] = {child->socket, child->input_fd, child->owner_fd};
+    size_t n = 3;
     unsigned from = STDERR_FILENO + 1;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)dup2(null, STDIN_FILENO);
@@ -128,6 +128,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                     .quiet = fork->quiet,
                                     .config = config,
                                     .input_fd = -1,
+                                    .owner_fd = resident ? -1 : fork->owner_fd,
                                     .confine = resident && fork->unconfined ? NULL : &confine};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -140,7 +141,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     if (resident) /* else the /proc files with its threads' names, which the driver writes, would
                      belong to root */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    close_others(child.socket, child.input_fd, fork);
+    close_others(&child, fork);
     if (!resident) {
         hand_sources(config, job->command);
         /* Another user may not be allowed to search all directories on the way. */
@@ -161,6 +162,13 @@ static pid_t fork_warm(void)
 #else
     return fork();
 #endif
+}
+
+void pb_worker_fork_drop_owner(struct pb_worker_fork *child)
+{
+    if (child->owner_fd >= 0)
+        (void)close(child->owner_fd);
+    child->owner_fd = -1;
 }
 
 int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
@@ -184,6 +192,7 @@ int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_
         run_child(ends[1], parent, child, resident, config, job, products);
     int error = errno;
     (void)close(ends[1]);
+    pb_worker_fork_drop_owner(child);
     if (pid < 0) {
         (void)close(ends[0]);
         return pb_fail(err, PB_E_MEMORY, "cannot start the process that computes: %s",

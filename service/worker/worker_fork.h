@@ -14,13 +14,14 @@
 #define PB_WORKER_FORK_KEPT 4
 
 struct pb_worker_fork {
-    pid_t pid;                     /* 0 = none */
-    bool resident;                 /* stays for many jobs (GPU) */
-    struct pb_line_reader lines;   /* what it says; its fd is the socket, -1 = none */
-    bool quiet;                    /* it does not report its confinement on stderr */
-    bool unconfined;               /* a resident one must not be confined: its device needs more */
-    char products[4096];           /* that a resident one may write below */
-    struct pb_worker_user user;    /* of children for one job */
+    pid_t pid;                   /* 0 = none */
+    bool resident;               /* stays for many jobs (GPU) */
+    struct pb_line_reader lines; /* what it says; its fd is the socket, -1 = none */
+    bool quiet;                  /* it does not report its confinement on stderr */
+    bool unconfined;             /* a resident one must not be confined: its device needs more */
+    char products[4096];         /* that a resident one may write below */
+    struct pb_worker_user user;  /* of children for one job */
+    int owner_fd; /* for the next one for a job: closed here once it has started; -1 = none */
     int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
     size_t n_kept;
 };
@@ -34,6 +35,8 @@ void pb_worker_fork_warm(struct pb_worker_fork *child);
  * error. */
 int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
                          const struct pb_worker_job *job, struct pb_err *err);
+/* Closes the connection to an owner that no child has taken over. */
+void pb_worker_fork_drop_owner(struct pb_worker_fork *child);
 /* Kills it and waits; none is fine. */
 void pb_worker_fork_end(struct pb_worker_fork *child);
 /* Waits for one that ended by itself; its wait status. */

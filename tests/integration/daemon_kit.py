@@ -136,6 +136,7 @@ class Daemon:
         self.log = self.root / "log"
         self.process = None
         self.prefix = []  # of its command line
+        self.options = []  # more of them
         self.write_config(**settings)
         (self.root / "inbox").mkdir()
 
@@ -149,7 +150,7 @@ class Daemon:
         self.process.send_signal(signal.SIGHUP)
 
     def start(self, wait=True, env=None, user=None):
-        command = self.prefix + [str(BIN / "pushbroomd"), "--config", str(self.config)]
+        command = self.prefix + [str(BIN / "pushbroomd"), "--config", str(self.config)] + self.options
         worker = self.worker or (FAKE_WORKER if self.fake else None)
         if worker:
             command += ["--worker-command", str(worker)]
@@ -223,6 +224,11 @@ class Daemon:
         """Its worker processes; it may have other children (a sanitizer's, one that looks at a path for a client)."""
         text = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE, text=True).stdout
         return [int(line.split()[0]) for line in text.splitlines() if "--worker" in line.split()]
+
+    def owners(self):
+        """Its processes that own a device."""
+        text = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)], stdout=subprocess.PIPE, text=True).stdout
+        return [int(line.split()[0]) for line in text.splitlines() if "--device" in line.split()]
 
     def log_text(self):
         return self.log.read_text(errors="replace")

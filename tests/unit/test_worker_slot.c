@@ -289,9 +289,17 @@ static void start(const char *what)
     config.text = (char *)(uintptr_t) "text";
     config.path = (char *)(uintptr_t) "path";
     config.service.max_attempts = 2;
-    owner = (struct pb_worker_slot_owner){
-        &loop,    {NULL, act_worker}, &config, on_news, on_device, on_start,
-        on_retry, on_clear,           on_over, on_gone, on_say,    NULL};
+    owner = (struct pb_worker_slot_owner){.loop = &loop,
+                                          .program = {.main = act_worker},
+                                          .config = &config,
+                                          .on_news = on_news,
+                                          .on_device = on_device,
+                                          .on_start = on_start,
+                                          .on_retry = on_retry,
+                                          .on_clear = on_clear,
+                                          .on_over = on_over,
+                                          .on_gone = on_gone,
+                                          .on_say = on_say};
     slot = pb_worker_slot_create(&owner, 0);
     ck_assert_ptr_nonnull(slot);
     ck_assert_int_eq(pb_worker_slot_start(slot, &err), 0);

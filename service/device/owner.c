@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The socket is there before the device is opened, which takes seconds: who connects meanwhile is
+ * answered when the device is there. The main thread accepts, each connection has a thread. */
+#include "service/device/owner.h"
+
+#include "config/base/json_writer.h"
+#include "config/device_word.h"
+#include "pipeline/io/thread.h"
+#include "service/base/line_reader.h"
+#include "service/device/owner_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX 128
+
+static struct owner the_owner;
+static atomic_int connections;
+
+/* An earlier owner's socket is replaced. */
+static int listen_at(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof name.sun_path)
+        return -ENAMETOOLONG;
+    (void)strcpy(name.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    (void)unlink(path);
+    mode_t before = umask(0177);
+    int rc = bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 ? 0 : -errno;
+    (void)umask(before);
+    if (rc == 0 && listen(fd, CONNECTIONS_MAX) != 0)
+        rc = -errno;
+    if (rc == 0)
+        return fd;
+    (void)close(fd);
+    return rc;
+}
+
+static void say_device(int out, const char *device, const char *why)
+{
+    size_t bytes = 0;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "event", "device");
+    pb_json_string(json, "device", device);
+    pb_json_string(json, "why", why);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL || !pb_line_send(out, text, bytes, NULL, 0))
+        _exit(1);
+    pb_json_destroy(json);
+}
+
+static int open_device(struct owner *owner, const char *word, struct pb_err *err)
+{
+    char text[64], why[200];
+    struct pb_compute_config compute = {.device_index = -1};
+    bool cpu = strcmp(word, "cpu") == 0;
+    (void)snprintf(text, sizeof text, cpu ? "cpu" : "cuda:%.20s", word);
+    owner->index = -1;
+    if (pb_device_word(text, &compute) != 0)
+        return pb_fail(err, PB_E_USAGE, "--device is a number or cpu, not '%.40s'", word);
+    int rc = pb_device_choose(&compute, &owner->index, why, err);
+    if (rc == 0 && owner->index >= 0 && pb_device_traits(owner->index, &owner->traits) != 0)
+        rc = pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties",
+                     owner->index);
+    (void)snprintf(owner->device, sizeof owner->device, cpu ? "cpu" : "cuda:%d", owner->index);
+    return rc;
+}
+
+static void *connection(void *user)
+{
+    owner_session_run(&the_owner, (int)(intptr_t)user);
+    (void)atomic_fetch_sub(&connections, 1);
+    return NULL;
+}
+
+static void take_connection(int listener)
+{
+    pthread_t thread;
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (atomic_fetch_add(&connections, 1) < CONNECTIONS_MAX &&
+        pb_thread_start(&thread, connection, (void *)(intptr_t)fd) == 0) {
+        (void)pthread_detach(thread);
+        return;
+    }
+    (void)atomic_fetch_sub(&connections, 1);
+    (void)close(fd);
+}
+
+static int accept_all(int listener)
+{
+    for (;;) {
+        struct pollfd watched[2] = {{.fd = listener, .events = POLLIN},
+                                    {.fd = STDIN_FILENO, .events = POLLIN}};
+        char byte;
+        if (poll(watched, 2, -1) < 0 && errno != EINTR)
+            return 1;
+        if (watched[1].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0)
+            _exit(0); /* the parent wants it no longer */
+        if (watched[0].revents != 0)
+            take_connection(listener);
+    }
+}
+
+int pb_owner_main(const char *device, const char *socket, int sessions_max)
+{
+    struct pb_err err = {0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "pushbroom-dev");
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    int listener = listen_at(socket);
+    if (listener < 0) {
+        (void)fprintf(stderr, "cannot listen at %s: %s\n", socket, strerror(-listener));
+        return 1;
+    }
+    if (open_device(&the_owner, device, &err) != 0) {
+        (void)unlink(socket);
+        say_device(out, "", err.msg);
+        return PB_OWNER_NO_DEVICE;
+    }
+    pb_admission_init(&the_owner.admission, sessions_max > 0 ? sessions_max : 1);
+    say_device(out, the_owner.device, "");
+    return accept_all(listener);
+}

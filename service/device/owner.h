@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_OWNER_H
+#define PB_OWNER_H
+/* The process that owns a device: `pushbroomd --device N --socket PATH`, or --device cpu. It opens
+ * the device once and computes the tiles of every job that connects; it decodes nothing. A worker
+ * connects for a job and says hello; the rest of the connection belongs to its child, which a
+ * hostile file may have taken over: every line and all shared memory is checked. JSON lines:
+ *
+ *   {"cmd":"hello","version","job","config": YAML text,"config_name","pipeline","priority"}
+ *   {"event":"hello","device","index","stream_why","traits"}
+ *   {"cmd":"open","request": struct pb_served_request}         a session, for one pass of the run
+ *   {"event":"ready","in_slot_bytes","out_slot_bytes","line_px","threads","sync"}  with the memory
+ *   {"event":"end","end": struct pb_remote_end}                the channels came to their end
+ *   {"event":"failed","code","message"}                        instead of any answer
+ *
+ * One session of a connection at a time. Structs are in hexadecimal digits (blob.h). A connection
+ * that ends takes its session along: its channels are aborted and its memory is freed. Only root
+ * and the owner's user may connect.
+ *
+ * On stdout: {"event":"device","device","why"} when the device was opened; "" and why it was not,
+ * and then the process ends with PB_OWNER_NO_DEVICE. It ends with its parent, by the end of stdin;
+ * and with PB_OWNER_LOST when the device failed so that no further session could work. */
+
+#define PB_OWNER_NO_DEVICE 66
+#define PB_OWNER_LOST      67
+
+/* device: "cpu" or a number; sessions_max: that compute at the same time, others wait. Returns the
+ * exit code of the process. */
+int pb_owner_main(const char *device, const char *socket, int sessions_max);
+#endif

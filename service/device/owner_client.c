@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/device/owner_client.h"
+
+#include "config/base/clock.h"
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "pipeline/run/tile_pool.h"
+#include "service/device/blob.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECT_MS 5000
+#define AGAIN_MS   50
+
+/* --- the worker ----------------------------------------------------------------------------- */
+
+static int dial(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof name.sun_path)
+        return -ENAMETOOLONG;
+    (void)strcpy(name.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&name, sizeof name) == 0)
+        return fd;
+    int rc = -errno;
+    (void)close(fd);
+    return rc;
+}
+
+static bool say_hello(int fd, const struct pb_owner_hello *hello)
+{
+    size_t bytes = 0;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", "hello");
+    pb_json_string(json, "version", PB_VERSION);
+    pb_json_string(json, "job", hello->job);
+    pb_json_string(json, "config", hello->config);
+    pb_json_string(json, "config_name", hello->config_name);
+    pb_json_string(json, "pipeline", hello->pipeline);
+    pb_json_int(json, "priority", hello->priority);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    bool said = text != NULL && pb_line_send(fd, text, bytes, NULL, 0);
+    pb_json_destroy(json);
+    return said;
+}
+
+int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err)
+{
+    const struct timespec nap = {.tv_nsec = AGAIN_MS * 1000000L};
+    int64_t until = pb_clock_mono_ms() + CONNECT_MS;
+    int fd = dial(path);
+    for (; (fd == -ENOENT || fd == -ECONNREFUSED) && pb_clock_mono_ms() < until; fd = dial(path))
+        (void)nanosleep(&nap, NULL);
+    if (fd == -EMFILE || fd == -ENFILE)
+        return pb_fail(err, PB_E_SYSTEM_FILES, "cannot make a socket: %s", strerror(-fd));
+    if (fd < 0)
+        return pb_fail(err, PB_E_DEVICE_LOST,
+                       "the process that owns the device does not answer at %s: %s", path,
+                       strerror(-fd));
+    if (say_hello(fd, hello))
+        return fd;
+    (void)close(fd);
+    return pb_fail(err, PB_E_DEVICE_LOST, "the process that owns the device does not listen");
+}
+
+/* --- its child ------------------------------------------------------------------------------ */
+
+static int gone(struct pb_err *err)
+{
+    return pb_fail(err, PB_E_DEVICE_LOST, "the process that owns the device has ended");
+}
+
+/* The owner's next line; a failure that it reports is the error. The value is the caller's. */
+static int next_line(struct pb_owner_client *client, const char *wanted, struct pb_err *err,
+                     struct pb_json_value **out_line)
+{
+    size_t bytes;
+    char *text;
+    struct pb_json_value *line = NULL;
+    while ((text = pb_line_reader_next(&client->lines, &bytes)) == NULL)
+        if (!pb_line_reader_fill(&client->lines))
+            return gone(err);
+    if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &line) != 0)
+        return pb_fail(err, PB_E_DEVICE_FAILED, "a line of the device's owner that is no JSON");
+    const char *event = pb_json_get_text(line, "event");
+    if (event != NULL && strcmp(event, wanted) == 0) {
+        *out_line = line;
+        return 0;
+    }
+    const char *code = pb_json_get_text(line, "code"), *why = pb_json_get_text(line, "message");
+    enum pb_code found = code != NULL ? pb_code_find(code) : PB_E_COUNT;
+    int rc = pb_fail(err, found < PB_E_COUNT && found != PB_OK ? found : PB_E_DEVICE_FAILED, "%s",
+                     why != NULL ? why : "the device's owner does not keep to its protocol");
+    pb_json_release(line);
+    return rc;
+}
+
+/* A session's memory here. */
+struct session {
+    struct pb_tile_pool pool;
+};
+
+static bool is_as_planned(const struct pb_plan *pass, const struct pb_json_value *ready)
+{
+    int64_t in = 0, out = 0, line = 0;
+    return pb_json_get_int(ready, "in_slot_bytes", &in) == 0 &&
+           pb_json_get_int(ready, "out_slot_bytes", &out) == 0 &&
+           pb_json_get_int(ready, "line_px", &line) == 0 && (size_t)in == pass->in_slot_bytes &&
+           (size_t)out == pass->out_slot_bytes && line == pass->format.line_px;
+}
+
+static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
+                     const struct pb_json_value *ready, struct pb_err *err,
+                     struct pb_tile_pool *out_pool)
+{
+    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
+                                             pass->out_slot_bytes};
+    if (client->lines.n_passed != 1 || !is_as_planned(pass, ready))
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the device's owner planned the tiles in another way than the run");
+    int fd = client->lines.passed[0];
+    client->lines.n_passed = 0;
+    int rc = pb_tile_pool_open(&shape, fd, err, out_pool);
+    (void)close(fd);
+    return rc;
+}
+
+static int ask(struct pb_owner_client *client, const struct pb_served_request *request,
+               struct pb_err *err, struct pb_json_value **out_ready)
+{
+    size_t bytes = 0;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", "open");
+    pb_blob_print(json, "request", request, sizeof *request);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    int rc = text == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
+    if (rc == 0 && !pb_line_send(client->lines.fd, text, bytes, NULL, 0))
+        rc = gone(err);
+    pb_json_destroy(json);
+    return rc ? rc : next_line(client, "ready", err, out_ready);
+}
+
+static void close_session(void *user, struct pb_remote_session *session)
+{
+    struct session *own = session->own;
+    (void)user;
+    if (own != NULL)
+        pb_tile_pool_close(&own->pool);
+    free(own);
+    session->own = NULL;
+}
+
+static int open_session(void *user, const struct pb_plan *pass,
+                        const struct pb_served_request *request, struct pb_err *err,
+                        struct pb_remote_session *out)
+{
+    struct pb_owner_client *client = user;
+    struct pb_json_value *ready = NULL;
+    struct session *own = calloc(1, sizeof *own);
+    int64_t threads = 1;
+    int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
+                         : ask(client, request, err, &ready);
+    rc = rc ? rc : take_pool(client, pass, ready, err, &own->pool);
+    if (rc == 0) {
+        const char *sync = pb_json_get_text(ready, "sync");
+        (void)pb_json_get_int(ready, "threads", &threads);
+        *out = (struct pb_remote_session){
+            .in = own->pool.in, .out = own->pool.out, .threads = (uint32_t)threads, .own = own};
+        (void)snprintf(out->sync, sizeof out->sync, "%s", sync != NULL ? sync : "");
+    } else {
+        free(own);
+    }
+    pb_json_release(ready);
+    return rc;
+}
+
+static int wait_session(void *user, struct pb_remote_session *session, struct pb_err *err,
+                        struct pb_remote_end *out_end)
+{
+    struct pb_owner_client *client = user;
+    struct pb_json_value *end = NULL;
+    (void)session;
+    int rc = next_line(client, "end", err, &end);
+    if (rc == 0 && !pb_blob_take(end, "end", out_end, sizeof *out_end))
+        rc = pb_fail(err, PB_E_DEVICE_FAILED, "the device's owner does not keep to its protocol");
+    pb_json_release(end);
+    return rc;
+}
+
+int pb_owner_client_begin(struct pb_owner_client *client, int fd, struct pb_err *err)
+{
+    struct pb_json_value *line = NULL;
+    int64_t index = -1;
+    client->lines = (struct pb_line_reader){.fd = fd, .passes = true};
+    int rc = next_line(client, "hello", err, &line);
+    if (rc < 0)
+        return rc;
+    const char *device = pb_json_get_text(line, "device");
+    const char *stream_why = pb_json_get_text(line, "stream_why");
+    (void)pb_json_get_int(line, "index", &index);
+    (void)snprintf(client->device, sizeof client->device, "%s", device != NULL ? device : "");
+    (void)snprintf(client->stream_why, sizeof client->stream_why, "%s",
+                   stream_why != NULL ? stream_why : "");
+    bool gpu = pb_blob_take(line, "traits", &client->traits, sizeof client->traits);
+    client->remote =
+        (struct pb_remote){.device = client->device,
+                           .traits = gpu ? &client->traits : NULL,
+                           .device_index = (int32_t)index,
+                           .stream_why = client->stream_why[0] != '\0' ? client->stream_why : NULL,
+                           .user = client,
+                           .open = open_session,
+                           .wait = wait_session,
+                           .close = close_session};
+    pb_json_release(line);
+    return 0;
+}

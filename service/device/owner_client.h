@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_OWNER_CLIENT_H
+#define PB_OWNER_CLIENT_H
+/* A job's connection to the process that owns a device (owner.h). The worker makes it and says what
+ * job it is for; its confined child, which may make none, uses it. One thread at a time. */
+#include "pipeline/run/remote.h"
+#include "service/base/line_reader.h"
+
+struct pb_owner_hello {
+    const char *job, *config, *config_name, *pipeline;
+    int64_t priority; /* higher goes first */
+};
+
+/* Connects to the owner's socket, for which it waits a few seconds: a fresh owner may be on its
+ * way. The descriptor, the caller's; or negative, device.lost. */
+int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err);
+
+struct pb_owner_client {
+    struct pb_line_reader lines;
+    char device[64], stream_why[200];
+    struct pb_device_traits traits;
+    struct pb_remote remote; /* for a run; its user is this */
+};
+
+/* Waits for the owner's answer. fd is borrowed. */
+int pb_owner_client_begin(struct pb_owner_client *client, int fd, struct pb_err *err);
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_OWNER_PARTS_H
+#define PB_OWNER_PARTS_H
+/* What the parts of the owner process share. Nobody else includes this. */
+#include "pipeline/device/device.h"
+#include "service/device/admission.h"
+
+struct owner {
+    char device[64]; /* "cuda:0", "cpu" */
+    int32_t index;   /* -1: the CPU */
+    struct pb_device_traits traits;
+    struct pb_admission admission;
+};
+
+/* --- owner_session.c --- */
+/* Serves a connection (taken) to its end. Thread: one of its own. */
+void owner_session_run(struct owner *owner, int fd);
+#endif

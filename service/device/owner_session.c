@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One connection, one thread: hello, then sessions one after the other. The executor's threads are
+ * joined by waits of WATCH_MS, between which the socket is looked at: when its other end is closed,
+ * the job is gone and the session is aborted. */
+#include "service/device/owner_parts.h"
+
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "config/config.h"
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/run/served.h"
+#include "service/base/line_reader.h"
+#include "service/base/peer.h"
+#include "service/device/blob.h"
+#include "service/device/owner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define WATCH_MS 100
+#define HELLO_S  10  /* until the worker has said hello */
+#define OPEN_S   600 /* between two lines of the child, as it may read in between */
+#define SEND_S   10
+
+struct session {
+    struct owner *owner;
+    struct pb_line_reader lines;
+    struct pb_config *config;
+    const struct pb_pipeline_config *pipeline;
+    char job[64];
+    int64_t priority;
+};
+
+static bool send_line(struct session *s, struct pb_json *json, const int *passed)
+{
+    size_t bytes = 0;
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    bool sent = text != NULL && pb_line_send(s->lines.fd, text, bytes, passed, passed != NULL);
+    pb_json_destroy(json);
+    return sent;
+}
+
+static struct pb_json *event(const char *name)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "event", name);
+    return json;
+}
+
+static bool say_failed(struct session *s, const struct pb_err *err)
+{
+    struct pb_json *json = event("failed");
+    pb_json_string(json, "code", pb_code_id(err->code));
+    pb_json_string(json, "message", err->msg);
+    return send_line(s, json, NULL);
+}
+
+static bool is_gone(void *user)
+{
+    const struct session *s = user;
+    struct pollfd end = {.fd = s->lines.fd, .events = POLLRDHUP};
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* The next line; NULL: the connection has ended, or says nothing for so long. The value is the
+ * caller's; NULL in it: no JSON. */
+static bool next_line(struct session *s, int seconds, struct pb_json_value **out_line)
+{
+    size_t bytes;
+    char *text;
+    const struct timeval limit = {.tv_sec = seconds};
+    (void)setsockopt(s->lines.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    while ((text = pb_line_reader_next(&s->lines, &bytes)) == NULL)
+        if (!pb_line_reader_fill(&s->lines))
+            return false;
+    *out_line = NULL;
+    (void)pb_json_parse(text, bytes, PB_LINE_READER_MAX, out_line);
+    return true;
+}
+
+static bool is_command(const struct pb_json_value *line, const char *name)
+{
+    const char *said = pb_json_get_text(line, "cmd");
+    return said != NULL && strcmp(said, name) == 0;
+}
+
+/* --- hello ---------------------------------------------------------------------------------- */
+
+static int parse_config(struct session *s, const struct pb_json_value *hello, struct pb_err *err)
+{
+    const char *text = pb_json_get_text(hello, "config");
+    const char *name = pb_json_get_text(hello, "config_name");
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    int rc = errors == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory")
+                            : pb_config_parse(text, strlen(text), name ? name : "config",
+                                              &pb_products, errors, &s->config);
+    if (rc != 0 && errors != NULL)
+        *err = errors->err[0];
+    free(errors);
+    return rc;
+}
+
+static int take_hello(struct session *s, const struct pb_json_value *hello, struct pb_err *err)
+{
+    const char *version = pb_json_get_text(hello, "version"), *job = pb_json_get_text(hello, "job");
+    const char *pipeline = pb_json_get_text(hello, "pipeline");
+    if (!is_command(hello, "hello") || version == NULL || job == NULL || pipeline == NULL ||
+        pb_json_get_text(hello, "config") == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a connection without a hello");
+    if (strcmp(version, PB_VERSION) != 0)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                       "the device's owner is pushbroom %s, the run is of %.20s", PB_VERSION,
+                       version);
+    (void)snprintf(s->job, sizeof s->job, "%.60s", job);
+    (void)pb_json_get_int(hello, "priority", &s->priority);
+    int rc = parse_config(s, hello, err);
+    if (rc != 0)
+        return rc;
+    s->pipeline = pb_config_pipeline(s->config, pipeline);
+    return s->pipeline != NULL
+               ? 0
+               : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
+}
+
+static bool answer_hello(struct session *s)
+{
+    const struct owner *owner = s->owner;
+    struct pb_json *json = event("hello");
+    pb_json_string(json, "device", owner->device);
+    pb_json_int(json, "index", owner->index);
+    if (owner->index >= 0)
+        pb_blob_print(json, "traits", &owner->traits, sizeof owner->traits);
+    return send_line(s, json, NULL);
+}
+
+static bool greet(struct session *s)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *hello = NULL;
+    if (!next_line(s, HELLO_S, &hello))
+        return false;
+    int rc = take_hello(s, hello, &err);
+    pb_json_release(hello);
+    if (rc != 0)
+        (void)say_failed(s, &err);
+    return rc == 0 && answer_hello(s);
+}
+
+/* --- one session ---------------------------------------------------------------------------- */
+
+/* To its end, be it that of the job. */
+static int compute(struct session *s, struct pb_served *served, struct pb_err *err)
+{
+    int rc = pb_served_start(served, err);
+    if (rc < 0)
+        return rc;
+    while ((rc = pb_served_wait(served, WATCH_MS, err)) == -ETIMEDOUT && err->code == PB_OK)
+        if (is_gone(s))
+            pb_served_abort(served);
+    return rc;
+}
+
+static bool say_ready(struct session *s, const struct pb_served *served, int fd)
+{
+    const struct pb_plan *pass = pb_served_plan(served);
+    struct pb_json *json = event("ready");
+    pb_json_int(json, "in_slot_bytes", (int64_t)pass->in_slot_bytes);
+    pb_json_int(json, "out_slot_bytes", (int64_t)pass->out_slot_bytes);
+    pb_json_int(json, "line_px", pass->format.line_px);
+    pb_json_int(json, "threads", pb_served_threads(served));
+    pb_json_string(json, "sync", pb_served_sync(served));
+    return send_line(s, json, &fd);
+}
+
+static bool say_end(struct session *s, const struct pb_served *served)
+{
+    struct pb_remote_end end;
+    struct pb_json *json = event("end");
+    memset(&end, 0, sizeof end);
+    pb_served_end(served, &end);
+    pb_blob_print(json, "end", &end, sizeof end);
+    return send_line(s, json, NULL);
+}
+
+/* A device that was lost, or holds memory, is of no use to this process any more. */
+static void leave_if_lost(const struct pb_err *err)
+{
+    if (err->code != PB_E_DEVICE_LOST && !pb_device_left_behind())
+        return;
+    (void)fprintf(stderr, "the device is lost to this process, which ends: %s\n", err->msg);
+    _exit(PB_OWNER_LOST);
+}
+
+static bool serve(struct session *s, const struct pb_served_request *said, struct pb_err *err)
+{
+    const struct pb_plan_request base = {.config = s->config,
+                                         .pipeline = s->pipeline,
+                                         .cuda = s->owner->index >= 0,
+                                         .device_index = s->owner->index,
+                                         .traits = s->owner->index >= 0 ? &s->owner->traits : NULL};
+    struct pb_served *served = NULL;
+    int fd = -1;
+    int rc = pb_served_create(&base, said, err, &served, &fd);
+    if (rc != 0)
+        return say_failed(s, err);
+    bool said_ready = say_ready(s, served, fd);
+    (void)close(fd);
+    rc = said_ready ? compute(s, served, err) : 0;
+    bool more = said_ready && (rc == 0 ? say_end(s, served) : say_failed(s, err));
+    pb_served_destroy(served);
+    if (rc != 0)
+        pb_device_left_err(err);
+    return more;
+}
+
+/* Waits for its turn. */
+static bool serve_in_turn(struct session *s, const struct pb_served_request *said)
+{
+    struct pb_err err = {0};
+    bool waited = false;
+    int rc = pb_admission_enter(&s->owner->admission, s->priority, is_gone, s, &waited);
+    if (rc == -EAGAIN) {
+        (void)pb_fail(&err, PB_E_DEVICE_BUSY, "too many jobs wait for %s", s->owner->device);
+        return say_failed(s, &err);
+    }
+    if (rc != 0)
+        return false;
+    if (waited)
+        (void)fprintf(stderr, "job %s: waited for other jobs on %s\n", s->job, s->owner->device);
+    bool more = serve(s, said, &err);
+    pb_admission_leave(&s->owner->admission);
+    leave_if_lost(&err);
+    return more;
+}
+
+static bool take_command(struct session *s, const struct pb_json_value *line)
+{
+    struct pb_err err = {0};
+    struct pb_served_request *said = malloc(sizeof *said);
+    bool more = false;
+    if (said != NULL && is_command(line, "open") &&
+        pb_blob_take(line, "request", said, sizeof *said)) {
+        more = serve_in_turn(s, said);
+    } else {
+        (void)pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a line that the device's owner does not know");
+        (void)say_failed(s, &err);
+    }
+    free(said);
+    return more;
+}
+
+static bool may_connect(int fd)
+{
+    struct pb_peer peer;
+    return pb_peer_of(fd, &peer) == 0 && (peer.uid == 0 || peer.uid == (int64_t)geteuid());
+}
+
+void owner_session_run(struct owner *owner, int fd)
+{
+    struct session s = {.owner = owner, .lines = {.fd = fd, .passes = true}};
+    struct pb_json_value *line = NULL;
+    const struct timeval limit = {.tv_sec = SEND_S};
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (may_connect(fd) && greet(&s)) {
+        while (next_line(&s, OPEN_S, &line)) {
+            bool more = take_command(&s, line);
+            pb_json_release(line);
+            if (!more)
+                break;
+        }
+    }
+    pb_config_destroy(s.config);
+    pb_line_reader_fini(&s.lines);
+    (void)close(fd);
+}

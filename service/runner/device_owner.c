@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/runner/device_owner.h"
+
+#include "config/base/clock.h"
+#include "config/base/json_reader.h"
+#include "service/runner/worker_proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_WAIT_MS  1000
+#define MOST_WAIT_MS   30000
+#define LONG_LIFE_MS   60000
+#define LINE_MAX_BYTES 4096
+
+struct pb_device_owner {
+    struct pb_device_owner_options options;
+    uv_timer_t again;
+    struct pb_worker_proc *proc;
+    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16];
+    const char *arguments[8];
+    bool missing; /* it found no device */
+    int64_t started_ms, wait_ms;
+    uint64_t starts;
+};
+
+bool pb_device_owner_path(const struct pb_config *config, const char *device,
+                          char out[PB_DEVICE_OWNER_PATH_BYTES])
+{
+    bool cpu = strcmp(device, "cpu") == 0;
+    int n = snprintf(out, PB_DEVICE_OWNER_PATH_BYTES, "%s.%s%s", config->service.socket,
+                     cpu ? "" : "cuda", device);
+    return n > 0 && n < PB_DEVICE_OWNER_PATH_BYTES;
+}
+
+static void say(const struct pb_device_owner *owner, enum pb_log_level level, const char *text)
+{
+    int pid = owner->proc != NULL ? pb_worker_proc_pid(owner->proc) : 0;
+    owner->options.on_say(owner->options.user, pid, level, text);
+}
+
+/* --- what the process says ------------------------------------------------------------------ */
+
+static void on_line(void *user, const char *text, size_t bytes)
+{
+    struct pb_device_owner *owner = user;
+    struct pb_json_value *line = NULL;
+    const char *device = NULL, *why = NULL;
+    if (pb_json_parse(text, bytes, LINE_MAX_BYTES, &line) == 0) {
+        device = pb_json_get_text(line, "device");
+        why = pb_json_get_text(line, "why");
+    }
+    if (device != NULL) {
+        owner->missing = device[0] == '\0';
+        owner->options.on_device(owner->options.user, device, why != NULL ? why : "");
+    }
+    pb_json_release(line);
+}
+
+static void on_proc_say(void *user, enum pb_log_level level, const char *text)
+{
+    say(user, level, text);
+}
+
+static void start(struct pb_device_owner *owner);
+
+static void on_again(uv_timer_t *timer)
+{
+    struct pb_device_owner *owner = timer->data;
+    if (owner->proc == NULL && owner->device[0] != '\0')
+        start(owner);
+}
+
+static void start_later(struct pb_device_owner *owner)
+{
+    int64_t lived_ms = pb_clock_mono_ms() - owner->started_ms;
+    int64_t wait_ms = lived_ms >= LONG_LIFE_MS ? 0 : owner->wait_ms;
+    owner->wait_ms = wait_ms == 0 ? FIRST_WAIT_MS : 2 * wait_ms;
+    if (owner->wait_ms > MOST_WAIT_MS)
+        owner->wait_ms = MOST_WAIT_MS;
+    (void)uv_timer_start(&owner->again, on_again, (uint64_t)wait_ms, 0);
+}
+
+static void on_end(void *user, const char *how)
+{
+    struct pb_device_owner *owner = user;
+    char text[200];
+    (void)snprintf(text, sizeof text, "the process that owns device %s ended with %s%s",
+                   owner->device, how, owner->missing ? "" : "; it is replaced");
+    say(owner, owner->missing ? PB_LOG_NOTICE : PB_LOG_WARNING, text);
+    pb_worker_proc_destroy(owner->proc);
+    owner->proc = NULL;
+    if (!owner->missing)
+        start_later(owner);
+}
+
+/* --- the process ---------------------------------------------------------------------------- */
+
+static void start(struct pb_device_owner *owner)
+{
+    const struct pb_worker_proc_handlers handlers = {on_line, on_end, on_proc_say, owner};
+    const struct pb_worker_program program = {.path = owner->options.program,
+                                              .arguments = owner->arguments};
+    struct pb_err err = {0};
+    owner->started_ms = pb_clock_mono_ms();
+    owner->starts++;
+    if (pb_worker_proc_start(owner->options.loop, &program, &handlers, &err, &owner->proc) == 0)
+        return;
+    owner->proc = NULL;
+    say(owner, PB_LOG_ERROR, err.msg);
+    start_later(owner);
+}
+
+static void stop(struct pb_device_owner *owner)
+{
+    pb_worker_proc_destroy(owner->proc);
+    owner->proc = NULL;
+    owner->device[0] = '\0';
+    (void)uv_timer_stop(&owner->again);
+}
+
+void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
+                         int32_t sessions)
+{
+    char text[sizeof owner->sessions];
+    (void)snprintf(text, sizeof text, "%d", sessions);
+    if (device == NULL) {
+        stop(owner);
+        return;
+    }
+    bool same = strcmp(owner->device, device) == 0 && strcmp(owner->path, path) == 0 &&
+                strcmp(owner->sessions, text) == 0;
+    if (same && !owner->missing)
+        return;
+    stop(owner);
+    (void)snprintf(owner->device, sizeof owner->device, "%s", device);
+    (void)snprintf(owner->path, sizeof owner->path, "%s", path);
+    (void)snprintf(owner->sessions, sizeof owner->sessions, "%s", text);
+    owner->missing = false;
+    owner->wait_ms = 0;
+    start(owner);
+}
+
+const char *pb_device_owner_socket(const struct pb_device_owner *owner)
+{
+    return owner->device[0] != '\0' && !owner->missing ? owner->path : NULL;
+}
+
+int pb_device_owner_pid(const struct pb_device_owner *owner)
+{
+    return owner->proc != NULL ? pb_worker_proc_pid(owner->proc) : 0;
+}
+
+uint64_t pb_device_owner_starts(const struct pb_device_owner *owner)
+{
+    return owner->starts;
+}
+
+struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_options *options)
+{
+    struct pb_device_owner *owner = calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return NULL;
+    owner->options = *options;
+    (void)uv_timer_init(options->loop, &owner->again);
+    owner->again.data = owner;
+    const char *const arguments[] = {"--device",   owner->device,   "--socket", owner->path,
+                                     "--sessions", owner->sessions, NULL};
+    memcpy(owner->arguments, arguments, sizeof arguments);
+    return owner;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void pb_device_owner_destroy(struct pb_device_owner *owner)
+{
+    if (owner == NULL)
+        return;
+    stop(owner);
+    uv_close((uv_handle_t *)&owner->again, on_close);
+}

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEVICE_OWNER_H
+#define PB_DEVICE_OWNER_H
+/* Starts and supervises the process that owns a device (service/device/owner.h), for the service
+ * and for `pushbroom run`. A process that ends is replaced: at once, then after 1 s, 2 s, ... up to
+ * 30 s, as long as it does not live for a minute; one that finds no device is not. Thread: loop. */
+#include "config/config.h"
+#include "service/base/log.h"
+#include "service/runner/worker_launch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#define PB_DEVICE_OWNER_PATH_BYTES 108
+
+struct pb_device_owner;
+
+struct pb_device_owner_options {
+    uv_loop_t *loop;
+    const char *program; /* run as `program --device ...`; borrowed */
+    /* What it found; "" = no device, and why. Also when it was replaced. */
+    void (*on_device)(void *user, const char *device, const char *why);
+    void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
+    void *user;
+};
+
+/* The socket's name for a device of a configuration; false: it would be too long. */
+bool pb_device_owner_path(const struct pb_config *config, const char *device,
+                          char out[PB_DEVICE_OWNER_PATH_BYTES]);
+
+/* NULL = out of memory. No process is started. */
+struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_options *options);
+/* Kills the process. NULL is fine. */
+void pb_device_owner_destroy(struct pb_device_owner *owner);
+
+/* From now on there is a process for this device ("0", "cpu"; NULL = none) at that socket, for so
+ * many sessions at a time. One that is there already stays. */
+void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
+                         int32_t sessions);
+/* The socket of jobs to come; NULL: there is no owner, or it found no device. */
+const char *pb_device_owner_socket(const struct pb_device_owner *owner);
+int pb_device_owner_pid(const struct pb_device_owner *owner); /* 0 = none */
+uint64_t pb_device_owner_starts(const struct pb_device_owner *owner);
+#endif

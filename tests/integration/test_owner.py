@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The process that owns a device, here the CPU: it computes the tiles of all jobs in memory that it shares with confined
+workers. What happens when it, or a worker, is killed; what it makes of hostile lines; and that products are the same."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from daemon_kit import Daemon, main, wait_for
+from pbtest import SANITIZED, run
+
+PIPELINES = """compute: {device: cpu, threads: 2}
+pipelines:
+  vegetation:
+    input: {match: ["*.tif"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+    steps:
+      - index: {names: [NDVI, EVI]}
+      - stretch: {bands: {S: NDVI}}
+      - convolve: {kernel: gaussian, size: 5, bands: [EVI]}
+    products:
+      - cog: {bands: [NDVI, EVI, S], level: 5}
+      - statistics: {}
+"""
+BIG = 1200 if SANITIZED else 2200
+folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
+
+
+SIZES = (300, 700, 900, BIG)
+
+
+def make_scenes():
+    for size in SIZES:
+        run("make_scene", "--size", f"{size}x{size}", "--compress", "NONE", folder / f"{size}.tif")
+
+
+def scene(size):
+    return folder / f"{size}.tif"
+
+
+@contextlib.contextmanager
+def service(start=True, **settings):
+    d = Daemon(fake=False, **settings)
+    text = d.config.read_text()
+    d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
+    d.options = ["--owner", "cpu"]
+    try:
+        yield d.start() if start else d
+    finally:
+        d.remove()
+
+
+def drop(d, size, name):
+    shutil.copy(scene(size), d.root / ("." + name))
+    os.rename(d.root / ("." + name), d.root / "inbox" / name)
+
+
+def owner(d, other_than=0):
+    return wait_for(lambda: [pid for pid in d.owners() if pid != other_than])[0]
+
+
+def pools(pid):
+    """Memory for tiles that the process has mapped."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/maps").read_text().count("memfd:pushbroom-tiles")
+    except FileNotFoundError:
+        return 0
+
+
+def children(pid):
+    return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def computing(d, name):
+    """When tiles of the job have gone through its owner."""
+    return d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["tiles_done"] > 0])[0]
+
+
+class Line:
+    """A connection to an owner."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rb")
+
+    def say(self, line):
+        text = line if isinstance(line, bytes) else json.dumps(line).encode()
+        with contextlib.suppress(OSError):
+            self.socket.sendall(text + b"\n")
+
+    def hear(self):
+        try:
+            line = self.file.readline()
+        except OSError:
+            return None
+        return json.loads(line) if line else None
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Owner(unittest.TestCase):
+    def test_products_are_those_of_one_process(self):
+        with service() as d:
+            drop(d, 700, "a.tif")
+            job = d.wait_job("a.tif", "successful")
+            report = job["report"]
+            self.assertEqual((job["device"], report["device"], report["sync"]), ("cpu", "cpu", "wic"))
+            self.assertEqual([s["name"] for s in report["stages"]], ["read", "compute", "write"])
+            self.assertGreater(report["stages"][1]["tiles"], 0)
+            self.assertEqual(d.call("service.info")["device"], "cpu")
+            shutil.copy(scene(700), d.root / "a.tif")
+            run("pushbroom", "run", "-c", d.config, "-o", d.root / "alone", "--quiet", d.root / "a.tif")
+            for name in ("a.tif", "a.statistics.json"):
+                here = (d.root / "alone/a/vegetation" / name).read_bytes()
+                self.assertEqual((d.root / "products/a/vegetation" / name).read_bytes(), here, name)
+            self.assertEqual(wait_for(lambda: pools(owner(d)) == 0), True)
+
+    def test_jobs_side_by_side_have_one_owner(self):
+        with service(parallel=2) as d:
+            for name in ("a.tif", "b.tif", "c.tif"):
+                drop(d, 900, name)
+            for name in ("a.tif", "b.tif", "c.tif"):
+                self.assertEqual(d.wait_job(name, "successful")["attempts"], 1)
+            self.assertEqual(len(d.owners()), 1)
+
+    def test_an_owner_that_is_killed_costs_no_job(self):
+        with service() as d:
+            first = owner(d)
+            drop(d, BIG, "a.tif")
+            computing(d, "a.tif")
+            os.kill(first, signal.SIGKILL)
+            job = d.wait_job("a.tif", "successful")
+            self.assertEqual(job["attempts"], 1)
+            self.assertIn("once more in a fresh process after device.lost", job["device_why"])
+            self.assertNotEqual(owner(d, first), first)
+            self.assertIn("ended with signal 9 (Killed); it is replaced", d.log_text())
+            drop(d, 300, "b.tif")
+            self.assertIsNone(d.wait_job("b.tif", "successful")["device_why"])
+
+    def test_a_worker_that_is_killed_gives_its_memory_back(self):
+        with service() as d:
+            pid = owner(d)
+            drop(d, BIG, "a.tif")
+            computing(d, "a.tif")
+            self.assertGreater(pools(pid), 0)
+            for child in children(d.workers()[0]):
+                os.kill(child, signal.SIGKILL)
+            job = d.wait_job("a.tif", "successful")
+            self.assertGreaterEqual(job["attempts"], 1)
+            wait_for(lambda: pools(pid) == 0)
+            self.assertEqual(d.owners(), [pid], "the owner stays")
+
+    def test_a_cancelled_job_gives_its_memory_back(self):
+        with service() as d:
+            pid = owner(d)
+            drop(d, BIG, "a.tif")
+            d.call("job.cancel", id=computing(d, "a.tif")["id"])
+            d.wait_job("a.tif", "dismissed")
+            wait_for(lambda: pools(pid) == 0)
+
+    def test_an_owner_killed_in_idleness_is_there_again(self):
+        with service() as d:
+            pid = owner(d)
+            path = d.root / "s.sock.cpu"
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: path.exists() and owner(d, pid))
+            drop(d, 300, "a.tif")
+            d.wait_job("a.tif", "successful")
+
+    def hello(self, d, **other):
+        line = {"cmd": "hello", "version": "0.1.0", "job": "x", "config": d.config.read_text(), "config_name": "c",
+                "pipeline": "vegetation", "priority": 0}
+        line.update(other)
+        return line
+
+    def test_hostile_lines_are_refused(self):
+        with service() as d:
+            pid = owner(d)
+            path = wait_for(lambda: (d.root / "s.sock.cpu").exists() and d.root / "s.sock.cpu")
+            for line in (b"", b"\0\1\2", b"{" * 10000, b"[]", {"cmd": "open"}, {"cmd": "hello"},
+                         self.hello(d, version="9"), self.hello(d, pipeline="none"), self.hello(d, config="a: [")):
+                c = Line(path)
+                c.say(line)
+                said = c.hear()
+                self.assertEqual(said["event"], "failed", line)
+                self.assertIsNone(c.hear(), "the connection is closed")
+                c.close()
+            for line in (b"x", {"cmd": "hello"}, {"cmd": "open"}, {"cmd": "open", "request": "00"},
+                         {"cmd": "open", "request": "zz" * 40}):
+                c = Line(path)
+                c.say(self.hello(d))
+                self.assertEqual(c.hear()["device"], "cpu")
+                c.say(line)
+                self.assertEqual(c.hear()["event"], "failed", line)
+                self.assertIsNone(c.hear())
+                c.close()
+            c = Line(path)
+            c.say(b"x" * (9 << 20))
+            self.assertIsNone(c.hear())
+            c.close()
+            drop(d, 300, "a.tif")
+            d.wait_job("a.tif", "successful")
+            self.assertEqual(d.owners(), [pid], "none of it ended the owner")
+
+    def test_other_users_may_not_connect(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        with service() as d:
+            path = wait_for(lambda: (d.root / "s.sock.cpu").exists() and d.root / "s.sock.cpu")
+            os.chmod(d.root, 0o755)
+            code = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
+            done = subprocess.run(["/usr/bin/python3", "-c", code, str(path)], user=65534, group=65534, extra_groups=[],
+                                  stderr=subprocess.PIPE, text=True)
+            self.assertIn("PermissionError", done.stderr)
+            os.chmod(path, 0o666)
+            done = subprocess.run(["/usr/bin/python3", "-c", code + "s.settimeout(60)\nprint(s.recv(1))\n", str(path)],
+                                  user=65534, group=65534, extra_groups=[], stdout=subprocess.PIPE, text=True)
+            self.assertEqual(done.stdout, "b''\n", "the kernel says who it is")
+
+
+if __name__ == "__main__":
+    try:
+        make_scenes()
+        main()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
