@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/cuda_err.h"
+#include "pipeline/device/device.h"
 
 #include <errno.h>
 #include <string.h>
@@ -73,6 +74,11 @@ static int check_managed(int device, struct pb_err *err)
                      "with a running host; use pinned",
                      device);
     return rc;
+}
+
+int pb_device_use(int32_t index, struct pb_err *err)
+{
+    return pb_cuda_select(index, false, err);
 }
 
 int pb_cuda_select(int device, bool managed, struct pb_err *err)

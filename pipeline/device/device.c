@@ -27,6 +27,11 @@ void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from
     *to_device = *from_device = 0;
 }
 
+int pb_device_use(int32_t index, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA device %d", index);
+}
+
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
     (void)index, (void)out_traits;

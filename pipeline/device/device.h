@@ -44,6 +44,8 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 /* Copy rates between pinned memory and the device, measured by moving `bytes` each way, in bytes
  * per second; 0 where it failed. */
 void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
+/* Makes it the calling thread's current device. */
+int pb_device_use(int32_t index, struct pb_err *err);
 /* 0 or negative errno. */
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits);
 /* The device that a config selects now: *out_index = CUDA device or -1 for the CPU; why (200

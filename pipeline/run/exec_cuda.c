@@ -5,6 +5,7 @@
  * makes the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
+#include "pipeline/device/gate.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/stream.h"
 
@@ -41,10 +42,32 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
     return 0;
 }
 
+static void enter(void *context)
+{
+    (void)context;
+    pb_gate_enter();
+}
+
+static void left(void *context)
+{
+    (void)context;
+    pb_gate_left();
+}
+
+static bool is_unwanted(void *context)
+{
+    (void)context;
+    return pb_gate_is_wanted();
+}
+
 static void close_device(struct exec_cuda *e)
 {
-    if (e->device != NULL && wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
+    if (e->device == NULL)
+        return;
+    pb_gate_setup_begin();
+    if (wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
         pb_device_leave_behind();
+    pb_gate_setup_end();
     e->device = NULL;
 }
 
@@ -110,6 +133,9 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .argument = pb_chain_resident_argument(e->chain),
         .describe = describe,
         .context = e,
+        .enter = enter,
+        .left = left,
+        .is_unwanted = is_unwanted,
         .starts = 1, /* the run goes on by streams then */
     };
     int rc = wic_device_open(&options, &e->device);

@@ -3,6 +3,7 @@
 #include "pipeline/run/served.h"
 
 #include "pipeline/device/device.h"
+#include "pipeline/device/gate.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/run_threads.h"
 #include "pipeline/run/stream.h"
@@ -71,6 +72,19 @@ static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
     return rc;
 }
 
+/* Pins, measures and makes the executor, all of which a resident kernel would hold up. */
+static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
+{
+    pb_gate_setup_begin();
+    int rc = s->pass->cuda ? pb_device_use(s->pass->device_index, err) : 0;
+    rc = rc ? rc : make_pool(s, err, out_fd);
+    if (rc == 0 && s->pass->cuda)
+        pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
+    rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
+    pb_gate_setup_end();
+    return rc;
+}
+
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
                      struct pb_err *err, struct pb_served **out_served, int *out_fd)
 {
@@ -84,11 +98,8 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     if (rc == 0) {
         s->stream.plan = s->pass;
         s->exec_type = pb_exec_of(s->pass);
-        rc = make_pool(s, err, &fd);
+        rc = set_up(s, err, &fd);
     }
-    if (rc == 0 && s->pass->cuda) /* before its kernel is there */
-        pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
-    rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
     if (rc < 0) {
         pb_served_destroy(s);
         if (fd >= 0)
@@ -164,19 +175,25 @@ static void end_threads(struct pb_served *s)
         pb_stream_abort(&s->stream);
 }
 
+static void take_down(struct pb_served *s)
+{
+    pb_gate_setup_begin();
+    if (s->exec != NULL)
+        s->exec_type->destroy(s->exec);
+    if (s->pinned && !pb_device_left_behind())
+        pb_mem_unpin(s->pool.slots);
+    pb_gate_setup_end();
+}
+
 void pb_served_destroy(struct pb_served *s)
 {
     if (s == NULL)
         return;
     end_threads(s);
     pb_run_threads_fini(&s->threads);
-    if (s->exec != NULL)
-        s->exec_type->destroy(s->exec);
-    if (!pb_device_left_behind()) {
-        if (s->pinned)
-            pb_mem_unpin(s->pool.slots);
+    take_down(s);
+    if (!pb_device_left_behind())
         pb_tile_pool_close(&s->pool);
-    }
     pb_plan_destroy(s->plan);
     free(s->users);
     pthread_mutex_destroy(&s->stream.lock);

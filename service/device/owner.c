@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 128
+#define GPU_SHARES_MAX  4
 
 static struct owner the_owner;
 static atomic_int connections;
@@ -84,6 +85,36 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     return rc;
 }
 
+/* Each of the sessions that compute at a time has its part of the multiprocessors, so that their
+ * kernels are on the device side by side. Returns how many. */
+static int share_out(struct owner *owner, int sessions)
+{
+    uint32_t *multiprocessors = &owner->traits.gpu.multiprocessors;
+    if (owner->index < 0)
+        return sessions;
+    int shares = sessions < GPU_SHARES_MAX ? sessions : GPU_SHARES_MAX;
+    *multiprocessors /= (uint32_t)shares;
+    if (*multiprocessors == 0)
+        *multiprocessors = 1;
+    return shares;
+}
+
+/* What else is to be known of the device, in the log. */
+static void say_traits(const struct owner *owner, int shares)
+{
+    const struct pb_device_traits *t = &owner->traits;
+    if (owner->index < 0)
+        return;
+    if (shares > 1)
+        (void)fprintf(stderr, "%d jobs at a time, %u multiprocessors each\n", shares,
+                      t->gpu.multiprocessors);
+    if (t->mps)
+        (void)fprintf(stderr, "MPS shares the GPU with other programs\n");
+    if (t->time_limited)
+        (void)fprintf(stderr, "the GPU ends kernels that run for seconds, as a display uses it: "
+                              "jobs go by streams\n");
+}
+
 static void *connection(void *user)
 {
     owner_session_run(&the_owner, (int)(intptr_t)user);
@@ -130,6 +161,8 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)signal(SIGINT, SIG_IGN);
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    /* A kernel that is loaded at its first launch would be held up by one that stays. */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     int listener = listen_at(socket);
     if (listener < 0) {
         (void)fprintf(stderr, "cannot listen at %s: %s\n", socket, strerror(-listener));
@@ -140,7 +173,9 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
         say_device(out, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
-    pb_admission_init(&the_owner.admission, sessions_max > 0 ? sessions_max : 1);
+    int shares = share_out(&the_owner, sessions_max > 0 ? sessions_max : 1);
+    pb_admission_init(&the_owner.admission, shares);
+    say_traits(&the_owner, shares);
     say_device(out, the_owner.device, "");
     return accept_all(listener);
 }

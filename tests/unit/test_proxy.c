@@ -218,6 +218,64 @@ START_TEST(kernel_leaves_when_idle_and_comes_back)
 }
 END_TEST
 
+/* Somebody who wants the device without kernels, now and then. */
+struct rival {
+    atomic_int entered, unwanted;
+    atomic_bool stop;
+};
+
+static void rival_enter(void *context)
+{
+    struct rival *r = context;
+    while (atomic_load(&r->unwanted) && !atomic_load(&r->stop)) {
+        sleep_ns(MS / 10);
+    }
+    atomic_fetch_add(&r->entered, 1);
+}
+
+static void rival_left(void *context)
+{
+    struct rival *r = context;
+    atomic_fetch_sub(&r->entered, 1);
+}
+
+static bool rival_wants(void *context)
+{
+    struct rival *r = context;
+    return atomic_load(&r->unwanted) != 0;
+}
+
+START_TEST(unwanted_kernel_leaves_in_the_middle_and_comes_back)
+{
+    struct rival rival = {.stop = false};
+    struct stream s = {.tiles = 20000,
+                       .options = {.context = &rival,
+                                   .enter = rival_enter,
+                                   .left = rival_left,
+                                   .is_unwanted = rival_wants}};
+    stream_open(&s);
+    start_proxy(&s);
+    start_threads(&s, s.tiles);
+    for (int i = 0; i < 5; i++) {
+        atomic_store(&rival.unwanted, 1);
+        while (atomic_load(&rival.entered) != 0) {
+            sleep_ns(MS / 10);
+        }
+        sleep_ns(MS);
+        ck_assert_int_eq(atomic_load(&rival.entered), 0);
+        atomic_store(&rival.unwanted, 0);
+        sleep_ns(MS);
+    }
+    join_producers(&s);
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_int_eq(atomic_load(&rival.entered), 0);
+    ck_assert_uint_ge(s.stats.launches, 2);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
 START_TEST(kernel_leaves_while_the_results_have_no_slot)
 {
     struct stream s = {.tiles = 40, .out_slots = 2, .hold = true, .options = {.idle_ns = 2 * MS}};
@@ -451,6 +509,7 @@ int main(void)
     tcase_add_test(t, units_whose_results_are_longer_than_a_slot_end_the_run);
     tcase_add_test(t, open_refuses_what_cannot_work);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
+    tcase_add_test(t, unwanted_kernel_leaves_in_the_middle_and_comes_back);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
     tcase_add_loop_test(t, kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone, 1, 5);
     tcase_add_test(t, heartbeat_lost_while_an_input_is_on_its_way_back_does_not_repeat_the_tile);

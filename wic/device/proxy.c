@@ -166,18 +166,29 @@ static int take_tile(struct wic_device *device, int64_t patience)
 
 /* --- launches of the kernel ------------------------------------------------------------------ */
 
+static void launch_is_over(const struct wic_device *device)
+{
+    if (device->options.left != NULL) {
+        device->options.left(device->options.context);
+    }
+}
+
 /* Launches the kernel and posts the tiles that an earlier launch left unfinished. */
 static int launch(struct wic_device *device)
 {
     int rc = -EBUSY;
     uint32_t starts = device->options.starts ? device->options.starts : STARTS_MAX;
     device->base = device->finished;
+    if (device->options.enter != NULL) {
+        device->options.enter(device->options.context);
+    }
     for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
         rc = aborted(device) ? -ECANCELED
                              : wic_link_start(device->link, device->in_first + device->base,
                                               device->out_first + device->base);
     }
     if (rc != 0) {
+        launch_is_over(device);
         return rc;
     }
     device->resident = true;
@@ -196,6 +207,7 @@ static int leave(struct wic_device *device)
     device->resident = false;
     int rc = wic_link_join(device->link, LEAVE_NS);
     int64_t now = wic_now_ns();
+    launch_is_over(device);
     device->stats.leave_ns = (uint64_t)(now - device->event_ns);
     device->stats.resident_ns += (uint64_t)(now - device->came_ns);
     if (rc == 0) {
@@ -246,6 +258,12 @@ static int watch(struct wic_device *device, int64_t now)
     return running < 0 ? running : 0;
 }
 
+static bool is_unwanted(const struct wic_device *device)
+{
+    const struct wic_device_options *o = &device->options;
+    return o->is_unwanted != NULL && o->is_unwanted(o->context);
+}
+
 /* One iteration while the kernel is resident. */
 static int serve(struct wic_device *device)
 {
@@ -259,13 +277,13 @@ static int serve(struct wic_device *device)
         device->event_ns = now;
     }
     bool idle = device->posted == device->finished;
-    int rc = take_tile(device, idle ? device->options.idle_ns : 0);
+    int rc = is_unwanted(device) ? 0 : take_tile(device, idle ? device->options.idle_ns : 0);
     if (rc > 0) {
         rc = post(device, device->posted++);
         device->event_ns = now;
         return rc;
     }
-    if (rc == 0 && idle) { /* no ticket for idle_ns, or the end of the stream */
+    if (rc == 0 && idle) { /* no ticket for idle_ns, the end of the stream, or it is unwanted */
         wic_link_close(device->link, device->posted - device->base);
         return leave(device);
     }

@@ -58,6 +58,12 @@ struct wic_device_options {
     int (*describe)(void *context, const struct wic_slot *in, const struct wic_slot *out,
                     struct wic_device_tile *out_tile);
     void *context;
+    /* Of a process with several devices of this kind, all NULL or none: `enter` is called before
+     * each launch of the kernel and may wait, `left` when that launch is over. When is_unwanted
+     * says so, the kernel leaves as soon as what it has is done, and is launched anew. */
+    void (*enter)(void *context);
+    void (*left)(void *context);
+    bool (*is_unwanted)(void *context);
     int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
     int64_t hang_ns; /* when tiles are under way and none is done for this long, the device hangs;
                         0: WIC_DEVICE_HANG_NS */
