@@ -14,6 +14,7 @@
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
+#include "service/cli/cli_run_owner.h"
 #include "service/runner/worker_slot.h"
 #include "service/worker/worker.h"
 
@@ -36,6 +37,7 @@ struct cli_jobs {
     uv_signal_t signals[2];
     struct pb_worker_slot_owner owner;
     struct pb_worker_slot *slot;
+    struct cli_run_owner *device_owner;
     struct pb_err start_err; /* of the first worker */
     char products[PATH_MAX]; /* the real path of the output directory; "" = not looked for yet */
     int at;                  /* the input whose turn it is */
@@ -324,6 +326,14 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* --- all of it ------------------------------------------------------------------------------*/
 
+static void on_owner_ready(void *user)
+{
+    struct cli_jobs *jobs = user;
+    jobs->owner.device_owner = cli_run_owner_socket(jobs->device_owner);
+    if (!jobs->left)
+        go_on(jobs);
+}
+
 struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
 {
     struct cli_jobs *jobs = calloc(1, sizeof *jobs);
@@ -337,7 +347,7 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
     bool single = o->n_inputs == 1;
     jobs->owner = (struct pb_worker_slot_owner){
         .loop = &jobs->loop,
-        .program = {NULL, single ? pb_worker_main_single : pb_worker_main_foreground},
+        .program = {.main = single ? pb_worker_main_single : pb_worker_main_foreground},
         .on_news = on_news,
         .on_device = on_device,
         .on_start = on_start,
@@ -370,7 +380,10 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
     (void)uv_signal_start(&jobs->signals[0], on_signal, SIGINT);
     (void)uv_signal_start(&jobs->signals[1], on_signal, SIGTERM);
     (void)uv_timer_start(&jobs->tick, on_tick, TICK_MS, TICK_MS);
-    go_on(jobs);
+    jobs->device_owner =
+        cli_run_owner_create(&jobs->loop, config, jobs->o->device, on_owner_ready, jobs);
+    if (jobs->device_owner == NULL)
+        go_on(jobs);
     if (!jobs->left || !pb_worker_slot_is_empty(jobs->slot))
         (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
     cli_progress_clear(&jobs->progress);
@@ -387,6 +400,7 @@ void cli_jobs_destroy(struct cli_jobs *jobs)
     if (jobs == NULL)
         return;
     pb_worker_slot_destroy(jobs->slot);
+    cli_run_owner_destroy(jobs->device_owner);
     uv_close((uv_handle_t *)&jobs->tick, NULL);
     uv_close((uv_handle_t *)&jobs->signals[0], NULL);
     uv_close((uv_handle_t *)&jobs->signals[1], NULL);

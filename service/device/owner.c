@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 128
+#define OUT_FD          (STDERR_FILENO + 1)
 #define GPU_SHARES_MAX  4
 
 static struct owner the_owner;
@@ -159,8 +160,9 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)prctl(PR_SET_NAME, "pushbroom-dev");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
-    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    int out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has its parent's */
     /* A kernel that is loaded at its first launch would be held up by one that stays. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     int listener = listen_at(socket);

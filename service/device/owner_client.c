@@ -38,6 +38,14 @@ static int dial(const char *path)
     return rc;
 }
 
+bool pb_owner_is_at(const char *path)
+{
+    int fd = dial(path);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
 static bool say_hello(int fd, const struct pb_owner_hello *hello)
 {
     size_t bytes = 0;

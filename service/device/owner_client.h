@@ -16,6 +16,9 @@ struct pb_owner_hello {
  * way. The descriptor, the caller's; or negative, device.lost. */
 int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err);
 
+/* Whether an owner listens there that this user may connect to. */
+bool pb_owner_is_at(const char *path);
+
 struct pb_owner_client {
     struct pb_line_reader lines;
     char device[64], stream_why[200];

@@ -4,6 +4,7 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
+#include "pipeline/device/device_nodes.h"
 #include "service/runner/worker_proc.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #define FIRST_WAIT_MS  1000
 #define MOST_WAIT_MS   30000
 #define LONG_LIFE_MS   60000
+#define OPEN_MS        30000 /* for a driver to open its device */
 #define LINE_MAX_BYTES 4096
 
 struct pb_device_owner {
@@ -21,8 +23,9 @@ struct pb_device_owner {
     struct pb_worker_proc *proc;
     char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16];
     const char *arguments[8];
-    bool missing; /* it found no device */
-    int64_t started_ms, wait_ms;
+    bool told;    /* what it found */
+    bool missing; /* no device */
+    int64_t set_ms, started_ms, wait_ms;
     uint64_t starts;
 };
 
@@ -53,6 +56,7 @@ static void on_line(void *user, const char *text, size_t bytes)
         why = pb_json_get_text(line, "why");
     }
     if (device != NULL) {
+        owner->told = true;
         owner->missing = device[0] == '\0';
         owner->options.on_device(owner->options.user, device, why != NULL ? why : "");
     }
@@ -66,9 +70,15 @@ static void on_proc_say(void *user, enum pb_log_level level, const char *text)
 
 static void start(struct pb_device_owner *owner);
 
+/* Also the end of the time that a driver has to open its device. */
 static void on_again(uv_timer_t *timer)
 {
     struct pb_device_owner *owner = timer->data;
+    if (owner->proc != NULL && !owner->told) {
+        owner->told = owner->missing = true;
+        owner->options.on_device(owner->options.user, "", "it was not opened within 30 s");
+        pb_worker_proc_kill(owner->proc);
+    }
     if (owner->proc == NULL && owner->device[0] != '\0')
         start(owner);
 }
@@ -101,13 +111,15 @@ static void on_end(void *user, const char *how)
 static void start(struct pb_device_owner *owner)
 {
     const struct pb_worker_proc_handlers handlers = {on_line, on_end, on_proc_say, owner};
-    const struct pb_worker_program program = {.path = owner->options.program,
-                                              .arguments = owner->arguments};
+    const struct pb_worker_program program = {
+        .path = owner->options.program, .main = owner->options.main, .arguments = owner->arguments};
     struct pb_err err = {0};
     owner->started_ms = pb_clock_mono_ms();
     owner->starts++;
-    if (pb_worker_proc_start(owner->options.loop, &program, &handlers, &err, &owner->proc) == 0)
+    if (pb_worker_proc_start(owner->options.loop, &program, &handlers, &err, &owner->proc) == 0) {
+        (void)uv_timer_start(&owner->again, on_again, OPEN_MS, 0);
         return;
+    }
     owner->proc = NULL;
     say(owner, PB_LOG_ERROR, err.msg);
     start_later(owner);
@@ -138,9 +150,43 @@ void pb_device_owner_set(struct pb_device_owner *owner, const char *device, cons
     (void)snprintf(owner->device, sizeof owner->device, "%s", device);
     (void)snprintf(owner->path, sizeof owner->path, "%s", path);
     (void)snprintf(owner->sessions, sizeof owner->sessions, "%s", text);
-    owner->missing = false;
+    owner->missing = owner->told = false;
     owner->wait_ms = 0;
+    owner->set_ms = pb_clock_mono_ms();
     start(owner);
+}
+
+/* "" = none. */
+static void choose(const struct pb_config *config, const char *forced, char out[16])
+{
+    const struct pb_compute_config *compute = &config->compute;
+    bool gpu = compute->device != PB_DEVICE_CPU && pb_device_nodes_exist();
+    out[0] = '\0';
+    if (forced != NULL)
+        (void)snprintf(out, 16, "%s", forced);
+    else if (gpu)
+        (void)snprintf(out, 16, "%d", compute->device_index > 0 ? compute->device_index : 0);
+}
+
+bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_config *config,
+                            const char *forced)
+{
+    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES];
+    choose(config, forced, device);
+    bool wanted = device[0] != '\0';
+    if (wanted && !pb_device_owner_path(config, device, path)) {
+        say(owner, PB_LOG_ERROR,
+            "device: service.socket is too long a name to have that of the device's owner beside "
+            "it; jobs are computed on the CPU");
+        wanted = false;
+    }
+    pb_device_owner_set(owner, wanted ? device : NULL, path, config->service.parallel_jobs);
+    return wanted;
+}
+
+bool pb_device_owner_is_coming(const struct pb_device_owner *owner)
+{
+    return owner->device[0] != '\0' && !owner->told && pb_clock_mono_ms() - owner->set_ms < OPEN_MS;
 }
 
 const char *pb_device_owner_socket(const struct pb_device_owner *owner)

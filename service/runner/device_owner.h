@@ -19,7 +19,9 @@ struct pb_device_owner;
 
 struct pb_device_owner_options {
     uv_loop_t *loop;
-    const char *program; /* run as `program --device ...`; borrowed */
+    const char *program; /* run as `program --device ...`; borrowed; NULL: the process is a fork
+                            that does main, for which the caller has no threads */
+    int (*main)(void);
     /* What it found; "" = no device, and why. Also when it was replaced. */
     void (*on_device)(void *user, const char *device, const char *why);
     void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
@@ -39,6 +41,12 @@ void pb_device_owner_destroy(struct pb_device_owner *owner);
  * many sessions at a time. One that is there already stays. */
 void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
                          int32_t sessions);
+/* The same for the service: the device that the configuration names, at a socket beside its own;
+ * with forced not NULL, that device. False: none, workers compute. */
+bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_config *config,
+                            const char *forced);
+/* Whether it has yet to say what device it found; false after 30 s of that. */
+bool pb_device_owner_is_coming(const struct pb_device_owner *owner);
 /* The socket of jobs to come; NULL: there is no owner, or it found no device. */
 const char *pb_device_owner_socket(const struct pb_device_owner *owner);
 int pb_device_owner_pid(const struct pb_device_owner *owner); /* 0 = none */

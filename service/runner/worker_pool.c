@@ -3,7 +3,6 @@
 #include "service/runner/worker_pool.h"
 
 #include "config/base/clock.h"
-#include "pipeline/device/device_nodes.h"
 #include "pipeline/publish/publish.h"
 #include "service/base/files.h"
 #include "service/base/log.h"
@@ -119,6 +118,8 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool)
 {
     struct pb_pool_slot *empty = NULL;
+    if (pb_device_owner_is_coming(pool->device_owner))
+        return NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
         if (slot->reserved)
@@ -217,41 +218,13 @@ void pb_pool_reap(struct pb_worker_pool *pool)
     }
 }
 
-/* The device whose owner the jobs are for; "" = none: workers compute. */
-static void choose_owner(const struct pb_worker_pool *pool, char out[16])
-{
-    const struct pb_compute_config *compute = &pool->env->config->compute;
-    bool gpu = compute->device != PB_DEVICE_CPU && pb_device_nodes_exist();
-    out[0] = '\0';
-    if (pool->owner_device != NULL)
-        (void)snprintf(out, 16, "%s", pool->owner_device);
-    else if (gpu)
-        (void)snprintf(out, 16, "%d", compute->device_index > 0 ? compute->device_index : 0);
-}
-
-/* True: a process owns the device, and reports it. */
-static bool set_owner(struct pb_worker_pool *pool)
-{
-    const struct pb_config *config = pool->env->config;
-    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES];
-    choose_owner(pool, device);
-    bool wanted = device[0] != '\0';
-    if (wanted && !pb_device_owner_path(config, device, path)) {
-        pb_log(PB_LOG_ERROR, "device: service.socket is too long a name to have that of the "
-                             "device's owner beside it; jobs are computed on the CPU");
-        wanted = false;
-    }
-    pb_device_owner_set(pool->device_owner, wanted ? device : NULL, path,
-                        config->service.parallel_jobs);
-    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
-    return wanted;
-}
-
 void pb_pool_config_changed(struct pb_worker_pool *pool)
 {
     struct pb_err err = {0};
     pool->owner.config = pool->env->config;
-    if (set_owner(pool)) {
+    bool owned = pb_device_owner_follow(pool->device_owner, pool->env->config, pool->owner_device);
+    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    if (owned) {
         pool->on_free(pool->user);
         return;
     }
@@ -281,7 +254,6 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
 static void on_device(void *user, const char *device, const char *why)
 {
     struct pb_worker_pool *pool = user;
-    const struct pb_config *config = pool->env->config;
     (void)snprintf(pool->device, sizeof pool->device, "%s", device);
     (void)snprintf(pool->device_why, sizeof pool->device_why, "%s", why);
     if (device[0] == '\0')
@@ -289,12 +261,6 @@ static void on_device(void *user, const char *device, const char *why)
     else
         pb_log(PB_LOG_NOTICE, "device: %s%s%s", pool->device, why[0] != '\0' ? ": " : "",
                pool->device_why);
-    if (strncmp(pool->device, "cuda", 4) == 0 && config->compute.sync == PB_SYNC_WIC &&
-        config->service.parallel_jobs > 1)
-        pb_log(PB_LOG_NOTICE,
-               "device: service.parallel_jobs is %d, so jobs use streams (compute.sync: stream) "
-               "unless MPS shares the GPU; one job at a time would use wic",
-               config->service.parallel_jobs);
 }
 
 /* Of the process that owns it. */
@@ -305,6 +271,7 @@ static void on_owned_device(void *user, const char *device, const char *why)
     if (device[0] == '\0' && pool->env->config->compute.device == PB_DEVICE_AUTO)
         device = "cpu";
     on_device(user, device, why);
+    pool->on_free(pool->user);
 }
 
 static void on_start(void *user, int number)

@@ -26,7 +26,7 @@ pipelines:
       - stretch: {bands: {S: NDVI}}
       - convolve: {kernel: gaussian, size: 5, bands: [EVI]}
     products:
-      - cog: {bands: [NDVI, EVI, S], level: 5}
+      - cog: {bands: [NDVI, EVI, S], level: 1}
       - statistics: {}
 """
 BIG = 1200 if SANITIZED else 2200

@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/cli/cli_run_owner.h"
+
+#include "config/device_word.h"
+#include "pipeline/device/device_nodes.h"
+#include "service/device/owner.h"
+#include "service/device/owner_client.h"
+#include "service/runner/device_owner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cli_run_owner {
+    struct pb_device_owner *own; /* NULL: the service's */
+    uv_timer_t soon;
+    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], directory[64];
+    bool told;
+    void (*ready)(void *user);
+    void *user;
+};
+
+/* Of the fork, which has no arguments. */
+static const struct cli_run_owner *the_owner;
+
+static int own_main(void)
+{
+    return pb_owner_main(the_owner->device, the_owner->path, 1);
+}
+
+static void tell(struct cli_run_owner *owner)
+{
+    if (owner->told)
+        return;
+    owner->told = true;
+    owner->ready(owner->user);
+}
+
+static void on_device(void *user, const char *device, const char *why)
+{
+    (void)device, (void)why; /* the worker tells them */
+    tell(user);
+}
+
+static void on_soon(uv_timer_t *timer)
+{
+    tell(timer->data);
+}
+
+static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
+{
+    (void)user, (void)pid;
+    if (level != PB_LOG_NOTICE)
+        (void)fprintf(stderr, "pushbroom: %s\n", text);
+}
+
+/* In a directory that only this user can search. */
+static bool start_own(struct cli_run_owner *owner, uv_loop_t *loop)
+{
+    const struct pb_device_owner_options options = {
+        .loop = loop, .main = own_main, .on_device = on_device, .on_say = on_say, .user = owner};
+    (void)strcpy(owner->directory, "/tmp/pushbroom-run-XXXXXX");
+    if (mkdtemp(owner->directory) == NULL) {
+        owner->directory[0] = '\0';
+        return false;
+    }
+    (void)snprintf(owner->path, sizeof owner->path, "%s/device", owner->directory);
+    owner->own = pb_device_owner_create(&options);
+    if (owner->own == NULL)
+        return false;
+    the_owner = owner;
+    pb_device_owner_set(owner->own, owner->device, owner->path, 1);
+    return true;
+}
+
+static bool wants_gpu(const struct pb_config *config, const char *device, char out[16])
+{
+    struct pb_compute_config compute = config->compute;
+    if (device != NULL)
+        (void)pb_device_word(device, &compute);
+    (void)snprintf(out, 16, "%d", compute.device_index > 0 ? compute.device_index : 0);
+    return compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
+}
+
+struct cli_run_owner *cli_run_owner_create(uv_loop_t *loop, const struct pb_config *config,
+                                           const char *device, void (*ready)(void *user),
+                                           void *user)
+{
+    char number[16];
+    if (!wants_gpu(config, device, number))
+        return NULL;
+    struct cli_run_owner *owner = calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return NULL;
+    (void)snprintf(owner->device, sizeof owner->device, "%s", number);
+    owner->ready = ready;
+    owner->user = user;
+    (void)uv_timer_init(loop, &owner->soon);
+    owner->soon.data = owner;
+    bool running = pb_device_owner_path(config, number, owner->path) && pb_owner_is_at(owner->path);
+    if (!running && !start_own(owner, loop))
+        owner->path[0] = '\0';
+    if (owner->own == NULL)
+        (void)uv_timer_start(&owner->soon, on_soon, 0, 0);
+    return owner;
+}
+
+const char *cli_run_owner_socket(const struct cli_run_owner *owner)
+{
+    if (owner == NULL || owner->path[0] == '\0')
+        return NULL;
+    return owner->own != NULL ? pb_device_owner_socket(owner->own) : owner->path;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void cli_run_owner_destroy(struct cli_run_owner *owner)
+{
+    if (owner == NULL)
+        return;
+    pb_device_owner_destroy(owner->own);
+    if (owner->directory[0] != '\0') {
+        (void)unlink(owner->path);
+        (void)rmdir(owner->directory);
+    }
+    uv_close((uv_handle_t *)&owner->soon, on_close);
+}
