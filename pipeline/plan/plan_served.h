@@ -8,11 +8,7 @@
  */
 #include "pipeline/plan/plan.h"
 
-enum {
-    PB_SERVED_SLOTS_MAX = 4096,
-    PB_SERVED_WORKERS_MAX = 512,
-    PB_SERVED_NUMBERS_MAX = 4096
-};
+enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_NUMBERS_MAX = 4096 };
 
 /* One source of the scene, the delivered file first. */
 struct pb_served_source {
@@ -35,8 +31,8 @@ struct pb_served_request {
     double transform[6], unit_metres[2];
     uint32_t n_sources;
     struct pb_served_source source[PB_SOURCES_MAX];
-    /* What the chain's programs have from passes before: the results of all reductions, in the order
-     * of the earlier passes, then the numbers of this pass's loops. */
+    /* What the chain's programs have from passes before: the results of all reductions, in the
+     * order of the earlier passes, then the numbers of this pass's loops. */
     uint32_t n_numbers;
     double numbers[PB_SERVED_NUMBERS_MAX];
 };

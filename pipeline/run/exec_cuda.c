@@ -5,7 +5,7 @@
  * makes the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
-#include "pipeline/device/gate.h"
+#include "pipeline/device/residency.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/stream.h"
 
@@ -45,29 +45,29 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
 static void enter(void *context)
 {
     (void)context;
-    pb_gate_enter();
+    pb_residency_enter();
 }
 
 static void left(void *context)
 {
     (void)context;
-    pb_gate_left();
+    pb_residency_left();
 }
 
 static bool is_unwanted(void *context)
 {
     (void)context;
-    return pb_gate_is_wanted();
+    return pb_residency_is_unwanted();
 }
 
 static void close_device(struct exec_cuda *e)
 {
     if (e->device == NULL)
         return;
-    pb_gate_setup_begin();
+    pb_residency_setup_begin();
     if (wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
         pb_device_leave_behind();
-    pb_gate_setup_end();
+    pb_residency_setup_end();
     e->device = NULL;
 }
 

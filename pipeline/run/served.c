@@ -3,7 +3,7 @@
 #include "pipeline/run/served.h"
 
 #include "pipeline/device/device.h"
-#include "pipeline/device/gate.h"
+#include "pipeline/device/residency.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/run_threads.h"
 #include "pipeline/run/stream.h"
@@ -75,13 +75,13 @@ static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
 /* Pins, measures and makes the executor, all of which a resident kernel would hold up. */
 static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
 {
-    pb_gate_setup_begin();
+    pb_residency_setup_begin();
     int rc = s->pass->cuda ? pb_device_use(s->pass->device_index, err) : 0;
     rc = rc ? rc : make_pool(s, err, out_fd);
     if (rc == 0 && s->pass->cuda)
         pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
-    pb_gate_setup_end();
+    pb_residency_setup_end();
     return rc;
 }
 
@@ -177,12 +177,12 @@ static void end_threads(struct pb_served *s)
 
 static void take_down(struct pb_served *s)
 {
-    pb_gate_setup_begin();
+    pb_residency_setup_begin();
     if (s->exec != NULL)
         s->exec_type->destroy(s->exec);
     if (s->pinned && !pb_device_left_behind())
         pb_mem_unpin(s->pool.slots);
-    pb_gate_setup_end();
+    pb_residency_setup_end();
 }
 
 void pb_served_destroy(struct pb_served *s)

@@ -135,6 +135,23 @@ START_TEST(results_of_earlier_passes_travel)
 }
 END_TEST
 
+START_TEST(numbers_of_loops_travel)
+{
+    sessions = 0;
+    config_use_steps("", "      - classify: {bands: [A, B], classes: 3, as: S}\n");
+    expect_same_products();
+    ck_assert_int_ge(sessions, 4);
+}
+END_TEST
+
+START_TEST(tiles_that_a_gate_leaves_out_are_not_sent)
+{
+    config_use_steps("", "      - gate: {keep: 'A < 250', bands: [A, B]}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n");
+    expect_same_products();
+}
+END_TEST
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 static struct pb_served_request sound(void)
@@ -357,6 +374,8 @@ int main(void)
     tcase_add_checked_fixture(tc, run_setup, run_teardown);
     tcase_add_test(tc, products_are_those_of_one_process);
     tcase_add_test(tc, results_of_earlier_passes_travel);
+    tcase_add_test(tc, numbers_of_loops_travel);
+    tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
     tcase_add_test(tc, of_a_tile_the_number_counts_alone);
     tcase_add_test(tc, a_tile_that_is_not_there_ends_the_session);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/device/gate.h"
+#include "pipeline/device/residency.h"
 
 #include "run_suite.h"
 
@@ -17,13 +17,13 @@ static atomic_bool stop;
 static void *kernel(void *user)
 {
     while (!atomic_load(&stop)) {
-        pb_gate_enter();
+        pb_residency_enter();
         atomic_fetch_add(&staying, 1);
-        while (!pb_gate_is_wanted() && !atomic_load(&stop))
+        while (!pb_residency_is_unwanted() && !atomic_load(&stop))
             wrong += atomic_load(&set_up) != 0;
         atomic_fetch_add(&stays, 1);
         atomic_fetch_sub(&staying, 1);
-        pb_gate_left();
+        pb_residency_left();
     }
     return user;
 }
@@ -31,14 +31,14 @@ static void *kernel(void *user)
 static void *setup(void *user)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        pb_gate_setup_begin();
+        pb_residency_setup_begin();
         atomic_fetch_add(&set_up, 1);
         wrong += atomic_load(&staying) != 0;
-        pb_gate_setup_begin(); /* of one inside another */
-        pb_gate_setup_end();
+        pb_residency_setup_begin(); /* of one inside another */
+        pb_residency_setup_end();
         wrong += atomic_load(&staying) != 0;
         atomic_fetch_sub(&set_up, 1);
-        pb_gate_setup_end();
+        pb_residency_setup_end();
     }
     return user;
 }
@@ -52,7 +52,7 @@ START_TEST(setups_and_kernels_are_never_there_together)
         ck_assert_int_eq(pthread_create(&setups[i], NULL, setup, NULL), 0);
     for (int i = 0; i < SETUPS; i++)
         pthread_join(setups[i], NULL);
-    ck_assert(!pb_gate_is_wanted());
+    ck_assert(!pb_residency_is_unwanted());
     atomic_store(&stop, true);
     for (int i = 0; i < KERNELS; i++)
         pthread_join(kernels[i], NULL);
@@ -63,8 +63,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gate");
-    TCase *tc = tcase_create("gate");
+    Suite *suite = suite_create("residency");
+    TCase *tc = tcase_create("residency");
     tcase_add_test(tc, setups_and_kernels_are_never_there_together);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/device/gate.h"
+#include "pipeline/device/residency.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int residents;
 static atomic_int setups; /* under way or waiting */
 
-void pb_gate_setup_begin(void)
+void pb_residency_setup_begin(void)
 {
     (void)pthread_mutex_lock(&lock);
     (void)atomic_fetch_add(&setups, 1);
@@ -19,7 +19,7 @@ void pb_gate_setup_begin(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void pb_gate_setup_end(void)
+void pb_residency_setup_end(void)
 {
     (void)pthread_mutex_lock(&lock);
     (void)atomic_fetch_sub(&setups, 1);
@@ -27,7 +27,7 @@ void pb_gate_setup_end(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void pb_gate_enter(void)
+void pb_residency_enter(void)
 {
     (void)pthread_mutex_lock(&lock);
     while (atomic_load(&setups) > 0)
@@ -36,7 +36,7 @@ void pb_gate_enter(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void pb_gate_left(void)
+void pb_residency_left(void)
 {
     (void)pthread_mutex_lock(&lock);
     residents--;
@@ -44,7 +44,7 @@ void pb_gate_left(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-bool pb_gate_is_wanted(void)
+bool pb_residency_is_unwanted(void)
 {
     return atomic_load(&setups) > 0;
 }
