@@ -52,7 +52,9 @@ static void on_soon(uv_timer_t *timer)
 static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
 {
     (void)user, (void)pid;
-    if (level != PB_LOG_NOTICE)
+    if (level == PB_LOG_INFO) /* its own words */
+        (void)fprintf(stderr, "%s\n", text);
+    else if (level != PB_LOG_NOTICE)
         (void)fprintf(stderr, "pushbroom: %s\n", text);
 }
 

@@ -72,3 +72,13 @@ void pb_admission_leave(struct pb_admission *a)
     (void)pthread_cond_broadcast(&a->freed);
     (void)pthread_mutex_unlock(&a->lock);
 }
+
+bool pb_admission_is_alone(struct pb_admission *a)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    bool alone = a->admitted <= 1;
+    for (int i = 0; i < PB_ADMISSION_WAITING_MAX; i++)
+        alone = alone && a->waiting[i].number == 0;
+    (void)pthread_mutex_unlock(&a->lock);
+    return alone;
+}

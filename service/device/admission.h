@@ -28,5 +28,7 @@ void pb_admission_init(struct pb_admission *admission, int most);
  * -EAGAIN: too many wait. *out_waited: whether it was not admitted at once. */
 int pb_admission_enter(struct pb_admission *admission, int64_t priority, bool (*gone)(void *user),
                        void *user, bool *out_waited);
+/* Whether nobody waits, and one at most computes. */
+bool pb_admission_is_alone(struct pb_admission *admission);
 void pb_admission_leave(struct pb_admission *admission);
 #endif

@@ -138,6 +138,12 @@ static void take_connection(int listener)
     (void)close(fd);
 }
 
+void owner_retire(struct owner *owner)
+{
+    (void)unlink(owner->path);
+    (void)shutdown(owner->listener, SHUT_RDWR);
+}
+
 static int accept_all(int listener)
 {
     for (;;) {
@@ -170,6 +176,8 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
         (void)fprintf(stderr, "cannot listen at %s: %s\n", socket, strerror(-listener));
         return 1;
     }
+    the_owner.path = socket;
+    the_owner.listener = listener;
     if (open_device(&the_owner, device, &err) != 0) {
         (void)unlink(socket);
         say_device(out, "", err.msg);

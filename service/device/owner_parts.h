@@ -10,8 +10,14 @@ struct owner {
     char device[64]; /* "cuda:0", "cpu" */
     int32_t index;   /* -1: the CPU */
     struct pb_device_traits traits;
+    const char *path; /* of the socket */
+    int listener;
     struct pb_admission admission;
 };
+
+/* --- owner.c --- */
+/* No connection is taken any more. Before the process ends. */
+void owner_retire(struct owner *owner);
 
 /* --- owner_session.c --- */
 /* Serves a connection (taken) to its end. Thread: one of its own. */

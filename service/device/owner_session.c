@@ -192,13 +192,31 @@ static bool say_end(struct session *s, const struct pb_served *served)
     return send_line(s, json, NULL);
 }
 
-/* A device that was lost, or holds memory, is of no use to this process any more. */
-static void leave_if_lost(const struct pb_err *err)
+/* A device that was lost, or holds memory, is of no use to this process any more; after another
+ * failure of it a fresh process is better, if no other job is here. */
+static bool is_lost(struct owner *owner, const struct pb_err *err)
 {
-    if (err->code != PB_E_DEVICE_LOST && !pb_device_left_behind())
-        return;
-    (void)fprintf(stderr, "the device is lost to this process, which ends: %s\n", err->msg);
+    return err->code == PB_E_DEVICE_LOST || pb_device_left_behind() ||
+           (err->code == PB_E_DEVICE_FAILED && pb_admission_is_alone(&owner->admission));
+}
+
+static _Noreturn void give_way(const struct owner *owner, const struct pb_err *err)
+{
+    (void)fprintf(stderr, "%s failed, and this process gives way to a fresh one: %s\n",
+                  owner->device, err->msg);
     _exit(PB_OWNER_LOST);
+}
+
+/* Who is told that the device is lost connects anew, which must be to the fresh process. */
+static bool fail_session(struct session *s, const struct pb_err *err)
+{
+    bool lost = is_lost(s->owner, err);
+    if (lost)
+        owner_retire(s->owner);
+    bool said = say_failed(s, err);
+    if (lost)
+        give_way(s->owner, err);
+    return said;
 }
 
 static bool serve(struct session *s, const struct pb_served_request *said, struct pb_err *err)
@@ -212,14 +230,16 @@ static bool serve(struct session *s, const struct pb_served_request *said, struc
     int fd = -1;
     int rc = pb_served_create(&base, said, err, &served, &fd);
     if (rc != 0)
-        return say_failed(s, err);
+        return fail_session(s, err);
     bool said_ready = say_ready(s, served, fd);
     (void)close(fd);
     rc = said_ready ? compute(s, served, err) : 0;
-    bool more = said_ready && (rc == 0 ? say_end(s, served) : say_failed(s, err));
+    bool more = said_ready && (rc == 0 ? say_end(s, served) : fail_session(s, err));
     pb_served_destroy(served);
-    if (rc != 0)
-        pb_device_left_err(err);
+    if (pb_device_left_behind()) {
+        owner_retire(s->owner);
+        give_way(s->owner, err);
+    }
     return more;
 }
 
@@ -239,7 +259,6 @@ static bool serve_in_turn(struct session *s, const struct pb_served_request *sai
         (void)fprintf(stderr, "job %s: waited for other jobs on %s\n", s->job, s->owner->device);
     bool more = serve(s, said, &err);
     pb_admission_leave(&s->owner->admission);
-    leave_if_lost(&err);
     return more;
 }
 
