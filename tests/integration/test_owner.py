@@ -29,7 +29,7 @@ pipelines:
       - cog: {bands: [NDVI, EVI, S], level: 1}
       - statistics: {}
 """
-BIG = 1200 if SANITIZED else 2200
+BIG = 1000 if SANITIZED else 1600
 folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
 
 
