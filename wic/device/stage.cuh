@@ -68,8 +68,9 @@ struct wic_block {
     __device__ wic_barrier barrier(uint32_t kind, uint32_t stage) const
     {
         const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // that arrive or wait
-        return {1 + 3 * stage + kind, 32 * warps,
-                reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind};
+        uint64_t *mbarrier =
+            reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind;
+        return {1 + 3 * stage + kind, 32 * warps, kind == 0 ? nullptr : mbarrier};
     }
     __device__ wic_barrier full(uint32_t stage) const
     {
