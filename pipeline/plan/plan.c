@@ -17,6 +17,7 @@
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_keep.h"
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/tile_exchange.h"
@@ -207,7 +208,10 @@ static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request
 {
     struct pb_plan base = *plan;
     int32_t side = pb_plan_begin(&base, request);
-    return fit(&base, request, side, err, plan);
+    int rc = fit(&base, request, side, err, plan);
+    if (rc == 0)
+        pb_plan_keep(plan, request->config->compute.memory_bytes);
+    return rc;
 }
 
 /* The least memory that an earlier pass takes beside the products. */

@@ -113,6 +113,8 @@ struct pb_plan {
     bool is_earlier;        /* this is a pass before the one that makes the products */
     uint64_t held_bytes;    /* of the products, in an earlier pass */
     uint64_t reduce_bytes;  /* of the reductions, in an earlier pass */
+    uint64_t kept_bytes;    /* of tiles, from the first round of an earlier pass for those after
+                               it; 0: each round reads again */
     uint64_t product_bytes; /* in an earlier pass: held_bytes */
     uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
     uint64_t reserve_bytes; /* what earlier passes need beside the products, at least */
@@ -156,6 +158,8 @@ uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
  * ends. */
 int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                      struct pb_tile_exchange *out_walk);
+/* Bytes that a tile takes where tiles are kept between rounds. */
+size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number);
 /* Bytes that the tile's results take in an output slot. */
 size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
 /* The environment that products see, as far as the plan knows it. */

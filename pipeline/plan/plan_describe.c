@@ -36,15 +36,23 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
 static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct pb_chain_reduction *reductions;
-    size_t rounds = 0, n = 0;
+    size_t passes = 0, again = 0, n = 0;
+    char kept[60] = "";
     text[0] = '\0';
     for (size_t i = 0; i < plan->n_earlier; i++) {
-        rounds += (size_t)pb_chain_rounds(plan->earlier[i]->chain);
-        n += pb_chain_reductions(plan->earlier[i]->chain, &reductions);
+        const struct pb_plan *pass = plan->earlier[i];
+        size_t rounds = (size_t)pb_chain_rounds(pass->chain);
+        passes += rounds;
+        again += pass->kept_bytes > 0 ? rounds - 1 : 0;
+        n += pb_chain_reductions(pass->chain, &reductions);
     }
+    if (again > 0)
+        (void)snprintf(kept, sizeof kept, ", %zu of them from memory", again);
     if (n > 0)
-        (void)snprintf(text, bytes, "before     %zu pass%s over the scene for %zu reduction%s\n",
-                       rounds, rounds == 1 ? "" : "es", n, n == 1 ? "" : "s");
+        (void)snprintf(text, bytes,
+                       "before     %s%zu pass%s over the scene for %zu reduction%s%s\n",
+                       passes > plan->n_earlier ? "up to " : "", passes, passes == 1 ? "" : "es", n,
+                       n == 1 ? "" : "s", kept);
 }
 
 static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
@@ -72,24 +80,27 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char reductions[60] = "";
+    char reductions[60] = "", kept[60] = "";
+    if (plan->kept_bytes > 0)
+        (void)snprintf(kept, sizeof kept, ", tiles for its rounds %.0f",
+                       (double)plan->kept_bytes / mib);
     if (plan->reduce_bytes > 0)
         (void)snprintf(reductions, sizeof reductions, ", reductions %.0f (the pass before)",
                        (double)plan->reduce_bytes / mib);
     (void)snprintf(text, bytes,
                    "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s\n",
+                   "%.0f, open files %.0f, products %.0f%s%s\n",
                    (double)plan->total_bytes / mib, plan->in_slots,
                    (double)plan->in_slot_bytes / mib, plan->out_slots,
                    (double)plan->out_slot_bytes / mib, mem[plan->mem],
                    (double)plan->decoding.cells_bytes / mib,
                    (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, reductions);
+                   (double)plan->product_bytes / mib, reductions, kept);
 }
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[100], memory[300], gate[240];
+    char decoding[200], device[500], passes[160], memory[300], gate[240];
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);

@@ -112,6 +112,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     for (size_t i = 0; i < plan->n_sources; i++)
         s->raster[i] = request->raster[i];
     s->limits = request->limits;
+    s->store = request->store;
     s->sinks = request->sinks;
     s->n_sinks = request->n_sinks;
     rc = make_exchange(pass, err);

@@ -14,6 +14,7 @@ struct pb_pass_request {
     const struct pb_raster *const *raster; /* plan->n_sources */
     const struct pb_limits *limits;
     const struct pb_step_config *steps; /* of the pipeline */
+    struct pb_tile_store *store;        /* tiles are kept there, or come from it; NULL = none */
     const struct pb_sink *sinks;        /* that get every tile */
     size_t n_sinks;
     const struct pb_remote *remote;      /* the process that computes; NULL: this one */

@@ -5,6 +5,7 @@
  * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. Tiles that a
  * gate leaves out go to the sinks at once. */
 #include "pipeline/run/gate.h"
+#include "pipeline/run/tile_store.h"
 
 #include "config/base/clock.h"
 
@@ -71,22 +72,41 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
     return rc;
 }
 
+static bool has_tiles(const struct pb_stream *s)
+{
+    return s->store != NULL && pb_tile_store_is_closed(s->store);
+}
+
+/* The pixels of a tile: from its files, or as the round before read them. */
+static int read_pixels(struct reader *r, const struct pb_tile *tile, void *slot, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    struct pb_tile_in in;
+    if (has_tiles(s)) {
+        pb_tile_store_get(s->store, tile, slot);
+        return 0;
+    }
+    pb_slot_tile(&s->plan->format, tile, slot, &in);
+    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
+        pb_gate_copy(&r->gate, i, &in.window[i]);
+    int rc = read_parts(r, PB_PLAN_LATER, &in, err);
+    if (rc == 0 && s->store != NULL)
+        pb_tile_store_put(s->store, tile, slot);
+    return rc;
+}
+
 /* Into a slot, which is published. */
 static int fill(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
     struct wic_slot slot;
-    struct pb_tile_in in;
     int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
     uint64_t start = pb_clock_mono_ns(), parked = r->parked;
     *(struct pb_tile *)slot.user = *tile;
-    pb_slot_tile(&s->plan->format, tile, slot.data, &in);
     size_t bytes = pb_slot_tile_bytes(&s->plan->format, tile);
-    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
-        pb_gate_copy(&r->gate, i, &in.window[i]);
-    rc = read_parts(r, PB_PLAN_LATER, &in, err);
+    rc = read_pixels(r, tile, slot.data, err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
     if (rc < 0)
         return rc;
@@ -131,7 +151,7 @@ static int open_sources(struct reader *r, struct pb_err *err)
     struct pb_stream *s = r->stream;
     int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
     for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
-        if (s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
+        if (!has_tiles(s) && s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
             rc = pb_raster_open_again(s->raster[i], s->limits, err, &r->source[i]);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "pipeline/run/run_passes.h"
 #include "config/base/clock.h"
 #include "pipeline/run/reducing.h"
+#include "pipeline/run/tile_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 struct pb_run_passes {
     struct pb_pass_request last;  /* the pass that makes the products */
     struct pb_reducing *reducing; /* of the pass, when it is an earlier one */
+    struct pb_tile_store *store;  /* of its tiles, when the plan keeps them */
     struct pb_sink sink;
     struct pb_run_report report; /* of the passes that have ended */
     atomic_bool stopped;
@@ -47,8 +49,11 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
         if (p->reducing == NULL)
             rc = pb_reducing_create(request.plan->chain, request.steps,
                                     pb_plan_sink_workers(request.plan), err, &p->reducing);
+        if (rc == 0 && p->store == NULL && request.plan->kept_bytes > 0)
+            rc = pb_tile_store_create(request.plan, err, &p->store);
         if (rc < 0)
             return rc;
+        request.store = p->store;
         p->sink = pb_reducing_sink(p->reducing);
         request.sinks = &p->sink;
         request.n_sinks = 1;
@@ -116,6 +121,15 @@ static void end_pass(struct pb_run_passes *p, bool next)
     pb_pass_destroy(ended);
 }
 
+/* What the rounds of an earlier pass share. */
+static void forget_pass(struct pb_run_passes *p)
+{
+    pb_reducing_destroy(p->reducing);
+    pb_tile_store_destroy(p->store);
+    p->reducing = NULL;
+    p->store = NULL;
+}
+
 /* The round or pass after one that is complete. */
 static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
@@ -124,10 +138,10 @@ static int make_next(struct pb_run_passes *p, struct pb_err *err)
     if (rc < 0)
         return rc;
     end_pass(p, next);
-    if (next) {
-        pb_reducing_destroy(p->reducing);
-        p->reducing = NULL;
-    }
+    if (p->store != NULL)
+        pb_tile_store_close(p->store);
+    if (next)
+        forget_pass(p);
     rc = make_pass(p, err);
     return rc ? rc : pb_pass_start(p->pass, err);
 }
@@ -218,7 +232,7 @@ void pb_run_passes_destroy(struct pb_run_passes *p)
     if (p == NULL)
         return;
     pb_pass_destroy(p->pass);
-    pb_reducing_destroy(p->reducing);
+    forget_pass(p);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

@@ -43,7 +43,8 @@ struct pb_stream {
                                        NULL: it is in another process than the readers */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_SOURCES_MAX][PB_PLAN_PARTS];
-    struct pb_gate *gate; /* NULL: no tile is left out */
+    struct pb_gate *gate;        /* NULL: no tile is left out */
+    struct pb_tile_store *store; /* of tiles for rounds; NULL: there is none */
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */
     size_t n_sinks;

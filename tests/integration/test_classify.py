@@ -296,6 +296,22 @@ def test_otsu_of_other_values_counts_bins(scratch):
         assert passes(report, 5 * 7) == 3
 
 
+def test_rounds_are_read_once_when_their_tiles_fit(scratch):
+    """The plan says whether they do, and keeps its budget; the classes are the same."""
+    pixels = blobs(3, shape=(1500, 2000))
+    scene = write(scratch / "s.tif", pixels, block=256)
+    made = []
+    for mib, kept in ((40, False), (256, True)):
+        device = f"{{memory: {mib}MiB, tile: 256, threads: 2}}"
+        report = run(scratch, scene, "ABC", "bands: [A, B, C], classes: 4, rounds: 6", device=device)
+        explained = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
+        assert ("up to 7 passes over the scene for 4 reductions, 5 of them from memory" in explained) == kept, explained
+        assert ("tiles for its rounds 17" in explained) == kept and report["report"]["memory_bytes"] <= mib << 20, explained
+        made.append((pixels_of(report), told(report)))
+    same(made[1][0], made[0][0], "tiles from memory")
+    assert made[0][1] == made[1][1]
+
+
 def test_what_was_found_is_told(scratch):
     pixels = blobs(3)
     scene = write(scratch / "s.tif", pixels)
