@@ -26,6 +26,8 @@
  *   RIVAL          so often another kernel, of another job or program, takes the place of one block and leaves it again. A
  *                  start may take too long then: the kernel is told to leave and started again, STARTS times at most
  *   RIVAL_STAYS    the last of them never leaves
+ *   SETUPS         so often another job of the process does what a resident kernel would hold up (wic_device_options.enter,
+ *                  left, is_unwanted): it waits until the kernel has left, which is asked to; the last ticket waits for that
  *   TWO_WAY        producer and consumer are one party that sends no more than so many tickets ahead of what it got back
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
  *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other transports of the bytes
@@ -142,6 +144,23 @@ bool started; /* pinned: all have */
 byte places_taken; /* by the rival */
 #endif
 
+#ifdef SETUPS
+byte staying = 1, setups_under_way, setups_done; /* staying: launches that have entered and not left */
+#ifdef BROKEN_NOT_ASKED_TO_LEAVE
+#define IS_UNWANTED 0
+#else
+#define IS_UNWANTED (setups_under_way > 0)
+#endif
+#define ENTER  atomic { setups_under_way == 0 -> staying++ }
+#define LEFT   staying = 0
+#define SETUPS_ARE_DONE (setups_done == SETUPS)
+#else
+#define IS_UNWANTED 0
+#define ENTER  skip
+#define LEFT   skip
+#define SETUPS_ARE_DONE 1
+#endif
+
 #ifdef WARPS /* --- a block's shared memory --- */
 #define STAGE(b, k) ((b) * DEPTH + (k))
 #define LEAVE 255
@@ -194,7 +213,8 @@ proctype producer()
     do
     :: atomic { aborted -> break }
     :: d_step {
-           !aborted && in_published < N && in_published - in_released < SLOTS && MAY_SEND ->
+           !aborted && in_published < N && in_published - in_released < SLOTS && MAY_SEND &&
+           (in_published < N - 1 || SETUPS_ARE_DONE) ->
            assert(in_of[SLOT(in_published)] == 0);
            in_of[SLOT(in_published)] = in_published + 1;
            in_published++
@@ -405,9 +425,23 @@ inline start()
 #endif
 }
 
+/* wic_link_join, and that this launch is over. */
+inline left()
+{
+#ifdef SETUPS
+#ifndef BROKEN_LEFT_BEFORE_ITS_END
+    !RUNNING;
+#endif
+    LEFT
+#else
+    skip
+#endif
+}
+
 /* Tickets from `finished` on are posted again. */
 inline restart()
 {
+    ENTER;
 #ifdef ARRIVALS
     tries = 0; busy = 1;
     do
@@ -544,9 +578,13 @@ proctype proxy()
        d_step { posted++; }
     /* Nothing under way for a while. */
     :: atomic { idles < IDLES && !sent_away && !ended && posted == finished -> idles++; sent_away = 1 }
-       close_link()
+       close_link();
+       left()
+    :: atomic { IS_UNWANTED && !sent_away && !ended && posted == finished -> sent_away = 1 }
+       close_link();
+       left()
     /* It has left by itself: with nothing under way it is as if sent away, if seen at all. */
-    :: d_step { TIMEOUTS > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1 }
+    :: d_step { TIMEOUTS > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1; LEFT }
     /* With tiles under way it is lost. The look at the oldest tile comes behind, for its last act may be that. */
 #ifdef BROKEN_LOOKS_AND_THEN_ASKS
     :: finished < posted && !sent_away && !IS_DONE(finished) ->
@@ -557,7 +595,7 @@ proctype proxy()
            fi
        }
 #endif
-    :: atomic { IS_LOST -> assert(silences > lost); lost = silences }
+    :: atomic { IS_LOST -> assert(silences > lost); lost = silences; LEFT }
        restart()
     :: atomic { ended && finished == posted -> break }
     od;
@@ -571,7 +609,7 @@ leaves:
 #ifdef RIVAL /* what was queued behind the rival stays so: nothing is freed */
     if
     :: !RUNNING -> skip
-    :: RUNNING && !started -> aborted = 1; goto gone
+    :: RUNNING && !started -> aborted = 1; LEFT; goto gone
     fi;
 #else
     !RUNNING;
@@ -583,6 +621,7 @@ leaves:
     home == asked;
 #endif
     d_step {
+        LEFT;
         proxy_gone = 1;
         if
         :: !out_closed -> aborted = 1
@@ -959,6 +998,20 @@ end:
 }
 #endif
 
+#ifdef SETUPS
+proctype another_job()
+{
+    do
+    :: setups_done < SETUPS ->
+       setups_under_way++;
+       staying == 0;
+       assert(!RUNNING);
+       d_step { setups_under_way--; setups_done++ }
+    :: else -> break
+    od
+}
+#endif
+
 #if defined(ABORT) || defined(HOST_DIES)
 proctype ender()
 {
@@ -989,6 +1042,9 @@ init
 #endif
 #ifdef ARRIVALS
         run scheduler();
+#endif
+#ifdef SETUPS
+        run another_job();
 #endif
 #ifdef RIVAL
         run rival();
