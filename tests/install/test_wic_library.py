@@ -14,7 +14,7 @@ import unittest
 ROOT = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("PB_BIN", ROOT / "build/bin")).parent
 EXAMPLES = ROOT / "wic/examples"
-HOST = ("wic/wic.h", "wic/pattern/pattern.h", "wic/pattern/plugin.h", "wic/pattern/replay.h", "wic/pattern/schedule.h")
+HOST = ("wic/wic.h", "wic/pattern/exchange.h", "wic/pattern/pattern.h", "wic/pattern/plugin.h", "wic/pattern/replay.h", "wic/pattern/schedule.h")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-"]
 
 
