@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Pixels outside the image are nodata, as they have no value; a run of equal values compresses to a
- * few bytes. */
+ * few bytes. Blocks without a valid pixel are all alike: what the last one became is given again
+ * for the next. */
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/codec/predictor.h"
 
@@ -18,6 +19,8 @@ struct pb_block_encoder {
     char *outside; /* ... the same, predicted */
     char *raw;     /* predicted block */
     char *packed;  /* compressed block; NULL when the codec is none */
+    size_t bytes;  /* of the last block that was encoded */
+    bool nothing;  /* it had no valid pixel */
 };
 
 uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
@@ -89,9 +92,23 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
     memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
 }
 
-int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px,
-                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
-                    size_t *out_bytes)
+static bool has_pixel(const struct pb_block_encoder *e, const float *const *planes, size_t row_px,
+                      int32_t w, int32_t h)
+{
+    for (uint32_t b = 0; b < e->format->n_bands; b++)
+        for (int32_t y = 0; y < h; y++) {
+            const float *row = planes[b] + (size_t)y * row_px;
+            bool any = false;
+            for (int32_t x = 0; x < w; x++)
+                any |= row[x] == row[x];
+            if (any)
+                return true;
+        }
+    return false;
+}
+
+static int encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px, int32_t w,
+                  int32_t h, struct pb_err *err)
 {
     const struct pb_block_format *format = e->format;
     for (int32_t y = 0; y < format->block_px; y++) {
@@ -104,17 +121,23 @@ int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size
         pb_predict_row(format->predictor, format->quantizer.type, e->row, (size_t)format->block_px,
                        format->n_bands, to);
     }
-    if (format->codec->encode == NULL) {
-        *out_data = e->raw;
-        *out_bytes = e->raw_bytes;
-        return 0;
-    }
-    size_t bytes;
-    if (format->codec->encode(e->context, e->raw, e->raw_bytes, e->packed, e->capacity, &bytes) !=
-        0)
+    e->bytes = e->raw_bytes;
+    if (format->codec->encode != NULL &&
+        format->codec->encode(e->context, e->raw, e->raw_bytes, e->packed, e->capacity,
+                              &e->bytes) != 0)
         return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a block of %zu bytes",
                        format->codec->name, e->raw_bytes);
-    *out_data = e->packed;
-    *out_bytes = bytes;
     return 0;
+}
+
+int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px,
+                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
+                    size_t *out_bytes)
+{
+    bool nothing = !has_pixel(e, planes, row_px, w, h);
+    int rc = nothing && e->nothing ? 0 : encode(e, planes, row_px, w, h, err);
+    e->nothing = nothing && rc == 0;
+    *out_data = e->packed != NULL ? e->packed : e->raw;
+    *out_bytes = e->bytes;
+    return rc;
 }

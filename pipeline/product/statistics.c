@@ -124,7 +124,7 @@ static int statistics_tile(void *product, const struct pb_tile *tile,
     (void)err;
     assert(worker_index < s->env->workers);
     assert(tile->core.x % PB_MOMENTS_RUN == 0);
-    for (uint32_t b = 0; b < s->n_bands; b++) {
+    for (uint32_t b = 0; b < s->n_bands && pixels->plane_px > 0; b++) {
         const float *plane = pixels->data + s->plane[b] * pixels->plane_px;
         pb_moments_begin(&worker->moments);
         pb_moments_add(&worker->moments, plane, tile->core.w, tile->core.h);

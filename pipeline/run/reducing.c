@@ -90,7 +90,7 @@ static int add_tile(void *object, const struct pb_tile *tile, const struct pb_ti
 {
     struct pb_reducing *r = object;
     (void)err;
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->n && pixels->plane_px > 0; i++) {
         const struct pb_chain_reduction *reduction = &r->reduction[i];
         const float *planes[PB_REDUCE_INPUTS_MAX];
         for (uint32_t k = 0; k < reduction->reduce.n_inputs; k++)
