@@ -46,7 +46,7 @@ struct pb_op_case {
     struct {
         const char *param;                      /* NULL ends the list */
         struct pb_item items[PB_OP_CASE_ITEMS]; /* text NULL ends the list */
-    } args[3];
+    } args[6];
 };
 
 /* What a step computes for a band, as people write it: for records of how a product was made. */

@@ -20,6 +20,8 @@ static bool is_muted(const struct pb_node *node, const uint8_t *state)
 
     if (node->kind == PB_NODE_CONST)
         return isnan(node->number);
+    if (node->kind == PB_VM_VALID)
+        return false;
     if (node->kind == PB_VM_WHERE) {
         const uint8_t condition = state[node->arg[0]], no = state[node->arg[2]];
 

@@ -20,6 +20,7 @@ static const struct pb_expr_function functions[] = {
     {"pow", PB_VM_POW, 2, 2},
     {"clamp", PB_VM_CLAMP, 3, 3},
     {"where", PB_VM_WHERE, 3, 3},
+    {"valid", PB_VM_VALID, 1, 1},
 };
 #define N_FUNCTIONS (sizeof functions / sizeof functions[0])
 
@@ -130,6 +131,6 @@ pb_expr_function_called(struct pb_expr_parser *p, const struct pb_token *token, 
     const char *const near = pb_nearest(name, names, N_FUNCTIONS);
     (void)pb_expr_mistake(
         p, token->col, "unknown function '%s'; %s%s%s", name, near ? "did you mean '" : "known: ",
-        near ? near : "min, max, abs, sqrt, log, exp, pow, clamp, where", near ? "'?" : "");
+        near ? near : "min, max, abs, sqrt, log, exp, pow, clamp, where, valid", near ? "'?" : "");
     return NULL;
 }

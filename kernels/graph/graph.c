@@ -269,7 +269,7 @@ static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
 
 static bool is_comparison(int kind)
 {
-    return kind >= PB_VM_LT && kind <= PB_VM_NE;
+    return (kind >= PB_VM_LT && kind <= PB_VM_NE) || kind == PB_VM_VALID;
 }
 
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)

@@ -69,6 +69,7 @@ static const struct pb_op_case cases[] = {
     EXPR("roots", "sqrt(N * N + R * R) + abs(G - B) ** 0.5", true),
     EXPR("choices", "where(N > R, clamp(N, 0.1, 0.6), min(R, G, B)) + (G != B) * max(S1, S2)",
          true),
+    EXPR("validity", "where(valid(N / B) * valid(R), R, valid(S1 / 0) - G)", true),
     EXPR("exponential", "exp(-N / (R + 0.1))", false),
     EXPR("logarithm", "log(N + 1.5) / log(R + 2)", false),
     EXPR("power", "(N + 0.01) ** (R + 0.3)", false),
@@ -83,22 +84,24 @@ const struct pb_op pb_op_math = {
             .units = "As the expression makes them; a comparison gives 1 or 0.",
             .nodata =
                 "A pixel is invalid where a band it reads is (where() looks at the chosen branch "
-                "only), and where the result is not a finite number: x / 0, log(0), sqrt(-1).",
+                "only, valid() gives 1 or 0), and where the result is not a finite number: x / 0, "
+                "log(0), sqrt(-1).",
             .source =
                 "Band arithmetic as in other raster calculators; the grammar is of this program.",
-            .notes = "Operators, loosest first: comparisons (< <= > >= == !=, giving 1 or 0), + -, "
-                     "* /,\n"
-                     "unary minus, ** (power, to the right). Functions: min max abs sqrt log exp "
-                     "pow(x, y)\n"
-                     "clamp(x, low, high) where(condition, a, b). Powers to 0.5, 1.5 and whole "
-                     "numbers up\n"
-                     "to 4, and to their negatives, are multiplications and square roots.\n"
-                     "\n"
-                     "  - math:\n"
-                     "      bands:\n"
-                     "        WATER: \"(G - N) / (G + N)\"\n"
-                     "        WET: \"where(WATER > limit, 1, 0)\"\n"
-                     "      constants: {limit: 0.2}\n",
+            .notes =
+                "Operators, loosest first: comparisons (< <= > >= == !=, giving 1 or 0), + -, "
+                "* /,\n"
+                "unary minus, ** (power, to the right). Functions: min max abs sqrt log exp "
+                "pow(x, y)\n"
+                "clamp(x, low, high) where(condition, a, b) valid(x). Powers to 0.5, 1.5 and whole "
+                "numbers up\n"
+                "to 4, and to their negatives, are multiplications and square roots.\n"
+                "\n"
+                "  - math:\n"
+                "      bands:\n"
+                "        WATER: \"(G - N) / (G + N)\"\n"
+                "        WET: \"where(WATER > limit, 1, 0)\"\n"
+                "      constants: {limit: 0.2}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],

@@ -4,7 +4,8 @@
 #define PB_VM_PIXEL_H
 /* One pixel function for each operation of vm_ops.def. The rules of validity:
  *   - NaN is an invalid pixel. An operation with an invalid operand is invalid, comparisons, min
- *     and max too; WHERE looks at its condition and at the chosen branch only.
+ *     and max too; WHERE looks at its condition and at the chosen branch only, and
+ *     VALID asks.
  *   - A pole is invalid at once: x / 0, log(x <= 0), 0 ** negative. So is sqrt(x < 0) and a
  *     negative number to a fraction.
  *   - An overflow is an infinity until it is stored; storing makes it invalid (pb_pixel_result).
@@ -215,5 +216,10 @@ PB_PIXEL float pb_vm_ATAN2(float y, float x)
     const double half = x < 0.0f ? 3.1415926535897931 - steep : steep;
     const float r = (float)(y < 0.0f ? -half : half);
     return x != x || y != y ? pb_pixel_nan() : r;
+}
+
+PB_PIXEL float pb_vm_VALID(float x)
+{
+    return x == x ? 1.0f : 0.0f;
 }
 #endif

@@ -1,0 +1,317 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * composite: one image of several observations of the same place, pixel by pixel, from those that
+ * are clear there. */
+#include "kernels/expr/band_list.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OBSERVATIONS_MAX 16
+#define NAME_MAX_BYTES   64
+#define CLEAR_MAX_BYTES  4096
+
+enum method { MEDIAN, MAX_NDVI, LATEST_CLEAR };
+
+struct composite {
+    struct pb_items bands, of, clear;
+    char *red, *nir;
+    int32_t method;
+};
+
+static const struct pb_key keys[] = {
+    {.name = "method",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct composite, method),
+     .choices = "median|max-ndvi|latest-clear",
+     .def = "median",
+     .doc = "median: of each band by itself. max-ndvi: all bands of the observation with the "
+            "highest NDVI. latest-clear: all bands of the last one in `of` that is clear."},
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct composite, bands),
+     .required = true,
+     .makes_bands = true,
+     .doc = "Bands to make, or {NEW: BAND}: BAND of an observation is the band of that name with "
+            "the observation's ending."},
+    {.name = "of",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct composite, of),
+     .required = true,
+     .doc = "The observations, 1 to 16, by the endings of their bands' names, the earliest first."},
+    {.name = "clear",
+     .type = PB_KEY_EXPRESSION,
+     .offset = offsetof(struct composite, clear),
+     .doc = "Where an observation is clear: an expression as in math that is valid and not 0 "
+            "there, with {} in place of the ending. All of it when not given."},
+    {.name = "red",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct composite, red),
+     .def = "R",
+     .doc = "Red, without the ending; for max-ndvi."},
+    {.name = "nir",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct composite, nir),
+     .def = "N",
+     .doc = "Near infrared, without the ending; for max-ndvi."},
+};
+
+/* A step while it is built. */
+struct work {
+    const struct composite *step;
+    struct pb_builder *b;
+    size_t n;                          /* observations */
+    pb_value clear[OBSERVATIONS_MAX];  /* or -1: all is */
+    pb_value chosen[OBSERVATIONS_MAX]; /* what decides between them; NaN where it is no choice */
+    pb_value nothing;
+};
+
+static pb_value emit(struct work *w, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
+{
+    return pb_builder_emit(w->b, op, x, y, z);
+}
+
+/* A band of an observation, invalid where that is not clear. */
+static pb_value band_of(struct work *w, const char *base, size_t i, const struct pb_item *item)
+{
+    char name[2 * NAME_MAX_BYTES];
+
+    (void)snprintf(name, sizeof name, "%.63s%.63s", base, w->step->of.items[i].text);
+    const pb_value x = pb_builder_find(w->b, name);
+    if (x < 0) {
+        (void)pb_builder_mistake(w->b, PB_DIAG_BAND, item ? item : &w->step->of.items[i], 0,
+                                 "no band '%s' here, which is '%.63s' of observation '%.63s'", name,
+                                 base, w->step->of.items[i].text);
+        return PB_VALUE_POISON;
+    }
+    return w->clear[i] < 0 ? x : emit(w, PB_VM_WHERE, w->clear[i], x, w->nothing);
+}
+
+/* --- which observations are clear ------------------------------------------------------------- */
+
+/* The condition with an observation's ending for each {}. False: it is too long. */
+static bool with_ending(const char *text, const char *ending, char *out, size_t bytes)
+{
+    size_t used = 0;
+
+    while (*text) {
+        const bool mark = text[0] == '{' && text[1] == '}';
+        const char *const part = mark ? ending : text;
+        const size_t n = mark ? strlen(ending) : 1;
+
+        if (used + n >= bytes)
+            return false;
+        memcpy(out + used, part, n);
+        used += n;
+        text += mark ? 2 : 1;
+    }
+    out[used] = '\0';
+    return true;
+}
+
+static int find_clear(struct work *w)
+{
+    const struct composite *const step = w->step;
+    char *const text = malloc(CLEAR_MAX_BYTES + 1);
+    int rc = text ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < w->n && rc == 0; i++) {
+        const struct pb_item *const item = step->clear.n ? &step->clear.items[0] : NULL;
+
+        w->clear[i] = -1;
+        if (item && !with_ending(item->text, step->of.items[i].text, text, CLEAR_MAX_BYTES + 1))
+            rc = pb_builder_mistake(w->b, PB_DIAG_EXPRESSION, item, 0,
+                                    "the expression is longer than %d bytes", CLEAR_MAX_BYTES);
+        else if (item)
+            w->clear[i] = pb_builder_expression(w->b, item, text, NULL, 0);
+    }
+    free(text);
+    return rc;
+}
+
+/* --- median ----------------------------------------------------------------------------------- */
+
+static void compare(struct work *w, pb_value *x, size_t i, size_t k)
+{
+    const pb_value low = emit(w, PB_VM_MIN, x[i], x[k], -1);
+
+    x[k] = emit(w, PB_VM_MAX, x[i], x[k], -1);
+    x[i] = low;
+}
+
+/* Batcher's merge exchange (Knuth, The Art of Computer Programming, 5.2.2 M). */
+static void sort(struct work *w, pb_value *x)
+{
+    size_t top = 1;
+
+    while (2 * top < w->n)
+        top *= 2;
+    for (size_t p = top; p > 0; p /= 2) {
+        size_t q = top, r = 0, d = p;
+
+        for (;;) {
+            for (size_t i = 0; i + d < w->n; i++)
+                if ((i & p) == r)
+                    compare(w, x, i, i + d);
+            if (q == p)
+                break;
+            d = q - p;
+            q /= 2;
+            r = p;
+        }
+    }
+}
+
+/* Invalid values sort to the end, as infinities that are never taken: of n valid ones the middle,
+ * or half the sum of both. */
+static pb_value median(struct work *w, const char *base, const struct pb_item *item)
+{
+    const pb_value infinity = pb_builder_constant(w->b, INFINITY);
+    pb_value x[OBSERVATIONS_MAX], n = pb_builder_constant(w->b, 0.0f), result = w->nothing;
+
+    for (size_t i = 0; i < w->n; i++) {
+        const pb_value band = band_of(w, base, i, item);
+        const pb_value valid = emit(w, PB_VM_VALID, band, -1, -1);
+
+        n = emit(w, PB_VM_ADD, n, valid, -1);
+        x[i] = emit(w, PB_VM_WHERE, valid, band, infinity);
+    }
+    sort(w, x);
+    for (size_t k = 1; k <= w->n; k++) {
+        pb_value middle = x[k / 2];
+
+        if (k % 2 == 0)
+            middle = emit(w, PB_VM_MUL, emit(w, PB_VM_ADD, x[k / 2 - 1], middle, -1),
+                          pb_builder_constant(w->b, 0.5f), -1);
+        result = emit(w, PB_VM_WHERE, emit(w, PB_VM_EQ, n, pb_builder_constant(w->b, (float)k), -1),
+                      middle, result);
+    }
+    return result;
+}
+
+/* --- one observation for all bands ------------------------------------------------------------ */
+
+static pb_value ndvi_of(struct work *w, size_t i)
+{
+    const pb_value red = band_of(w, w->step->red, i, NULL), nir = band_of(w, w->step->nir, i, NULL);
+
+    return emit(w, PB_VM_DIV, emit(w, PB_VM_SUB, nir, red, -1), emit(w, PB_VM_ADD, nir, red, -1),
+                -1);
+}
+
+/* w->chosen[i]: not 0 where observation i is taken if no later one is. An observation can be taken
+ * where it is clear and all bands that are made are valid. */
+static void choose(struct work *w)
+{
+    const struct pb_items *const bands = &w->step->bands;
+    pb_value best = pb_builder_constant(w->b, -INFINITY);
+
+    for (size_t i = 0; i < w->n; i++) {
+        pb_value all = band_of(w, bands->items[0].text, i, &bands->items[0]);
+
+        for (size_t k = 1; k < bands->n; k++)
+            all =
+                emit(w, PB_VM_MIN, all, band_of(w, bands->items[k].text, i, &bands->items[k]), -1);
+        w->chosen[i] = emit(w, PB_VM_VALID, all, -1, -1);
+        if (w->step->method != MAX_NDVI)
+            continue;
+        const pb_value ndvi = ndvi_of(w, i);
+        const pb_value may = emit(w, PB_VM_VALID, emit(w, PB_VM_MIN, all, ndvi, -1), -1, -1);
+        const pb_value own = emit(w, PB_VM_WHERE, may, ndvi, pb_builder_constant(w->b, -INFINITY));
+
+        w->chosen[i] = emit(w, PB_VM_GT, own, best, -1);
+        best = emit(w, PB_VM_MAX, best, own, -1);
+    }
+}
+
+static pb_value taken(struct work *w, const char *base, const struct pb_item *item)
+{
+    pb_value result = w->nothing;
+
+    for (size_t i = 0; i < w->n; i++)
+        result = emit(w, PB_VM_WHERE, w->chosen[i], band_of(w, base, i, item), result);
+    return result;
+}
+
+static int build(const void *params, struct pb_builder *b)
+{
+    const struct composite *const step = params;
+    const struct pb_items *const bands = &step->bands;
+    struct work w = {.step = step, .b = b, .n = step->of.n};
+    pb_value *const values = calloc(bands->n + 1, sizeof *values);
+    int rc = values ? 0 : -ENOMEM;
+
+    if (rc == 0 && w.n > OBSERVATIONS_MAX)
+        rc = pb_builder_wrong(b, &step->of, "'of' names %zu observations; at most %d are taken",
+                              w.n, OBSERVATIONS_MAX);
+    if (rc == 0 && (w.n == 0 || bands->n == 0)) /* reported by who read the step */
+        rc = -EINVAL;
+    w.nothing = pb_builder_constant(b, NAN);
+    rc = rc ? rc : find_clear(&w);
+    if (rc == 0 && step->method != MEDIAN)
+        choose(&w);
+    /* All of them before a band is replaced that another one is made of. */
+    for (size_t i = 0; i < bands->n && rc == 0; i++)
+        values[i] = step->method == MEDIAN ? median(&w, bands->items[i].text, &bands->items[i])
+                                           : taken(&w, bands->items[i].text, &bands->items[i]);
+    for (size_t i = 0; i < bands->n && rc == 0; i++)
+        rc = pb_builder_define(b, pb_item_band(&bands->items[i]), values[i]);
+    free(values);
+    return rc;
+}
+
+/* Of bands S1 and S2: two observations of a band S. */
+#define CASE(label_, method_, ...)                                                                 \
+    {                                                                                              \
+        .label = label_, .output = "X", .exact = true, .args = {                                   \
+            {"method", {{.text = method_}}},                                                       \
+            {"bands", {{.key = "X", .text = "S"}}},                                                \
+            {"of", {{.text = "1"}, {.text = "2"}}},                                                \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+static const struct pb_op_case cases[] = {
+    CASE("median of two", "median", {"clear", {{.text = "(S{} > R) + (N > S{})"}}}),
+    CASE("the later of two", "latest-clear", {"clear", {{.text = "S{} < N"}}}),
+    CASE("the greener of two", "max-ndvi", {"red", {{.text = "S"}}}, {"nir", {{.text = "S"}}}),
+};
+
+const struct pb_op pb_op_composite = {
+    .name = "composite",
+    .doc =
+        {
+            .summary = "makes one image of several observations, from those that are clear",
+            .formula = "median: of the valid values of clear observations, of an even number half "
+                       "the sum of the two in the middle. max-ndvi: the observation with the "
+                       "highest (nir - red) / (nir + red), of equal ones the first. latest-clear: "
+                       "the last observation. In float32.",
+            .units = "Those of the bands.",
+            .nodata = "median: invalid where no clear observation has a valid value of the band. "
+                      "The others take an observation where it is clear and all bands that the "
+                      "step makes are valid (max-ndvi: the NDVI as well), and are invalid where "
+                      "there is none.",
+            .source = "Maximum value composites: B. N. Holben, International Journal of Remote "
+                      "Sensing 7 (11), 1986. Sorting network: Batcher's merge exchange.",
+            .notes =
+                "The observations are the scene and sources of the pipeline's `input`, or bands of "
+                "one file, on one\n"
+                "grid. Their bands go by one name and an ending each: with of: [_1, _2], band R is "
+                "made of R_1 and R_2.\n"
+                "All observations of a tile are read and computed together.\n"
+                "\n"
+                "  - composite: {bands: [R, N], of: [_1, _2, _3], clear: \"(SCL{} > 3) * (SCL{} < "
+                "8)\"}\n"
+                "  - composite: {method: max-ndvi, bands: [B, R, N], of: [_may, _june, _july]}\n",
+        },
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct composite),
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};

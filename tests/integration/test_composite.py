@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""composite: one image of several observations against numpy, bit by bit: any number of them, clouds, nodata, ties, tiles and
+threads; observations in one file and in files of their own."""
+import warnings
+
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from test_grids import product, same, write
+
+gdal.UseExceptions()
+warnings.simplefilter("ignore", RuntimeWarning)  # nanmedian of nothing
+SHAPE = (75, 110)
+CLEAR = '"QA{} < 5"'
+
+
+def observations(n, seed=1, bands="RN"):
+    """n observations of R, N and QA as uint16: a third of the pixels cloudy, some nodata, values that are often equal."""
+    numbers = np.random.default_rng(seed)
+    out = numbers.integers(1, 12, (n, len(bands) + 1, *SHAPE)).astype(np.uint16)
+    out[:, :-1] *= 100
+    out[:, :-1][numbers.random((n, len(bands), *SHAPE)) < 0.1] = 0
+    out[:, -1] = numbers.integers(0, 8, (n, *SHAPE))
+    return out
+
+
+def expected(pixels, method, clear=True):
+    """Both bands, from observations of R, N and QA; 0 is nodata."""
+    values = np.where(pixels == 0, np.nan, pixels).astype(np.float32)[:, :2]
+    ok = pixels[:, 2] < 5 if clear else np.ones(pixels[:, 2].shape, bool)
+    ok &= pixels[:, 2] > 0 if clear else True  # nodata of the mask
+    if method == "median":
+        return np.nanmedian(np.where(ok[:, None], values, np.nan), 0).astype(np.float32)
+    ok &= ~np.isnan(values).any(1)
+    red, nir = values[:, 0], values[:, 1]
+    key = np.where(ok, (nir - red) / (nir + red), -np.inf) if method == "max-ndvi" else np.where(ok, np.arange(len(ok))[:, None, None], -np.inf)
+    best = key.argmax(0)
+    return np.where(ok.any(0), np.take_along_axis(values, best[None, None], 0)[0], np.nan)
+
+
+def compute(scratch, scene, bands, step, sources="", settings="{memory: 128MiB}", code=0):
+    config = scratch / "c.yaml"
+    config.write_text(f"""compute: {settings}
+pipelines:
+  p:
+    input:
+      bands: {{{', '.join(f'{b}: {i + 1}' for i, b in enumerate(bands))}}}
+{sources}
+    steps: [{{composite: {{{step}}}}}]
+    products:
+      - cog: {{bands: [R, N], type: float32, blocksize: 64}}
+      - stac: {{}}
+""")
+    return pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "version", scene, code=code)[0]
+
+
+def pixels_of(report):
+    return gdal.Open(product(report, "cog")).ReadAsArray()
+
+
+def step(method, n, clear=True):
+    return f"method: {method}, bands: [R, N], of: [{', '.join(f'_{i}' for i in range(n))}]" + (f", clear: {CLEAR}" if clear else "")
+
+
+def names(i):
+    return [f"R_{i}", f"N_{i}", f"QA_{i}"]
+
+
+def test_any_number_of_observations_in_one_file(scratch):
+    for n in (1, 2, 3, 4, 5, 7, 8, 11, 16):
+        pixels = observations(n, seed=n)
+        scene = write(scratch / "s.tif", pixels.reshape(-1, *SHAPE))
+        bands = [b for i in range(n) for b in names(i)]
+        for method in ("median", "max-ndvi", "latest-clear")[:3 if n in (3, 16) else 1]:
+            made = pixels_of(compute(scratch, scene, bands, step(method, n), settings=f"{{memory: 128MiB, tile: {64 if n % 2 else 128}, threads: {1 + n % 3}}}"))
+            same(made, expected(pixels, method), f"{method} of {n}")
+
+
+def test_observations_in_files_of_their_own(scratch):
+    pixels = observations(4, seed=40)
+    for i in range(4):
+        write(scratch / f"t{i}.tif", pixels[i], block=64 if i else 0)
+    sources = "      sources: {" + ", ".join(
+        f"T{i}: {{file: {scratch}/t{i}.tif, bands: {{{', '.join(f'{b}: {k + 1}' for k, b in enumerate(names(i)))}}}}}" for i in range(1, 4)) + "}"
+    for method in ("median", "max-ndvi", "latest-clear"):
+        for clear in (True, False):
+            made = pixels_of(compute(scratch, scratch / "t0.tif", names(0), step(method, 4, clear), sources))
+            same(made, expected(pixels, method, clear), (method, clear))
+
+
+def test_mistakes_say_what_to_do(scratch):
+    scene = write(scratch / "s.tif", observations(2).reshape(-1, *SHAPE))
+    bands = names(0) + names(1)
+    for text, words in (("method: median, bands: [R, N], of: [_0, _2]", "no band 'R_2' here, which is 'R' of observation '_2'"),
+                        ("method: mean, bands: [R, N], of: [_0]", "did you mean 'median'?"),
+                        ('method: median, bands: [R, N], of: [_0, _1], clear: "QB{} < 3"', "did you mean 'QA_0'?"),
+                        (f"method: median, bands: [R, N], of: [{', '.join(f'_{i}' for i in range(17))}]", "17 observations; at most 16")):
+        config = scratch / "c.yaml"
+        config.write_text(f"""pipelines:
+  p:
+    input: {{bands: {{{', '.join(f'{b}: {i + 1}' for i, b in enumerate(bands))}}}}}
+    steps: [{{composite: {{{text}}}}}]
+    products: [{{cog: {{bands: [R, N], type: float32}}}}]
+""")
+        done = pbtest.run("pushbroom", "check-config", config, code=None)
+        assert done.returncode == 2 and words in done.stdout + done.stderr, (text, done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
