@@ -94,6 +94,8 @@ struct pb_source_config {
     double nodata;
 };
 
+#define PB_FILES_MAX 16 /* that a pipeline reads: the scene, and those of input.sources */
+
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */
     size_t n_match;

@@ -23,7 +23,7 @@ struct check {
     const struct pb_pipeline_config *pipeline;
     const struct pb_pipeline_notes *notes;
     struct pb_chain_input inputs[PB_BANDS_MAX];
-    struct pb_chain_source sources[PB_SOURCES_MAX];
+    struct pb_chain_source sources[2]; /* the scene, and what stands for all others */
     char names[PB_BANDS_MAX][24];
     struct pb_items *lost;       /* of the input, then of each entry of the list of steps */
     struct pb_chain_step *steps; /* names lost in the input; for each entry names lost, the step */
@@ -190,14 +190,14 @@ static void set_inputs(struct check *t)
         };
     }
     for (size_t i = 0; i < input->n_sources; i++)
-        n = add_source(t, &input->sources[i], (uint32_t)i + 1, n);
-    for (size_t i = 0; i <= input->n_sources; i++)
+        n = add_source(t, &input->sources[i], 1, n);
+    for (size_t i = 0; i < 2; i++)
         t->sources[i] = (struct pb_chain_source){
             .w = ASSUMED_PX, .h = ASSUMED_PX, .placed = true, .map = pb_map_identity()};
     t->spec.inputs = t->inputs;
     t->spec.n_inputs = n;
     t->spec.sources = t->sources;
-    t->spec.n_sources = input->n_sources + 1;
+    t->spec.n_sources = input->n_sources > 0 ? 2 : 1;
 }
 
 static bool set_steps(struct check *t, struct pb_arena *arena)

@@ -5,7 +5,6 @@
 
 #include "config/base/arena.h"
 #include "config/yaml_tree.h"
-#include "kernels/view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #define WRONG(load, node, ...)                                                                     \
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 
-enum { SOURCES_MAX = PB_SOURCES_MAX - 1 }; /* the scene is one */
+enum { SOURCES_MAX = PB_FILES_MAX - 1 }; /* the scene is one */
 
 static bool read_source(struct pb_load *load, const struct pb_yaml *key, const struct pb_yaml *body,
                         const char *what, struct pb_source_config *out)

@@ -37,11 +37,13 @@ static bool is_power_of_two(int32_t n)
 static struct pb_slot_format slot_format(const struct pb_plan *plan)
 {
     struct pb_slot_format format = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
-    for (size_t i = 0; i < plan->n_sources; i++)
-        format.source[i] =
-            (struct pb_source_format){.n_planes = (uint32_t)plan->source[i].n_bands,
-                                      .sample_bytes = (uint32_t)pb_type_bytes(plan->source[i].type),
-                                      .has_mask = plan->source[i].has_mask};
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_plan_source *source = &plan->source[i];
+        struct pb_source_format *window = &format.source[source->window];
+        window->n_planes += (uint32_t)source->n_bands;
+        window->sample_bytes = (uint32_t)pb_type_bytes(source->type);
+        window->has_mask = source->has_mask;
+    }
     return format;
 }
 
@@ -50,12 +52,13 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
     struct pb_tile tile = {
         .number = number, .unit = unit, .core = pb_grid_core(&plan->grid, number)};
     for (uint32_t i = 0; i < plan->n_sources; i++) {
-        if (plan->source[i].n_bands == 0)
+        const uint32_t window = plan->source[i].window;
+        if (plan->source[i].n_bands == 0 || tile.read[window].w > 0)
             continue;
-        tile.read[i] =
+        tile.read[window] =
             pb_chain_keeps_grid(plan->chain)
                 ? pb_rect_grow(&tile.core, plan->halo, plan->grid.image_w, plan->grid.image_h)
-                : pb_chain_need(plan->chain, i, &tile.core);
+                : pb_chain_need(plan->chain, window, &tile.core);
     }
     return tile;
 }

@@ -35,8 +35,11 @@ struct pb_plan_resident {
     struct wic_transfer_plan chunks;
 };
 
-/* What is read of one source: the delivered scene, or another file of the pipeline. */
+/* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid
+ * and of one type share a window of the tile, their planes one behind the other. */
 struct pb_plan_source {
+    uint32_t window; /* of tiles: a source of the chain */
+    size_t plane;    /* the first one of the file's in it */
     int32_t
         bands[PB_BANDS_MAX]; /* 1-based numbers in the file, in the order of the chain's inputs */
     size_t n_bands;          /* 0: nothing is */
@@ -71,7 +74,7 @@ struct pb_plan_gate {
 
 /* How blocks become pixels in slots: what plan_cache.c finds for threads and stripes. */
 struct pb_plan_decoding {
-    struct pb_plan_cells cells[PB_SOURCES_MAX];
+    struct pb_plan_cells cells[PB_FILES_MAX];
     uint32_t readers; /* threads that can be busy with it */
     double decodes;   /* how often a block is decoded, on average; of the source that it is most
                          for */
@@ -88,9 +91,9 @@ struct pb_plan {
     struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
     struct pb_grid grid;
     enum pb_order order;
-    int32_t halo;                                 /* of a chain that keeps the scene's grid */
-    struct pb_plan_source source[PB_SOURCES_MAX]; /* the scene first */
-    size_t n_sources;
+    int32_t halo;                               /* of a chain that keeps the scene's grid */
+    struct pb_plan_source source[PB_FILES_MAX]; /* the scene first, alone in window 0 */
+    size_t n_sources, n_windows;
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
     char **output_names;

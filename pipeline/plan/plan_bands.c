@@ -18,8 +18,12 @@ struct inputs {
     int32_t number[PB_BANDS_MAX];
     char own_name[PB_BANDS_MAX][8];
     size_t n, n_scene;
+    uint32_t file[PB_BANDS_MAX]; /* of the input: 0 = the scene */
     struct pb_chain_source source[PB_SOURCES_MAX];
+    const struct pb_raster_info *first[PB_SOURCES_MAX]; /* the first file in each */
     size_t n_sources;
+    uint32_t window[PB_FILES_MAX]; /* the source that a file is a part of */
+    size_t n_files;
 };
 
 /* How the config reads one file: `input` or one of its sources. */
@@ -45,6 +49,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
                        r->key);
     (void)snprintf(in->own_name[in->n], sizeof in->own_name[in->n], "B%d", number);
     in->number[in->n] = number;
+    in->file[in->n] = (uint32_t)in->n_files;
     in->input[in->n] = (struct pb_chain_input){
         .name = name != NULL ? name : in->own_name[in->n],
         .type = info->type,
@@ -52,7 +57,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
         .nodata = r->has_nodata ? r->nodata : band->nodata,
         .scale = r->scale,
         .offset = r->offset,
-        .source = (uint32_t)in->n_sources,
+        .source = in->window[in->n_files],
     };
     in->n++;
     return 0;
@@ -76,6 +81,64 @@ static int add_bands(const struct reading *r, const struct pb_pipeline_config *p
     return rc;
 }
 
+static bool has_gate(const struct pb_pipeline_config *pipeline)
+{
+    bool found = false;
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        found = found || pipeline->steps[i].op == pb_op_find("gate");
+    return found;
+}
+
+static bool is_alike(const struct pb_chain_source *a, const struct pb_chain_source *b)
+{
+    return a->w == b->w && a->h == b->h && a->placed && b->placed && pb_map_equal(&a->map, &b->map);
+}
+
+/* The source of the chain that a file beside the scene is a part of: one of equal grid and type,
+ * or a new one. Masks are one to a source, and a gate looks at files one by one. */
+static int place_file(const struct pb_plan_request *request, const struct pb_raster_info *info,
+                      const struct pb_chain_source *grid, struct inputs *in, struct pb_err *err)
+{
+    bool apart = info->has_mask || has_gate(request->pipeline);
+    uint32_t window = 1;
+    while (window < in->n_sources &&
+           (apart || !is_alike(&in->source[window], grid) || in->first[window]->has_mask ||
+            in->first[window]->type != info->type))
+        window++;
+    if (window == PB_SOURCES_MAX)
+        return pb_fail(err, PB_E_PIPELINE_BAND,
+                       "the files of input.sources are of more than %d kinds: files of one grid, "
+                       "one type and no mask are one kind; with a mask, or with a gate among the "
+                       "steps, each is its own",
+                       PB_SOURCES_MAX - 1);
+    if (window == in->n_sources) {
+        in->first[window] = info;
+        in->source[in->n_sources++] = *grid;
+    }
+    in->window[in->n_files] = window;
+    return 0;
+}
+
+static int list_other(const struct pb_plan_request *request, const struct pb_plan_other *o,
+                      struct inputs *in, struct pb_err *err)
+{
+    char key[96];
+    (void)snprintf(key, sizeof key, "input.sources.%s", o->config->name);
+    const struct reading other = {key,
+                                  o->config->bands,
+                                  o->config->n_bands,
+                                  o->config->scale,
+                                  o->config->offset,
+                                  o->config->nodata,
+                                  o->config->has_nodata};
+    const struct pb_chain_source grid = {
+        .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
+    int rc = place_file(request, o->info, &grid, in, err);
+    rc = rc ? rc : add_bands(&other, request->pipeline, o->info, in, err);
+    in->n_files++;
+    return rc;
+}
+
 static int list_inputs(const struct pb_plan_request *request, struct inputs *in, struct pb_err *err)
 {
     const struct pb_input_config *c = &request->pipeline->input;
@@ -83,25 +146,13 @@ static int list_inputs(const struct pb_plan_request *request, struct inputs *in,
                                   c->offset, c->nodata, c->has_nodata};
     int rc = add_bands(&scene, request->pipeline, request->info, in, err);
     in->n_scene = in->n;
+    in->n_files = 1;
     in->source[in->n_sources++] = (struct pb_chain_source){.w = request->info->width,
                                                            .h = request->info->height,
                                                            .placed = true,
                                                            .map = pb_map_identity()};
-    for (size_t i = 0; rc == 0 && i < request->n_others; i++) {
-        const struct pb_plan_other *o = &request->others[i];
-        char key[96];
-        (void)snprintf(key, sizeof key, "input.sources.%s", o->config->name);
-        const struct reading other = {key,
-                                      o->config->bands,
-                                      o->config->n_bands,
-                                      o->config->scale,
-                                      o->config->offset,
-                                      o->config->nodata,
-                                      o->config->has_nodata};
-        rc = add_bands(&other, request->pipeline, o->info, in, err);
-        in->source[in->n_sources++] = (struct pb_chain_source){
-            .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
-    }
+    for (size_t i = 0; rc == 0 && i < request->n_others; i++)
+        rc = list_other(request, &request->others[i], in, err);
     return rc;
 }
 
@@ -201,22 +252,26 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     return rc < 0 ? fail_with(err, &mistakes) : 0;
 }
 
-/* What is read of each source, in the order of the chain's inputs. */
+/* What is read of each file, in the order of the chain's inputs, in which those of a file come
+ * together. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
                         const struct inputs *in)
 {
     const uint32_t *used;
-    size_t n = pb_chain_used(plan->chain, &used);
-    plan->n_sources = in->n_sources;
-    for (size_t i = 0; i < in->n_sources; i++) {
+    size_t n = pb_chain_used(plan->chain, &used), planes[PB_SOURCES_MAX] = {0};
+    plan->n_sources = in->n_files;
+    plan->n_windows = in->n_sources;
+    for (size_t i = 0; i < in->n_files; i++) {
         const struct pb_raster_info *info = i == 0 ? request->info : request->others[i - 1].info;
-        plan->source[i].type = info->type;
-        plan->source[i].has_mask = info->has_mask;
-        plan->source[i].n_bands = 0;
+        plan->source[i] = (struct pb_plan_source){
+            .window = in->window[i], .type = info->type, .has_mask = info->has_mask};
     }
     for (size_t i = 0; i < n; i++) {
-        struct pb_plan_source *source = &plan->source[in->input[used[i]].source];
+        struct pb_plan_source *source = &plan->source[in->file[used[i]]];
+        if (source->n_bands == 0)
+            source->plane = planes[source->window];
         source->bands[source->n_bands++] = in->number[used[i]];
+        planes[source->window]++;
     }
     for (uint32_t i = 0; i < plan->n_sources; i++)
         pb_plan_gate_split(plan, i, i == 0 ? request->info : request->others[i - 1].info);

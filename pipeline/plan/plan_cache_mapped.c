@@ -38,9 +38,9 @@ static double count(const struct pb_plan *plan, size_t source, struct pb_plan_ce
     const struct pb_cell_shape *cell = &cells->shape;
     int32_t cols = pb_grid_stripe_cols(g);
     int64_t stripe_px = pb_cache_least((int64_t)cols * g->side_px, g->image_w);
-    struct pb_rect row =
-        pb_chain_need_most(plan->chain, (uint32_t)source, (int32_t)stripe_px, g->side_px);
-    struct pb_rect tile = pb_chain_need_most(plan->chain, (uint32_t)source, g->side_px, g->side_px);
+    const uint32_t window = plan->source[source].window;
+    struct pb_rect row = pb_chain_need_most(plan->chain, window, (int32_t)stripe_px, g->side_px);
+    struct pb_rect tile = pb_chain_need_most(plan->chain, window, g->side_px, g->side_px);
     int64_t across = touched(row.w, cell->w, cell->image_w);
     int64_t ahead = touched(tile.w, cell->w, cell->image_w) * plan->readers;
     int64_t down = touched(row.h, cell->h, cell->image_h);

@@ -59,7 +59,7 @@ void pb_plan_size_slots(struct pb_plan *plan)
     struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
     int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
     struct pb_tile largest = {.core = {0, 0, w, h}, .read = {read}};
-    for (uint32_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_sources; i++)
+    for (uint32_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_windows; i++)
         largest.read[i] = pb_chain_need_most(plan->chain, i, w, h);
     plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
     plan->out_slot_bytes = pb_plan_out_bytes(plan, &largest);

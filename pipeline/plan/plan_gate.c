@@ -25,6 +25,10 @@ void pb_plan_gate_split(struct pb_plan *plan, uint32_t source, const struct pb_r
 void pb_plan_gate_set(struct pb_plan *plan)
 {
     struct pb_plan_gate gate = {.chain = pb_chain_gate(plan->chain), .format = plan->format};
+    plan->gate = gate;
+    if (gate.chain == NULL)
+        return;
+    /* Files have a window each where there is a gate. */
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_plan_bands first = pb_plan_bands_of(&plan->source[i], PB_PLAN_FIRST);
         gate.format.source[i].n_planes = (uint32_t)first.n;

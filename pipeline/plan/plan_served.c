@@ -134,7 +134,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     for (int i = 0; i < 2; i++)
         placed = placed && is_near(said->unit_metres[i]) && said->unit_metres[i] >= 0;
     if (!counted || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
-        said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_SOURCES_MAX)
+        said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_FILES_MAX)
         return false;
     for (uint32_t i = 0; i < said->n_sources; i++)
         if (!is_source(&said->source[i], &base->config->limits))
@@ -144,8 +144,8 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
 
 /* The facts as the header of a file would have told them. */
 struct facts {
-    struct pb_raster_info info[PB_SOURCES_MAX];
-    struct pb_plan_other others[PB_SOURCES_MAX];
+    struct pb_raster_info info[PB_FILES_MAX];
+    struct pb_plan_other others[PB_FILES_MAX];
 };
 
 static void take_source(const struct pb_served_source *said, struct pb_raster_info *info)

@@ -30,7 +30,7 @@ struct pb_served_request {
     int32_t has_transform;
     double transform[6], unit_metres[2];
     uint32_t n_sources;
-    struct pb_served_source source[PB_SOURCES_MAX];
+    struct pb_served_source source[PB_FILES_MAX];
     /* What the chain's programs have from passes before: the results of all reductions, in the
      * order of the earlier passes, then the numbers of this pass's loops. */
     uint32_t n_numbers;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/raster_file.h"
 
-#include "kernels/view.h"
+#include "config/config.h"
 
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/io_watch.h"
@@ -37,7 +37,7 @@ struct handed {
     int fd; /* a negative errno: it could not be opened */
 };
 /* The scene's, then those of sources. */
-static struct handed handed[PB_SOURCES_MAX];
+static struct handed handed[PB_FILES_MAX];
 
 static void hand(struct handed *place, const char *path, int fd)
 {
@@ -53,13 +53,13 @@ void pb_raster_file_hand(const char *path, int fd)
 
 void pb_raster_file_hand_source(size_t number, const char *path, int fd)
 {
-    if (number + 1 < PB_SOURCES_MAX)
+    if (number + 1 < PB_FILES_MAX)
         hand(&handed[number + 1], path, fd);
 }
 
 static const struct handed *find_handed(const char *path)
 {
-    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
         if (handed[i].path[0] != '\0' && strcmp(handed[i].path, path) == 0)
             return &handed[i];
     return NULL;

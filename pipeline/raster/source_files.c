@@ -63,7 +63,7 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
                           const char *scene, const struct pb_source_files *files)
 {
     char path[PATH_MAX];
-    for (size_t i = 0; i < PB_SOURCES_MAX - 1; i++) {
+    for (size_t i = 0; i < PB_FILES_MAX - 1; i++) {
         struct pb_err ignored = {0};
         bool known =
             pipeline != NULL && i < files->n && i < pipeline->input.n_sources &&

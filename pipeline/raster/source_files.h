@@ -11,7 +11,7 @@ int pb_source_path(const struct pb_config *config, const struct pb_source_config
                    const char *scene, char *out_path, struct pb_err *err);
 /* Descriptors of the sources of a pipeline; a negative errno of one that could not be opened. */
 struct pb_source_files {
-    int fd[PB_SOURCES_MAX - 1];
+    int fd[PB_FILES_MAX - 1];
     size_t n;
 };
 

@@ -19,7 +19,7 @@ struct blocks {
 struct pb_gate {
     const struct pb_plan *plan;
     float *nothing;
-    struct blocks blocks[PB_SOURCES_MAX];
+    struct blocks blocks[PB_FILES_MAX];
     _Atomic uint64_t tiles, left_out;
 };
 
@@ -65,7 +65,7 @@ void pb_gate_destroy(struct pb_gate *gate)
 {
     if (gate == NULL)
         return;
-    for (size_t i = 0; i < PB_SOURCES_MAX; i++) {
+    for (size_t i = 0; i < PB_FILES_MAX; i++) {
         free(gate->blocks[i].passed);
         free(gate->blocks[i].left_out);
     }

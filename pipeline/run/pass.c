@@ -240,7 +240,7 @@ void pb_pass_destroy(struct pb_pass *pass)
         pass->exec_type->destroy(pass->exec);
     pb_in_flight_destroy(s->in_flight);
     pb_arrivals_destroy(s->arrivals);
-    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);

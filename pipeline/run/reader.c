@@ -16,7 +16,7 @@
 struct reader {
     struct pb_stream *stream;
     uint32_t number;
-    struct pb_raster *source[PB_SOURCES_MAX]; /* datasets; NULL where nothing is read */
+    struct pb_raster *source[PB_FILES_MAX]; /* datasets; NULL where nothing is read */
     struct pb_gate_reader gate;
     uint64_t parked;
 };
@@ -26,10 +26,12 @@ static int read_part(struct reader *r, size_t source, enum pb_plan_part part,
                      const struct pb_window *window, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
-    const struct pb_plan_bands bands = pb_plan_bands_of(&s->plan->source[source], part);
+    const struct pb_plan_source *from = &s->plan->source[source];
+    const struct pb_plan_bands bands = pb_plan_bands_of(from, part);
     struct pb_window to = *window;
     if (window->rect.w == 0 || bands.n == 0)
         return 0;
+    to.data = (char *)window->data + from->plane * window->plane_bytes;
     if (!bands.has_mask)
         to.mask = NULL;
     if (s->cache[source][part] != NULL)
@@ -42,7 +44,7 @@ static int read_parts(struct reader *r, enum pb_plan_part part, const struct pb_
 {
     int rc = 0;
     for (size_t i = 0; i < r->stream->plan->n_sources && rc == 0; i++)
-        rc = read_part(r, i, part, &in->window[i], err);
+        rc = read_part(r, i, part, &in->window[r->stream->plan->source[i].window], err);
     return rc;
 }
 
@@ -163,7 +165,7 @@ void pb_reader_run(struct pb_stream *stream, uint32_t number)
     int rc = open_sources(&r, &err);
     if (rc == 0)
         rc = read_units(&r, &err);
-    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_close(r.source[i]);
     pb_gate_reader_fini(&r.gate);
     atomic_fetch_add(&stream->read.parked_ns, r.parked);

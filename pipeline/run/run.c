@@ -28,8 +28,8 @@ struct pb_run {
     struct pb_run_options options;
     char scene[NAME_MAX + 1];
     char device[64];
-    struct pb_raster *raster[PB_SOURCES_MAX]; /* the scene, then input.sources */
-    struct pb_plan_other others[PB_SOURCES_MAX - 1];
+    struct pb_raster *raster[PB_FILES_MAX]; /* the scene, then input.sources */
+    struct pb_plan_other others[PB_FILES_MAX - 1];
     struct pb_plan_request facts; /* what the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
@@ -321,7 +321,7 @@ void pb_run_destroy(struct pb_run *run)
     free(run->results);
     pb_publish_close(run->publish);
     pb_plan_destroy(run->plan);
-    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_close(run->raster[i]);
     free(run);
 }

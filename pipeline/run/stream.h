@@ -31,7 +31,7 @@ struct pb_remote_session;
 
 struct pb_stream {
     const struct pb_plan *plan;
-    const struct pb_raster *raster[PB_SOURCES_MAX]; /* opened again by each reader; NULL = nothing
+    const struct pb_raster *raster[PB_FILES_MAX]; /* opened again by each reader; NULL = nothing
                                                        is read of it */
     const struct pb_limits *limits;
     struct wic_channel *in, *out;
@@ -42,7 +42,7 @@ struct pb_stream {
     struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
                                        NULL: it is in another process than the readers */
     /* Of the parts of sources; NULL = readers share nothing. */
-    struct pb_block_cache *cache[PB_SOURCES_MAX][PB_PLAN_PARTS];
+    struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */
     struct pb_tile_store *store; /* of tiles for rounds; NULL: there is none */
     struct pb_stage_counter read, compute, write;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { PB_PASSED_MAX = 4 }; /* descriptors of a message: a scene and its sources */
+enum { PB_PASSED_MAX = 16 }; /* descriptors of a message: a scene and its sources */
 
 /* Sends the bytes and the descriptor (-1 = none), which stays the caller's. flags and the return
  * value are those of sendmsg(2). At least one byte is needed for a descriptor to travel. */

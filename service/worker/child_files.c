@@ -11,7 +11,7 @@ static bool take_sources(struct pb_source_files *sources, const struct pb_json_v
                          const struct pb_line_reader *reader)
 {
     size_t n = pb_json_count(list), next = 1;
-    if (n >= PB_SOURCES_MAX)
+    if (n >= PB_FILES_MAX)
         return false;
     for (size_t i = 0; i < n; i++) {
         int64_t error = 0;

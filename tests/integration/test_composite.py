@@ -91,6 +91,24 @@ def test_observations_in_files_of_their_own(scratch):
             same(made, expected(pixels, method, clear), (method, clear))
 
 
+def test_sixteen_files(scratch):
+    """Files on one grid and of one type are read into one window of a tile; one of another block size, one with strips, and
+    one of another type among them. Their neighbourhoods, too."""
+    pixels = observations(16, seed=3)
+    for i in range(16):
+        write(scratch / f"t{i}.tif", pixels[i].astype(np.int16) if i == 9 else pixels[i], block={3: 16, 5: 0}.get(i, 64))
+    sources = "      sources: {" + ", ".join(
+        f"T{i}: {{file: {scratch}/t{i}.tif, bands: {{{', '.join(f'{b}: {k + 1}' for k, b in enumerate(names(i)))}}}}}" for i in range(1, 16)) + "}"
+    for method, settings in (("median", "{memory: 128MiB, tile: 64, threads: 3}"), ("latest-clear", "{memory: 128MiB, tile: 512}")):
+        made = pixels_of(compute(scratch, scratch / "t0.tif", names(0), step(method, 16), sources, settings))
+        same(made, expected(pixels, method), method)
+    mean = compute(scratch, scratch / "t0.tif", names(0), step("median", 16) + "}}, {texture: {measure: mean, size: 5, bands: [R]", sources)
+    one = compute(scratch, write(scratch / "all.tif", pixels.reshape(-1, *SHAPE)), [b for i in range(16) for b in names(i)],
+                  step("median", 16) + "}}, {texture: {measure: mean, size: 5, bands: [R]")
+    same(pixels_of(mean), pixels_of(one), "neighbourhoods")
+    compute(scratch, scratch / "t0.tif", names(0), step("median", 16) + '}}, {gate: {keep: "R > 300"', sources, code=1)
+
+
 def test_mistakes_say_what_to_do(scratch):
     scene = write(scratch / "s.tif", observations(2).reshape(-1, *SHAPE))
     bands = names(0) + names(1)

@@ -22,6 +22,9 @@ struct bad_config {
 #define PRODUCT(keys, products) \
     "pipelines:\n  p:\n    input: {" keys "}\n    products:\n      - " products "\n"
 #define EXCHANGE(keys) "pipelines:\n  p:\n    exchange: " keys "\n    products: [cog: {}]\n"
+#define FILE_OF(name) name ": {file: f, bands: {" name ": 1}}"
+#define FILES_4(name) \
+    FILE_OF(name "1") ", " FILE_OF(name "2") ", " FILE_OF(name "3") ", " FILE_OF(name "4")
 #define SIXTEEN    "R, R, R, R, R, R, R, R, R, R, R, R, R, R, R, R"
 #define SIXTY_FOUR SIXTEEN ", " SIXTEEN ", " SIXTEEN ", " SIXTEEN
 
@@ -50,8 +53,8 @@ static const struct bad_config bad_configs[] = {
      3, 23, 1, "input.sources.P names no bands; write bands: {NAME: 1}"},
     {INPUT("sources: {P: {fil: a.tif, file: a.tif, bands: {Q: 1}}}"),
      3, 27, 1, "unknown key 'fil' in source; did you mean 'file'?"},
-    {INPUT("sources: {a: {file: a, bands: {A: 1}}, b: {file: b, bands: {B: 1}}, c: {file: c, bands: {C: 1}}, d: {file: d, bands: {D: 1}}}"),
-     3, 22, 1, "input.sources names 4 files; at most 3 are allowed"},
+    {INPUT("sources: {" FILES_4("a") ", " FILES_4("b") ", " FILES_4("c") ", " FILES_4("d") "}"),
+     3, 22, 1, "input.sources names 16 files; at most 15 are allowed"},
     {INPUT("bands: {R: 1}, sources: {P: {file: a.tif, bands: {R: 1}}}"),
      3, 37, 1, "input.sources.P: another file has a band 'R' already; give each band a name of its own"},
     {EXCHANGE("unidirectional"),

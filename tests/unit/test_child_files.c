@@ -120,6 +120,8 @@ START_TEST(what_could_not_be_opened_has_no_descriptor)
 }
 END_TEST
 
+#define MISSING_4 "{\"error\":2},{\"error\":2},{\"error\":2},{\"error\":2}"
+
 START_TEST(a_command_with_other_descriptors_is_refused)
 {
     static const struct {
@@ -130,7 +132,8 @@ START_TEST(a_command_with_other_descriptors_is_refused)
                  {",\"sources\":[{\"error\":2}]", 2},
                  {",\"sources\":[{\"error\":-1}]", 1},
                  {",\"sources\":[{}]", 2},
-                 {",\"sources\":[{\"error\":2},{\"error\":2},{\"error\":2},{\"error\":2}]", 1},
+                 {",\"sources\":[" MISSING_4 "," MISSING_4 "," MISSING_4 "," MISSING_4 "]",
+                  1}, /* one too many */
                  {"", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pb_err err = {0};
