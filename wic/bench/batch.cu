@@ -100,12 +100,9 @@ class stream_batch : public strategy
         const lane &l = lanes_[begun_ % lanes_.size()];
         batch &b = batches_[begun_++ % batches_.size()];
         const uint64_t units = chunks * (pool_.chunk / in_unit);
-        const unsigned blocks =
-            static_cast<unsigned>(std::min<uint64_t>((units / line_units + 1) / 2, 1056));
         CUDA_MUST(cudaMemcpyAsync(l.in, pool_.in + slot * pool_.in_stride, units * in_unit,
                                   cudaMemcpyHostToDevice, l.stream));
-        ndvi_batch<<<blocks, threads, 0, l.stream>>>(l.in, l.out, units);
-        CUDA_MUST(cudaGetLastError());
+        launch_ndvi(l.in, l.out, units, l.stream);
         CUDA_MUST(cudaMemcpyAsync(pool_.out + slot * pool_.out_stride, l.out, units * out_unit,
                                   cudaMemcpyDeviceToHost, l.stream));
         CUDA_MUST(cudaEventRecord(b.done, l.stream));
@@ -121,6 +118,14 @@ class stream_batch : public strategy
     uint64_t begun_ = 0, ended_ = 0;              // batches
 };
 } // namespace
+
+void launch_ndvi(const unsigned char *in, unsigned char *out, uint64_t units, cudaStream_t stream)
+{
+    const unsigned blocks =
+        static_cast<unsigned>(std::min<uint64_t>((units / line_units + 1) / 2, 1056));
+    ndvi_batch<<<blocks, threads, 0, stream>>>(in, out, units);
+    CUDA_MUST(cudaGetLastError());
+}
 
 std::unique_ptr<strategy> make_stream_batch(const bench_pool &pool, const bench_shape &shape)
 {

@@ -113,7 +113,7 @@ void measure_beside(const bench_options &opt, bench_pool &pool, const std::strin
         bench_fail("--neighbours is own, process or mps", __LINE__);
     }
     std::vector<guest> guests;
-    for (const std::string &name : bench_split(opt.strategies)) {
+    for (const std::string &name : bench_names(opt)) {
         for (const size_t gap : opt.gaps) {
             guests.push_back({&find_strategy(name), static_cast<uint32_t>(gap), {}, {}});
         }

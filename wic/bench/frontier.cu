@@ -228,7 +228,7 @@ void measure_size(const bench_options &opt, bench_pool &pool, size_t chunk, benc
     const bench_case of = bench_case_of(opt, chunk);
     pool.lay_out(chunk);
     std::vector<contender> all;
-    for (const std::string &name : bench_split(opt.strategies)) {
+    for (const std::string &name : bench_names(opt)) {
         contender one = {&find_strategy(name), {}, {}, {}};
         if (!choose_shapes(opt, pool, of, report->ceiling_gbs, &one)) {
             printf("%7zu       %-15s no shape fits\n", chunk / 1024, name.c_str());
@@ -270,37 +270,5 @@ void measure_frontier(const bench_options &opt, bench_pool &pool, bench_report *
            "p50 us", "p99 us", "p50, middle half", "CPU", "calls", "W");
     for (const size_t size : opt.sizes) {
         measure_size(opt, pool, size * 1024, report);
-    }
-}
-
-// Three times around the slots, and at least so many bytes.
-void check_results(const bench_options &opt, bench_pool &pool, bench_report *report)
-{
-    printf("%7s %-15s %9s %9s\n", "KiB", "strategy", "chunks", "wrong");
-    for (const size_t size : opt.sizes) {
-        const bench_case of = bench_case_of(opt, size * 1024);
-        pool.lay_out(of.chunk);
-        for (const std::string &name : bench_split(opt.strategies)) {
-            const strategy_kind &kind = find_strategy(name);
-            uint64_t wrong = 0, chunks = 0;
-            for (const bench_shape &shape : kind.shapes(of)) {
-                const std::unique_ptr<strategy> way = kind.make(pool, shape);
-                if (!way) {
-                    continue;
-                }
-                bench_load load(*way, pool);
-                const uint64_t some = 3 * way->slots + 7;
-                wrong += load.check(pool, some);
-                chunks += some;
-                way->leave_ms();
-                if (!opt.tune) {
-                    break;
-                }
-            }
-            printf("%7zu %-15s %9llu %9llu\n", size, name.c_str(),
-                   static_cast<unsigned long long>(chunks), static_cast<unsigned long long>(wrong));
-            fflush(stdout);
-            report->wrong += wrong;
-        }
     }
 }

@@ -4,7 +4,6 @@
 // Graphs: copy in, kernel and copy out of one chunk, instantiated before for each slot and launched
 // in four streams in turn. A stream keeps its chunks in order, so the four device buffers need no
 // wait of the host.
-#include "wic/bench/ndvi.cuh"
 #include "wic/bench/strategies.cuh"
 
 #include <algorithm>
@@ -14,18 +13,6 @@ namespace
 constexpr uint32_t lanes = 4;
 constexpr uint64_t graphs_max = 1024; // so few slots are used
 constexpr uint64_t ahead_max = 64;    // launched and not done
-
-__global__ void __launch_bounds__(256)
-    ndvi_chunk(const unsigned char *in, unsigned char *out, uint64_t units)
-{
-    constexpr uint32_t block_units = 4 * line_units;
-    for (uint64_t at = blockIdx.x * uint64_t{block_units}; at < units;
-         at += gridDim.x * uint64_t{block_units}) {
-        ndvi_lines(in + at * in_unit, out + at * out_unit,
-                   static_cast<uint32_t>(min(uint64_t{block_units}, units - at)), threadIdx.x,
-                   blockDim.x);
-    }
-}
 
 class graphed : public strategy
 {
@@ -102,13 +89,10 @@ class graphed : public strategy
         cudaGraph_t graph;
         cudaGraphExec_t ready;
         const uint64_t units = pool_.chunk / in_unit;
-        const unsigned blocks =
-            static_cast<unsigned>(std::min<uint64_t>((units + 4095) / 4096, 1056));
         CUDA_MUST(cudaStreamBeginCapture(l.stream, cudaStreamCaptureModeThreadLocal));
         CUDA_MUST(cudaMemcpyAsync(l.in, pool_.in + slot * pool_.in_stride, pool_.in_stride,
                                   cudaMemcpyHostToDevice, l.stream));
-        ndvi_chunk<<<blocks, 256, 0, l.stream>>>(l.in, l.out, units);
-        CUDA_MUST(cudaGetLastError());
+        launch_ndvi(l.in, l.out, units, l.stream);
         CUDA_MUST(cudaMemcpyAsync(pool_.out + slot * pool_.out_stride, l.out, pool_.out_stride,
                                   cudaMemcpyDeviceToHost, l.stream));
         CUDA_MUST(cudaStreamEndCapture(l.stream, &graph));

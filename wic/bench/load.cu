@@ -22,6 +22,14 @@ double percentile(std::vector<float> &us, size_t count, double share)
     return *at;
 }
 
+// Of the first `count` chunks.
+void set_latency(load_result *result, std::vector<float> &us, uint64_t count)
+{
+    result->samples = count;
+    result->p50_us = percentile(us, count, 0.5);
+    result->p99_us = percentile(us, count, 0.99);
+}
+
 void set_cost(load_result *result, const bench_cost &cost, double in_calls)
 {
     result->cpu = cost.cpu_seconds / cost.seconds;
@@ -112,11 +120,9 @@ load_result bench_load::offer(double gap, double seconds, uint64_t least)
             bench_fail("a strategy does not finish its chunks", __LINE__);
         }
     }
-    result.samples = done;
+    set_latency(&result, us_, done);
     result.gbs =
         1e-9 * static_cast<double>(done) * static_cast<double>(pool_.chunk) / (last - start);
-    result.p50_us = percentile(us_, done, 0.5);
-    result.p99_us = percentile(us_, done, 0.99);
     const double late = last - end - 1e-6 * result.p50_us;
     result.kept_up = done == count && late < std::max(kept_up_s, 0.03 * (end - start)) &&
                      1e-6 * result.p50_us < 0.25 * (end - start);
@@ -138,9 +144,7 @@ load_result bench_load::one_by_one(int count, double pause)
             way_.poll();
         }
     }
-    result.samples = static_cast<uint64_t>(count);
-    result.p50_us = percentile(us_, result.samples, 0.5);
-    result.p99_us = percentile(us_, result.samples, 0.99);
+    set_latency(&result, us_, static_cast<uint64_t>(count));
     return result;
 }
 

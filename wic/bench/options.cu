@@ -41,7 +41,7 @@ const option table[] = {
     {"--sizes", "KIB,..", "chunk sizes [4,16,64,256,1024,4096]",
      [](O *o, const char *v) { o->sizes = numbers(v); }},
     {"--strategies", "NAME,..",
-     "of those below [wic,poll-host,poll-device,poll-nanosleep,stream,graph]",
+     "of those below, or all [wic,poll-host,poll-device,poll-nanosleep,stream,graph]",
      [](O *o, const char *v) { o->strategies = v; }},
     {"--frontier", nullptr, "latency against offered load instead of the table",
      [](O *o, const char *) { o->frontier = true; }},

@@ -4,8 +4,7 @@
 // The text-book persistent kernel: cuda::pipeline with two stages in shared memory, filled by
 // cuda::memcpy_async of the whole block, which polls the mirror in device memory and computes one
 // piece while the next one comes. Block 0 keeps the mirror and does nothing else.
-#include "wic/bench/ndvi.cuh"
-#include "wic/device/wic_device.cuh"
+#include "wic/bench/resident.cuh"
 
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
@@ -36,14 +35,22 @@ __device__ look poll_mirror(const wic_view &view, uint64_t tile, bool wait)
     }
 }
 
-__device__ void piece_stored(const wic_view &view, uint64_t tile)
+// By the whole block. Whether that piece is to be fetched, or LOOK_LEAVE.
+__device__ uint32_t ask(const wic_view &view, uint64_t piece, bool wait, uint32_t *answer)
 {
-    uint32_t *arrived = &view.arrived[tile & view.ring_mask];
-    const uint32_t pieces = view.plan.pieces;
-    if (pieces == 1 || wic_add_device(arrived, 1) == pieces - 1) {
-        *arrived = 0;
-        wic_store_system(&view.done[tile & view.ring_mask], tile + 1);
+    if (threadIdx.x == 0) {
+        *answer = poll_mirror(view, piece / view.plan.pieces, wait);
     }
+    __syncthreads();
+    const uint32_t now = *answer;
+    __syncthreads();
+    return now;
+}
+
+__device__ const unsigned char *input_of(const wic_view &view, uint64_t piece)
+{
+    return view.in + piece / view.plan.pieces % view.in_slots * view.in_stride +
+           piece % view.plan.pieces * view.plan.in_piece;
 }
 
 __global__ void __launch_bounds__(1024) ndvi_pipeline(const __grid_constant__ wic_view view)
@@ -53,9 +60,7 @@ __global__ void __launch_bounds__(1024) ndvi_pipeline(const __grid_constant__ wi
     __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, stages> state;
     __shared__ uint32_t seen; // an enum look
     const wic_transfer_plan &plan = view.plan;
-    if (threadIdx.x == 0 && wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
-        wic_store_system(view.started, 1);
-    }
+    bench_enter(view);
     if (blockIdx.x == 0) {
         if (threadIdx.x < 32) {
             wic_monitor(view);
@@ -68,21 +73,15 @@ __global__ void __launch_bounds__(1024) ndvi_pipeline(const __grid_constant__ wi
     uint64_t fetched = blockIdx.x - 1, computed = fetched; // pieces of the run
     for (bool leave = false; !leave || computed < fetched;) {
         while (!leave && fetched < computed + stages * step) {
-            if (threadIdx.x == 0) {
-                seen = poll_mirror(view, fetched / plan.pieces, fetched == computed);
-            }
-            block.sync();
-            const uint32_t now = seen;
-            block.sync();
+            const uint32_t now = ask(view, fetched, fetched == computed, &seen);
             leave = now == LOOK_LEAVE;
             if (now != LOOK_HERE) {
                 break;
             }
             pipe.producer_acquire();
             cuda::memcpy_async(block, buffers + fetched / step % stages * plan.in_piece,
-                               view.in + fetched / plan.pieces % view.in_slots * view.in_stride +
-                                   fetched % plan.pieces * plan.in_piece,
-                               cuda::aligned_size_t<16>(plan.in_piece), pipe);
+                               input_of(view, fetched), cuda::aligned_size_t<16>(plan.in_piece),
+                               pipe);
             pipe.producer_commit();
             fetched += step;
         }
@@ -92,14 +91,13 @@ __global__ void __launch_bounds__(1024) ndvi_pipeline(const __grid_constant__ wi
         pipe.consumer_wait();
         const uint64_t tile = computed / plan.pieces;
         ndvi_lines(buffers + computed / step % stages * plan.in_piece,
-                   view.out + tile % view.out_slots * view.out_stride +
-                       computed % plan.pieces * plan.out_piece,
+                   bench_results_of(view, tile, static_cast<uint32_t>(computed % plan.pieces)),
                    plan.piece_units, threadIdx.x, blockDim.x);
         __threadfence_system();
         pipe.consumer_release();
         block.sync();
         if (threadIdx.x == 0) {
-            piece_stored(view, tile);
+            bench_piece_done(view, tile, plan.pieces);
         }
         computed += step;
     }

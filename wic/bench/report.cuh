@@ -64,6 +64,7 @@ wic_gpu bench_gpu();
 // GPUs, from PTX.
 int bench_code_architecture();
 bench_case bench_case_of(const bench_options &opt, size_t chunk);
+std::vector<std::string> bench_names(const bench_options &opt); // of the strategies
 // Adds to the report and prints as it goes.
 void measure_table(const bench_options &opt, bench_pool &pool, bench_report *report);
 void measure_frontier(const bench_options &opt, bench_pool &pool, bench_report *report);

@@ -5,8 +5,7 @@
 // only the waiting and the transport of the data differ. The polling ones use the common scheme:
 // every warp that needs a chunk polls its flag (the host's, or the mirror that one Monitor warp
 // keeps), then the block loads from and stores to pinned memory, coalesced, 16 bytes a thread.
-#include "wic/bench/ndvi.cuh"
-#include "wic/device/wic_device.cuh"
+#include "wic/bench/resident.cuh"
 
 __global__ void __launch_bounds__(1024) ndvi_parked(const __grid_constant__ wic_view view)
 {
@@ -52,36 +51,11 @@ __device__ void sync_elected(const wic_view &view)
     asm volatile("bar.sync 1, %0;" ::"r"(32 * view.plan.warps + 32) : "memory");
 }
 
-// The last block to come tells the host that all are resident.
-__device__ void enter(const wic_view &view)
-{
-    if (threadIdx.x == 0 && wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
-        wic_store_system(view.started, 1);
-    }
-    __syncthreads();
-}
-
-__device__ unsigned char *results_of(const wic_view &view, uint64_t tile, uint32_t piece)
-{
-    return view.out + (view.out_first + tile) % view.out_slots * view.out_stride +
-           static_cast<uint64_t>(piece) * view.plan.out_piece;
-}
-
-// By one thread of a block whose results are all stored.
-__device__ void piece_done(const wic_view &view, uint64_t tile, uint32_t pieces)
-{
-    uint32_t *arrived = &view.arrived[tile & view.ring_mask];
-    if (pieces == 1 || wic_add_device(arrived, 1) == pieces - 1) {
-        *arrived = 0;
-        wic_store_system(&view.done[tile & view.ring_mask], tile + 1);
-    }
-}
-
 template <wait_kind kind>
 __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic_view view)
 {
     const wic_transfer_plan &plan = view.plan;
-    enter(view);
+    bench_enter(view);
     if (threadIdx.x < 32 * WIC_SERVICE_WARPS) {
         if (threadIdx.x < 32 && blockIdx.x == 0 && kind != WAIT_POLL_HOST) {
             wic_monitor(view);
@@ -103,12 +77,12 @@ __global__ void __launch_bounds__(1024) ndvi_polling(const __grid_constant__ wic
         }
         ndvi_lines(view.in + tile % view.in_slots * view.in_stride +
                        static_cast<uint64_t>(piece) * plan.in_piece,
-                   results_of(view, tile, piece), min(piece_units, units - piece * piece_units),
-                   thread, threads);
+                   bench_results_of(view, tile, piece),
+                   min(piece_units, units - piece * piece_units), thread, threads);
         __threadfence_system();
         sync_working(view);
         if (thread == 0) {
-            piece_done(view, tile, (units + piece_units - 1) / piece_units);
+            bench_piece_done(view, tile, (units + piece_units - 1) / piece_units);
         }
     }
 }
@@ -124,7 +98,7 @@ __global__ void __launch_bounds__(1024) ndvi_elected(const __grid_constant__ wic
     if (threadIdx.x == 0) {
         wic_bytes_init(block.bytes(0));
     }
-    enter(view);
+    bench_enter(view);
     if (threadIdx.x / 32 == 2 && blockIdx.x == 0) {
         wic_monitor(view);
     }
@@ -159,13 +133,13 @@ __global__ void __launch_bounds__(1024) ndvi_elected(const __grid_constant__ wic
             return;
         }
         if (threadIdx.x >= 32) {
-            ndvi_lines(block.in(0), results_of(view, at.tile, at.piece), plan.piece_units, thread,
-                       32 * plan.warps);
+            ndvi_lines(block.in(0), bench_results_of(view, at.tile, at.piece), plan.piece_units,
+                       thread, 32 * plan.warps);
             __threadfence_system();
         }
         sync_elected(view);
         if (threadIdx.x == 0) {
-            piece_done(view, at.tile, plan.pieces);
+            bench_piece_done(view, at.tile, plan.pieces);
         }
     }
 }

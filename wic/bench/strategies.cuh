@@ -37,6 +37,9 @@ const strategy_kind &find_strategy(const std::string &name); // an unknown one e
 void bench_set_piece(wic_transfer_plan *plan, size_t piece, size_t chunk);
 std::string bench_shape_text(const bench_shape &shape);
 
+// Queues NDVI of so many pixels, a multiple of line_units, in device memory.
+void launch_ndvi(const unsigned char *in, unsigned char *out, uint64_t units, cudaStream_t stream);
+
 std::unique_ptr<strategy> make_stream(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_stream_batch(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_graph(const bench_pool &pool, const bench_shape &shape);

@@ -92,7 +92,7 @@ void sweep(const bench_options &opt, bench_pool &pool, const bench_case &of, ben
 void measure_size(const bench_options &opt, bench_pool &pool, const bench_case &of,
                   bench_report *report)
 {
-    for (const std::string &name : bench_split(opt.strategies)) {
+    for (const std::string &name : bench_names(opt)) {
         table_row best = {}, row;
         uint64_t wrong = 0;
         for (const bench_shape &shape : shapes_of(opt, name, of)) {

@@ -47,6 +47,18 @@ bench_case bench_case_of(const bench_options &opt, size_t chunk)
     return of;
 }
 
+std::vector<std::string> bench_names(const bench_options &opt)
+{
+    std::vector<std::string> names = bench_split(opt.strategies);
+    if (opt.strategies == "all") {
+        names.clear();
+        for (const strategy_kind &kind : bench_strategies()) {
+            names.push_back(kind.name);
+        }
+    }
+    return names;
+}
+
 namespace
 {
 int measure(const bench_options &opt)
