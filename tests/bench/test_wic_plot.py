@@ -96,6 +96,11 @@ class Plot(unittest.TestCase):
                 x, y = map(float, point.split(","))
                 self.assertTrue(0 <= x <= width and 0 <= y <= height, point)
 
+    def test_titles_of_panels_do_not_run_into_the_next(self):
+        for t in self.picture().iter(SVG + "text"):
+            if t.get("font-weight") and not t.get("font-size"):
+                self.assertLess(7.2 * len(t.text), wic_plot.WIDTH + wic_plot.GAP, t.text)
+
     def test_it_says_what_was_measured_on(self):
         title = next(iter(self.words(self.picture())))
         for part in ("NVIDIA H200", "580.95.05", "sm_80", "2026-01-02"):

@@ -147,7 +147,7 @@ def bars(rows, key, title, left, top):
     """A group for each strategy, a bar for each gap between chunks."""
     names = [n for n in STRATEGIES if any(r["strategy"] == n for r in rows)]
     values = [r[key][1] for r in rows]
-    low, high = min([0.9] + values), max([1.1] + values)
+    low, high = min([0.9] + values), max([1.1] + values) ** 1.15
     y = Axis(low * 0.95, high * 1.1, top + HEIGHT, -HEIGHT, 10)
     out = frame(title, left, top, y)
     out.append(f'<path class="grid" d="M{left} {y.at(1):.1f}h{WIDTH}" stroke-width="2"/>')
@@ -193,10 +193,10 @@ def panels(report):
         yield lambda *at, chunk=chunk: by_load(frontier, chunk, *at)
     for where, words in PLACES.items():
         rows = [r for r in beside if r["where"] == where]
-        gaps = ["none" if gap == 0 else f"{gap} us" for gap in sorted({r["gap_us"] for r in rows}, key=lambda gap: -(gap or math.inf))]
+        gaps = ["none" if gap == 0 else f"{gap}" for gap in sorted({r["gap_us"] for r in rows}, key=lambda gap: -(gap or math.inf))]
         for key, kind in KINDS.items() if rows else ():
-            title = f"{kind} neighbours {words}, times slower; chunks: {', '.join(gaps)}"
-            yield lambda *at, rows=rows, key=key, title=title: bars(rows, key, title, *at)
+            title, note = f"{kind} neighbours {words}", f"times slower; a chunk every .. us: {', '.join(gaps)}"
+            yield lambda *at, rows=rows, key=key, title=title, note=note: bars(rows, key, title, *at) + [text(at[0] + 6, at[1] + 16, note, "start", "soft")]
 
 
 def draw(report):
