@@ -246,6 +246,19 @@ def test_classes_of_classes(scratch):
     same(pixels_of(report), second[0], "classes of a class")
 
 
+def test_tiles_that_a_gate_leaves_out_do_not_count(scratch):
+    pixels = blobs(6, bands=2)
+    pixels[1, :, 130:260] = 1  # two columns of tiles and some
+    scene = write(scratch / "s.tif", pixels)
+    a, keep = valid(pixels)
+    bands = [np.where(keep > 50, a, F(np.nan))]
+    expected = kmeans(bands, starts(bands, counted_of(bands, None), 4, "deviations"), 6)
+    report = run(scratch, scene, "AB", "bands: [A], classes: 4, rounds: 6", ['gate: {keep: "B > 50", bands: [A]}'])
+    same(pixels_of(report), expected[0], "classes behind a gate")
+    check_told(report, "A", expected)
+    assert report["report"]["gate"]["left_out"] >= 5 * (2 + expected[3]), report["report"]["gate"]
+
+
 def test_images_without_classes(scratch):
     scene = write(scratch / "s.tif", np.stack([np.zeros((70, 90), np.uint8), np.full((70, 90), 7, np.uint8)]))
     for init in ("deviations", "minmax", "percentiles"):
