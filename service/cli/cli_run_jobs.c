@@ -330,6 +330,7 @@ static void on_owner_ready(void *user)
 {
     struct cli_jobs *jobs = user;
     jobs->owner.device_owner = cli_run_owner_socket(jobs->device_owner);
+    jobs->owner.owner_why = cli_run_owner_why(jobs->device_owner);
     if (!jobs->left)
         go_on(jobs);
 }

@@ -116,6 +116,14 @@ const char *cli_run_owner_socket(const struct cli_run_owner *owner)
     return owner->own != NULL ? pb_device_owner_socket(owner->own) : owner->path;
 }
 
+const char *cli_run_owner_why(const struct cli_run_owner *owner)
+{
+    if (owner == NULL || cli_run_owner_socket(owner) != NULL)
+        return NULL;
+    return owner->own != NULL ? pb_device_owner_why(owner->own)
+                              : "no directory could be made for the socket of its owner";
+}
+
 static void on_close(uv_handle_t *handle)
 {
     free(handle->data);

@@ -20,6 +20,8 @@ struct cli_run_owner *cli_run_owner_create(uv_loop_t *loop, const struct pb_conf
                                            void *user);
 /* Its socket; NULL = workers compute. NULL is fine. */
 const char *cli_run_owner_socket(const struct cli_run_owner *owner);
+/* Why there is none although the machine has a GPU that is wanted; else NULL. */
+const char *cli_run_owner_why(const struct cli_run_owner *owner);
 /* Ends one of the command's own. NULL is fine. */
 void cli_run_owner_destroy(struct cli_run_owner *owner);
 #endif

@@ -82,7 +82,8 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     if (rc == 0 && owner->index >= 0 && pb_device_traits(owner->index, &owner->traits) != 0)
         rc = pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties",
                      owner->index);
-    (void)snprintf(owner->device, sizeof owner->device, cpu ? "cpu" : "cuda:%d", owner->index);
+    (void)snprintf(owner->device, sizeof owner->device, owner->index < 0 ? "cpu" : "cuda:%d",
+                   owner->index);
     return rc;
 }
 

@@ -213,7 +213,9 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     bool lost = is_lost(s->owner, err);
     if (lost)
         owner_retire(s->owner);
-    bool said = say_failed(s, err);
+    struct pb_err told = *err;
+    pb_device_left_err(&told); /* the job runs again, as it is this process that cannot go on */
+    bool said = say_failed(s, &told);
     if (lost)
         give_way(s->owner, err);
     return said;

@@ -25,6 +25,7 @@ struct pb_device_owner {
     const char *arguments[8];
     bool told;    /* what it found */
     bool missing; /* no device */
+    char why[256];
     int64_t set_ms, started_ms, wait_ms;
     uint64_t starts;
 };
@@ -58,6 +59,7 @@ static void on_line(void *user, const char *text, size_t bytes)
     if (device != NULL) {
         owner->told = true;
         owner->missing = device[0] == '\0';
+        (void)snprintf(owner->why, sizeof owner->why, "%s", why != NULL ? why : "");
         owner->options.on_device(owner->options.user, device, why != NULL ? why : "");
     }
     pb_json_release(line);
@@ -76,7 +78,8 @@ static void on_again(uv_timer_t *timer)
     struct pb_device_owner *owner = timer->data;
     if (owner->proc != NULL && !owner->told) {
         owner->told = owner->missing = true;
-        owner->options.on_device(owner->options.user, "", "it was not opened within 30 s");
+        (void)strcpy(owner->why, "the driver did not open it within 30 s");
+        owner->options.on_device(owner->options.user, "", owner->why);
         pb_worker_proc_kill(owner->proc);
     }
     if (owner->proc == NULL && owner->device[0] != '\0')
@@ -130,6 +133,7 @@ static void stop(struct pb_device_owner *owner)
     pb_worker_proc_destroy(owner->proc);
     owner->proc = NULL;
     owner->device[0] = '\0';
+    owner->missing = false;
     (void)uv_timer_stop(&owner->again);
 }
 
@@ -175,10 +179,12 @@ bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_confi
     choose(config, forced, device);
     bool wanted = device[0] != '\0';
     if (wanted && !pb_device_owner_path(config, device, path)) {
-        say(owner, PB_LOG_ERROR,
-            "device: service.socket is too long a name to have that of the device's owner beside "
-            "it; jobs are computed on the CPU");
-        wanted = false;
+        (void)strcpy(owner->why, "service.socket is too long a name to have that of the device's "
+                                 "owner beside it");
+        say(owner, PB_LOG_ERROR, owner->why);
+        pb_device_owner_set(owner, NULL, NULL, 0);
+        owner->missing = true;
+        return false;
     }
     pb_device_owner_set(owner, wanted ? device : NULL, path, config->service.parallel_jobs);
     return wanted;
@@ -192,6 +198,11 @@ bool pb_device_owner_is_coming(const struct pb_device_owner *owner)
 const char *pb_device_owner_socket(const struct pb_device_owner *owner)
 {
     return owner->device[0] != '\0' && !owner->missing ? owner->path : NULL;
+}
+
+const char *pb_device_owner_why(const struct pb_device_owner *owner)
+{
+    return owner->missing ? owner->why : NULL;
 }
 
 int pb_device_owner_pid(const struct pb_device_owner *owner)

@@ -49,6 +49,9 @@ bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_confi
 bool pb_device_owner_is_coming(const struct pb_device_owner *owner);
 /* The socket of jobs to come; NULL: there is no owner, or it found no device. */
 const char *pb_device_owner_socket(const struct pb_device_owner *owner);
+/* Why there is no socket although the machine has a GPU that is wanted; NULL: there is one, or none
+ * is wanted. Borrowed until the next call. */
+const char *pb_device_owner_why(const struct pb_device_owner *owner);
 int pb_device_owner_pid(const struct pb_device_owner *owner); /* 0 = none */
 uint64_t pb_device_owner_starts(const struct pb_device_owner *owner);
 #endif

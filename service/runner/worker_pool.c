@@ -218,12 +218,18 @@ void pb_pool_reap(struct pb_worker_pool *pool)
     }
 }
 
+static void take_owner(struct pb_worker_pool *pool)
+{
+    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    pool->owner.owner_why = pb_device_owner_why(pool->device_owner);
+}
+
 void pb_pool_config_changed(struct pb_worker_pool *pool)
 {
     struct pb_err err = {0};
     pool->owner.config = pool->env->config;
     bool owned = pb_device_owner_follow(pool->device_owner, pool->env->config, pool->owner_device);
-    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    take_owner(pool);
     if (owned) {
         pool->on_free(pool->user);
         return;
@@ -267,7 +273,7 @@ static void on_device(void *user, const char *device, const char *why)
 static void on_owned_device(void *user, const char *device, const char *why)
 {
     struct pb_worker_pool *pool = user;
-    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
+    take_owner(pool);
     if (device[0] == '\0' && pool->env->config->compute.device == PB_DEVICE_AUTO)
         device = "cpu";
     on_device(user, device, why);

@@ -55,6 +55,7 @@ struct pb_worker_slot_owner {
     struct pb_worker_program program;
     const struct pb_config *config; /* of jobs to come, and the limits of time of those that run */
     const char *device_owner;       /* socket of the process that computes them; NULL: workers do */
+    const char *owner_why; /* why there is none on a machine with a GPU; NULL: it has none */
     /* The job goes on; at_once: its run began or begins anew. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
     /* The device that a worker reports; "" = none, and why. */

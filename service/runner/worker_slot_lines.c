@@ -29,6 +29,10 @@ static struct pb_json *command(const struct pb_worker_slot *slot, const char *na
     pb_json_string(json, "cmd", name);
     pb_json_string(json, "config", slot->owner->config->text);
     pb_json_string(json, "config_name", slot->owner->config->path);
+    if (slot->owner->device_owner != NULL)
+        pb_json_string(json, "owner", slot->owner->device_owner);
+    else if (slot->owner->owner_why != NULL)
+        pb_json_string(json, "owner_why", slot->owner->owner_why);
     return json;
 }
 
@@ -56,8 +60,6 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "identity", job->identity);
     if (how->device != NULL)
         pb_json_string(json, "device", how->device);
-    if (slot->owner->device_owner != NULL)
-        pb_json_string(json, "owner", slot->owner->device_owner);
     if (how->foreground)
         pb_json_string(json, "foreground", "yes");
     if (how->refuse)

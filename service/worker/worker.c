@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The worker decodes nothing itself: it opens input and directory, forks a confined child that
- * computes, checks the child's lines and files, and publishes. On the CPU each job has a child of
- * its own, so no data of one scene is visible to the next; GDAL and PROJ are initialised once,
- * before. With a GPU the child stays, because opening a device takes longer than many jobs, and
- * because CUDA does not survive a fork; this process never touches CUDA then.
+ * computes, checks the child's lines and files, and publishes. Each job has a child of its own, so
+ * no data of one scene is visible to the next; GDAL and PROJ are initialised once, before. Neither
+ * touches a GPU: the process that owns it (service/device/owner.h) computes for the child.
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
@@ -14,7 +13,6 @@
 #include "config/device_word.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "pipeline/device/device_nodes.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/run/run.h"
 #include "service/confine/confine.h"
@@ -85,7 +83,6 @@ static void say_checking(void *user, uint64_t bytes)
     pb_worker_say_json(worker, json);
 }
 
-/* The job is over for the worker; its child, if it stays, waits for the next. */
 void pb_worker_forget(struct worker *worker)
 {
     pb_worker_job_close(&worker->job);
@@ -140,11 +137,6 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
     return 0;
 }
 
-static bool may_use_gpu(const struct worker *worker)
-{
-    return worker->config->compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
-}
-
 static bool is_run_complete(const struct pb_json_value *command)
 {
     static const char *const needed[] = {"job", "config", "pipeline", "input", "products", "scene"};
@@ -155,36 +147,12 @@ static bool is_run_complete(const struct pb_json_value *command)
     return true;
 }
 
-/* The job's descriptors, as a resident child takes them. */
-static size_t list_files(const struct pb_worker_job *job, int out[PB_PASSED_MAX])
-{
-    size_t n = 0;
-    out[n++] = job->input.fd;
-    for (size_t i = 0; i < job->sources.n; i++)
-        if (job->sources.fd[i] >= 0)
-            out[n++] = job->sources.fd[i];
-    return n;
-}
-
-bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes)
-{
-    int passed[PB_PASSED_MAX];
-    bool has_input = worker->child.resident && worker->command != NULL;
-    size_t n_passed = has_input ? list_files(&worker->job, passed) : 0;
-    if (worker->told != text) {
-        free(worker->told);
-        worker->told = worker->child.resident ? strndup(text, bytes) : NULL;
-        worker->n_told = bytes;
-    }
-    return pb_line_send(worker->child.lines.fd, text, bytes, passed, n_passed);
-}
-
 static bool hand_over(struct worker *worker)
 {
     size_t n = 0;
     struct pb_json *json = pb_worker_job_command(&worker->job);
     const char *line = pb_json_text(json, &n);
-    bool sent = line != NULL && pb_worker_tell(worker, line, n);
+    bool sent = line != NULL && pb_line_send(worker->child.lines.fd, line, n, NULL, 0);
     pb_json_destroy(json);
     return sent;
 }
@@ -202,16 +170,6 @@ static void say_device(struct worker *worker, const char *device, const char *wh
     pb_worker_say_json(worker, json);
 }
 
-/* A resident child may not open them itself. */
-static void open_sources(struct worker *worker)
-{
-    const struct pb_pipeline_config *pipeline =
-        pb_config_pipeline(worker->config, pb_json_get_text(worker->command, "pipeline"));
-    if (pipeline != NULL)
-        pb_source_files_open(worker->config, pipeline, pb_json_get_text(worker->command, "scene"),
-                             &worker->job.sources);
-}
-
 /* The socket of the process that computes the job; NULL: a child of this one does. */
 static const char *owner_of(const struct worker *worker)
 {
@@ -219,7 +177,6 @@ static const char *owner_of(const struct worker *worker)
     return cpu ? NULL : pb_json_get_text(worker->command, "owner");
 }
 
-/* What is made where the driver is not: the child is one for one job. */
 static int connect_owner(struct worker *worker, const char *owner, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
@@ -232,30 +189,41 @@ static int connect_owner(struct worker *worker, const char *owner, struct pb_err
     if (fd < 0)
         return fd;
     worker->child.owner_fd = fd;
-    return pb_worker_job_lend(&worker->job, &worker->child.user, err);
+    return 0;
+}
+
+/* Without an owner there is no GPU: a demand for one fails, with the reason that the owner's
+ * starter knows. */
+static int find_device(struct worker *worker, const struct pb_json_value *command, char device[64],
+                       char why[200], struct pb_err *err)
+{
+    const char *reason = pb_json_get_text(command, "owner_why");
+    if (reason == NULL)
+        return pb_run_device(&worker->config->compute, device, why, err);
+    (void)snprintf(device, 64, "cpu");
+    (void)snprintf(why, 200, "%s", worker->config->compute.device == PB_DEVICE_CPU ? "" : reason);
+    if (worker->config->compute.device != PB_DEVICE_CUDA)
+        return 0;
+    return pb_fail(err, PB_E_DEVICE_MISSING, "compute.device asks for a CUDA device, but %s",
+                   reason);
+}
+
+static int use_cpu(struct worker *worker, struct pb_err *err)
+{
+    char device[64], why[200];
+    int rc = find_device(worker, worker->command, device, why, err);
+    if (rc == 0 && is_foreground(worker) && !worker->device_said)
+        say_device(worker, device, why);
+    worker->device_said = true;
+    return rc;
 }
 
 static int start_child(struct worker *worker, struct pb_err *err)
 {
-    char device[64], why[200];
     const char *owner = owner_of(worker);
-    bool gpu = owner == NULL && may_use_gpu(worker);
-    if (gpu)
-        open_sources(worker);
-    if (owner != NULL) {
-        int rc = connect_owner(worker, owner, err);
-        if (rc < 0)
-            return rc;
-    } else if (!gpu) {
-        int rc = pb_run_device(&worker->config->compute, device, why, err);
-        if (rc == 0 && is_foreground(worker) && !worker->device_said)
-            say_device(worker, device, why);
-        worker->device_said = true;
-        rc = rc ? rc : pb_worker_job_lend(&worker->job, &worker->child.user, err);
-        if (rc != 0)
-            return rc;
-    }
-    return pb_worker_fork_start(&worker->child, gpu, worker->config, &worker->job, err);
+    int rc = owner != NULL ? connect_owner(worker, owner, err) : use_cpu(worker, err);
+    rc = rc ? rc : pb_worker_job_lend(&worker->job, &worker->child.user, err);
+    return rc ? rc : pb_worker_fork_start(&worker->child, worker->config, &worker->job, err);
 }
 
 static void start_run(struct worker *worker, struct pb_json_value *command)
@@ -278,22 +246,14 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
         pb_worker_fail(worker, &err);
 }
 
-/* The child examines the GPU and keeps it open. */
-static void probe(struct worker *worker, const struct pb_json_value *command, const char *text,
-                  size_t bytes)
+static void probe(struct worker *worker, const struct pb_json_value *command)
 {
     struct pb_err err = {0};
     char device[64] = "", why[200] = "";
-    int rc = worker->command != NULL ? -EBUSY : use_config(worker, command, &err);
-    if (rc == 0 && may_use_gpu(worker)) {
-        rc = pb_worker_fork_start(&worker->child, true, worker->config, NULL, &err);
-        if (rc == 0 && pb_worker_tell(worker, text, bytes))
-            return;
-    } else if (rc == 0) {
-        rc = pb_run_device(&worker->config->compute, device, why, &err);
-    }
-    if (rc == -EBUSY)
+    if (worker->command != NULL)
         return;
+    int rc = use_config(worker, command, &err);
+    rc = rc ? rc : find_device(worker, command, device, why, &err);
     say_device(worker, rc == 0 ? device : "", rc == 0 ? why : err.msg);
 }
 
@@ -322,7 +282,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
         if (worker->command != NULL)
             (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
     } else if (name != NULL && strcmp(name, "probe") == 0) {
-        probe(worker, command, text, bytes);
+        probe(worker, command);
     } else {
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
     }
@@ -411,12 +371,11 @@ int pb_worker_main(void)
 
 int pb_worker_main_foreground(void)
 {
-    the_worker.child.quiet = the_worker.warms = true;
+    the_worker.warms = true;
     return serve(&the_worker);
 }
 
 int pb_worker_main_single(void)
 {
-    the_worker.child.quiet = true;
     return serve(&the_worker);
 }

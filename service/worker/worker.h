@@ -12,6 +12,8 @@
  *    "owner",                                          the socket of the process that computes
  *                                                      (service/device/owner.h), unless the device
  *                                                      is cpu; none: a child of this one computes
+ *    "owner_why",                                      why there is none although the machine has
+ *                                                      a GPU
  *    "stream_why",                                     by streams whatever it says, for this reason
  *    "existing",                                       "refuse": a place that is another input's,
  *                                                      instead of making a version
@@ -19,7 +21,7 @@
  * job, permissions are the umask's, no job runs beside, and the first answer is a "device" A run
  * that comes while another one runs is next and begins with that one's end; one can wait.
  *   {"cmd":"cancel"}                                   the run, and the next
- *   {"cmd":"probe","config","config_name"}             which device would be used
+ *   {"cmd":"probe","config","config_name","owner_why"} which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device","io_ms","bytes_checked"}    io_ms: for how long a read or write

@@ -2,13 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two threads: one handles the socket (poll on the socket and on a wake-up descriptor, all
- * writing), the other runs the pipeline. A child for one job runs it on the main thread: what GDAL
- * and PROJ keep for a thread was loaded there before the fork. In a resident child the main thread
- * handles the socket, and there is a thread for each job. Output of libraries on stdout goes to
- * stderr. */
+ * writing), the main one runs the pipeline: what GDAL and PROJ keep for a thread was loaded there
+ * before the fork. Output of libraries on stdout goes to stderr. */
 #include "service/worker/worker_child.h"
 
-#include "config/device_word.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/device.h"
@@ -19,7 +16,6 @@
 #include "config/base/clock.h"
 #include "service/base/line_reader.h"
 #include "service/device/owner_client.h"
-#include "service/worker/child_files.h"
 #include "service/worker/result_json.h"
 
 #include <errno.h>
@@ -43,14 +39,11 @@ struct worker {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
     int woken; /* eventfd written at the end of the job thread */
-    struct pb_child_files files;
-    struct pb_config *config;            /* its compute.device is the running job's */
-    struct pb_compute_config configured; /* what the text says */
-    struct pb_json_value *command; /* of the running job; its strings are used by the thread */
+    struct pb_config *config;
+    struct pb_json_value *command; /* of the job; its strings are used by the main thread */
     bool busy;
-    bool on_main;     /* the main thread waits for the job; else each has a thread of its own */
-    sem_t given;      /* to the main thread */
-    pthread_t thread; /* of the job */
+    bool alone;  /* there was no thread for the socket: the job fails */
+    sem_t given; /* to the main thread */
     int64_t said_ms;
     struct pb_run_progress said;
     char device[64];
@@ -96,51 +89,6 @@ static void say_failed(struct worker *worker, const struct pb_err *err)
     pb_result_print_err(json, "error", &said);
     pb_json_end(json);
     say(worker, json);
-}
-
-/* The config of the last command is kept, as the next job usually has the same one. */
-static int use_config(struct worker *worker, const struct pb_json_value *command,
-                      struct pb_err *err)
-{
-    const char *text = pb_json_get_text(command, "config");
-    const char *name = pb_json_get_text(command, "config_name");
-    if (text == NULL)
-        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command without a config");
-    if (worker->config != NULL && strcmp(worker->config->text, text) == 0) {
-        worker->config->compute = worker->configured;
-        return 0;
-    }
-    pb_config_destroy(worker->config);
-    worker->config = NULL;
-    struct pb_err_list *errors = calloc(1, sizeof *errors);
-    if (errors == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = pb_config_parse(text, strlen(text), name ? name : "config", &pb_products, errors,
-                             &worker->config);
-    if (rc != 0)
-        *err = errors->err[0];
-    else if (worker->config != NULL)
-        worker->configured = worker->config->compute;
-    free(errors);
-    return rc;
-}
-
-static bool is_as_configured(const struct worker *worker)
-{
-    const struct pb_compute_config *now = &worker->config->compute, *text = &worker->configured;
-    return now->device == text->device && now->device_index == text->device_index;
-}
-
-/* The device of this job only. */
-static int use_device(struct worker *worker, const char *device, struct pb_err *err)
-{
-    if (device == NULL)
-        return 0;
-    if (pb_device_word(device, &worker->config->compute) != 0)
-        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a command with the device '%.40s'", device);
-    if (!is_as_configured(worker))
-        worker->device[0] = '\0';
-    return 0;
 }
 
 static void set_run(struct worker *worker, struct pb_run *run)
@@ -196,34 +144,24 @@ static int run_job(struct worker *worker, struct pb_err *err)
     return rc;
 }
 
-static void *job_thread(void *user)
+static void do_job(struct worker *worker)
 {
-    struct worker *worker = user;
     uint64_t one = 1;
     int rc = run_job(worker, &worker->err);
     if (rc != 0 && worker->err.code == PB_OK)
         (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
                       "the run ended: %s", strerror(-rc));
-    if (rc != 0)
-        pb_device_left_err(&worker->err);
     ssize_t n = write(worker->woken, &one, sizeof one);
     (void)n; /* an eventfd takes 2^64 - 2 of them */
-    return NULL;
 }
 
-/* When no device is found, the confinement may be the cause: the parent tries without it. */
 static int find_device(struct worker *worker, char why[200], struct pb_err *err)
 {
-    if (worker->child->owner_fd >= 0) {
-        why[0] = '\0';
-        int begun = pb_owner_client_begin(&worker->owner, worker->child->owner_fd, err);
-        (void)snprintf(worker->device, sizeof worker->device, "%s", worker->owner.device);
-        return begun;
-    }
-    int rc = pb_run_device(&worker->config->compute, worker->device, why, err);
-    bool found = rc == 0 && strncmp(worker->device, "cuda", 4) == 0;
-    if (worker->child->resident && worker->child->confine != NULL && !found)
-        _exit(PB_WORKER_CHILD_NO_DEVICE);
+    if (worker->child->owner_fd < 0)
+        return pb_run_device(&worker->config->compute, worker->device, why, err);
+    why[0] = '\0';
+    int rc = pb_owner_client_begin(&worker->owner, worker->child->owner_fd, err);
+    (void)snprintf(worker->device, sizeof worker->device, "%s", worker->owner.device);
     return rc;
 }
 
@@ -252,46 +190,20 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     struct pb_err err = {0};
     char why[200];
     worker->command = command;
-    worker->cancelled = false;
-    worker->done = NULL;
-    memset(&worker->err, 0, sizeof worker->err);
-    memset(&worker->said, 0, sizeof worker->said);
     int rc = is_run_complete(command)
-                 ? use_config(worker, command, &err)
+                 ? find_device(worker, why, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    if (rc == 0 && worker->child->resident)
-        rc = pb_child_files_take(&worker->files, &worker->in, command, worker->config, &err);
-    if (rc == 0 && worker->child->resident)
-        rc = use_device(worker, pb_json_get_text(command, "device"), &err);
-    if (rc == 0 && worker->device[0] == '\0') {
-        rc = find_device(worker, why, &err);
-        bool tells = worker->child->resident || worker->child->owner_fd >= 0;
-        if (rc == 0 && tells && pb_json_get_text(command, "foreground") != NULL)
-            say_device(worker, worker->device, why);
-    }
-    if (rc == 0 && !worker->on_main &&
-        pthread_create(&worker->thread, NULL, job_thread, worker) != 0)
+    if (rc == 0 && worker->alone)
         rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
+    if (rc == 0 && worker->child->owner_fd >= 0 && pb_json_get_text(command, "foreground") != NULL)
+        say_device(worker, worker->device, why);
     worker->busy = rc == 0;
-    if (rc == 0 && worker->on_main)
+    if (rc == 0) {
         (void)sem_post(&worker->given);
-    if (rc == 0)
         return;
+    }
     say_failed(worker, &err);
-    pb_child_files_forget(&worker->files);
-    pb_json_release(command);
-    worker->command = NULL;
-}
-
-static void probe(struct worker *worker, const struct pb_json_value *command)
-{
-    struct pb_err err = {0};
-    char why[200] = "";
-    worker->device[0] = '\0';
-    int rc = worker->busy ? 0 : use_config(worker, command, &err);
-    if (rc == 0 && worker->config != NULL)
-        rc = find_device(worker, why, &err);
-    say_device(worker, rc == 0 ? worker->device : "", rc == 0 ? why : err.msg);
+    _exit(0);
 }
 
 static void cancel(struct worker *worker)
@@ -315,8 +227,6 @@ static void obey(struct worker *worker, const char *text, size_t bytes)
     }
     if (name != NULL && strcmp(name, "cancel") == 0)
         cancel(worker);
-    else if (name != NULL && strcmp(name, "probe") == 0)
-        probe(worker, command);
     else
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
     pb_json_release(command);
@@ -362,23 +272,14 @@ static void say_progress(struct worker *worker)
     say(worker, json);
 }
 
-static void end_run(struct worker *worker)
+/* At once: the parent waits for the end before it publishes. */
+static _Noreturn void end_run(struct worker *worker)
 {
-    if (!worker->on_main)
-        (void)pthread_join(worker->thread, NULL);
-    worker->busy = false;
-    if (!is_as_configured(worker))
-        worker->device[0] = '\0'; /* was this job's alone */
     if (worker->done != NULL)
         say(worker, worker->done);
     else
         say_failed(worker, &worker->err);
-    worker->done = NULL;
-    pb_json_release(worker->command);
-    worker->command = NULL;
-    pb_child_files_forget(&worker->files);
-    if (!worker->child->resident)
-        _exit(0); /* at once: the parent waits for it before it publishes */
+    _exit(0);
 }
 
 /* The parent has ended or closed the socket: aborts the run, with a time limit. */
@@ -395,20 +296,13 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
 {
     char text[PB_CONFINE_TEXT_BYTES];
     worker->child = child;
-    worker->in = (struct pb_line_reader){.fd = child->socket, .passes = child->resident};
-    worker->files.input = child->input_fd;
+    worker->in = (struct pb_line_reader){.fd = child->socket};
     worker->config = child->config;
-    if (worker->config != NULL)
-        worker->configured = worker->config->compute;
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
-    if (child->input_fd >= 0)
-        pb_raster_file_hand(child->input, child->input_fd);
-    int rc = child->confine ? pb_confine_apply(child->confine, &worker->unfit, text) : 0;
-    if (rc == 0 && child->resident && child->confine != NULL &&
-        !child->quiet) /* once per worker; with a child per job it would be repeated */
-        (void)fprintf(stderr, "GPU jobs: %s\n", text);
+    pb_raster_file_hand(child->input, child->input_fd);
+    (void)pb_confine_apply(child->confine, &worker->unfit, text);
 }
 
 static _Noreturn void serve_socket(struct worker *worker)
@@ -442,14 +336,12 @@ _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
     become_child(&worker, child);
     if (worker.woken < 0)
         _exit(1);
-    worker.on_main = !child->resident;
-    if (worker.on_main && pb_thread_start(&server, socket_thread, &worker) < 0)
-        worker.on_main = false; /* the job reports that there are no threads */
-    if (!worker.on_main)
+    worker.alone = pb_thread_start(&server, socket_thread, &worker) < 0;
+    if (worker.alone)
         serve_socket(&worker);
     while (sem_wait(&worker.given) != 0)
         ;
-    (void)job_thread(&worker);
+    do_job(&worker);
     for (;;) /* the main thread reports it and ends the process */
         (void)pause();
 }

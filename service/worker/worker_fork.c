@@ -116,38 +116,26 @@ static void hand_sources(const struct pb_config *config, const struct pb_json_va
 }
 
 static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,
-                                bool resident, struct pb_config *config,
-                                const struct pb_worker_job *job, const char *products)
+                                struct pb_config *config, const struct pb_worker_job *job)
 {
-    struct pb_confine confine = {.directory = resident ? products : job->lines.directory,
-                                 .gpu = resident,
-                                 .address_bytes = resident ? 0 : address_bytes(config),
-                                 .user = resident ? NULL : &fork->user};
+    struct pb_confine confine = {.directory = job->lines.directory,
+                                 .address_bytes = address_bytes(config),
+                                 .user = &fork->user};
     struct pb_worker_child child = {.socket = socket,
-                                    .resident = resident,
-                                    .quiet = fork->quiet,
                                     .config = config,
-                                    .input_fd = -1,
-                                    .owner_fd = resident ? -1 : fork->owner_fd,
-                                    .confine = resident && fork->unconfined ? NULL : &confine};
+                                    .input = pb_json_get_text(job->command, "input"),
+                                    .input_fd = job->input.fd,
+                                    .owner_fd = fork->owner_fd,
+                                    .confine = &confine};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    if (!resident) {
-        config->compute.device = PB_DEVICE_CPU;
-        child.input = pb_json_get_text(job->command, "input");
-        child.input_fd = job->input.fd;
-    }
-    if (resident) /* else the /proc files with its threads' names, which the driver writes, would
-                     belong to root */
-        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    config->compute.device = PB_DEVICE_CPU;
     close_others(&child, fork);
-    if (!resident) {
-        hand_sources(config, job->command);
-        /* Another user may not be allowed to search all directories on the way. */
-        if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
-            _exit(1);
-    }
+    hand_sources(config, job->command);
+    /* Another user may not be allowed to search all directories on the way. */
+    if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
+        _exit(1);
     pb_worker_child_main(&child);
 }
 
@@ -171,25 +159,18 @@ void pb_worker_fork_drop_owner(struct pb_worker_fork *child)
     child->owner_fd = -1;
 }
 
-int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
+int pb_worker_fork_start(struct pb_worker_fork *child, struct pb_config *config,
                          const struct pb_worker_job *job, struct pb_err *err)
 {
     int ends[2];
-    char products[4096] = "";
-    const char *below =
-        job != NULL ? pb_json_get_text(job->command, "products") : config->service.products;
-    if (resident && realpath(below, products) == NULL)
-        return pb_fail(err, PB_E_OUTPUT_WRITE, "cannot find %s: %s", below, strerror(errno));
-    if (child->pid > 0 && resident && child->resident && strcmp(products, child->products) == 0)
-        return 0;
     pb_worker_fork_end(child);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return pb_fail(err, errno == EMFILE || errno == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
                        "cannot make a socket for the process that computes: %s", strerror(errno));
     pid_t parent = getpid();
-    pid_t pid = resident ? fork() : fork_warm();
+    pid_t pid = fork_warm();
     if (pid == 0)
-        run_child(ends[1], parent, child, resident, config, job, products);
+        run_child(ends[1], parent, child, config, job);
     int error = errno;
     (void)close(ends[1]);
     pb_worker_fork_drop_owner(child);
@@ -199,9 +180,7 @@ int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_
                        strerror(error));
     }
     child->pid = pid;
-    child->resident = resident;
     child->lines = (struct pb_line_reader){.fd = ends[0]};
-    (void)memcpy(child->products, products, sizeof products);
     return 0;
 }
 

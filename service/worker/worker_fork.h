@@ -15,13 +15,9 @@
 
 struct pb_worker_fork {
     pid_t pid;                   /* 0 = none */
-    bool resident;               /* stays for many jobs (GPU) */
     struct pb_line_reader lines; /* what it says; its fd is the socket, -1 = none */
-    bool quiet;                  /* it does not report its confinement on stderr */
-    bool unconfined;             /* a resident one must not be confined: its device needs more */
-    char products[4096];         /* that a resident one may write below */
-    struct pb_worker_user user;  /* of children for one job */
-    int owner_fd; /* for the next one for a job: closed here once it has started; -1 = none */
+    struct pb_worker_user user;
+    int owner_fd; /* for the next one: closed here once it has started; -1 = none */
     int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
     size_t n_kept;
 };
@@ -31,9 +27,8 @@ struct pb_worker_fork {
  * a child cannot change the file position of the next. Once, before the first start. */
 void pb_worker_fork_warm(struct pb_worker_fork *child);
 
-/* For the job (NULL: for none yet, resident only). A resident child that fits is kept. 0 or the
- * error. */
-int pb_worker_fork_start(struct pb_worker_fork *child, bool resident, struct pb_config *config,
+/* For the job. 0 or the error. */
+int pb_worker_fork_start(struct pb_worker_fork *child, struct pb_config *config,
                          const struct pb_worker_job *job, struct pb_err *err);
 /* Closes the connection to an owner that no child has taken over. */
 void pb_worker_fork_drop_owner(struct pb_worker_fork *child);

@@ -22,8 +22,6 @@ struct worker {
     bool device_said;                    /* in the foreground */
     struct pb_worker_job job;
     struct pb_worker_fork child;
-    char *told; /* the last line to a resident child, to be sent again to its successor */
-    size_t n_told;
 };
 
 /* --- worker.c --- */
@@ -33,11 +31,9 @@ void pb_worker_say(struct worker *worker, const char *text, size_t bytes);
 void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* taken */
 /* An event of the job that the command (NULL = none) names; to be ended by say_json. */
 struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name);
-/* The job is over for the worker; its child, if it stays, waits for the next. */
+/* The job is over for the worker. */
 void pb_worker_forget(struct worker *worker);
 void pb_worker_fail(struct worker *worker, const struct pb_err *err);
-/* A line to the child, which is kept when it stays. */
-bool pb_worker_tell(struct worker *worker, const char *text, size_t bytes);
 
 /* --- worker_relay.c --- */
 /* Reads the child's lines, and passes on those that are valid. */

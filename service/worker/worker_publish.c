@@ -79,20 +79,6 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
     return 0;
 }
 
-/* See child_files.h. */
-static void print_sources(struct pb_json *json, const struct pb_source_files *sources)
-{
-    if (sources->n == 0)
-        return;
-    pb_json_array(json, "sources");
-    for (size_t i = 0; i < sources->n; i++) {
-        pb_json_object(json, NULL);
-        pb_json_int(json, "error", sources->fd[i] < 0 ? -sources->fd[i] : 0);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
-}
-
 struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
 {
     struct pb_json *json = pb_json_create(false);
@@ -105,7 +91,6 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
     }
     pb_json_string(json, "directory", job->lines.directory);
     pb_json_string(json, "place", pb_publish_place(job->publish));
-    print_sources(json, &job->sources);
     pb_json_end(json);
     return json;
 }
@@ -299,7 +284,6 @@ void pb_worker_job_close(struct pb_worker_job *job)
         return;
     pb_publish_close(job->publish);
     pb_raster_file_close(&job->input);
-    pb_source_files_close(&job->sources);
     memset(job, 0, sizeof *job);
     job->input.fd = -1;
 }

@@ -8,14 +8,12 @@
 #include "config/base/json_reader.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
-#include "pipeline/raster/source_files.h"
 #include "service/worker/worker_lines.h"
 #include "service/confine/worker_user.h"
 
 struct pb_worker_job {
     const struct pb_json_value *command; /* "run", borrowed until close */
     struct pb_raster_file input;
-    struct pb_source_files sources; /* for a resident child */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
     bool lent;                    /* the directory, to the child's user */

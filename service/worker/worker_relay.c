@@ -13,13 +13,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A child for one job has ended before its files are checked. */
+/* The child has ended before its files are checked. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
     char *done = NULL;
-    if (!worker->child.resident)
-        pb_worker_fork_end(&worker->child);
+    pb_worker_fork_end(&worker->child);
     int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
     if (rc == PB_PUBLISH_MOVED) {
         (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
@@ -52,8 +51,7 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
         publish(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {
         char *copy = strdup(text); /* the text goes with the child */
-        if (!worker->child.resident)
-            pb_worker_fork_end(&worker->child);
+        pb_worker_fork_end(&worker->child);
         pb_worker_forget(worker);
         pb_worker_say(worker, copy, bytes);
         free(copy);
@@ -61,18 +59,6 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
         pb_worker_say(worker, text, bytes);
     }
     pb_worker_line_fini(&line);
-}
-
-/* A confined child found no device: tries whether an unconfined one does. */
-static bool tell_unconfined(struct worker *worker)
-{
-    struct pb_err err = {0};
-    if (!worker->child.quiet)
-        (void)fprintf(stderr, "no device was found in a confined process; trying without\n");
-    worker->child.unconfined = true;
-    const struct pb_worker_job *job = worker->command ? &worker->job : NULL;
-    return pb_worker_fork_start(&worker->child, true, worker->config, job, &err) == 0 &&
-           worker->told != NULL && pb_worker_tell(worker, worker->told, worker->n_told);
 }
 
 void pb_worker_relay(struct worker *worker)
@@ -86,9 +72,6 @@ void pb_worker_relay(struct worker *worker)
     if (more || worker->child.pid <= 0)
         return;
     int status = pb_worker_fork_wait(&worker->child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == PB_WORKER_CHILD_NO_DEVICE &&
-        tell_unconfined(worker))
-        return;
     pb_worker_job_close(&worker->job);
     pb_worker_fork_die_like(status);
 }
