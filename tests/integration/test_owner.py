@@ -78,9 +78,10 @@ def children(pid):
     return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def computing(d, name):
-    """When tiles of the job have gone through its owner."""
-    return d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["tiles_done"] > 0])[0]
+def computing(d, pid):
+    """When the owner has memory for a job's tiles: its id."""
+    wait_for(lambda: pools(pid) > 0, step=0.01)
+    return d.jobs()[0]["id"]
 
 
 class Line:
@@ -138,7 +139,7 @@ class Owner(unittest.TestCase):
         with service() as d:
             first = owner(d)
             drop(d, BIG, "a.tif")
-            computing(d, "a.tif")
+            computing(d, first)
             os.kill(first, signal.SIGKILL)
             job = d.wait_job("a.tif", "successful")
             self.assertEqual(job["attempts"], 1)
@@ -152,8 +153,7 @@ class Owner(unittest.TestCase):
         with service() as d:
             pid = owner(d)
             drop(d, BIG, "a.tif")
-            computing(d, "a.tif")
-            self.assertGreater(pools(pid), 0)
+            computing(d, pid)
             for child in children(d.workers()[0]):
                 os.kill(child, signal.SIGKILL)
             job = d.wait_job("a.tif", "successful")
@@ -165,7 +165,7 @@ class Owner(unittest.TestCase):
         with service() as d:
             pid = owner(d)
             drop(d, BIG, "a.tif")
-            d.call("job.cancel", id=computing(d, "a.tif")["id"])
+            d.call("job.cancel", id=computing(d, pid))
             d.wait_job("a.tif", "dismissed")
             wait_for(lambda: pools(pid) == 0)
 
