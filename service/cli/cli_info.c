@@ -295,10 +295,12 @@ static void print_device(const struct pb_device *d, double to, double from)
            cli_bytes(to, in, sizeof in), cli_bytes(from, out, sizeof out));
     printf("        buffers pinned%s\n",
            d->managed ? ", managed" : "; managed ones do not work beside a running host");
-    printf("        kernels %s\n",
-           d->time_limited ? "end by force after seconds, for a display waits: by streams alone"
-           : d->mps        ? "may stay; processes share the GPU through MPS"
-                    : "may stay, of one process at a time: without MPS others wait their turn");
+    printf(
+        "        kernels %s\n",
+        d->time_limited ? "end by force after seconds, for a display waits: by streams alone"
+        : d->mps
+            ? "may stay; processes share the GPU through MPS"
+            : "may stay, of the process that owns it; without MPS other programs wait their turn");
     print_plans(d);
 }
 
@@ -315,10 +317,9 @@ int cli_devices(int argc, char **argv)
     const char *word;
     bool as_json;
     char why[200], cpu[128];
-    char confined[PB_CONFINE_TEXT_BYTES], confined_gpu[PB_CONFINE_TEXT_BYTES];
+    char confined[PB_CONFINE_TEXT_BYTES];
     struct pb_device devices[16];
     pb_confine_describe(&(struct pb_confine){.address_bytes = 1}, confined);
-    pb_confine_describe(&(struct pb_confine){.gpu = true}, confined_gpu);
     int rc = cli_parse_word("devices", argc, argv, &as_json, &word);
     if (rc != CLI_DONE || word != NULL)
         return rc != CLI_DONE ? rc : cli_usage("devices", "what does '%s' mean?", word);
@@ -351,8 +352,6 @@ int cli_devices(int argc, char **argv)
     if (!as_json) {
         if (n == 0)
             printf("cuda    none: %s\n", why);
-        else
-            print_confinement(confined_gpu);
         return CLI_DONE;
     }
     pb_json_end(json);

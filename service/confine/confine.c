@@ -34,13 +34,10 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
     char landlock[64] = "no Landlock in this kernel";
     if (abi > 0)
         (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
-    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s%s", landlock,
+    (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s; a process a job", landlock,
                    seccomp ? "seccomp" : "no seccomp in this kernel",
                    confine->user != NULL ? confine->user->why : "the service's user",
-                   confine->address_bytes > 0 ? ", bounded memory" : "",
-                   confine->gpu ? "; with a GPU: devices, /proc, /sys and all of products/ stay "
-                                  "open, and one process runs many jobs"
-                                : "; a process a job");
+                   confine->address_bytes > 0 ? ", bounded memory" : "");
 }
 
 void pb_confine_hide(void)
@@ -58,13 +55,13 @@ int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
         rc = pb_fail(err, PB_E_SYSTEM, "cannot give up new privileges: %s", strerror(errno));
     /* Processes of the same user cannot attach to it or read its memory, and it leaves no core
      * dump. */
-    if (rc == 0 && !confine->gpu && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    if (rc == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot become undumpable: %s", strerror(errno));
     rc = rc ? rc : limit(RLIMIT_CORE, 0, err);
     if (rc == 0 && confine->address_bytes > 0)
         rc = limit(RLIMIT_AS, confine->address_bytes, err);
     rc = rc ? rc : pb_landlock_apply(confine, err);
-    int seccomp = rc ? rc : pb_seccomp_apply(confine, err);
+    int seccomp = rc ? rc : pb_seccomp_apply(err);
     if (seccomp < 0)
         return seccomp;
     describe(confine, pb_landlock_abi(), seccomp > 0, text);

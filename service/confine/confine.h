@@ -18,8 +18,6 @@
 
 struct pb_confine {
     const char *directory;  /* the only place to write in: plain files, no links, no directories */
-    const char *own_tree;   /* GPU: a place where directories may be made and renamed; else NULL */
-    bool gpu;               /* keeps the access that the CUDA driver needs */
     uint64_t address_bytes; /* RLIMIT_AS; 0 = none */
     const struct pb_worker_user *user; /* to become; NULL = the service's stays */
 };
@@ -33,7 +31,7 @@ int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
 void pb_confine_hide(void);
 /* What apply would put in force on this kernel, in a line; changes nothing. */
 void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES]);
-/* The same of what children for one job on the CPU get under that configuration. */
+/* The same of what the children of workers get under that configuration. */
 struct pb_config;
 void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES]);
 
@@ -42,5 +40,5 @@ void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT
 int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
 /* 1 = in force, 0 = the kernel has no seccomp filters. Wants no_new_privs. */
-int pb_seccomp_apply(const struct pb_confine *confine, struct pb_err *err);
+int pb_seccomp_apply(struct pb_err *err);
 #endif

@@ -25,9 +25,6 @@
 #define FS_FILES                                                                                   \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |  \
      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE | FS_TRUNCATE)
-#define FS_TREE                                                                                    \
-    (FS_FILES | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR |                      \
-     LANDLOCK_ACCESS_FS_REFER)
 #define FS_FILE_ONLY                                                                               \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE |   \
      FS_TRUNCATE | FS_IOCTL_DEV)
@@ -41,33 +38,25 @@ struct ruleset {
 static const struct {
     const char *path;
     uint64_t rights;
-    bool gpu_only;
 } known[] = {
-    {"/usr/share/proj", FS_READ, false},
-    {"/usr/share/gdal", FS_READ, false},
-    {"/usr/share/zoneinfo", FS_READ, false},
-    {"/usr/lib", FS_READ, false},
-    {"/usr/lib64", FS_READ, false},
-    {"/lib", FS_READ, false},
-    {"/lib64", FS_READ, false},
-    {"/etc/ld.so.cache", FS_READ, false},
-    {"/etc/localtime", FS_READ, false},
-    {"/proc/self", FS_READ, false},
-    {"/proc/cpuinfo", FS_READ, false},
-    {"/proc/meminfo", FS_READ, false},
-    {"/proc/stat", FS_READ, false},
-    {"/proc/sys/vm/overcommit_memory", FS_READ, false},
-    {"/sys/devices/system/cpu", FS_READ, false},
-    {"/sys/devices/system/node", FS_READ, false},
-    {"/dev/null", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, false},
-    {"/dev/urandom", FS_READ, false},
-    /* The driver opens its devices again for every stream and allocation, looks up its modules,
-     * and names its threads. */
-    {"/dev", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV, true},
-    {"/proc", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE, true},
-    {"/sys", FS_READ, true},
-    {"/usr", FS_READ, true},
-    {"/etc", FS_READ, true},
+    {"/usr/share/proj", FS_READ},
+    {"/usr/share/gdal", FS_READ},
+    {"/usr/share/zoneinfo", FS_READ},
+    {"/usr/lib", FS_READ},
+    {"/usr/lib64", FS_READ},
+    {"/lib", FS_READ},
+    {"/lib64", FS_READ},
+    {"/etc/ld.so.cache", FS_READ},
+    {"/etc/localtime", FS_READ},
+    {"/proc/self", FS_READ},
+    {"/proc/cpuinfo", FS_READ},
+    {"/proc/meminfo", FS_READ},
+    {"/proc/stat", FS_READ},
+    {"/proc/sys/vm/overcommit_memory", FS_READ},
+    {"/sys/devices/system/cpu", FS_READ},
+    {"/sys/devices/system/node", FS_READ},
+    {"/dev/null", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE},
+    {"/dev/urandom", FS_READ},
 };
 
 int pb_landlock_abi(void)
@@ -109,10 +98,8 @@ static int fill(int ruleset, const struct pb_confine *confine, uint64_t handled)
 {
     static const char *const data[] = {"PROJ_LIB", "PROJ_DATA", "GDAL_DATA"};
     int rc = 0;
-    for (size_t i = 0; i < sizeof known / sizeof known[0] && rc == 0; i++) {
-        if (!known[i].gpu_only || confine->gpu)
-            rc = allow(ruleset, known[i].path, known[i].rights, handled);
-    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && rc == 0; i++)
+        rc = allow(ruleset, known[i].path, known[i].rights, handled);
     for (size_t i = 0; i < sizeof data / sizeof data[0] && rc == 0; i++) {
         const char *path = getenv(data[i]);
         if (path != NULL && path[0] == '/' && path[1] != '\0' && strchr(path, ':') == NULL)
@@ -120,8 +107,6 @@ static int fill(int ruleset, const struct pb_confine *confine, uint64_t handled)
     }
     if (rc == 0 && confine->directory != NULL)
         rc = allow(ruleset, confine->directory, FS_FILES, handled);
-    if (rc == 0 && confine->own_tree != NULL)
-        rc = allow(ruleset, confine->own_tree, FS_TREE, handled);
     return rc;
 }
 

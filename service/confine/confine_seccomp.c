@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The filter lists forbidden calls, not allowed ones: the calls of glibc, GDAL and a GPU's driver
+ * The filter lists forbidden calls, not allowed ones: the calls of glibc and GDAL
  * differ between their versions, and a call missing from a list of allowed ones would fail good
  * scenes. Calls that no library needs end the process; calls that some try and do without (clone3,
  * naming memory) fail with an error.
@@ -106,50 +106,23 @@ static int add_prctl(scmp_filter_ctx filter)
     return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &above);
 }
 
-/* CUDA finds its device only where it may listen on a Unix socket (tried on driver 580). So it may
- * listen, but neither connect nor accept, nor send to an address. */
-static bool is_of_driver(const char *name)
+static int fill(scmp_filter_ctx filter)
 {
-    return strcmp(name, "socket") == 0 || strcmp(name, "bind") == 0 || strcmp(name, "listen") == 0;
-}
-
-static int add_driver(scmp_filter_ctx filter, uint32_t refused)
-{
-    struct scmp_arg_cmp foreign = SCMP_A0_64(SCMP_CMP_NE, AF_UNIX, 0);
-    struct scmp_arg_cmp addressed = SCMP_A4_64(SCMP_CMP_NE, 0, 0);
-    int rc = add(filter, refused, "socket", 1, &foreign);
-    rc = rc ? rc : add(filter, refused, "sendto", 1, &addressed);
-    rc = rc ? rc : add(filter, refused, "sendmsg", 0, NULL);
-    return rc ? rc : add(filter, refused, "sendmmsg", 0, NULL);
-}
-
-static int fill(scmp_filter_ctx filter, const struct pb_confine *confine)
-{
-    /* A GPU's driver tries some of them (its daemon's socket, a helper that makes device nodes) and
-     * goes on without them: with a GPU they fail with an error. No library of a CPU job makes any
-     * of them. */
-    uint32_t refused = confine->gpu ? SCMP_ACT_ERRNO(EPERM) : DEADLY;
     int rc = 0;
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++) {
-        if (!confine->gpu || !is_of_driver(deadly[i]))
-            rc = add(filter, refused, deadly[i], 0, NULL);
-    }
-    if (rc == 0 && confine->gpu)
-        rc = add_driver(filter, refused);
-    if (rc == 0 && !confine->gpu)
-        rc = add_memory(filter); /* a driver compiles code */
-    rc = rc ? rc : add_clone(filter, refused);
-    rc = rc ? rc : add_own(filter, refused);
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++)
+        rc = add(filter, DEADLY, deadly[i], 0, NULL);
+    rc = rc ? rc : add_memory(filter);
+    rc = rc ? rc : add_clone(filter, DEADLY);
+    rc = rc ? rc : add_own(filter, DEADLY);
 #ifndef PB_SANITIZED
-    if (!confine->gpu)
-        rc = rc ? rc : add_prctl(filter);
+    rc = rc ? rc : add_prctl(filter);
 #else
     (void)add_prctl;
 #endif
     return rc;
 }
 
-int pb_seccomp_apply(const struct pb_confine *confine, struct pb_err *err)
+int pb_seccomp_apply(struct pb_err *err)
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
         return 0; /* a kernel without it */
@@ -157,7 +130,7 @@ int pb_seccomp_apply(const struct pb_confine *confine, struct pb_err *err)
     if (filter == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a seccomp filter");
     int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree of calls */
-    rc = rc ? rc : fill(filter, confine);
+    rc = rc ? rc : fill(filter);
     rc = rc ? rc : seccomp_load(filter);
     seccomp_release(filter);
     if (rc < 0)

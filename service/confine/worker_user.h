@@ -7,7 +7,6 @@
  * (AmbientCapabilities= of its unit). A decoder that was taken over then has no rights over the
  * service's files and processes, also where a kernel has no Landlock. One user for all jobs: jobs
  * are kept apart by Landlock and seccomp, a user for each would need a range of reserved user ids.
- * GPU jobs stay the service's user, because their process writes below products/ for many jobs.
  * Thread: any, one at a time. */
 #include "config/base/err.h"
 
