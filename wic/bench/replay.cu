@@ -8,6 +8,7 @@
 // another order within a direction or between the directions is detected; this is tested as well.
 // Every wait ends at the abort word or after 2 s.
 #include "wic/bench/bench.cuh"
+#include "wic/bench/replay.cuh"
 #include "wic/device/barrier.cuh"
 #include "wic/pattern/replay.cuh"
 #include "wic/pattern/replay.h"
@@ -206,9 +207,9 @@ const wic_pattern mixed = {
     WIC_PATTERN_ABI, sizeof(wic_pattern), "mixed", "for this test", mixer_args, 1,
     mixer_create,    mixer_next,          nullptr, mixer_destroy};
 
-// arg: the pattern's first.
+// args: all of the pattern's.
 std::vector<wic_step> record(const wic_pattern &pattern, uint64_t forth, uint64_t back,
-                             uint64_t arg, uint64_t seed)
+                             const std::vector<uint64_t> &args, uint64_t seed)
 {
     wic_pattern_params params = {};
     params.parties = 2;
@@ -217,7 +218,7 @@ std::vector<wic_step> record(const wic_pattern &pattern, uint64_t forth, uint64_
     params.chunks[0][1] = forth;
     params.chunks[1][0] = back;
     params.seed = seed;
-    params.args = &arg;
+    params.args = args.data();
     std::vector<wic_step> steps(steps_max);
     size_t count = 0;
     char text[WIC_TEXT_BYTES] = "";
@@ -341,15 +342,27 @@ bool replay()
 {
     stage s;
     const wic_pattern &one_way = wic_pattern_unidirectional;
-    bool good = agree(&s, "unidirectional", record(one_way, 2000, 0, 0, 0), 2000);
-    good = agree(&s, "unidirectional, reach 1", record(one_way, 2000, 0, 1, 0), 2000) && good;
+    bool good = agree(&s, "unidirectional", record(one_way, 2000, 0, {0}, 0), 2000);
+    good = agree(&s, "unidirectional, reach 1", record(one_way, 2000, 0, {1}, 0), 2000) && good;
+    good = agree(&s, "alternating", record(wic_pattern_alternating, 1500, 1500, {0, 0}, 0), 3000) &&
+           good;
+    good =
+        agree(&s, "multiple, 4 and 1", record(wic_pattern_multiple, 2400, 600, {4, 1}, 0), 3000) &&
+        good;
+    good = agree(&s, "probabilistic",
+                 record(wic_pattern_probabilistic, 2000, 1000, {9, 5, 0, 0}, 3), 3000) &&
+           good;
+    good = agree(&s, "probabilistic, shuffled",
+                 record(wic_pattern_probabilistic, 2000, 1000, {9, 5, 0, 1}, 4), 3000) &&
+           good;
     const char *const names[] = {"streaming", "adjacent", "scatter-gather", "random",
                                  "each in turn"};
     for (uint64_t access = 0; access <= all_in_turn; access++) {
-        const std::vector<wic_step> steps = record(mixed, 2400, 1200, access, 7);
+        const std::vector<wic_step> steps = record(mixed, 2400, 1200, {access}, 7);
         good = agree(&s, std::string("both ways, ") + names[access], steps, 3600) && good;
     }
-    return disagree(&s, record(mixed, 2400, 1200, WIC_RANDOM, 7),
-                    record(mixed, 2400, 1200, WIC_RANDOM, 8)) &&
+    good = replay_device() && good;
+    return disagree(&s, record(mixed, 2400, 1200, {WIC_RANDOM}, 7),
+                    record(mixed, 2400, 1200, {WIC_RANDOM}, 8)) &&
            good;
 }
