@@ -32,7 +32,7 @@
 struct wic_barrier {
     uint32_t id;
     uint32_t threads;  // all that arrive or wait
-    uint64_t *barrier; // in shared memory; for WIC_RACECHECK only; NULL: it uses the named one, too
+    uint64_t *barrier; // in shared memory; for WIC_RACECHECK only
 };
 
 __device__ __forceinline__ uint32_t wic_lane()
@@ -104,12 +104,11 @@ __device__ __forceinline__ uint32_t wic_add_device(uint32_t *p, uint32_t value)
 
 // --- barriers ---
 
-// compute-sanitizer's racecheck (CUDA 13.0) follows bar.arrive one way only: where warps arrive at
-// one barrier and are released by arrivals at another, it reports hazards that are none. For
-// racecheck (-DWIC_RACECHECK, sm_90) `done` and `empty` are therefore made of mbarriers at which
-// every lane arrives, with the same counts; `full`, at which the working warps are parked, is the
-// named barrier. tests/gpu/gates.cu has mistakes that racecheck must find with these. What it does
-// not see, the order that the named barriers give, is in tests/model/handover.litmus.
+// compute-sanitizer's racecheck (CUDA 13.0) cannot check these barriers: it follows bar.arrive one
+// way only, and not from a named barrier on through an mbarrier, so it reports hazards that are
+// none. For racecheck (-DWIC_RACECHECK, sm_90) they are all made of mbarriers at which every lane
+// arrives, with the same counts; tests/gpu/gates.cu has mistakes that must be found with these. The
+// order that the named barriers give is in tests/model/handover.litmus.
 
 // Called by one thread, before any use.
 __device__ __forceinline__ void wic_barrier_init(const wic_barrier &barrier,

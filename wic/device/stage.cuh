@@ -70,7 +70,7 @@ struct wic_block {
         const uint32_t warps = view.plan.warps + (kind == 2 ? 2 : 1); // that arrive or wait
         uint64_t *mbarrier =
             reinterpret_cast<uint64_t *>(memory) + WIC_PLAN_DEPTH_MAX + 3 * stage + kind;
-        return {1 + 3 * stage + kind, 32 * warps, kind == 0 ? nullptr : mbarrier};
+        return {1 + 3 * stage + kind, 32 * warps, mbarrier};
     }
     __device__ wic_barrier full(uint32_t stage) const
     {
