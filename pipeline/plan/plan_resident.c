@@ -3,9 +3,9 @@
 /* The resident kernel's part of the plan. A chain without a halo takes pieces of whole lines,
  * pulled from pinned slots; a chain with one needs its neighbours, and one that changes the grid
  * lines of other places or of several sources: its tiles are brought to device memory and cut into
- * parts, each of which reads what it needs. Managed slots are prefetched, and
- * on a GPU that shares memory with the CPU nothing is moved at all. As many warps as shared memory
- * gives registers to. */
+ * parts, each of which reads what it needs. Managed slots stay with the host: lines are pulled from
+ * them as from pinned ones, parts read them where they are, as they do on a GPU that shares memory
+ * with the CPU. As many warps as shared memory gives registers to. */
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/device/device.h"
 
@@ -22,7 +22,9 @@ enum {
     PART_SIDE = 128,
     PART_SIDE_LEAST = 8,
     PART_PLANE_PX = 128 * KIB,
-    PIECE_LEAST = 8 * KIB
+    PIECE_LEAST = 8 * KIB,
+    PROGRAM_LONG = 100 /* instructions: computing, not the link, is the limit then, and each
+                          multiprocessor gets a block */
 };
 
 /* Processes that share a GPU take turns on it, unless MPS brings them together, and a kernel that
@@ -64,7 +66,9 @@ static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
     r->px = needs.px;
     r->scratch_bytes = needs.scratch_bytes;
     r->plane_px = needs.plane_px;
-    *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES, 0};
+    bool long_program = pb_chain_instruction_count(plan->chain) > PROGRAM_LONG;
+    *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES,
+                              long_program ? 1 : 0};
     return true;
 }
 
@@ -179,11 +183,9 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
         r.why_not = "compute.buffers is host, which a GPU cannot read by itself";
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
-    else if (plan->mem == PB_MEM_MANAGED)
-        r.used = take_whole(plan, gpu, WIC_PREFETCH, &r);
     else
         r.used = (stands_alone(plan) && pull_lines(plan, gpu, &r)) ||
-                 take_whole(plan, gpu, WIC_COPY, &r);
+                 take_whole(plan, gpu, plan->mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = "the chain needs more shared memory than a block of this GPU has";
     r.alone = r.used && request->config->service.parallel_jobs > 1 && !traits->mps;

@@ -91,13 +91,15 @@ static int no_memory(const struct pb_plan *plan, struct pb_err *err)
     const struct pb_plan_resident *r = &plan->resident;
     uint64_t scratch = (uint64_t)r->scratch_bytes * r->chunks.blocks;
     bool copied = r->chunks.transport == WIC_COPY;
-    uint64_t slots = copied ? plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) : 0;
+    uint64_t slots = plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) +
+                     plan->out_slots * (uint64_t)wic_slot_stride(plan->out_slot_bytes);
     return pb_fail(err, PB_E_MEMORY,
                    "CUDA device %d has not enough free memory: the resident kernel takes %llu "
                    "MiB for scratch and %llu MiB for %u slots; lower compute.threads or "
                    "compute.tile, or set compute.sync to stream",
                    plan->device_index, (unsigned long long)(scratch >> 20),
-                   (unsigned long long)(slots >> 20), copied ? plan->in_slots : 0);
+                   (unsigned long long)(copied ? slots >> 20 : 0),
+                   copied ? plan->in_slots + plan->out_slots : 0);
 }
 
 static int make_chain(struct exec_cuda *e, struct pb_err *err)

@@ -4,8 +4,8 @@
  * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
  * tile's events between naps, gives the input slot back as soon as it is copied and publishes the
  * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
- * is what waits for a free stream. With managed buffers the kernels work in the slots, which are
- * prefetched to the device and back instead of copied. */
+ * is what waits for a free stream. With managed buffers, which stay with the host, the kernels work
+ * in the slots. */
 #include "pipeline/device/cuda_err.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
@@ -189,14 +189,7 @@ static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, st
     f->out.bytes = out_bytes;
     void *in = e->managed ? f->in.data : lane->in;
     void *out = e->managed ? f->out.data : lane->out;
-    struct cudaMemLocation device = {cudaMemLocationTypeDevice, e->device};
-    struct cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-    if (e->managed) {
-        CHECK(err, cudaMemPrefetchAsync(in, in_bytes, device, 0, lane->stream),
-              "prefetching a tile");
-        CHECK(err, cudaMemPrefetchAsync(out, out_bytes, device, 0, lane->stream),
-              "prefetching a tile");
-    } else {
+    if (!e->managed) {
         CHECK(err, cudaMemcpyAsync(in, f->in.data, in_bytes, cudaMemcpyHostToDevice, lane->stream),
               "copying a tile in");
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
@@ -207,15 +200,12 @@ static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, st
     int rc = pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream);
     if (rc < 0)
         return pb_cuda_rc(err, rc, "starting the kernels of a tile");
-    if (e->managed) {
-        CHECK(err, cudaMemPrefetchAsync(out, out_bytes, host, 0, lane->stream),
-              "prefetching a result");
+    if (e->managed)
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    } else {
+    else
         CHECK(err,
               cudaMemcpyAsync(f->out.data, out, out_bytes, cudaMemcpyDeviceToHost, lane->stream),
               "copying a tile out");
-    }
     CHECK(err, cudaEventRecord(lane->finished, lane->stream), "recording an event");
     return 0;
 }

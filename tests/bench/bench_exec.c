@@ -1,25 +1,41 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* What an executor can do when nobody keeps it waiting: a producer that touches each page of a
- * slot, a consumer that gives them back at once. bench_exec [TILES [CHAIN [PULLS]]]: every
- * executor of this machine, with every kind of buffer, on chains without and with a halo. GB/s of
- * input and megapixels; the median of three rounds in turn. */
+ * slot, a consumer that gives them back at once; beside it what copy engines alone reach with the
+ * same slots. bench_exec [--tile PX,..] [--bytes MB] [--chain NAME] [--rounds N] [--pulls N]
+ * [--backlog KIB]: every executor of this machine, on chains without and with a halo. GB/s of
+ * input; medians of rounds in turn. */
 #include "pipeline/device/device.h"
 #include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/stream.h"
+#include "tests/bench/copies_alone.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 10980, ROUNDS = 3 };
+#define WINDOW_BYTES ((size_t)128 << 20)
+
+enum { SIDE = 10980, ROUNDS_MAX = 9, LANES = 8, SIZES_MAX = 8 };
 
 struct way {
     const char *name, *compute;
+    uint32_t lanes; /* of streams; 0 = the plan's */
 };
+
+static struct {
+    int tile[SIZES_MAX];
+    size_t sizes;
+    double bytes; /* of input, a measurement */
+    const char *chain;
+    int rounds;
+    uint32_t blocks; /* of a kernel that pulls, instead of the plan's */
+    uint32_t pulls;  /* pieces that cross the link at a time, instead of the plan's */
+    int64_t backlog; /* bytes, instead of the plan's; < 0: the plan's */
+} opt = {.tile = {256, 512, 1024, 2048}, .sizes = 4, .bytes = 8e9, .rounds = 3, .backlog = -1};
 
 struct chain {
     const char *name, *steps;
@@ -51,9 +67,31 @@ static void must(int rc, const struct pb_err *err, const char *what)
     }
 }
 
-static uint32_t pulls; /* pieces that cross the link at a time, instead of the plan's */
+static uint32_t more(uint32_t slots, uint64_t least)
+{
+    return slots > least ? slots
+                         : (uint32_t)(least < WIC_SLOTS_MAX / 4 ? least : WIC_SLOTS_MAX / 4);
+}
 
-static void make_plan(struct bench *b, const struct way *way, const struct chain *chain)
+/* What is measured otherwise than planned. All ways get the same slots: WINDOW_BYTES of input at
+ * least, and as many of results. */
+static void change_plan(struct pb_plan *plan, const struct way *way)
+{
+    if (!plan->cuda)
+        return;
+    plan->in_slots = more(plan->in_slots, WINDOW_BYTES / plan->in_slot_bytes);
+    plan->out_slots = more(plan->out_slots, plan->in_slots);
+    if (opt.blocks > 0 && plan->resident.chunks.in_piece > 0)
+        plan->resident.chunks.blocks = opt.blocks;
+    if (way->lanes > 0)
+        plan->workers = way->lanes;
+    if (opt.pulls > 0)
+        plan->resident.chunks.pulls = opt.pulls;
+    if (opt.backlog >= 0)
+        plan->resident.chunks.engine_backlog = (size_t)opt.backlog;
+}
+
+static void make_plan(struct bench *b, const struct way *way, const struct chain *chain, int tile)
 {
     char text[1000];
     struct pb_err_list errors;
@@ -69,10 +107,10 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
                                         .block_h = 512,
                                         .stored_block_bytes = 512 * 512 * 8};
     (void)snprintf(text, sizeof text,
-                   "compute: {memory: 1GiB, %s}\npipelines:\n p:\n"
+                   "compute: {memory: 1GiB, tile: %d, %s}\npipelines:\n p:\n"
                    "  input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}\n"
                    "  steps:\n%s  products:\n    - cog: {bands: [OUT]}\n",
-                   way->compute, chain->steps);
+                   tile, way->compute, chain->steps);
     if (pb_config_parse(text, strlen(text), "bench", &pb_products, &errors, &b->config) < 0)
         must(-1, &errors.err[0], "config");
     must(pb_device_choose(&b->config->compute, &device, why, &err), &err, "device");
@@ -84,8 +122,7 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
     if (device >= 0 && pb_device_traits(device, &traits) == 0)
         request.traits = &traits;
     must(pb_plan_create(&request, &err, &b->plan), &err, "plan");
-    if (pulls > 0)
-        b->plan->resident.chunks.pulls = pulls;
+    change_plan(b->plan, way);
 }
 
 static struct wic_channel *make_channel(struct bench *b, int side, uint32_t slots, size_t bytes)
@@ -156,39 +193,83 @@ static double stream_tiles(struct bench *b)
     return seconds;
 }
 
-/* Megapixels a second. */
-static double measure(const struct way *way, const struct chain *chain, uint64_t tiles,
-                      double *out_gbs)
+static double in_bytes(const struct bench *b)
 {
-    struct bench b = {.tiles = tiles};
-    struct pb_err err = {0};
-    make_plan(&b, way, chain);
-    const struct pb_plan *plan = b.plan;
-    pthread_mutex_init(&b.stream.lock, NULL);
-    b.stream.plan = plan;
-    b.stream.in = make_channel(&b, 0, plan->in_slots, plan->in_slot_bytes);
-    b.stream.out = make_channel(&b, 1, plan->out_slots, plan->out_slot_bytes);
-    b.type = pb_exec_of(plan);
-    must(b.type->create(&b.stream, &err, &b.exec), &err, "executor");
-    double seconds = stream_tiles(&b), bytes = 0, px = 0;
-    for (uint64_t i = 0; i < tiles; i++) {
-        struct pb_rect core = pb_grid_core(&plan->grid, (uint32_t)(i % pb_grid_count(&plan->grid)));
+    const struct pb_plan *plan = b->plan;
+    uint32_t count = pb_grid_count(&plan->grid);
+    double px = 0;
+    for (uint64_t i = 0; i < b->tiles; i++) {
+        struct pb_rect core = pb_grid_core(&plan->grid, (uint32_t)(i % count));
         px += (double)core.w * core.h;
-        bytes += (double)core.w * core.h * (double)pb_type_bytes(plan->source[0].type) *
-                 (double)plan->source[0].n_bands;
     }
-    b.type->destroy(b.exec);
+    return px * (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
+}
+
+static void open_bench(struct bench *b, const struct way *way, const struct chain *chain, int tile)
+{
+    make_plan(b, way, chain, tile);
+    const struct pb_plan *plan = b->plan;
+    pthread_mutex_init(&b->stream.lock, NULL);
+    b->stream.plan = plan;
+    b->stream.in = make_channel(b, 0, plan->in_slots, plan->in_slot_bytes);
+    b->stream.out = make_channel(b, 1, plan->out_slots, plan->out_slot_bytes);
+    b->tiles = (uint64_t)(opt.bytes / (double)plan->in_slot_bytes) + 1;
+}
+
+static void close_bench(struct bench *b)
+{
+    const struct pb_plan *plan = b->plan;
     for (int i = 0; i < 2; i++) {
         uint32_t slots = i == 0 ? plan->in_slots : plan->out_slots;
         size_t slot = i == 0 ? plan->in_slot_bytes : plan->out_slot_bytes;
-        pb_mem_free(plan->mem, b.slots[i], slots * wic_slot_stride(slot));
-        free(b.channel[i]);
+        pb_mem_free(plan->mem, b->slots[i], slots * wic_slot_stride(slot));
+        free(b->channel[i]);
     }
-    pb_plan_destroy(b.plan);
-    pb_config_destroy(b.config);
-    *out_gbs = bytes / seconds * 1e-9;
-    return px / seconds * 1e-6;
+    pb_plan_destroy(b->plan);
+    pb_config_destroy(b->config);
 }
+
+/* GB/s of input. */
+static double measure(const struct way *way, const struct chain *chain, int tile)
+{
+    struct bench b = {0};
+    struct pb_err err = {0};
+    open_bench(&b, way, chain, tile);
+    b.type = pb_exec_of(b.plan);
+    must(b.type->create(&b.stream, &err, &b.exec), &err, "executor");
+    double seconds = stream_tiles(&b), bytes = in_bytes(&b);
+    b.type->destroy(b.exec);
+    close_bench(&b);
+    return bytes / seconds * 1e-9;
+}
+
+#ifdef COPIES_ALONE
+/* The same for the copies of full tiles with nothing in between. */
+static double measure_copies(const struct way *way, const struct chain *chain, int tile)
+{
+    struct bench b = {0};
+    open_bench(&b, way, chain, tile);
+    const struct pb_plan *plan = b.plan;
+    struct pb_tile first = pb_plan_tile(plan, 0, 0);
+    struct copies_side in = {b.slots[0], wic_slot_stride(plan->in_slot_bytes),
+                             pb_slot_tile_bytes(&plan->format, &first), plan->in_slots};
+    struct copies_side out = {b.slots[1], wic_slot_stride(plan->out_slot_bytes),
+                              pb_plan_out_bytes(plan, &first), plan->out_slots};
+    double seconds = copies_alone(&in, &out, b.tiles);
+    double bytes = (double)first.core.w * first.core.h * (double)b.tiles *
+                   (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
+    close_bench(&b);
+    return bytes / seconds * 1e-9;
+}
+#else
+static double measure_copies(const struct way *way, const struct chain *chain, int tile)
+{
+    (void)way;
+    (void)chain;
+    (void)tile;
+    return 0;
+}
+#endif
 
 static int by_size(const void *a, const void *b)
 {
@@ -196,33 +277,86 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static const struct way ways[] = {
+    {"wic", "device: cuda, buffers: pinned, sync: wic", 0},
+    {"stream", "device: cuda, buffers: pinned, sync: stream", 0},
+    {"stream x8", "device: cuda, buffers: pinned, sync: stream", LANES},
+    {"managed wic", "device: cuda, buffers: managed, sync: wic", 0},
+    {"m. stream", "device: cuda, buffers: managed, sync: stream", 0},
+};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+/* One line of the table: ceiling, ways, and what the first of them reaches of the ceiling and of
+ * the better pinned stream. */
+static void print_row(const struct chain *chain, int tile)
+{
+    double gbs[WAYS + 1][ROUNDS_MAX];
+    for (int r = 0; r < opt.rounds; r++) {
+        gbs[WAYS][r] = measure_copies(&ways[0], chain, tile);
+        for (size_t w = 0; w < WAYS; w++)
+            gbs[w][r] = measure(&ways[w], chain, tile);
+    }
+    for (size_t w = 0; w <= WAYS; w++)
+        qsort(gbs[w], (size_t)opt.rounds, sizeof gbs[w][0], by_size);
+    const int middle = opt.rounds / 2;
+    (void)printf("%-18s %5d %9.2f", chain->name, tile, gbs[WAYS][middle]);
+    for (size_t w = 0; w < WAYS; w++)
+        (void)printf(" %11.2f", gbs[w][middle]);
+    double stream = gbs[1][middle] > gbs[2][middle] ? gbs[1][middle] : gbs[2][middle];
+    (void)printf("  %6.3f %6.3f\n", gbs[0][middle] / gbs[WAYS][middle], gbs[0][middle] / stream);
+    (void)fflush(stdout);
+}
+
+static void read_sizes(char *list)
+{
+    opt.sizes = 0;
+    for (char *at = strtok(list, ","); at != NULL && opt.sizes < SIZES_MAX; at = strtok(NULL, ","))
+        opt.tile[opt.sizes++] = atoi(at);
+}
+
+static void read_options(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--tile") == 0)
+            read_sizes(argv[i + 1]);
+        else if (strcmp(argv[i], "--bytes") == 0)
+            opt.bytes = 1e6 * atof(argv[i + 1]);
+        else if (strcmp(argv[i], "--chain") == 0)
+            opt.chain = argv[i + 1];
+        else if (strcmp(argv[i], "--rounds") == 0)
+            opt.rounds = atoi(argv[i + 1]) < ROUNDS_MAX ? atoi(argv[i + 1]) : ROUNDS_MAX;
+        else if (strcmp(argv[i], "--blocks") == 0)
+            opt.blocks = (uint32_t)atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--pulls") == 0)
+            opt.pulls = (uint32_t)atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--backlog") == 0)
+            opt.backlog = 1024 * (int64_t)atoi(argv[i + 1]);
+}
+
+/* Without a GPU: the executor of the CPU. */
+static void print_cpu(void)
+{
+    const struct way cpu = {"cpu", "device: cpu", 0};
+    for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++)
+        (void)printf("%-18s %9.2f GB/s of input on the CPU\n", chains[c].name,
+                     measure(&cpu, &chains[c], 1024));
+}
+
 int main(int argc, char **argv)
 {
-    static const struct way ways[] = {
-        {"cpu", "device: cpu"},
-        {"cuda pinned wic", "device: cuda, buffers: pinned, sync: wic"},
-        {"cuda pinned stream", "device: cuda, buffers: pinned, sync: stream"},
-        {"cuda managed wic", "device: cuda, buffers: managed, sync: wic"},
-        {"cuda managed stream", "device: cuda, buffers: managed, sync: stream"},
-    };
     char why[200];
-    size_t n_ways = pb_device_count(why) > 0 ? sizeof ways / sizeof ways[0] : 1;
-    uint64_t tiles = argc > 1 ? strtoull(argv[1], NULL, 10) : 1210;
-    pulls = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
-    (void)printf("%-18s %-20s %9s %10s\n", "chain", "executor", "GB/s in", "Mpx/s");
-    for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++) {
-        double gbs[8][ROUNDS], mpx[8][ROUNDS];
-        if (argc > 2 && strcmp(argv[2], chains[c].name) != 0)
-            continue;
-        for (int r = 0; r < ROUNDS; r++)
-            for (size_t w = 0; w < n_ways; w++)
-                mpx[w][r] = measure(&ways[w], &chains[c], tiles, &gbs[w][r]);
-        for (size_t w = 0; w < n_ways; w++) {
-            qsort(gbs[w], ROUNDS, sizeof gbs[w][0], by_size);
-            qsort(mpx[w], ROUNDS, sizeof mpx[w][0], by_size);
-            (void)printf("%-18s %-20s %9.2f %10.0f\n", chains[c].name, ways[w].name,
-                         gbs[w][ROUNDS / 2], mpx[w][ROUNDS / 2]);
-        }
+    read_options(argc, argv);
+    if (pb_device_count(why) == 0) {
+        print_cpu();
+        return 0;
     }
+    (void)printf("%-18s %5s %9s", "chain", "tile", "copies");
+    for (size_t w = 0; w < WAYS; w++)
+        (void)printf(" %11s", ways[w].name);
+    (void)printf("  %6s %6s\n", "/copies", "/stream");
+    for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++)
+        for (size_t s = 0; s < opt.sizes; s++)
+            if (opt.chain == NULL || strcmp(opt.chain, chains[c].name) == 0)
+                print_row(&chains[c], opt.tile[s]);
     return 0;
 }

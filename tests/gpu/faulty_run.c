@@ -138,15 +138,11 @@ CALL(cudaMallocManaged, (void **memory, size_t bytes, unsigned flags), (memory, 
 CALL(cudaMemAdvise,
      (const void *memory, size_t bytes, enum cudaMemoryAdvise advice, struct cudaMemLocation at),
      (memory, bytes, advice, at))
-CALL(cudaMemDiscardAndPrefetchBatchAsync,
-     (void **memory, size_t *bytes, size_t count, struct cudaMemLocation *at, size_t *firsts,
-      size_t places, unsigned long long flags, cudaStream_t stream),
-     (memory, bytes, count, at, firsts, places, flags, stream))
 CALL(cudaMemGetInfo, (size_t * available, size_t *total), (available, total))
-CALL(cudaMemPrefetchAsync,
-     (const void *memory, size_t bytes, struct cudaMemLocation at, unsigned flags,
-      cudaStream_t stream),
-     (memory, bytes, at, flags, stream))
+CALL(cudaMemcpy2DAsync,
+     (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
+      enum cudaMemcpyKind kind, cudaStream_t stream),
+     (to, to_pitch, from, from_pitch, width, rows, kind, stream))
 CALL(cudaMemcpyAsync,
      (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
      (to, from, bytes, kind, stream))

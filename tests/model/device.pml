@@ -9,8 +9,7 @@
  *              away, starts another for the next ticket; finds out that one has left by itself, starts another and posts
  *              again what was not handed over. Tiles count from 0 in each run of a kernel: tile n is ticket base + n
  *   monitor    watches the link's words: doorbell -> ready board, end and abort; a host that is silent (a heartbeat timeout) is an abort
- *   stream     COPY_ENGINE: does what the proxy has queued, in order: copies of slots, and stores to the ready board behind them
- *   fetcher    MANAGED: brings results home in the order asked for
+ *   stream     tiles that go by copy engine: device_engine.pml
  *   block[b]   has piece b of every tile: waits for the tile on the ready board, reads, writes, counts; the last piece of a
  *              tile makes it done
  *   WARPS      the same block as it is made: activator -full-> worker -done-> publisher -empty-> activator, with DEPTH
@@ -30,10 +29,10 @@
  *                  left, is_unwanted): it waits until the kernel has left, which is asked to; the last ticket waits for that
  *   TWO_WAY        producer and consumer are one party that sends no more than so many tickets ahead of what it got back
  *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
- *   HOST_DIES      the host stops at any moment, for ever     COPY_ENGINE, MANAGED   the other transports of the bytes
+ *   HOST_DIES      the host stops at any moment, for ever     ENGINE, ENGINE_ALL, LAZY   device_engine.pml
  *
  * What is proved: everybody ends in every run, the kernel too; no slot or stage is read before it is full of its ticket
- * or written before it is free; every ticket comes out once, in order, with all its pieces, at home; a slot is handed on
+ * or written before it is free; every ticket comes out once, in order, with all its pieces; a slot is handed on
  * only when no block, copy or fetch can touch it any more; a kernel is started again for a reason only. */
 
 #ifndef SLOTS
@@ -101,9 +100,7 @@ bool in_closed, out_closed, aborted;
 /* --- the link: pinned words --- */
 byte control_end = OPEN;
 byte done[RING]; /* tile + 1 */
-#ifndef COPY_ENGINE
 byte doorbell[RING];
-#endif
 
 /* --- device memory --- */
 byte state_end = OPEN;
@@ -178,22 +175,21 @@ byte silences, lost;                /* how often the host was silent, a kernel w
 #ifdef HOST_DIES
 bool dead;
 #endif
-#ifdef COPY_ENGINE
-#define COPY  0
-#define WRITE 64
-chan queue = [2 * SLOTS + 2] of { byte, byte }; /* copy: ticket; write: tile */
-byte device_of[SLOTS];
-#define QUEUE_EMPTY empty(queue)
-#define CAN_READ(t) (device_of[SLOT(t)] == (t) + 1)
+bool proxy_gone; /* slots may be unpinned */
+byte posted, finished; /* the proxy's: tickets before them are posted, handed over */
+byte base;             /* the ticket of tile 0, as the proxy counts */
+#define TILE(t)    ((t) - base)
+#ifdef ENGINE_ALL
+#define ENGINE
+#endif
+#ifdef ENGINE
+#include "device_engine.pml"
+#define QUEUE_EMPTY QUEUES_EMPTY
+#define CAN_READ(t) (IS_BY(TILE(t)) -> device_of[SLOT(t)] == (t) + 1 : in_of[SLOT(t)] == (t) + 1)
 #else
 #define QUEUE_EMPTY 1
 #define CAN_READ(t) (in_of[SLOT(t)] == (t) + 1)
 #endif
-#ifdef MANAGED
-byte asked, home; /* tickets before them are asked for, are at home */
-byte is_home[SLOTS];
-#endif
-bool proxy_gone; /* slots may be unpinned */
 #ifdef ENDS
 byte finished_parts;
 #define FINISH finished_parts++
@@ -233,10 +229,6 @@ proctype consumer()
     :: d_step { /* reads all the while; this is where it ends */
            !aborted && out_released < out_published ->
            assert(out_of[SLOT(out_released)] == out_released + 1 && pieces[SLOT(out_released)] == ALL(out_released));
-#ifdef MANAGED
-           assert(is_home[SLOT(out_released)]);
-           is_home[SLOT(out_released)] = 0;
-#endif
            out_of[SLOT(out_released)] = 0; pieces[SLOT(out_released)] = 0;
            out_released++
        }
@@ -248,9 +240,6 @@ proctype consumer()
 
 /* --- the proxy --- */
 
-byte posted, finished; /* tickets before them are posted, handed over */
-byte base;             /* the ticket of tile 0, as the proxy counts */
-#define TILE(t)    ((t) - base)
 #define IS_DONE(t) (done[ENTRY(TILE(t))] == TILE(t) + 1)
 #define RUNNING    ((here | coming) != 0)
 
@@ -258,14 +247,8 @@ inline post(t)
 {
     /* What was in the slot from an earlier try does not count. */
     d_step { pieces[SLOT(t)] = 0; }
-#ifdef COPY_ENGINE
-#ifdef BROKEN_WRITES_BEFORE_COPY
-    queue!WRITE, TILE(t);
-    queue!COPY, t;
-#else
-    queue!COPY, t;
-    queue!WRITE, TILE(t);
-#endif
+#ifdef ENGINE
+    engine_post(t)
 #else
     doorbell[ENTRY(TILE(t))] = MARK(TILE(t))
 #endif
@@ -298,7 +281,7 @@ inline clear_host_words()
         i = 0;
         do
         :: i < RING ->
-#if !defined(COPY_ENGINE) && !defined(BROKEN_DOOR_NOT_CLEARED)
+#ifndef BROKEN_DOOR_NOT_CLEARED
            doorbell[i] = 0;
 #endif
 #ifndef BROKEN_DONE_NOT_CLEARED
@@ -317,6 +300,9 @@ inline launch()
     d_step {
         !RUNNING ->
         state_end = OPEN;
+#if defined(ENGINE) && !defined(BROKEN_LANDED_NOT_CLEARED)
+        landed[0] = 0; landed[1] = 0;
+#endif
         i = 0;
         do
         :: i < RING ->
@@ -416,7 +402,12 @@ inline start()
 #ifndef BROKEN_RESTARTS_WITH_COPIES_QUEUED
        QUEUE_EMPTY;
 #endif
-       base = finished;
+       d_step {
+           base = finished;
+#ifdef ENGINE
+           engine_reset();
+#endif
+       }
        launch();
        wait_until_started()
 #ifdef ARRIVALS
@@ -476,19 +467,13 @@ inline restart()
 #endif
 }
 
-#ifdef MANAGED
-#ifdef BROKEN_PUBLISHES_BEFORE_FETCHED
-#define READY (finished < asked)
-#else
-#define READY (finished < home)
-#endif
+#if defined(ENGINE) && !defined(BROKEN_PUBLISHES_BEFORE_BACK)
+#define READY (finished < posted && IS_DONE(finished) && (!IS_BY(TILE(finished)) || IS_BACK(TILE(finished))))
 #else
 #define READY (finished < posted && IS_DONE(finished))
 #endif
 
-#ifdef BROKEN_RESTARTS_THOUGH_DONE /* and leaves fetches under way */
-#define IS_LOST (!sent_away && !RUNNING && finished < posted && silences > lost)
-#elif defined(BROKEN_RESTARTS_BEFORE_IT_LEFT) /* it should be gone by now */
+#ifdef BROKEN_RESTARTS_BEFORE_IT_LEFT /* it should be gone by now */
 #define IS_LOST (!sent_away && silences > lost && finished < posted && !IS_DONE(finished))
 #else
 #define IS_LOST (!sent_away && !RUNNING && finished < posted && !IS_DONE(finished))
@@ -505,6 +490,9 @@ inline restart()
 proctype proxy()
 {
     byte t = 0, i = 0, idles = 0;
+#ifdef ENGINE
+    byte k = 0;
+#endif
     bool ended = 0, holds = 0, sent_away = 0;
 #ifdef ARRIVALS
     byte tries = 0;
@@ -514,8 +502,8 @@ proctype proxy()
     ALIVE
     do
     /* Hand over. */
-#ifdef MANAGED
-    :: d_step { asked < posted && IS_DONE(asked) -> asked++ }
+#ifdef ENGINE
+    :: ENGINE_MOVES -> engine_step()
 #endif
     :: atomic {
            READY && HANDS_OVER ->
@@ -617,9 +605,6 @@ leaves:
 #ifndef BROKEN_LEAVES_WITH_COPIES_QUEUED
     QUEUE_EMPTY;
 #endif
-#ifdef MANAGED
-    home == asked;
-#endif
     d_step {
         LEFT;
         proxy_gone = 1;
@@ -635,43 +620,6 @@ gone:
 }
 
 /* --- hardware --- */
-
-#ifdef COPY_ENGINE
-proctype stream()
-{
-    byte x;
-end:
-    do
-    :: queue?<COPY, x> ->
-       d_step {
-           assert(!proxy_gone && in_of[SLOT(x)] == x + 1);
-           device_of[SLOT(x)] = 0
-       }
-       d_step {
-           assert(!proxy_gone && in_of[SLOT(x)] == x + 1);
-           device_of[SLOT(x)] = x + 1;
-           queue?COPY, x;
-           x = 0
-       }
-    :: d_step { queue?WRITE, x -> ready_board[ENTRY(x)] = MARK(x); x = 0 }
-    od
-}
-#endif
-
-#ifdef MANAGED
-proctype fetcher()
-{
-end:
-    do
-    :: d_step {
-           home < asked ->
-           assert(!proxy_gone && pieces[SLOT(home)] == ALL(home));
-           is_home[SLOT(home)] = 1;
-           home++
-       }
-    od
-}
-#endif
 
 #ifdef ARRIVALS
 #ifdef BROKEN_FIRST_BLOCK_STARTS
@@ -729,6 +677,18 @@ end:
 #define SILENT (silences < TIMEOUTS)
 #endif
 
+/* A word is a mark, 32: by engine, 64: by the second lane. */
+#define WORD_IS(word, n) (((word) & 31) == MARK(n))
+#ifndef ENGINE
+#define HAS_LANDED(word, n) 1
+#elif defined(BROKEN_MONITOR_IGNORES_LANDED)
+#define HAS_LANDED(word, n) 1
+#elif defined(BROKEN_LANDED_OF_FIRST_LANE)
+#define HAS_LANDED(word, n) (!((word) & 32) || landed[0] > (n))
+#else
+#define HAS_LANDED(word, n) (!((word) & 32) || landed[((word) >> 6) & 1] > (n))
+#endif
+
 proctype monitor()
 {
     byte next = 0;
@@ -736,16 +696,13 @@ end:
     do
     :: IS_HERE(MONITOR) ->
        do
-#ifndef COPY_ENGINE
-       :: d_step { doorbell[ENTRY(next)] == MARK(next) -> ready_board[ENTRY(next)] = MARK(next); next++ }
-#endif
+       :: d_step {
+              WORD_IS(doorbell[ENTRY(next)], next) && HAS_LANDED(doorbell[ENTRY(next)], next) ->
+              ready_board[ENTRY(next)] = doorbell[ENTRY(next)]; next++
+          }
        :: d_step { control_end != state_end -> state_end = control_end }
        :: atomic { state_end == ABORTED -> break }
-#ifdef COPY_ENGINE
-       :: atomic { state_end < OPEN -> break } /* at any time from then on */
-#else
        :: atomic { next >= state_end -> break }
-#endif
 #ifndef BROKEN_NO_HEARTBEAT
        :: atomic { SILENT -> silences++; state_end = ABORTED; break }
 #endif
@@ -760,7 +717,7 @@ end:
 #else
 #define HEARS_ABORT (state_end == ABORTED)
 #endif
-#define ON_BOARD(n) (ready_board[ENTRY(n)] == MARK(n))
+#define ON_BOARD(n) WORD_IS(ready_board[ENTRY(n)], n)
 #define TICKET(n)  (first + (n))
 
 /* Piece g is pulled when g - PULLS is. */
@@ -781,17 +738,11 @@ end:
 #ifdef BROKEN_WAITS_FOR_WHAT_IS_OVER
 #define WAS_ON_BOARD(n) ON_BOARD(n)
 #else
-#define WAS_ON_BOARD(n) (ready_board[ENTRY(n)] >= MARK(n))
+#define WAS_ON_BOARD(n) ((ready_board[ENTRY(n)] & 31) >= MARK(n))
 #endif
 #define CAN_PASS(n, b) (!IS_OVER(n) && !HAS(TICKET(n), b) && WAS_ON_BOARD(n) && LETS_PASS(n, b))
 
-/* The Monitor has left, all is known but not all is copied: the Activator takes its silence for the host's. So does one
- * that waits for a block that did. */
-#if defined(COPY_ENGINE) && TIMEOUTS > 0
-#define IS_TIRED(n, b) (!IS_HERE(MONITOR) && !IS_OVER(n) && !CAN_PULL(n, b))
-#define TIRES(n, b)    (silences < TIMEOUTS && IS_TIRED(n, b))
-#define TIRES_TOO(n, b) (!IS_HERE(1 + AHEAD(b)) && IS_TIRED(n, b))
-#elif defined(ARRIVALS)
+#ifdef ARRIVALS
 /* The Monitor does not come: its block waits for room. The host gives up before, as a start may take less time than two
  * heartbeats. */
 #define TIRES(n, b)     0
@@ -826,7 +777,14 @@ inline write_piece(n, b)
 #ifdef LONG
     assert(TICKET(n) < N - 1); /* the slot behind is somebody else's */
 #endif
+#ifdef ENGINE
+    if
+    :: IS_BY(n) -> made[SLOT(TICKET(n))] = made[SLOT(TICKET(n))] | (1 << b)
+    :: else -> pieces[SLOT(TICKET(n))] = pieces[SLOT(TICKET(n))] | (1 << b)
+    fi
+#else
     pieces[SLOT(TICKET(n))] = pieces[SLOT(TICKET(n))] | (1 << b)
+#endif
 }
 
 inline count_piece(n)
@@ -959,39 +917,57 @@ end:
     od
 }
 
+/* Of a stage that is done: reads the results and gives the stage back. */
+inline take_results(n)
+{
+#ifdef BROKEN_EMPTY_BEFORE_RESULTS_ARE_READ
+    d_step { empty_at[STAGE(b, k)]++; }
+    d_step { assert(stage_out[STAGE(b, k)] == TICKET(n) + 1); stage_out[STAGE(b, k)] = 0; group++; next_stage() }
+#else
+    d_step {
+        assert(stage_out[STAGE(b, k)] == TICKET(n) + 1 && empty_at[STAGE(b, k)] < 2);
+        stage_out[STAGE(b, k)] = 0;
+        empty_at[STAGE(b, k)]++;
+        group++;
+        next_stage()
+    }
+#endif
+}
+
+/* Pieces that are done at the same time are stored and counted together. */
 proctype publisher(byte b)
 {
-    byte n = 0, k = 0;
+    byte n = 0, k = 0, group = 0;
 end:
     do
     :: IS_HERE(3 + 3 * b) ->
        do
        :: atomic { /* parked */
-              done_at[STAGE(b, k)] -> done_at[STAGE(b, k)] = 0;
+              group == 0 && done_at[STAGE(b, k)] -> done_at[STAGE(b, k)] = 0;
               n = stage_tile[STAGE(b, k)];
               if
               :: n == LEAVE -> break
               :: else -> skip
               fi
           }
-#ifdef BROKEN_EMPTY_BEFORE_RESULTS_ARE_READ
-          d_step { empty_at[STAGE(b, k)]++; }
-          d_step { assert(stage_out[STAGE(b, k)] == TICKET(n) + 1); stage_out[STAGE(b, k)] = 0; }
-#else
-          d_step {
-              assert(stage_out[STAGE(b, k)] == TICKET(n) + 1 && empty_at[STAGE(b, k)] < 2);
-              stage_out[STAGE(b, k)] = 0;
-              empty_at[STAGE(b, k)]++
+          take_results(n)
+       :: d_step {
+              group > 0 && group < DEPTH && done_at[STAGE(b, k)] && stage_tile[STAGE(b, k)] == n + group ->
+              done_at[STAGE(b, k)] = 0
           }
-#endif
+          take_results(n + group)
+       :: group > 0 ->
+          do
+          :: group > 0 ->
 #ifdef BROKEN_COUNTS_BEFORE_WRITTEN
-          d_step { count_piece(n); }
-          d_step { write_piece(n, b); }
+             d_step { count_piece(n); }
+             d_step { write_piece(n, b); group--; n++ }
 #else
-          d_step { write_piece(n, b); }
-          d_step { count_piece(n); }
+             d_step { write_piece(n, b); }
+             d_step { count_piece(n); group--; n++ }
 #endif
-          d_step { n = 0; next_stage() }
+          :: else -> n = 0; break
+          od
        od;
        atomic { n = 0; k = 0; LEAVE_AS(3 + 3 * b) }
     od
@@ -1034,11 +1010,9 @@ init
         run producer();
         run proxy();
         run consumer();
-#ifdef COPY_ENGINE
-        run stream();
-#endif
-#ifdef MANAGED
-        run fetcher();
+#ifdef ENGINE
+        run stream_in(to_device0, 0); run stream_in(to_device1, 1);
+        run stream_out(to_host0, 0); run stream_out(to_host1, 1);
 #endif
 #ifdef ARRIVALS
         run scheduler();

@@ -135,9 +135,10 @@ class Assembler:
             self.atom(thread, parts[1:], rest + " 1", "add")
 
     def copy(self, thread, _, rest):
-        to, source = rest.split(" <- ")
-        self.add(thread, "R", loc=source).register = f"{thread.name}:{len(thread.events)}"
-        self.add(thread, "W", loc=to, value=thread.events[-1].register)
+        to, source = rest.partition(" -> ")[0].split(" <- ")
+        register = rest.partition(" -> ")[2] or f"{thread.name}:{len(thread.events)}"
+        self.add(thread, "R", loc=source).register = register
+        self.add(thread, "W", loc=to, value=register)
 
     def bulk(self, thread, parts, rest):
         if parts[2:3] == ["wait_group"]:

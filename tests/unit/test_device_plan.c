@@ -20,7 +20,7 @@ START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
     /* Lines of 1024 px with all bands; 16 KiB are the table's piece. */
     static const char *const transports[PB_DEVICE_PLANS] = {
         "pull by bulk copy, pieces of 16384 bytes, ", "pull by bulk copy, pieces of 16384 bytes, ",
-        "pull by bulk copy, pieces of 26624 bytes, ", "copy engine to device slots, "};
+        "pull by bulk copy, pieces of 26624 bytes, ", "copy engines both ways, "};
     struct pb_device_plan plans[PB_DEVICE_PLANS];
     pb_device_plan_list(&h200, plans);
     for (int i = 0; i < PB_DEVICE_PLANS; i++) {

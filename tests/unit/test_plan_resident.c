@@ -182,7 +182,7 @@ START_TEST(a_chain_that_changes_the_grid_takes_parts_from_device_slots)
     r = ask(&q);
     ck_assert(r->used && r->part_w < 64 && r->part_w >= 8);
     ck_assert_uint_le(pb_chain_plane_px(plan->chain, r->part_w, r->part_h), 128 * 1024);
-    ck_assert_int_eq(r->chunks.transport, WIC_PREFETCH);
+    ck_assert_int_eq(r->chunks.transport, WIC_IN_PLACE);
     forget();
 }
 END_TEST
@@ -211,7 +211,7 @@ START_TEST(memory_decides_the_road)
 {
     struct question q = sum_of_bands;
     q.compute = ", buffers: managed";
-    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_PREFETCH);
+    ck_assert_int_eq(ask(&q)->chunks.transport, WIC_PULL_BULK);
     forget();
     q.integrated = true;
     ck_assert_int_eq(ask(&q)->chunks.transport, WIC_IN_PLACE);

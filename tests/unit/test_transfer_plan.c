@@ -30,11 +30,11 @@ static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *s
     ck_assert_uint_le(plan->depth, WIC_PLAN_DEPTH_MAX);
     ck_assert_uint_ge(plan->pulls, 1);
     ck_assert_uint_le(plan->pulls, plan->blocks);
-    ck_assert_uint_ge(plan->blocks, gpu->multiprocessors);
+    ck_assert_uint_ge(plan->blocks, gpu->multiprocessors / 3);
     ck_assert_uint_le(plan->warps + WIC_SERVICE_WARPS, 32);
     ck_assert_uint_le(wic_transfer_plan_shared_bytes(plan), gpu->shared_block_bytes);
     ck_assert_uint_le((size_t)wic_transfer_plan_shared_bytes(plan) *
-                          (plan->blocks / gpu->multiprocessors),
+                          ((plan->blocks + gpu->multiprocessors - 1) / gpu->multiprocessors),
                       gpu->shared_bytes);
 }
 
@@ -68,6 +68,19 @@ START_TEST(newer_gpus_pull_by_bulk_copy_older_ones_by_loads)
     ck_assert_int_eq(plan.transport, WIC_PULL_BULK);
     ck_assert_int_eq(wic_transfer_plan_choose(&t4, &shape, NULL, &plan), 0);
     ck_assert_int_eq(plan.transport, WIC_PULL_LOADS);
+}
+END_TEST
+
+/* At full rate, so that other kernels find room. */
+START_TEST(a_gpu_that_was_measured_keeps_three_fifths_of_its_multiprocessors_free)
+{
+    struct wic_tile_shape shape = {1 << 20, 4, 2};
+    struct wic_work all = {0, 0, 0, 1};
+    struct wic_transfer_plan plan;
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, NULL, &plan), 0);
+    ck_assert_uint_le(5 * plan.blocks, 2 * h200.multiprocessors);
+    ck_assert_int_eq(wic_transfer_plan_choose(&h200, &shape, &all, &plan), 0);
+    ck_assert_uint_eq(plan.blocks, h200.multiprocessors);
 }
 END_TEST
 
@@ -195,6 +208,7 @@ int main(void)
     tcase_add_test(tests, every_shape_is_cut_into_pieces_that_cover_it_and_fit);
     tcase_add_test(tests, newer_gpus_pull_by_bulk_copy_older_ones_by_loads);
     tcase_add_test(tests, what_is_under_way_keeps_the_link_busy_whatever_the_piece);
+    tcase_add_test(tests, a_gpu_that_was_measured_keeps_three_fifths_of_its_multiprocessors_free);
     tcase_add_test(tests, refuses_what_cannot_be);
     tcase_add_test(tests, work_gets_its_part_of_a_block);
     tcase_add_test(tests, a_unit_may_be_longer_than_the_piece_of_the_table);

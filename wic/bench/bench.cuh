@@ -133,7 +133,7 @@ const void *pipeline_kernel();
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
                                     const wic_transfer_plan &plan);
 
-// Through channels, device proxy and kernel, by one transport (pull, copy, prefetch, place) or, "",
+// Through channels, device proxy and kernel, by one transport (see --help) or, "",
 // by all; true: every element of every tile was right.
 bool soak(uint64_t tiles, const std::string &transport);
 // The same schedules walked by this thread and by a resident kernel; true: they agreed on each

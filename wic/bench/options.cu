@@ -83,7 +83,7 @@ const option table[] = {
      [](O *o, const char *) { o->sweep = true; }},
     {"--soak", "TILES", "so many tiles through channels and kernel, every element checked",
      [](O *o, const char *v) { o->soak = strtoull(v, nullptr, 10); }},
-    {"--transport", "NAME", "of the soak: pull, copy, prefetch or place [all]",
+    {"--transport", "NAME", "of the soak: pull, mixed, managed, copy, place or resident [all]",
      [](O *o, const char *v) { o->transport = v; }},
     {"--ways-out", nullptr, "every way in which the kernel leaves",
      [](O *o, const char *) { o->ways_out = true; }},

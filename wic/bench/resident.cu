@@ -31,7 +31,8 @@ class resident : public strategy
     void submit(uint64_t end) override
     {
         for (; next_ < end; next_++) {
-            const wic_link_tile tile = {next_, units_, bytes_, nullptr};
+            const wic_link_tile tile = {next_, units_, bytes_, bytes_ / in_unit * out_unit,
+                                        nullptr};
             if (wic_link_post(link_, &tile) != 0) {
                 bench_fail("a tile cannot be posted", __LINE__);
             }
@@ -88,6 +89,9 @@ std::unique_ptr<strategy> make_resident(const void *kernel, const bench_pool &po
                                         const wic_transfer_plan &plan)
 {
     wic_link_options options = bench_link_options(WAIT_PARKED, pool, plan);
+    if (kernel != options.kernel) {
+        options.plan.engine_backlog = 0; // the other kernels read the host's slots
+    }
     options.kernel = kernel;
     wic_link *link;
     const int rc = wic_link_create(&options, &link);

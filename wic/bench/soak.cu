@@ -169,32 +169,40 @@ uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *el
     }
     return wrong;
 }
-const struct {
+struct soak_way {
     const char *name;
     wic_transport transport;
-} transports[] = {{"pull", WIC_PULL_BULK}, // or what else this GPU has
-                  {"copy", WIC_COPY},
-                  {"prefetch", WIC_PREFETCH},
-                  {"place", WIC_IN_PLACE}};
+    bench_memory memory;
+    size_t engine_backlog;
+};
 
-int make_plan(wic_transport transport, wic_device_options *options)
+const soak_way ways[] = {{"pull", WIC_PULL_BULK, BENCH_PINNED, 0}, // or what else this GPU has
+                         {"mixed", WIC_PULL_BULK, BENCH_PINNED, 3 * tile_units},
+                         {"managed", WIC_PULL_BULK, BENCH_MANAGED, 0},
+                         {"copy", WIC_COPY, BENCH_PINNED, 0},
+                         {"place", WIC_IN_PLACE, BENCH_PINNED, 0},
+                         {"resident", WIC_IN_PLACE, BENCH_MANAGED, 0}};
+
+int make_plan(const soak_way &way, wic_device_options *options)
 {
     wic_gpu gpu;
     int rc = wic_gpu_read(0, &gpu);
     wic_work work = {};
     work.user_bytes = letter_bytes;
-    if (rc == 0 && transport >= WIC_COPY) {
+    if (rc == 0 && way.transport >= WIC_COPY) {
         options->kernel = reinterpret_cast<const void *>(soak_whole);
         options->describe = describe_whole;
-        return wic_transfer_plan_whole(&gpu, transport, tile_units / whole_piece, &work,
+        return wic_transfer_plan_whole(&gpu, way.transport, tile_units / whole_piece, &work,
                                        &options->plan);
     }
     const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
     options->kernel = reinterpret_cast<const void *>(soak_pulled);
-    return rc ? rc : wic_transfer_plan_choose(&gpu, &shape, &work, &options->plan);
+    rc = rc ? rc : wic_transfer_plan_choose(&gpu, &shape, &work, &options->plan);
+    options->plan.engine_backlog = way.engine_backlog;
+    return rc;
 }
 
-bool can_prefetch()
+bool can_share_managed()
 {
     int can = 0;
     CUDA_MUST(cudaDeviceGetAttribute(&can, cudaDevAttrConcurrentManagedAccess, 0));
@@ -236,15 +244,14 @@ void print(const char *name, uint64_t tiles, const outcome &o, bool good)
     fflush(stdout);
 }
 
-bool soak_transport(const table &t, const char *name, wic_transport transport, uint64_t tiles)
+bool soak_one(const table &t, const soak_way &way, uint64_t tiles)
 {
-    const bench_memory memory = transport == WIC_PREFETCH ? BENCH_MANAGED : BENCH_PINNED;
-    if (memory == BENCH_MANAGED && !can_prefetch()) {
-        printf("soak %-8s skipped: no managed memory that both sides use at a time\n", name);
+    if (way.memory == BENCH_MANAGED && !can_share_managed()) {
+        printf("soak %-8s skipped: no managed memory that both sides use at a time\n", way.name);
         return true;
     }
-    bench_channel in(slots, tile_units * in_unit, memory);
-    bench_channel out(slots, tile_units * out_unit, memory);
+    bench_channel in(slots, tile_units * in_unit, way.memory);
+    bench_channel out(slots, tile_units * out_unit, way.memory);
     argument a;
     CUDA_MUST(cudaMalloc(&a.mismatches, sizeof *a.mismatches));
     CUDA_MUST(cudaMemset(a.mismatches, 0, sizeof *a.mismatches));
@@ -254,19 +261,19 @@ bool soak_transport(const table &t, const char *name, wic_transport transport, u
     options.out = out.get();
     options.argument = &a;
     wic_device *device;
-    int rc = make_plan(transport, &options);
+    int rc = make_plan(way, &options);
     rc = rc ? rc : wic_device_open(&options, &device);
     bool good = rc == -EOPNOTSUPP;
     if (rc != 0) {
-        printf("soak %-8s %s: the device cannot be opened: %d\n", name, good ? "skipped" : "FAIL",
-               rc);
+        printf("soak %-8s %s: the device cannot be opened: %d\n", way.name,
+               good ? "skipped" : "FAIL", rc);
     } else {
         outcome o = flow(t, device, options, tiles);
         const cudaError_t error =
             cudaMemcpy(&o.mismatches, a.mismatches, sizeof o.mismatches, cudaMemcpyDeviceToHost);
         good = !error && o.rc == 0 && o.wrong == 0 && o.mismatches == 0 && o.tiles == tiles &&
                (tiles <= first_rest || o.stats.launches > 1);
-        print(name, tiles, o, good);
+        print(way.name, tiles, o, good);
     }
     cudaFree(a.mismatches);
     return good;
@@ -277,14 +284,14 @@ bool soak(uint64_t tiles, const std::string &transport)
 {
     const table t = make_table();
     bool good = true, known = false;
-    for (const auto &way : transports) {
+    for (const soak_way &way : ways) {
         if (transport.empty() || transport == way.name) {
             known = true;
-            good = soak_transport(t, way.name, way.transport, tiles) && good;
+            good = soak_one(t, way, tiles) && good;
         }
     }
     if (!known) {
-        bench_fail("--transport is pull, copy, prefetch or place", __LINE__);
+        bench_fail("--transport is pull, mixed, managed, copy, place or resident", __LINE__);
     }
     return good;
 }

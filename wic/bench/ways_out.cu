@@ -115,6 +115,7 @@ wic_transfer_plan make_plan(const wic_gpu &gpu)
     if (wic_transfer_plan_choose(&gpu, &shape, nullptr, &plan) != 0) {
         bench_fail("no transfer plan for this GPU", __LINE__);
     }
+    plan.blocks = gpu.multiprocessors; // so that a kernel that fills the GPU waits for its end
     return plan;
 }
 
@@ -290,7 +291,7 @@ class bare_link
         if (result != 0) {
             return result;
         }
-        const wic_link_tile tile = {0, tile_bytes / in_unit, tile_bytes, nullptr};
+        const wic_link_tile tile = {0, tile_bytes / in_unit, tile_bytes, 0, nullptr};
         result = wic_link_post(link, &tile);
         const double limit = bench_seconds() + 1;
         while (result == 0 && !wic_link_done(link, 0)) {

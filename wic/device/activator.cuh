@@ -48,8 +48,9 @@ __device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
                                 static_cast<uint32_t>(tile + 1));
 }
 
-// Waits until the tile is on the ready board and the credit limiter is open; returns the tile's
-// units, or UINT64_MAX: leave. Adds the time without the tile to *starved.
+// Waits until the tile is on the ready board and the credit limiter is open; returns the low half
+// of its word (units, and whether a copy engine brought it), or UINT64_MAX: leave. Adds the time
+// without the tile to *starved.
 //
 // A short tile without a piece for this block may be done before the block reads its word, and the
 // word may already hold the tile one ring further on. That one is posted only when this one is
@@ -62,12 +63,9 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
                            : lane == 1 ? &view.state->end
                            : lane == 2 ? credits.ahead(view)
                                        : &view.state->beat;
-    // The ready board is written by the Monitor, or by a copy engine, whose writes need system
-    // scope.
-    const bool engine = wic_by_engine(view);
     uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
     for (uint32_t idle = 0;; idle++) {
-        const uint64_t value = engine ? wic_load_system(word) : wic_load_device(word);
+        const uint64_t value = wic_load_device(word);
         if (idle % 1024 != 0 && !__any_sync(~0u, value != last)) {
             wic_nap(idle);
             continue;
@@ -77,13 +75,16 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
         const bool here = ahead >= 0;
         const bool over = tile >= value || value == WIC_LINK_ABORT;
         const bool open = credits.open(view, value);
+        // What is in device memory does not cross the link: it needs no credits.
+        const bool near = lane == 0 && ahead == 0 && (value & WIC_LINK_ENGINE) != 0;
         const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
                                                  : lane == 1 ? over
-                                                             : lane == 2 && open);
+                                                             : lane == 2 && open) |
+                              __ballot_sync(~0u, near) << 2;
         if (seen & 2 || seen == 5) {
             *starved += since ? wic_now() - since : 0;
-            const uint32_t units = ahead == 0 ? static_cast<uint32_t>(value) : 0;
-            return seen == 5 ? __shfl_sync(~0u, units, 0) : UINT64_MAX;
+            const uint32_t low = ahead == 0 ? static_cast<uint32_t>(value) : 0;
+            return seen == 5 ? __shfl_sync(~0u, low, 0) : UINT64_MAX;
         }
         const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
         if (seen & 1) { // the tile is there and waits for credits: the link is busy
@@ -141,10 +142,8 @@ __device__ inline void wic_activate(const wic_block &block)
     wic_stage_position position(view);
     bool empty = true; // the stage at `position`
     for (;; at.next(plan.pieces), credits.pass(view)) {
-        const unsigned char *in =
-            view.in + (view.in_first + at.tile) % view.in_slots * view.in_stride;
-        unsigned char *out =
-            view.out + (view.out_first + at.tile) % view.out_slots * view.out_stride;
+        const uint64_t in_at = (view.in_first + at.tile) % view.in_slots * view.in_stride;
+        const uint64_t out_at = (view.out_first + at.tile) % view.out_slots * view.out_stride;
         const uint32_t before = at.piece * plan.piece_units;
         if (!empty) {
             wic_barrier_park(block.empty(position.stage), position.round - 1);
@@ -154,7 +153,10 @@ __device__ inline void wic_activate(const wic_block &block)
         if (found == UINT64_MAX) {
             break;
         }
-        const uint32_t units = static_cast<uint32_t>(found);
+        const uint32_t units = static_cast<uint32_t>(found) & WIC_LINK_UNITS_MAX;
+        const bool engine = (found & WIC_LINK_ENGINE) != 0;
+        const unsigned char *in = (engine ? view.in_copies : view.in) + in_at;
+        unsigned char *out = (engine ? view.out_copies : view.out) + out_at;
         if (before >= units && at.piece > 0) {
             continue; // a short tile has fewer pieces; an empty one has one
         }
@@ -167,7 +169,8 @@ __device__ inline void wic_activate(const wic_block &block)
                                         in + static_cast<uint64_t>(at.piece) * plan.in_piece,
                                         (mine * plan.in_unit + 15) / 16 * 16};
         const wic_copy_request user = {block.user(position.stage),
-                                       view.user + (at.tile & view.ring_mask) * plan.user_bytes,
+                                       (engine ? view.user_copies : view.user) +
+                                           (at.tile & view.ring_mask) * plan.user_bytes,
                                        plan.user_bytes};
         wic_pull(block.bytes(position.stage), piece, user);
         wic_pulled(block.bytes(position.stage), position.round);

@@ -103,9 +103,6 @@ void clear_words(wic_link *link)
     for (uint64_t i = 0; i < wic_link_entries(link); i++) {
         wic_link_store(&link->doorbell[i], none);
         wic_link_store(&link->done[i], 0);
-        if (link->returning) {
-            link->returning[i] = 0;
-        }
     }
 }
 
@@ -135,13 +132,15 @@ cudaError_t launch(wic_link *link)
     return error ? error : cudaEventRecord(link->left, link->stream);
 }
 
-// Copies that were queued for an earlier kernel must not write to the ready board of the next.
-int drain_transports(wic_link *link)
+// Copies that were queued for an earlier kernel must not land beside those of the next.
+int drain_copies(wic_link *link, int64_t until)
 {
-    const int64_t until = wic_link_now_ns() + drain_limit_ns;
-    int rc = wic_link_drain(link->transport, until);
-    rc = rc ? rc : wic_link_drain(link->back, until);
-    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    int rc = 0;
+    for (const wic_copies *copies : {&link->to, &link->back}) {
+        for (cudaStream_t stream : copies->stream) {
+            rc = rc || !stream ? rc : wic_link_drain(stream, until);
+        }
+    }
     return rc;
 }
 
@@ -206,11 +205,10 @@ int wic_link_destroy(wic_link *link)
         return 0;
     }
     const int64_t until = wic_link_now_ns() + (link->stuck ? 0 : destroy_limit_ns);
-    for (cudaStream_t stream : {link->stream, link->transport, link->back}) {
-        // Copies of an aborted run may still be on their way.
-        if (stream && wic_link_drain(stream, until) == -ETIMEDOUT) {
-            return -ETIMEDOUT;
-        }
+    // Copies of an aborted run may still be on their way.
+    if ((link->stream && wic_link_drain(link->stream, until) == -ETIMEDOUT) ||
+        drain_copies(link, until) == -ETIMEDOUT) {
+        return -ETIMEDOUT;
     }
     wic_link_free(link);
     free(link);
@@ -223,13 +221,17 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
     int rc = wic_cuda_errno(cudaSetDevice(link->gpu));
     rc = rc ? rc
             : wait_for_stream(link, until); // a kernel that was told to leave may still be queued
-    rc = rc ? rc : drain_transports(link);
+    if (rc == 0) {
+        rc = drain_copies(link, wic_link_now_ns() + drain_limit_ns);
+        link->stuck = link->stuck || rc == -ETIMEDOUT;
+    }
     if (rc != 0) {
         return rc;
     }
     link->view.in_first = in_first;
     link->view.out_first = out_first;
     clear_words(link);
+    wic_engine_reset(link);
     wic_link_beat(link);
     rc = wic_cuda_errno(clear_device(link));
     rc = rc ? rc : wait_for_stream(link, until);
@@ -263,6 +265,9 @@ int wic_link_drain(cudaStream_t stream, int64_t until_ns)
 
 int wic_link_running(wic_link *link)
 {
+    if (link->failure) {
+        return link->failure;
+    }
     const cudaError_t error = cudaEventQuery(link->left);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();

@@ -50,7 +50,7 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     const size_t ring = aligned(entries * sizeof(uint64_t));
     void *pinned = nullptr;
     const cudaError_t error =
-        cudaHostAlloc(&pinned, 3 * wic_link_line + 2 * ring + entries * o->plan.user_bytes,
+        cudaHostAlloc(&pinned, 4 * wic_link_line + 2 * ring + entries * o->plan.user_bytes,
                       cudaHostAllocMapped | cudaHostAllocPortable);
     if (error) {
         return error;
@@ -59,7 +59,8 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     link->control = reinterpret_cast<wic_link_control *>(at);
     link->started = reinterpret_cast<uint64_t *>(at + wic_link_line);
     link->landing = reinterpret_cast<wic_link_state *>(at + 2 * wic_link_line);
-    at += 3 * wic_link_line;
+    link->back_landed = reinterpret_cast<uint64_t *>(at + 3 * wic_link_line);
+    at += 4 * wic_link_line;
     link->done = reinterpret_cast<uint64_t *>(at);
     link->doorbell = reinterpret_cast<uint64_t *>(at + ring);
     link->user = at + 2 * ring;
@@ -69,15 +70,17 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
 cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
-    link->device_bytes = aligned(sizeof(wic_link_state)) + ring + aligned(entries * 4) +
-                         o->plan.blocks * sizeof(uint64_t);
+    link->device_bytes = aligned(sizeof(wic_link_state)) + wic_link_line + ring +
+                         aligned(entries * 4) + o->plan.blocks * sizeof(uint64_t);
     void *device = nullptr;
     const cudaError_t error = cudaMalloc(&device, link->device_bytes);
     link->device = static_cast<unsigned char *>(device);
     wic_view &view = link->view;
     unsigned char *at = link->device;
     view.state = reinterpret_cast<wic_link_state *>(at);
-    view.ready_board = reinterpret_cast<uint64_t *>(at += aligned(sizeof(wic_link_state)));
+    link->to.landed = reinterpret_cast<uint64_t *>(at += aligned(sizeof(wic_link_state)));
+    view.landed = link->to.landed;
+    view.ready_board = reinterpret_cast<uint64_t *>(at += wic_link_line);
     view.arrived = reinterpret_cast<uint32_t *>(at += ring);
     view.passed = reinterpret_cast<uint64_t *>(at += aligned(entries * 4));
     return error;
@@ -85,17 +88,8 @@ cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries
 
 cudaError_t make_queues(wic_link *link)
 {
-    cudaError_t error = cudaStreamCreateWithFlags(&link->stream, cudaStreamNonBlocking);
-    if (!error) {
-        error = cudaStreamCreateWithFlags(&link->transport, cudaStreamNonBlocking);
-    }
-    if (!error) {
-        error = cudaStreamCreateWithFlags(&link->back, cudaStreamNonBlocking);
-    }
-    if (!error) {
-        error = cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming);
-    }
-    return error;
+    const cudaError_t error = cudaStreamCreateWithFlags(&link->stream, cudaStreamNonBlocking);
+    return error ? error : cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming);
 }
 
 // cuStreamWriteValue64 has no counterpart in the runtime, and the driver is not linked.
@@ -112,63 +106,87 @@ int find_write_value(wic_link *link)
     return found == cudaDriverEntryPointSuccess && entry ? 0 : -EOPNOTSUPP;
 }
 
-// The device may map inputs in place until their prefetch is done. Results stay in the host's
-// memory: the device's stores go there as they go to pinned memory, and no page of them ever moves.
-cudaError_t advise(const wic_link_options *o, int gpu)
+// Managed slots stay in the host's memory, where the device reads and writes them over the link as
+// it does pinned ones: pages that move cost 0.6 us each.
+cudaError_t advise(void *slots, size_t bytes, int gpu)
 {
     const cudaMemLocation device = {cudaMemLocationTypeDevice, gpu};
     const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-    const size_t in = o->in_slots * o->in_stride, out = o->out_slots * o->out_stride;
-    cudaError_t error = cudaMemAdvise(o->in, in, cudaMemAdviseSetAccessedBy, device);
-    if (!error) {
-        error = cudaMemAdvise(o->out, out, cudaMemAdviseSetPreferredLocation, host);
-    }
-    if (!error) {
-        error = cudaMemAdvise(o->out, out, cudaMemAdviseSetAccessedBy, device);
-    }
-    return error;
+    cudaError_t error = cudaMemAdvise(slots, bytes, cudaMemAdviseSetPreferredLocation, host);
+    return error ? error : cudaMemAdvise(slots, bytes, cudaMemAdviseSetAccessedBy, device);
 }
 
-cudaError_t make_events(wic_link *link)
+bool is_managed(const void *memory)
 {
-    const uint64_t entries = wic_link_entries(link);
-    link->returning = static_cast<uint64_t *>(calloc(entries, sizeof(uint64_t)));
-    link->returned = static_cast<cudaEvent_t *>(calloc(entries, sizeof(cudaEvent_t)));
-    cudaError_t error = link->returning && link->returned ? cudaSuccess : cudaErrorMemoryAllocation;
-    for (uint64_t i = 0; i < entries && !error; i++) {
-        error = cudaEventCreateWithFlags(&link->returned[i], cudaEventDisableTiming);
+    cudaPointerAttributes found;
+    return !cudaPointerGetAttributes(&found, memory) && found.type == cudaMemoryTypeManaged;
+}
+
+cudaError_t make_streams(wic_link *link)
+{
+    cudaError_t error = cudaSuccess;
+    for (wic_copies *copies : {&link->to, &link->back}) {
+        for (cudaStream_t &stream : copies->stream) {
+            error = error ? error : cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        }
     }
     return error;
 }
 
-// Whether the device supports stream writes to the ready board shows only when it executes one.
+// Whether the device supports writes from a stream shows only when it executes one.
 int try_write_value(wic_link *link)
 {
     const int64_t until = wic_link_now_ns() + static_cast<int64_t>(WIC_LINK_BEAT_NS);
     const CUresult result =
-        link->write_value(link->transport, reinterpret_cast<CUdeviceptr>(link->view.ready_board), 0,
+        link->write_value(link->to.stream[0], reinterpret_cast<CUdeviceptr>(link->to.landed), 0,
                           CU_STREAM_WRITE_VALUE_DEFAULT);
     return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
            : result != CUDA_SUCCESS           ? -EIO
-                                              : wic_link_drain(link->transport, until);
+                                              : wic_link_drain(link->to.stream[0], until);
 }
 
-// Allocates what the transports by copy engine need.
-int make_transport(wic_link *link, const wic_link_options *o)
+cudaError_t make_copies(wic_link *link, const wic_link_options *o)
+{
+    void *in = nullptr, *out = nullptr, *user = nullptr;
+    cudaError_t error = cudaMalloc(&user, wic_link_entries(link) * o->plan.user_bytes + 16);
+    link->view.user_copies = static_cast<unsigned char *>(user);
+    error = error ? error : cudaMalloc(&in, o->in_slots * o->in_stride);
+    link->view.in_copies = static_cast<unsigned char *>(in);
+    error = error ? error : cudaMalloc(&out, o->out_slots * o->out_stride);
+    link->view.out_copies = static_cast<unsigned char *>(out);
+    return error;
+}
+
+void free_engine(wic_link *link)
+{
+    for (wic_copies *copies : {&link->to, &link->back}) {
+        for (cudaStream_t &stream : copies->stream) {
+            if (stream) {
+                cudaStreamDestroy(stream);
+            }
+            stream = nullptr;
+        }
+    }
+    cudaFree(const_cast<unsigned char *>(link->view.in_copies));
+    cudaFree(link->view.out_copies);
+    cudaFree(const_cast<unsigned char *>(link->view.user_copies));
+    link->view.in_copies = link->view.out_copies = nullptr;
+    link->view.user_copies = nullptr;
+}
+
+// What tiles that go by copy engine need. A plan that pulls does without if it cannot be had.
+int make_engine(wic_link *link, const wic_link_options *o)
 {
     int rc = find_write_value(link);
+    rc = rc ? rc : wic_cuda_errno(make_streams(link));
     rc = rc ? rc : try_write_value(link);
-    if (rc == 0 && o->plan.transport == WIC_COPY) {
-        void *copies = nullptr;
-        rc = wic_cuda_errno(cudaMalloc(&copies, o->in_slots * o->in_stride));
-        link->copies = static_cast<unsigned char *>(copies);
-        link->view.in = link->copies;
+    rc = rc ? rc : wic_cuda_errno(make_copies(link, o));
+    if (o->plan.transport == WIC_COPY || (rc != -ENOMEM && rc != -EOPNOTSUPP)) {
+        return rc;
     }
-    if (rc == 0 && o->plan.transport == WIC_PREFETCH) {
-        rc = wic_cuda_errno(advise(o, link->gpu));
-        rc = rc ? rc : wic_cuda_errno(make_events(link));
-    }
-    return rc;
+    (void)cudaGetLastError();
+    free_engine(link);
+    return 0;
 }
 
 cudaError_t fill_view(wic_link *link, const wic_link_options *o)
@@ -199,10 +217,34 @@ cudaError_t fill_view(wic_link *link, const wic_link_options *o)
     view.user = seen(link->user);
     view.done = reinterpret_cast<uint64_t *>(seen(link->done));
     view.started = reinterpret_cast<uint64_t *>(seen(link->started));
+    link->back.landed = reinterpret_cast<uint64_t *>(seen(link->back_landed));
     view.beat_ns = o->beat_ns ? o->beat_ns : WIC_LINK_BEAT_NS;
     view.first_tile = o->first_tile;
     view.first_round = o->first_round;
     return error;
+}
+cudaError_t prepare_slots(wic_link *link, const wic_link_options *o)
+{
+    const size_t in = o->in_slots * o->in_stride, out = o->out_slots * o->out_stride;
+    cudaError_t error = pin(o->in, in, &link->pinned_in);
+    if (!error) {
+        error = pin(o->out, out, &link->pinned_out);
+    }
+    if (!error && is_managed(o->in)) {
+        error = advise(o->in, in, link->gpu);
+    }
+    if (!error && is_managed(o->out)) {
+        error = advise(o->out, out, link->gpu);
+    }
+    return error;
+}
+
+// Copy engines bring managed memory at a tenth of the link.
+bool uses_engine(const wic_link_options *o)
+{
+    const bool wanted = o->plan.transport == WIC_COPY ||
+                        (o->plan.transport < WIC_COPY && o->plan.engine_backlog > 0);
+    return wanted && !is_managed(o->in) && !is_managed(o->out);
 }
 } // namespace
 
@@ -212,10 +254,8 @@ int wic_link_allocate(wic_link *link, const wic_link_options *options)
     link->view.ring_mask = entries - 1;
     link->in = static_cast<unsigned char *>(options->in);
     link->out = static_cast<unsigned char *>(options->out);
-    cudaError_t error = pin(options->in, options->in_slots * options->in_stride, &link->pinned_in);
-    if (!error) {
-        error = pin(options->out, options->out_slots * options->out_stride, &link->pinned_out);
-    }
+    link->posted = static_cast<wic_posted *>(calloc(entries, sizeof(wic_posted)));
+    cudaError_t error = link->posted ? prepare_slots(link, options) : cudaErrorMemoryAllocation;
     if (!error) {
         error = make_shared(link, options, entries);
     }
@@ -228,29 +268,19 @@ int wic_link_allocate(wic_link *link, const wic_link_options *options)
     if (!error) {
         error = fill_view(link, options);
     }
-    const bool engine =
-        options->plan.transport == WIC_COPY || options->plan.transport == WIC_PREFETCH;
-    return error ? wic_cuda_errno(error) : engine ? make_transport(link, options) : 0;
+    return error ? wic_cuda_errno(error) : uses_engine(options) ? make_engine(link, options) : 0;
 }
 
 void wic_link_free(wic_link *link)
 {
-    for (uint64_t i = 0; link->returned && i < wic_link_entries(link); i++) {
-        if (link->returned[i]) {
-            cudaEventDestroy(link->returned[i]);
-        }
-    }
-    for (cudaStream_t stream : {link->stream, link->transport, link->back}) {
-        if (stream) {
-            cudaStreamDestroy(stream);
-        }
+    free_engine(link);
+    if (link->stream) {
+        cudaStreamDestroy(link->stream);
     }
     if (link->left) {
         cudaEventDestroy(link->left);
     }
-    free(link->returned);
-    free(link->returning);
-    cudaFree(link->copies);
+    free(link->posted);
     cudaFree(link->device);
     cudaFreeHost(link->control);
     if (link->pinned_in) {

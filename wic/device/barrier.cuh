@@ -67,6 +67,21 @@ __device__ __forceinline__ uint64_t wic_load_system(const uint64_t *p)
     return value;
 }
 
+// Two words side by side, 16-byte aligned; each is loaded as a whole, in any order.
+struct wic_word_pair {
+    uint64_t first, second;
+};
+
+__device__ __forceinline__ wic_word_pair wic_load_pair_system(const uint64_t *p)
+{
+    wic_word_pair pair;
+    asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(pair.first), "=l"(pair.second)
+                 : "l"(p)
+                 : "memory");
+    return pair;
+}
+
 __device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
 {
     uint64_t value;
@@ -273,8 +288,8 @@ __device__ __forceinline__ void wic_results_written()
 #endif
 }
 
-// Stores the results of a piece to pinned memory. After wic_push_read their shared memory may be
-// overwritten; after wic_push_done a release by lane 0 covers the results.
+// Stores the results of a piece to its tile. After wic_push_read their shared memory may be
+// overwritten; after wic_push_done a release by any lane covers the results.
 __device__ __forceinline__ void wic_push(void *pinned, const void *shared, uint32_t bytes)
 {
 #if WIC_MBARRIER
@@ -307,7 +322,7 @@ __device__ __forceinline__ void wic_push_done()
     asm volatile("fence.proxy.async;" ::: "memory");
 #else
     __threadfence_system();
-    __syncwarp();
 #endif
+    __syncwarp();
 }
 #endif

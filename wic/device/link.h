@@ -13,6 +13,11 @@
  *   done[t] = t + 1               <==PCIe==    the block that finished the tile's last piece
  *   control: end, abort, beat     ==PCIe==>    Monitor
  *
+ * A tile that goes by copy engine lies in device memory instead, in a slot of the same number:
+ *   input slots, user bytes       ==engine=>   in_copies, user_copies, then landed[lane] = tiles
+ *   output slots                  <=engine==   out_copies, once done[t] says that they are made
+ *   doorbell[t] = t + 1 | WIC_LINK_ENGINE | lane | units: the Monitor waits for landed[lane]
+ *
  * Words are indexed by t modulo the ring. Tile t lies in input slot (in_first + t) % in_slots and
  * leaves in output slot (out_first + t) % out_slots. It is cut into pieces of plan.piece_units;
  * piece p of tile t belongs to block (t * pieces + p) % blocks, so neighbouring blocks pull
@@ -23,9 +28,8 @@
  * machines have no atomics of the host's memory over PCIe: each of these words is written by one
  * side only.
  *
- * plan.transport selects how a tile gets to the device (wic/device/transfer_plan.h). Where a copy
- * engine brings it (WIC_COPY, WIC_PREFETCH), no doorbell is needed: the same stream posts the
- * ticket to the ready board after the bytes, and the Monitor reads the control words only.
+ * plan.transport and plan.engine_backlog select how a tile gets to the device and back
+ * (wic/device/transfer_plan.h).
  *
  * Everything is allocated and loaded in create; between start and the end of join nothing here
  * calls a function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
@@ -42,14 +46,18 @@
 extern "C" {
 #endif
 
-#define WIC_LINK_RING_MAX 4096u               /* tiles under way, at most */
-#define WIC_LINK_OPEN     (UINT64_C(1) << 62) /* control.end: no end is known yet */
-#define WIC_LINK_ABORT    (UINT64_C(1) << 63) /* control.end: leave now */
+#define WIC_LINK_RING_MAX  4096u       /* tiles under way, at most */
+#define WIC_LINK_UNITS_MAX 0x3fffffffu /* of a tile */
+#define WIC_LINK_ENGINE    0x80000000u /* of a doorbell's low word */
+#define WIC_LINK_LANE      0x40000000u /* of two lanes, the second */
+#define WIC_LINK_LANES     2u /* streams of each direction that the batches alternate between */
+#define WIC_LINK_OPEN      (UINT64_C(1) << 62) /* control.end: no end is known yet */
+#define WIC_LINK_ABORT     (UINT64_C(1) << 63) /* control.end: leave now */
 #define WIC_LINK_BEAT_NS                                                                           \
     UINT64_C(5000000000) /* without a heartbeat for this long, the kernel leaves */
 #define WIC_LINK_START_NS UINT64_C(500000000) /* start waits this long for room on the device */
 
-/* Pinned, written by the host, read by the Monitor alone. */
+/* Pinned, written by the host, read by the Monitor alone, both words with one load. */
 struct wic_link_control {
     uint64_t end;  /* tiles there will be, once known */
     uint64_t beat; /* changes while the host is alive */
@@ -67,6 +75,10 @@ struct wic_link_state {
 struct wic_view {
     const unsigned char *in;
     unsigned char *out;
+    const unsigned char *in_copies; /* NULL: no tile goes by copy engine */
+    unsigned char *out_copies;
+    const unsigned char *user_copies;
+    const uint64_t *landed; /* by lane */
     uint64_t in_stride, out_stride;
     uint64_t in_first,
         out_first; /* added to a tile's number: its slots, modulo the number of slots */
@@ -106,8 +118,9 @@ struct wic_link;
 
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
  * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be resident at once, which they
- * must be, as they wait for each other; -EOPNOTSUPP: the driver cannot post to the ready board from
- * a stream, or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. */
+ * must be, as they wait for each other; -EOPNOTSUPP: the driver cannot write a word from a stream
+ * (WIC_COPY), or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. A plan that
+ * pulls goes without the copy engine when there is no memory for it, or no such driver. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
 /* The link must not be running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
  * the device or queued for it. Then nothing was freed, as the device may still use it: the caller
@@ -128,27 +141,29 @@ int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first)
  * -ETIMEDOUT: it did not, and the link can only be destroyed; -EIO: the kernel failed, the device
  * is lost to this process. */
 int wic_link_join(struct wic_link *link, int64_t timeout_ns);
-/* Whether the kernel runs: 1, 0 or -EIO. */
+/* Whether the kernel runs: 1, 0 or -EIO, also when a copy failed. */
 int wic_link_running(struct wic_link *link);
 
 /* A tile to be posted. */
 struct wic_link_tile {
     uint64_t number;
     uint32_t units;   /* up to what the plan has in a tile */
-    size_t bytes;     /* of its input slot that are filled; for WIC_COPY and WIC_PREFETCH */
+    size_t bytes;     /* of its input slot that are filled */
+    size_t out_bytes; /* that its results take */
     const void *user; /* plan.user_bytes that its working warps see; copied */
 };
 
 /* The tile's input is in its slot and its output slot is free. Tiles are posted in ascending order,
- * fewer than the ring has entries ahead of the oldest tile that is not done. -EIO: the copy engine
+ * fewer than the ring has entries ahead of the oldest tile that is not done. One that goes by copy
+ * engine may wait for others to share a copy with: wic_link_done sends it. -EIO: the copy engine
  * refused; -EINVAL: more units than a tile of the plan has, or than a slot has room for. */
 int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
 /* Whether the tile's output is there and its input slot belongs to the host again. To be asked in
- * ascending order. Costs one load. The first call may start to return the slot; its content is then
- * lost. */
+ * ascending order, again and again until it is true, as this is what starts the copies of batches.
+ * Costs one load where no tile goes by copy engine. */
 bool wic_link_done(struct wic_link *link, uint64_t tile);
-/* Whether the tile's output is there, also when its input slot is still on its way back. Such a
- * tile must not be posted again; wic_link_done is true when the slot is back. */
+/* Whether the kernel has computed the tile, also when its results are still on their way. Such a
+ * tile must not be posted again; wic_link_done is true when they are there. */
 bool wic_link_computed(struct wic_link *link, uint64_t tile);
 /* The heartbeat: to be called more often than every beat_ns while the link runs. Thread: any
  * one. */

@@ -3,8 +3,8 @@
 #ifndef WIC_LINK_INSIDE_H
 #define WIC_LINK_INSIDE_H
 /* Inside of a link, for backend_*.cu alone. One block of pinned memory holds control, started,
- * done, doorbell and the tiles' user bytes, each on cache lines of its own, as different sides
- * write them; one of device memory holds state, ready board and the counters. */
+ * done, doorbell, what copies back write and the tiles' user bytes, each on cache lines of its own,
+ * as different sides write them; one of device memory holds state, ready board and the counters. */
 #include "wic/device/cuda_errno.h"
 #include "wic/device/link.h"
 
@@ -13,30 +13,62 @@
 constexpr size_t wic_link_line = 128;
 static_assert(sizeof(wic_link_state) <= wic_link_line, "a report lands on one line");
 
+constexpr uint32_t wic_batches_max = 2 * WIC_LINK_LANES; // under way, of a direction
+
+// A run of tiles that one copy takes over the link.
+struct wic_batch {
+    uint64_t first, end; // tiles
+    uint32_t lane;
+};
+
+// The copies of one direction, in the order of the tiles.
+struct wic_copies {
+    cudaStream_t stream[WIC_LINK_LANES];
+    uint64_t *landed; // written by the streams, by lane: the end of the lane's last batch; as the
+                      // device sees it
+    wic_batch batch[wic_batches_max];
+    uint32_t oldest, count; // batches under way
+    uint32_t lane;          // of the next batch
+    uint64_t next;          // the first tile that no batch has taken, nor needs to
+    uint64_t ready;         // the tile after the last that a batch may take
+    size_t ready_bytes;     // of the tiles in between
+    uint64_t arrived;       // of `back`: before this tile, all results are in the host's slots
+};
+
+// A posted tile, by ring entry.
+struct wic_posted {
+    size_t bytes, out_bytes;
+    uint32_t units;
+    bool engine; // goes by copy engine
+};
+
 struct wic_link {
     wic_view view;
     int gpu;
     const void *kernel, *argument;
     unsigned threads;
     size_t shared_bytes;
-    cudaStream_t stream, transport, back; // of the kernel; of copies to the device; of copies back
+    cudaStream_t stream; // of the kernel
     cudaEvent_t left;
     bool stuck;                // work on the device did not end within its time limit
-    wic_link_control *control; // pinned, and the five behind it
+    int failure;               // of a copy, a negative errno
+    wic_link_control *control; // pinned, and the six behind it
     wic_link_state *landing;   // where a report arrives
     uint64_t *started, *done, *doorbell;
+    uint64_t *back_landed; // of `back`, as the host sees it
     unsigned char *user;
     unsigned char *device; // the device's block
     size_t device_bytes;
     unsigned char *in; // as the host sees them
     unsigned char *out;
-    bool pinned_in, pinned_out;                  // by us
-    unsigned char *copies;                       // WIC_COPY: the slots in device memory
-    decltype(&cuStreamWriteValue64) write_value; // what posts to the ready board
-    // WIC_PREFETCH, by ring entry: tile + 1 whose input slot is being returned, and the event of
-    // its arrival.
-    uint64_t *returning;
-    cudaEvent_t *returned;
+    bool pinned_in, pinned_out; // by us
+    decltype(&cuStreamWriteValue64) write_value;
+    wic_copies to, back;
+    wic_posted *posted;  // by ring entry
+    uint64_t posted_end; // the tile after the last that was posted
+    uint64_t finished;   // the first tile that is not done
+    size_t backlog;      // input bytes of the tiles in between
+    bool by_engine;      // what is posted now goes by copy engine
 };
 
 inline uint64_t wic_link_entries(const wic_link *link)
@@ -51,6 +83,11 @@ inline void wic_link_store(uint64_t *word, uint64_t value)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+inline wic_posted &wic_link_posted(wic_link *link, uint64_t tile)
+{
+    return link->posted[tile & link->view.ring_mask];
+}
+
 inline uint64_t wic_link_load(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -60,6 +97,12 @@ inline uint64_t wic_link_load(const uint64_t *word)
 // -ETIMEDOUT, -EIO.
 int wic_link_drain(cudaStream_t stream, int64_t until_ns);
 int64_t wic_link_now_ns();
+
+// backend_engine.cu. Copies in batches; does nothing where nothing is to be done. Errors go to
+// link->failure.
+void wic_engine_send(wic_link *link);
+void wic_engine_bring_back(wic_link *link);
+void wic_engine_reset(wic_link *link);
 
 // backend_memory.cu. After a failure the caller calls wic_link_free, once no work of the link is
 // queued or running on the device.

@@ -15,13 +15,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #define BEAT_NS INT64_C(250000000) /* well under WIC_LINK_BEAT_NS */
 #define ALERT_NS                                                                                   \
     200000 /* without an event the device proxy spins for this long, then it sleeps NAP_NS at a    \
               time */
-#define NAP_NS 20000
+#define NAP_NS   20000
+#define SLACK_NS 1000UL /* the kernel's default would make 70 us of a nap */
 #define GLANCE_NS                                                                                  \
     50000000 /* while parked at one channel: between two checks whether the other is aborted */
 #define LEAVE_NS     (2 * (int64_t)WIC_LINK_BEAT_NS)
@@ -102,6 +104,7 @@ static int post(struct wic_device *device, uint64_t tile)
     struct wic_link_tile posted = {.number = tile - device->base,
                                    .units = p->what.units,
                                    .bytes = p->in.bytes,
+                                   .out_bytes = p->what.out_bytes,
                                    .user = p->in.user};
     if (device->options.plan.in_piece == 0) {
         device->stats.in_bytes += p->in.bytes; /* pulled bytes are counted by those who pull */
@@ -306,6 +309,7 @@ static int rest(struct wic_device *device)
 int wic_device_run(struct wic_device *device)
 {
     int rc = 0;
+    (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
     while (rc == 0 && (device->resident || !device->ended)) {
         rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
     }

@@ -10,8 +10,8 @@
 #define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
 #define WIC_USER_OFFSET   512 // after that
 #define WIC_LEAVE         UINT64_MAX
-#define WIC_DOORBELL_WORDS                                                                         \
-    30u // lanes of the Monitor that read the doorbell; the other two read the control
+#define WIC_DOORBELL_LANES                                                                         \
+    30u // of the Monitor read the doorbell, two words each; the other two the control
 #define WIC_ALERT_LOOKS  512u  // polls without a change, some 300 us: then it sleeps between polls
 #define WIC_DROWSY_LOOKS 8192u // some 10 ms: then it sleeps longer
 #define WIC_NAP_NS       1000u
@@ -24,12 +24,6 @@ __device__ __forceinline__ void wic_nap(uint32_t idle)
     if (idle > WIC_ALERT_LOOKS) {
         __nanosleep(idle > WIC_DROWSY_LOOKS ? WIC_LONG_NAP_NS : WIC_NAP_NS);
     }
-}
-
-// Whether a copy engine posts tickets to the ready board, and not the Monitor.
-__device__ __forceinline__ bool wic_by_engine(const wic_view &view)
-{
-    return view.plan.transport == WIC_COPY || view.plan.transport == WIC_PREFETCH;
 }
 
 // The description of a stage's content; in shared memory.
@@ -88,6 +82,11 @@ struct wic_block {
     {
         return reinterpret_cast<uint64_t *>(memory) + stage;
     }
+    __device__ uint32_t *
+    passed() const // arrivals of working warps with their results, of all pieces
+    {
+        return reinterpret_cast<uint32_t *>(memory + WIC_BARRIER_BYTES) - 1;
+    }
     __device__ volatile wic_stage *stage(uint32_t stage) const
     {
         return reinterpret_cast<wic_stage *>(memory + WIC_BARRIER_BYTES) + stage;
@@ -110,7 +109,7 @@ struct wic_block {
 
 static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_USER_OFFSET &&
                   WIC_USER_OFFSET + WIC_PLAN_DEPTH_MAX * WIC_PLAN_USER_MAX <= WIC_STAGES_OFFSET &&
-                  WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) <= WIC_BARRIER_BYTES,
+                  WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) + sizeof(uint32_t) <= WIC_BARRIER_BYTES,
               "what the stages hold fits in front of the buffers");
 
 // Iterates over the stages. `round` counts the rounds and wraps after 2^32; its last bit is the

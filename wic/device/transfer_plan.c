@@ -13,29 +13,35 @@
 #include <string.h>
 
 #define KIB      1024u
+#define MIB      (1024 * KIB)
 #define UNIT_MAX (256 * KIB)
 
 struct row {
     const char *model; /* part of the device's name; "" = any */
     int32_t compute;   /* this or later */
     size_t tile_bytes; /* up to this, 0 = any */
-    uint32_t piece, depth, blocks_per_sm, warps;
+    uint32_t piece, depth;
+    uint32_t blocks; /* percent of the multiprocessors */
+    uint32_t warps;
     enum wic_results results;
     uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
+    uint32_t backlog;    /* from which on copy engines are faster */
 };
 
-/* H200, PCIe 5 x16, NDVI of 16-bit bands: 49.5 GB/s from 16 KiB tiles up. 8 KiB pieces: 48.3;
- * without a bound on what crosses the link: 37 to 44; results by bulk copy: same throughput, 0.8 us
- * later; 8 warps instead of 16: 0.9 us later; more blocks or stages: no gain. Code for sm_80
+/* H200, PCIe 5 x16, NDVI of 16-bit bands, pulled: 49.5 GB/s from 16 KiB tiles up, by 40 blocks as
+ * by 132, 39.8 by 16. 8 KiB pieces: 48.3; without a bound on what crosses the link: 37 to 44;
+ * results by bulk copy: same throughput, 0.8 us later; 8 warps instead of 16: 0.9 us later; more
+ * stages: no gain. By copy engine: 52 GB/s. Code for sm_80
  * (cp.async) on the same GPU: 49.3 with the same bound. Code for sm_75 (loads): 19 with it, 32 with
  * twice, 45 with four times as much, 49.2 without, for a warp that loads has less under way than a
  * copy. */
 /* clang-format off */
 static const struct row rows[] = {
-    {"H200", 90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
-    {"",     90,        0, 16 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
-    {"",     80,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 256 * KIB},
-    {"",     75,        0,  8 * KIB, 2, 1, 16, WIC_PUSH_STORES, 4096 * KIB},
+    {"H200", 90,  8 * KIB,  8 * KIB, 5,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
+    {"H200", 90,        0, 16 * KIB, 2,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
+    {"",     90,        0, 16 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
+    {"",     80,        0,  8 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
+    {"",     75,        0,  8 * KIB, 2, 100, 16, WIC_PUSH_STORES,   4 * MIB, 4 * MIB},
 };
 /* clang-format on */
 
@@ -77,11 +83,18 @@ static bool fits(const struct wic_transfer_plan *plan, const struct wic_gpu *gpu
            (size_t)(shared + KIB) * per_processor <= gpu->shared_bytes;
 }
 
-static void set_blocks(struct wic_transfer_plan *plan, const struct wic_gpu *gpu,
-                       uint32_t per_processor, uint32_t pulls)
+/* percent: of the multiprocessors that get a block; over 100, several each. */
+static void set_blocks(struct wic_transfer_plan *plan, const struct wic_gpu *gpu, uint32_t percent,
+                       uint32_t pulls)
 {
-    plan->blocks = per_processor * gpu->multiprocessors;
+    uint32_t blocks = gpu->multiprocessors * percent / 100;
+    plan->blocks = blocks > 0 ? blocks : 1;
     plan->pulls = pulls < plan->blocks ? pulls : plan->blocks;
+}
+
+static uint32_t percent_of(const struct row *row, const struct wic_work *work)
+{
+    return work->blocks ? 100 * work->blocks : row->blocks;
 }
 
 /* Reduces the plan, in the order that costs least throughput, until the blocks fit: depth down to
@@ -89,14 +102,14 @@ static void set_blocks(struct wic_transfer_plan *plan, const struct wic_gpu *gpu
 static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu, const struct row *row,
                const struct wic_work *work, size_t granule, size_t tile_units)
 {
-    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
-    while (!fits(plan, gpu, per_processor)) {
+    uint32_t percent = percent_of(row, work);
+    while (!fits(plan, gpu, (percent + 99) / 100)) {
         size_t units = plan->piece_units;
         bool short_already = plan->in_piece <= row->piece / 8;
         if (plan->depth > 2) {
             plan->depth--;
-        } else if (per_processor > 1) {
-            per_processor--;
+        } else if (percent > 100) {
+            percent -= 100;
         } else if (units > granule && (!short_already || plan->depth == 1)) {
             set_piece(plan, (units / 2 + granule - 1) / granule * granule, tile_units);
         } else if (plan->depth > 1) {
@@ -105,7 +118,7 @@ static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu, const 
             return -E2BIG;
         }
     }
-    set_blocks(plan, gpu, per_processor, (row->link_bytes + plan->in_piece - 1) / plan->in_piece);
+    set_blocks(plan, gpu, percent, (row->link_bytes + plan->in_piece - 1) / plan->in_piece);
     return 0;
 }
 
@@ -126,6 +139,7 @@ static void set_work(struct wic_transfer_plan *plan, const struct row *row,
     plan->warps = work->warps ? work->warps : row->warps;
     plan->work_bytes = (work->shared_bytes + 127) / 128 * 128;
     plan->user_bytes = work->user_bytes;
+    plan->engine_backlog = row->backlog;
 }
 
 /* For reporting only: the copy instruction is fixed at compile time (wic/device/barrier.cuh), so
@@ -187,14 +201,14 @@ int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transp
     struct wic_transfer_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
     set_work(&plan, row, work);
     plan.results = WIC_PUSH_STORES;
-    uint32_t per_processor = work->blocks ? work->blocks : row->blocks_per_sm;
-    while (per_processor > 0 && !fits(&plan, gpu, per_processor)) {
-        per_processor--;
+    uint32_t percent = work->blocks ? 100 * work->blocks : 100;
+    while (percent > 0 && !fits(&plan, gpu, percent / 100)) {
+        percent -= 100;
     }
-    if (per_processor == 0) {
+    if (percent == 0) {
         return -E2BIG;
     }
-    set_blocks(&plan, gpu, per_processor, UINT32_MAX);
+    set_blocks(&plan, gpu, percent, UINT32_MAX);
     *out_plan = plan;
     return 0;
 }
@@ -207,9 +221,8 @@ uint32_t wic_transfer_plan_shared_bytes(const struct wic_transfer_plan *plan)
 
 const char *wic_transport_name(enum wic_transport transport)
 {
-    static const char *const names[] = {"pull by bulk copy",   "pull by cp.async",
-                                        "pull by loads",       "copy engine to device slots",
-                                        "managed, prefetched", "in place"};
+    static const char *const names[] = {"pull by bulk copy", "pull by cp.async", "pull by loads",
+                                        "copy engines both ways", "in place"};
     return names[transport];
 }
 

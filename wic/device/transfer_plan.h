@@ -20,15 +20,15 @@ extern "C" {
 #define WIC_SERVICE_WARPS 3u /* of a block: Activator, Publisher, Monitor (idle in all but one) */
 
 /* The transport of a tile. The first three pull pieces from the host's slot into shared memory, the
- * others leave the tile where the whole device can read it. */
+ * others leave the tile where the whole device can read it. A plan that pulls may have tiles go by
+ * copy engine while many are queued (engine_backlog). */
 enum wic_transport {
     WIC_PULL_BULK,  /* bulk asynchronous copies from pinned memory; sm_90 and later */
     WIC_PULL_ASYNC, /* cp.async by the service warp; sm_80 and later */
     WIC_PULL_LOADS, /* loads by the service warp */
-    WIC_COPY,     /* a copy engine brings the slot to device memory and posts to the ready board */
-    WIC_PREFETCH, /* managed slots: prefetched to the device, posted to the ready board, and brought
-                     back */
-    WIC_IN_PLACE, /* slots that both sides reach at full speed (integrated GPUs) */
+    WIC_COPY,       /* copy engines bring tiles to device memory and results back */
+    WIC_IN_PLACE,   /* the device reads and writes the slots where they are: integrated GPUs, and
+                       managed memory that stays at the host */
 };
 
 enum wic_results {
@@ -74,6 +74,9 @@ struct wic_transfer_plan {
     uint32_t depth;               /* pieces that a block has under way */
     uint32_t blocks;
     uint32_t pulls; /* pieces that cross the link at a time, of all blocks; 1 .. blocks */
+    /* Input bytes under way from which on tiles go by copy engine, many with one copy, instead of
+     * being pulled: more throughput, more latency. 0: never. Not for managed slots. */
+    size_t engine_backlog;
     uint32_t warps; /* of a block that work, beside WIC_SERVICE_WARPS */
     uint32_t work_bytes, user_bytes;
 };

@@ -60,42 +60,78 @@ __device__ __forceinline__ void wic_publish(const wic_block &block,
                                             const wic_stage_position &position)
 {
     wic_results_written();
+    if (wic_lane() == 0) {
+        atomicAdd_block(block.passed(), 1);
+    }
     wic_barrier_arrive(block.done(position.stage));
     wic_barrier_arrive(block.empty(position.stage));
 }
 
 // --- Publisher ---
 
+// Whether the working warps have passed on the piece after those that were `taken`: then parking
+// for it takes no time.
+__device__ __forceinline__ bool wic_next_is_done(const wic_block &block, uint32_t taken)
+{
+    const uint32_t warps = block.view.plan.warps;
+    const uint32_t passed = wic_lane() == 0 ? atomicAdd_block(block.passed(), 0) : 0;
+    return __shfl_sync(~0u, passed, 0) - taken * warps >= warps;
+}
+
+// Counts a piece whose results are stored; true: it was the last one of its tile.
+__device__ __forceinline__ bool wic_completes_tile(const wic_view &view, uint64_t tile,
+                                                   uint32_t pieces)
+{
+    uint32_t *arrived = &view.arrived[tile & view.ring_mask];
+    if (pieces == 1) {
+        return true;
+    }
+    const bool last = wic_add_device(arrived, 1) == pieces - 1;
+    if (last) {
+        *arrived = 0; // for the next tile of this entry; ordered by the fence
+    }
+    return last;
+}
+
+// A fence for results in the host's memory waits for the link, so pieces that are done at the same
+// time share one: lane n holds the n-th of them.
 __device__ inline void wic_publisher(const wic_block &block)
 {
     const wic_view &view = block.view;
     const wic_transfer_plan &plan = view.plan;
-    for (wic_stage_position position(view);; position.next(plan.depth)) {
-        wic_barrier_park(block.done(position.stage), position.round);
-        const volatile wic_stage *stage = block.stage(position.stage);
-        const uint64_t tile = stage->tile;
-        if (tile == WIC_LEAVE) {
-            return;
-        }
-        const uint32_t pieces = stage->pieces;
-        if (plan.results == WIC_PUSH_BULK) {
-            wic_push(stage->out + static_cast<uint64_t>(stage->piece) * plan.out_piece,
-                     block.out(position.stage), (stage->units * plan.out_unit + 15) / 16 * 16);
-            wic_push_read();
-        }
-        wic_barrier_arrive(block.empty(position.stage));
+    const uint32_t lane = wic_lane();
+    uint32_t taken = 0;
+    bool leave = false;
+    for (wic_stage_position position(view); !leave;) {
+        uint64_t tile = WIC_LEAVE; // of this lane
+        uint32_t pieces = 0, group = 0;
+        do {
+            wic_barrier_park(block.done(position.stage), position.round);
+            const volatile wic_stage *stage = block.stage(position.stage);
+            leave = stage->tile == WIC_LEAVE;
+            if (leave) {
+                break;
+            }
+            if (lane == group) {
+                tile = stage->tile;
+                pieces = stage->pieces;
+            }
+            if (plan.results == WIC_PUSH_BULK) {
+                wic_push(stage->out + static_cast<uint64_t>(stage->piece) * plan.out_piece,
+                         block.out(position.stage), (stage->units * plan.out_unit + 15) / 16 * 16);
+                wic_push_read();
+            }
+            wic_barrier_arrive(block.empty(position.stage));
+            position.next(plan.depth);
+            group++;
+            taken++;
+        } while (group < plan.depth && wic_next_is_done(block, taken));
         if (plan.results == WIC_PUSH_BULK) {
             wic_push_done();
         }
-        if (wic_lane() == 0) {
-            uint32_t *arrived = &view.arrived[tile & view.ring_mask];
-            const bool last = pieces == 1 || wic_add_device(arrived, 1) == pieces - 1;
-            if (last) {
-                if (pieces > 1) {
-                    *arrived = 0; // for the next tile of this entry; ordered by the release
-                }
-                wic_store_system(&view.done[tile & view.ring_mask], tile + 1);
-            }
+        const bool last = lane < group && wic_completes_tile(view, tile, pieces);
+        if (last) {
+            wic_store_system(&view.done[tile & view.ring_mask], tile + 1);
         }
         __syncwarp();
     }
@@ -114,6 +150,7 @@ __device__ inline void wic_enter(const wic_block &block)
             wic_barrier_init(block.empty(stage), view.plan.warps + 1);
             wic_bytes_init(block.bytes(stage));
         }
+        *block.passed() = 0;
         if (wic_add_device(&view.state->started, 1) == gridDim.x - 1) {
             wic_store_system(view.started, 1);
         }
