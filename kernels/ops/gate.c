@@ -74,8 +74,7 @@ const struct pb_op pb_op_gate = {
     .name = "gate",
     .doc =
         {
-            .summary = "masks bands, and leaves out tiles where nothing passes before they are "
-                       "decoded",
+            .summary = "masks bands; tiles where nothing passes are not decoded",
             .formula = "band where keep is valid and not 0, else invalid.",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where the band is, where keep is invalid and where keep "
