@@ -379,8 +379,7 @@ const struct pb_op pb_op_classify = {
                 "width is a power of two, and is told.\n"
                 "\n"
                 "  - classify: {bands: [R, G, N], classes: 6, as: CLASS}\n"
-                "  - classify: {bands: [NDVI], classes: 2, centres: [0.1, 0.6], rounds: 1, as: "
-                "GREEN}\n"
+                "  - classify: {bands: [NDVI], classes: 2, centres: [0, 0.6], rounds: 1, as: VEG}\n"
                 "  - classify: {method: otsu, bands: [NDWI], mask: CLEAR, as: WATER}\n",
         },
     .keys = keys,

@@ -304,7 +304,7 @@ const struct pb_op pb_op_composite = {
                 "made of R_1 and R_2.\n"
                 "All observations of a tile are read and computed together.\n"
                 "\n"
-                "  - composite: {bands: [R, N], of: [_1, _2, _3], clear: \"(SCL{} > 3) * (SCL{} < "
+                "  - composite: {bands: [R, N], of: [_1, _2], clear: \"(SCL{} > 3) * (SCL{} < "
                 "8)\"}\n"
                 "  - composite: {method: max-ndvi, bands: [B, R, N], of: [_may, _june, _july]}\n",
         },

@@ -90,8 +90,16 @@ class Line:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        self.socket.connect(str(path))
+        wait_for(lambda: self.is_heard(path), step=0.01)
         self.file = self.socket.makefile("rb")
+
+    def is_heard(self, path):
+        """An owner that is starting has its socket before it listens."""
+        try:
+            self.socket.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        return True
 
     def say(self, line):
         text = line if isinstance(line, bytes) else json.dumps(line).encode()
