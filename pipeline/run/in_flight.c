@@ -82,7 +82,7 @@ static int may_go(struct pb_in_flight *w)
 static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
 {
     uint64_t start = 0;
-    int rc;
+    int rc = 0;
     while (!w->aborted && (rc = w->next == w->units ? -EPIPE : may_go(w)) == 0) {
         start = start ? start : pb_clock_mono_ns();
         pthread_cond_wait(&w->moved, &w->lock);
