@@ -336,9 +336,10 @@ _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
     become_child(&worker, child);
     if (worker.woken < 0)
         _exit(1);
-    worker.alone = pb_thread_start(&server, socket_thread, &worker) < 0;
-    if (worker.alone)
+    if (pb_thread_start(&server, socket_thread, &worker) < 0) {
+        worker.alone = true;
         serve_socket(&worker);
+    }
     while (sem_wait(&worker.given) != 0)
         ;
     do_job(&worker);
