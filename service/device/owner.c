@@ -21,8 +21,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 128
@@ -31,28 +29,6 @@
 
 static struct owner the_owner;
 static atomic_int connections;
-
-/* An earlier owner's socket is replaced. */
-static int listen_at(const char *path)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof name.sun_path)
-        return -ENAMETOOLONG;
-    (void)strcpy(name.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    (void)unlink(path);
-    mode_t before = umask(0177);
-    int rc = bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 ? 0 : -errno;
-    (void)umask(before);
-    if (rc == 0 && listen(fd, CONNECTIONS_MAX) != 0)
-        rc = -errno;
-    if (rc == 0)
-        return fd;
-    (void)close(fd);
-    return rc;
-}
 
 static void say_device(int out, const char *device, const char *why)
 {
@@ -141,8 +117,9 @@ static void take_connection(int listener)
 
 void owner_retire(struct owner *owner)
 {
-    (void)unlink(owner->path);
-    (void)shutdown(owner->listener, SHUT_RDWR);
+    if (pb_socket_bind_is_there(owner->path, &owner->bound))
+        (void)unlink(owner->path);
+    (void)shutdown(owner->bound.fd, SHUT_RDWR);
 }
 
 static int accept_all(int listener)
@@ -172,15 +149,13 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has its parent's */
     /* A kernel that is loaded at its first launch would be held up by one that stays. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    int listener = listen_at(socket);
-    if (listener < 0) {
-        (void)fprintf(stderr, "cannot listen at %s: %s\n", socket, strerror(-listener));
+    if (pb_socket_bind_open(socket, 0600, &err, &the_owner.bound) != 0) {
+        (void)fprintf(stderr, "%s\n", err.msg);
         return 1;
     }
     the_owner.path = socket;
-    the_owner.listener = listener;
     if (open_device(&the_owner, device, &err) != 0) {
-        (void)unlink(socket);
+        pb_socket_bind_close(socket, &the_owner.bound);
         say_device(out, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
@@ -188,5 +163,5 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     pb_admission_init(&the_owner.admission, shares);
     say_traits(&the_owner, shares);
     say_device(out, the_owner.device, "");
-    return accept_all(listener);
+    return accept_all(the_owner.bound.fd);
 }

@@ -3,6 +3,7 @@
 #ifndef PB_OWNER_PARTS_H
 #define PB_OWNER_PARTS_H
 /* What the parts of the owner process share. Nobody else includes this. */
+#include "service/base/socket_bind.h"
 #include "pipeline/device/device.h"
 #include "service/device/admission.h"
 
@@ -11,7 +12,7 @@ struct owner {
     int32_t index;   /* -1: the CPU */
     struct pb_device_traits traits;
     const char *path; /* of the socket */
-    int listener;
+    struct pb_socket_bind bound;
     struct pb_admission admission;
 };
 

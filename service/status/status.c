@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define SOCKET_MODE    0660
 #define EVENTS_A_ROUND 64
 #define BEAT_MS        1000
 #define NEWS_US        1000
@@ -64,12 +65,12 @@ static void take_news(struct pb_status *status, int64_t limit_us)
 static void look_for_socket(struct pb_status *status)
 {
     struct pb_err err = {0};
-    struct pb_status_bind again;
-    if (pb_status_bind_is_there(status->path, &status->bound)) {
+    struct pb_socket_bind again;
+    if (pb_socket_bind_is_there(status->path, &status->bound)) {
         status->told_gone = false;
         return;
     }
-    int rc = pb_status_bind_again(status->path, &err, &again);
+    int rc = pb_socket_bind_again(status->path, SOCKET_MODE, &err, &again);
     if (rc == 0) {
         pb_status_accept(status); /* clients that connected before */
         if (status->accept_at_ms == 0)
@@ -195,7 +196,7 @@ static void destroy(struct pb_status *status)
         free(item);
     }
     if (status->path != NULL)
-        pb_status_bind_close(status->path, &status->bound);
+        pb_socket_bind_close(status->path, &status->bound);
     if (status->epoll >= 0)
         (void)close(status->epoll);
     if (status->wake >= 0)
@@ -225,7 +226,7 @@ int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
     int rc = 0;
     if (status->path == NULL || status->epoll < 0 || status->wake < 0)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot start the status socket: %s", strerror(errno));
-    rc = rc ? rc : pb_status_bind_open(status->path, err, &status->bound);
+    rc = rc ? rc : pb_socket_bind_open(status->path, SOCKET_MODE, err, &status->bound);
     if (rc == 0 && (watch_also(status, status->wake, &status->wake) != 0 ||
                     watch_also(status, options->extra_fd, &status->options) != 0 ||
                     pb_status_listen(status, true) != 0))

@@ -6,7 +6,7 @@
  * status_admit.c accepts connections, status_serve.c reads and serves them, status_client.c does
  * one connection's input and output, status_fair.c schedules the users, status_bind.c makes the
  * socket's file. */
-#include "service/status/status_bind.h"
+#include "service/base/socket_bind.h"
 #include "service/status/status_fair.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct pb_status {
     pthread_t thread;
     bool serves; /* the thread runs; of the thread that starts and stops it */
     int epoll, wake;
-    struct pb_status_bind bound;
+    struct pb_socket_bind bound;
     struct pb_fair fair;
     struct pb_client_queue clients;
     atomic_int n_clients;

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 from daemon_kit import Daemon, main, wait_for
-from pbtest import SANITIZED, run
+from pbtest import BIN, SANITIZED, run
 
 PIPELINES = """compute: {device: cpu, threads: 2}
 pipelines:
@@ -90,16 +90,8 @@ class Line:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        wait_for(lambda: self.is_heard(path), step=0.01)
+        self.socket.connect(str(path))
         self.file = self.socket.makefile("rb")
-
-    def is_heard(self, path):
-        """An owner that is starting has its socket before it listens."""
-        try:
-            self.socket.connect(str(path))
-        except ConnectionRefusedError:
-            return False
-        return True
 
     def say(self, line):
         text = line if isinstance(line, bytes) else json.dumps(line).encode()
@@ -191,6 +183,16 @@ class Owner(unittest.TestCase):
                 "pipeline": "vegetation", "priority": 0}
         line.update(other)
         return line
+
+    def test_a_file_in_the_socket_s_place_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder, "s.sock.cpu")
+            place.write_text("not a socket")
+            done = subprocess.run([BIN / "pushbroomd", "--device", "cpu", "--socket", place], stdin=subprocess.PIPE,
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("is no socket", done.stderr)
+            self.assertEqual(place.read_text(), "not a socket")
 
     def test_hostile_lines_are_refused(self):
         with service() as d:

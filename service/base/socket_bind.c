@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/status/status_bind.h"
+#include "service/base/socket_bind.h"
 
 #include "config/base/clock.h"
-#include "service/inbox/dirs.h"
+#include "service/base/dir_lock.h"
+#include "service/base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ static int clear_way(const char *path, struct pb_err *err)
 
 /* A listening socket as `name` in the directory (parent is its path). An address that would be too
  * long goes through /proc. */
-static int listen_at(int directory, const char *parent, const char *name)
+static int listen_at(int directory, const char *parent, const char *name, mode_t mode)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -63,7 +64,7 @@ static int listen_at(int directory, const char *parent, const char *name)
     (void)unlinkat(directory, name, 0); /* of a process of this number that crashed here */
     /* The mode of the descriptor becomes that of the file, less the umask. */
     if (fchmod(fd, 0600) != 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        fchmodat(directory, name, 0660, 0) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        fchmodat(directory, name, mode, 0) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
         int rc = -errno;
         (void)close(fd);
         return rc;
@@ -71,12 +72,13 @@ static int listen_at(int directory, const char *parent, const char *name)
     return fd;
 }
 
-static int publish(int directory, const char *parent, const char *path, struct pb_status_bind *out)
+static int publish(int directory, const char *parent, const char *path, mode_t mode,
+                   struct pb_socket_bind *out)
 {
     char name[64];
     struct stat st;
     (void)snprintf(name, sizeof name, ".pushbroomd-%d.sock", (int)getpid());
-    int fd = listen_at(directory, parent, name);
+    int fd = listen_at(directory, parent, name, mode);
     if (fd < 0)
         return fd;
     int rc = fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -88,11 +90,12 @@ static int publish(int directory, const char *parent, const char *path, struct p
         (void)close(fd);
         return rc;
     }
-    *out = (struct pb_status_bind){fd, st.st_dev, st.st_ino};
+    *out = (struct pb_socket_bind){fd, st.st_dev, st.st_ino};
     return 0;
 }
 
-int pb_status_bind_again(const char *path, struct pb_err *err, struct pb_status_bind *out)
+int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
+                         struct pb_socket_bind *out)
 {
     struct sockaddr_un address;
     char parent[PB_FILES_PATH_BYTES];
@@ -106,7 +109,7 @@ int pb_status_bind_again(const char *path, struct pb_err *err, struct pb_status_
     else
         slash[slash == parent] = '\0';
     int directory = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int rc = directory < 0 ? -errno : publish(directory, parent, path, out);
+    int rc = directory < 0 ? -errno : publish(directory, parent, path, mode, out);
     if (directory >= 0)
         (void)close(directory);
     if (rc == 0 || rc == -EEXIST)
@@ -115,27 +118,28 @@ int pb_status_bind_again(const char *path, struct pb_err *err, struct pb_status_
                    strerror(-rc));
 }
 
-int pb_status_bind_open(const char *path, struct pb_err *err, struct pb_status_bind *out)
+int pb_socket_bind_open(const char *path, mode_t mode, struct pb_err *err,
+                        struct pb_socket_bind *out)
 {
     struct sockaddr_un address;
     int rc = strlen(path) < sizeof address.sun_path ? clear_way(path, err) : 0;
-    rc = rc ? rc : pb_status_bind_again(path, err, out);
+    rc = rc ? rc : pb_socket_bind_again(path, mode, err, out);
     if (rc == -EEXIST)
         return pb_fail(err, PB_E_SERVICE_STATE, "%s came into being just now; start again", path);
     return rc;
 }
 
-bool pb_status_bind_is_there(const char *path, const struct pb_status_bind *bound)
+bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *bound)
 {
     struct stat st;
     return lstat(path, &st) == 0 && st.st_dev == bound->dev && st.st_ino == bound->ino;
 }
 
-void pb_status_bind_close(const char *path, struct pb_status_bind *bound)
+void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound)
 {
     if (bound->fd < 0)
         return;
-    if (pb_status_bind_is_there(path, bound))
+    if (pb_socket_bind_is_there(path, bound))
         (void)unlink(path);
     (void)close(bound->fd);
     bound->fd = -1;

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_STATUS_BIND_H
-#define PB_STATUS_BIND_H
-/* The file of the listening socket: made under another name and renamed, so that a client that
- * finds it can connect to it, with mode 0660 from the start. Thread: any, one at a time. */
+#ifndef PB_SOCKET_BIND_H
+#define PB_SOCKET_BIND_H
+/* The file of a listening socket: made under another name and renamed, so that a client that finds
+ * it can connect to it, with its mode from the start. Thread: any, one at a time. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct pb_status_bind {
+struct pb_socket_bind {
     int fd; /* -1 = none */
     dev_t dev;
     ino_t ino; /* of the socket's file */
@@ -18,12 +18,14 @@ struct pb_status_bind {
 /* A non-blocking listening socket at path. A socket file without a listener is removed first; any
  * other file there stays and is an error, and so is a service that answers. May wait up to a second
  * for one that is ending. */
-int pb_status_bind_open(const char *path, struct pb_err *err, struct pb_status_bind *out);
+int pb_socket_bind_open(const char *path, mode_t mode, struct pb_err *err,
+                        struct pb_socket_bind *out);
 /* Whether the file at path is still this socket's. */
-bool pb_status_bind_is_there(const char *path, const struct pb_status_bind *bound);
+bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *bound);
 /* For a file that was deleted: binds anew where no file is now; never removes one. The old
  * descriptor stays open and is the caller's. -EEXIST (no *err): something lies there. */
-int pb_status_bind_again(const char *path, struct pb_err *err, struct pb_status_bind *out);
+int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
+                         struct pb_socket_bind *out);
 /* Closes it and removes its file, if that is still its own. */
-void pb_status_bind_close(const char *path, struct pb_status_bind *bound);
+void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound);
 #endif
