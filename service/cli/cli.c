@@ -144,12 +144,16 @@ int cli_usage(const char *command, const char *format, ...)
     return CLI_USAGE;
 }
 
+int cli_unknown_name(const char *command, const char *kind, const char *name, const char *nearest)
+{
+    if (nearest != NULL)
+        return cli_usage(command, "there is no %s '%s'; did you mean '%s'?", kind, name, nearest);
+    return cli_usage(command, "there is no %s '%s'", kind, name);
+}
+
 int cli_unknown_option(const char *command, const char *word, const char *const *options, size_t n)
 {
-    const char *near = pb_nearest(word, options, n);
-    if (near != NULL)
-        return cli_usage(command, "there is no option '%s'; did you mean '%s'?", word, near);
-    return cli_usage(command, "there is no option '%s'", word);
+    return cli_unknown_name(command, "option", word, pb_nearest(word, options, n));
 }
 
 int cli_bad_option(const char *command, char **argv, int c, const struct option *longs)

@@ -29,6 +29,9 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 int cli_bad_option(const char *command, char **argv, int c, const struct option *longs);
 /* The same for an option found by hand; options are the known ones, "--json". */
 int cli_unknown_option(const char *command, const char *word, const char *const *options, size_t n);
+/* The same for the name of a `kind` of thing ("operator") that there is not; nearest: a name that
+ * there is and that may be meant, or NULL. */
+int cli_unknown_name(const char *command, const char *kind, const char *name, const char *nearest);
 void cli_help(const char *command, FILE *out);
 /* "pushbroom: file:line:col: message" and the hint on a line of its own. */
 void cli_print_err(const struct pb_err *err);

@@ -166,11 +166,7 @@ int cli_indices(int argc, char **argv)
     int rc = parse(argc, argv, &o);
     const struct pb_index *one = o.name ? pb_index_find(o.name) : NULL;
     if (rc == CLI_DONE && o.name != NULL && one == NULL) {
-        const char *near = pb_index_nearest(o.name);
-        rc = cli_usage("indices",
-                       near ? "there is no index '%s'; did you mean '%s'?"
-                            : "there is no index '%s'",
-                       o.name, near);
+        rc = cli_unknown_name("indices", "index", o.name, pb_index_nearest(o.name));
     } else if (rc == CLI_DONE && o.json) {
         struct pb_json *json = pb_json_create(true);
         pb_json_array(json, NULL);
@@ -181,9 +177,7 @@ int cli_indices(int argc, char **argv)
                 json_index(json, &o, index);
         }
         pb_json_end(json);
-        const char *text = pb_json_text(json, NULL);
-        puts(text ? text : "null");
-        pb_json_destroy(json);
+        rc = cli_finish_json(json);
     } else if (rc == CLI_DONE && one != NULL) {
         print_one(&o, one);
     } else if (rc == CLI_DONE) {

@@ -191,11 +191,7 @@ static const struct pb_op *find_operator(const char *name)
         return op;
     for (; n < pb_op_count() && n < 64; n++)
         names[n] = pb_op_at(n)->name;
-    const char *near = pb_nearest(name, names, n);
-    (void)cli_usage("operators",
-                    near ? "there is no operator '%s'; did you mean '%s'?"
-                         : "there is no operator '%s'",
-                    name, near);
+    (void)cli_unknown_name("operators", "operator", name, pb_nearest(name, names, n));
     return NULL;
 }
 

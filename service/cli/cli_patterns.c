@@ -100,11 +100,7 @@ static const struct entry *find(const struct entry *entries, size_t n, const cha
         if (strcmp(names[i], name) == 0)
             return &entries[i];
     }
-    const char *near = pb_nearest(name, names, n);
-    (void)cli_usage("patterns",
-                    near ? "there is no pattern '%s'; did you mean '%s'?"
-                         : "there is no pattern '%s'",
-                    name, near);
+    (void)cli_unknown_name("patterns", "pattern", name, pb_nearest(name, names, n));
     return NULL;
 }
 

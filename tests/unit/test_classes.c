@@ -4,6 +4,7 @@
  * threshold against every threshold tried; the same whatever the split and the order. */
 #include "kernels/reduce/reduce.h"
 
+#include "any_number.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -16,15 +17,6 @@
 enum { N = 6000, PARTS = 4, BANDS = 2, CLASSES = 3 };
 
 static const struct pb_samples any = {.n = 0};
-static uint64_t seed = 88172645463325252u;
-
-static uint32_t any_number(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 16);
-}
 
 static float any_float(void)
 {

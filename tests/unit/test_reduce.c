@@ -5,6 +5,7 @@
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/reduce.h"
 
+#include "any_number.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -16,15 +17,6 @@
 enum { N = 20000, PARTS = 5 };
 
 static const struct pb_samples any = {.n = 0};
-static uint64_t seed = 88172645463325252u;
-
-static uint32_t any_number(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 16);
-}
 
 static int ascending(const void *a, const void *b)
 {

@@ -3,8 +3,8 @@
  *
  * The steps of the patterns that are plugins, written as words: ">3" is a step of 3 chunks down,
  * "<1" one of 1 up; with several parties the other one's number follows. */
+#include "plugin_pattern.h"
 #include "run_suite.h"
-#include "wic/pattern/plugin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,18 +25,9 @@ struct asked {
     size_t n_told;
 };
 
-static const struct wic_pattern *load(const char *name)
-{
-    const struct wic_pattern *pattern = NULL;
-    char text[WIC_TEXT_BYTES] = "";
-    ck_assert_msg(wic_plugin_load(PB_PATTERNS, name, &pattern, text, sizeof(text)) == 0, "%s",
-                  text);
-    return pattern;
-}
-
 static int begin(const struct asked *asked, uint64_t seed, struct wic_schedule *schedule)
 {
-    const struct wic_pattern *pattern = load(asked->pattern);
+    const struct wic_pattern *pattern = plugin_pattern(asked->pattern);
     uint64_t args[WIC_PATTERN_ARGS_MAX];
     struct wic_pattern_params params = {.parties = asked->parties ? asked->parties : 2,
                                         .slots = 4,

@@ -5,9 +5,9 @@
  * that an order other than the schedule's gives other data: each chunk is checked against what the
  * same exchange gives without threads. Random schedules with several parties, dependencies, steps
  * that are told and all access patterns are the stress test. */
+#include "plugin_pattern.h"
 #include "run_suite.h"
 #include "wic/pattern/exchange.h"
-#include "wic/pattern/plugin.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -238,28 +238,19 @@ static struct wic_pattern_params params_of(uint32_t parties, uint32_t slots, uin
     return params;
 }
 
-static const struct wic_pattern *load(const char *name)
-{
-    const struct wic_pattern *pattern = NULL;
-    char text[WIC_TEXT_BYTES] = "";
-    ck_assert_msg(wic_plugin_load(PB_PATTERNS, name, &pattern, text, sizeof(text)) == 0, "%s",
-                  text);
-    return pattern;
-}
-
 START_TEST(every_pattern_moves_real_data_between_two_threads)
 {
     const uint64_t batch[] = {5, 2}, chance[] = {7, 3, 0, 0}, shuffled[] = {7, 3, 0, 1};
     struct wic_pattern_params params = params_of(2, 3, 2000, 0, NULL);
     agree(&wic_pattern_unidirectional, &params, 0);
     params = params_of(2, 1, 1000, 1000, NULL);
-    agree(load("alternating"), &params, 0);
+    agree(plugin_pattern("alternating"), &params, 0);
     params = params_of(2, 3, 1000, 400, batch);
-    agree(load("multiple"), &params, 0);
+    agree(plugin_pattern("multiple"), &params, 0);
     params = params_of(2, 2, 1000, 500, chance);
-    agree(load("probabilistic"), &params, 0);
+    agree(plugin_pattern("probabilistic"), &params, 0);
     params = params_of(2, 2, 1000, 500, shuffled);
-    agree(load("probabilistic"), &params, 0);
+    agree(plugin_pattern("probabilistic"), &params, 0);
 }
 END_TEST
 
@@ -267,9 +258,9 @@ START_TEST(several_parties_are_served_in_turn)
 {
     const uint64_t batch[] = {5, 2};
     struct wic_pattern_params params = params_of(5, 2, 200, 80, batch);
-    agree(load("multiple"), &params, 0);
+    agree(plugin_pattern("multiple"), &params, 0);
     params = params_of(WIC_PARTIES_MAX, 1, 20, 20, NULL);
-    agree(load("alternating"), &params, 0);
+    agree(plugin_pattern("alternating"), &params, 0);
 }
 END_TEST
 
@@ -280,9 +271,9 @@ START_TEST(open_ways_end_where_their_sender_ends)
         struct wic_pattern_params params = params_of(2, 2, WIC_OPEN, 0, NULL);
         agree(&wic_pattern_unidirectional, &params, most);
         params = params_of(2, 2, WIC_OPEN, WIC_OPEN, NULL);
-        agree(load("alternating"), &params, most);
+        agree(plugin_pattern("alternating"), &params, most);
         params = params_of(3, 3, WIC_OPEN, WIC_OPEN, batch);
-        agree(load("multiple"), &params, most);
+        agree(plugin_pattern("multiple"), &params, most);
     }
 }
 END_TEST
@@ -291,10 +282,10 @@ START_TEST(values_that_are_told_decide_for_all_parties)
 {
     const uint64_t by_data[] = {6, 4, 1, 0};
     struct wic_pattern_params params = params_of(2, 3, 900, 500, by_data);
-    ck_assert_uint_gt(agree(load("probabilistic"), &params, 0), 200);
+    ck_assert_uint_gt(agree(plugin_pattern("probabilistic"), &params, 0), 200);
     /* More than the board has room for, and parties that do not take part in a step. */
     params = params_of(4, 3, 300, 200, by_data);
-    ck_assert_uint_gt(agree(load("probabilistic"), &params, 0), 128);
+    ck_assert_uint_gt(agree(plugin_pattern("probabilistic"), &params, 0), 128);
 }
 END_TEST
 
@@ -499,7 +490,7 @@ START_TEST(failure_of_one_party_ends_all)
     struct wic_pattern_params params = params_of(4, 2, 200, 100, by_data);
     struct run run = {.fail_at = 50};
     parties_init(&run, 4);
-    run_threads(&run, load("probabilistic"), &params);
+    run_threads(&run, plugin_pattern("probabilistic"), &params);
     for (uint32_t i = 0; i < 4; i++) {
         ck_assert_int_eq(run.party[i].rc, i == 1 ? -EDOM : -ECANCELED);
     }
@@ -512,7 +503,8 @@ START_TEST(parties_that_wait_are_woken_by_an_abort)
     struct run run = {.most = 0};
     pthread_t thread;
     parties_init(&run, 2);
-    ck_assert_int_eq(wic_exchange_create(load("alternating"), &params, &exchange, NULL, 0), 0);
+    ck_assert_int_eq(
+        wic_exchange_create(plugin_pattern("alternating"), &params, &exchange, NULL, 0), 0);
     pthread_create(&thread, NULL, party_main, &run.party[1]); /* D0 never comes */
     wic_exchange_abort(exchange);
     pthread_join(thread, NULL);
@@ -527,7 +519,8 @@ START_TEST(what_the_pattern_refuses_is_refused_before_a_party_runs)
     struct wic_pattern_params params = params_of(2, 2, 100, 99, NULL);
     char text[WIC_TEXT_BYTES] = "";
     ck_assert_int_eq(
-        wic_exchange_create(load("alternating"), &params, &exchange, text, sizeof(text)), -EINVAL);
+        wic_exchange_create(plugin_pattern("alternating"), &params, &exchange, text, sizeof(text)),
+        -EINVAL);
     ck_assert_ptr_nonnull(strstr(text, "alternating cannot do that"));
 }
 END_TEST
