@@ -82,6 +82,10 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->in_slots = own->in_slots;
     out->out_slots = own->out_slots;
     out->workers = own->workers;
+    out->order = (uint32_t)own->order;
+    out->window_units = own->window_units;
+    out->stripe_cols = own->grid.stripe_cols;
+    out->unit_cols = own->grid.unit_cols;
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
@@ -127,13 +131,16 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
                    said->out_slots > 0 && said->out_slots <= PB_SERVED_SLOTS_MAX &&
                    said->workers > 0 && said->workers <= PB_SERVED_WORKERS_MAX;
+    bool ordered = said->order <= PB_ORDER_Z && said->window_units > 0 &&
+                   said->window_units <= PB_SERVED_WINDOW_MAX && said->stripe_cols >= 0 &&
+                   said->unit_cols >= 0;
     bool sided = said->side_px >= 64 && said->side_px <= 8192;
     bool placed = true;
     for (int i = 0; i < 6; i++)
         placed = placed && (!said->has_transform || is_near(said->transform[i]));
     for (int i = 0; i < 2; i++)
         placed = placed && is_near(said->unit_metres[i]) && said->unit_metres[i] >= 0;
-    if (!counted || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
+    if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
         said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_FILES_MAX)
         return false;
     for (uint32_t i = 0; i < said->n_sources; i++)
@@ -227,6 +234,10 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     pass->in_slots = said->in_slots;
     pass->out_slots = said->out_slots;
     pass->workers = said->workers;
+    pass->order = (enum pb_order)said->order;
+    pass->window_units = said->window_units;
+    pass->grid.stripe_cols = said->stripe_cols;
+    pass->grid.unit_cols = said->unit_cols;
     uint64_t most = request->config->compute.memory_bytes;
     uint64_t in = wic_slot_stride(pass->in_slot_bytes), out = wic_slot_stride(pass->out_slot_bytes);
     if (in > most || out > most || in * pass->in_slots + out * pass->out_slots > most)
@@ -260,6 +271,7 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     if (rc == 0) {
         pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
         rc = take_numbers(said, plan, pass) == 0 ? size_pass(pass, &request, said, err) : bad(err);
+        plan->exchange = base->pipeline->exchange;
     }
     free(facts);
     if (rc < 0) {

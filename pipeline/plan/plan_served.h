@@ -8,7 +8,12 @@
  */
 #include "pipeline/plan/plan.h"
 
-enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_NUMBERS_MAX = 4096 };
+enum {
+    PB_SERVED_SLOTS_MAX = 4096,
+    PB_SERVED_WORKERS_MAX = 512,
+    PB_SERVED_WINDOW_MAX = 16384,
+    PB_SERVED_NUMBERS_MAX = 4096
+};
 
 /* One source of the scene, the delivered file first. */
 struct pb_served_source {
@@ -26,6 +31,9 @@ struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; their number = the last */
     int32_t side_px;
     uint32_t in_slots, out_slots, workers;
+    /* In which tiles come: enum pb_order, as in plan and grid. */
+    uint32_t order, window_units;
+    int32_t stripe_cols, unit_cols;
     int32_t by_streams; /* no kernel is to stay on the device */
     int32_t has_transform;
     double transform[6], unit_metres[2];

@@ -72,6 +72,22 @@ static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
     return rc;
 }
 
+/* The executor's end of the exchange. A gate's readers do not tell which tiles are left out, so
+ * there nothing is checked. */
+static int make_arrivals(struct pb_served *s, struct pb_err *err)
+{
+    const struct pb_plan *p = s->pass;
+    struct pb_tile_exchange walk;
+    if (p->gate.chain != NULL)
+        return 0;
+    int rc = pb_plan_exchange(p, err, &walk);
+    if (rc < 0)
+        return rc;
+    s->stream.arrivals = pb_arrivals_create(&p->grid, p->order, p->window_units, &walk);
+    return s->stream.arrivals != NULL ? 0
+                                      : pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+}
+
 /* Pins, measures and makes the executor, all of which a resident kernel would hold up. */
 static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
 {
@@ -98,7 +114,8 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     if (rc == 0) {
         s->stream.plan = s->pass;
         s->exec_type = pb_exec_of(s->pass);
-        rc = set_up(s, err, &fd);
+        rc = make_arrivals(s, err);
+        rc = rc ? rc : set_up(s, err, &fd);
     }
     if (rc < 0) {
         pb_served_destroy(s);
@@ -192,6 +209,7 @@ void pb_served_destroy(struct pb_served *s)
     end_threads(s);
     pb_run_threads_fini(&s->threads);
     take_down(s);
+    pb_arrivals_destroy(s->stream.arrivals);
     if (!pb_device_left_behind())
         pb_tile_pool_close(&s->pool);
     pb_plan_destroy(s->plan);

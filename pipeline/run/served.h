@@ -4,9 +4,10 @@
 #define PB_SERVED_H
 /* A pass whose tiles come from another process and go back there: slots in memory that both map,
  * and the executor of this process between them. The other process is not trusted. It says of a
- * tile its number; where the tile lies and what it reads follows from this process' own plan. What
- * the slots hold is pixels and nothing else. create, start, wait and destroy belong to one thread,
- * abort to any. */
+ * tile its number and unit; where the tile lies and what it reads follows from this process' own
+ * plan, and that it comes in its turn, once, is checked (arrivals.h) where no gate leaves tiles
+ * out. What the slots hold is pixels and nothing else. create, start, wait and destroy belong to
+ * one thread, abort to any. */
 #include "pipeline/plan/plan_served.h"
 #include "pipeline/run/remote.h"
 

@@ -40,7 +40,7 @@ struct pb_stream {
     struct pb_remote_session *session;
     struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
     struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
-                                       NULL: it is in another process than the readers */
+                                       NULL: it is in another process, or nothing is checked */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */

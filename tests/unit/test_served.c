@@ -160,6 +160,8 @@ static struct pb_served_request sound(void)
                                   .in_slots = 4,
                                   .out_slots = 4,
                                   .workers = 2,
+                                  .order = PB_ORDER_ROWS,
+                                  .window_units = 3,
                                   .has_transform = true,
                                   .transform = {0, 1, 0, 0, 0, -1},
                                   .n_sources = 1};
@@ -193,6 +195,11 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.in_slots = 0);
     REFUSED(r.out_slots = 1u << 31);
     REFUSED(r.workers = 100000);
+    REFUSED(r.order = 2);
+    REFUSED(r.window_units = 0);
+    REFUSED(r.stripe_cols = -1);
+    REFUSED(r.unit_cols = INT32_MIN);
+    REFUSED(r.window_units = PB_SERVED_WINDOW_MAX + 1);
     REFUSED(r.n_sources = 2);
     REFUSED(r.n_sources = UINT32_MAX);
     REFUSED(r.source[0].w = 0);
@@ -261,20 +268,19 @@ static int publish(struct hostile *h, const struct pb_tile *tile, size_t bytes)
     return wic_publish(h->pool.in, &slot, bytes);
 }
 
-START_TEST(of_a_tile_the_number_counts_alone)
+START_TEST(of_a_tile_number_and_unit_count_alone)
 {
     struct hostile h = hostile_begin();
     struct pb_err err = {0};
     struct wic_slot out;
     const struct pb_tile lie = {.number = 3,
-                                .unit = 77,
                                 .core = {-1000000, 5, INT32_MAX, INT32_MAX},
                                 .read = {{INT32_MIN, 0, INT32_MAX, INT32_MAX}}};
     ck_assert_int_eq(publish(&h, &lie, 1), 0);
     ck_assert_int_eq(wic_wait(h.pool.out, WIC_FOREVER, &out), 0);
     const struct pb_tile *tile = out.user;
     ck_assert_uint_eq(tile->number, 3);
-    ck_assert_uint_eq(tile->unit, 77);
+    ck_assert_uint_eq(tile->unit, 0);
     ck_assert_int_eq(tile->core.x, 3 * SIDE);
     ck_assert_int_eq(tile->core.w, SIDE);
     ck_assert_uint_eq(out.bytes, pb_plan_out_bytes(pb_served_plan(h.served), tile));
@@ -291,6 +297,47 @@ START_TEST(a_tile_that_is_not_there_ends_the_session)
     ck_assert_int_eq(publish(&h, &(struct pb_tile){.number = COLS * ROWS}, 1), 0);
     ck_assert_int_lt(pb_served_wait(h.served, -1, &err), 0);
     ck_assert_int_eq(wic_wait(h.pool.out, WIC_FOREVER, &out), -ECANCELED);
+    hostile_end(&h);
+}
+END_TEST
+
+/* Sends two tiles; the second must end the session with these words. */
+static void expect_out_of_turn(const struct pb_tile *first, const struct pb_tile *second,
+                               const char *words)
+{
+    struct hostile h = hostile_begin();
+    struct pb_err err = {0};
+    ck_assert_int_eq(publish(&h, first, 1), 0);
+    (void)publish(&h, second, 1); /* the first may have ended it */
+    ck_assert_int_lt(pb_served_wait(h.served, -1, &err), 0);
+    ck_assert_msg(strstr(err.msg, words) != NULL, "%s", err.msg);
+    hostile_end(&h);
+}
+
+START_TEST(a_tile_out_of_its_turn_ends_the_session)
+{
+    const struct pb_tile tile = {.number = 3}, beyond = {.number = 3 * COLS, .unit = 3},
+                         nowhere = {.number = 4, .unit = 77};
+    expect_out_of_turn(&tile, &beyond, "tile 24 of unit 3 is not of a unit that is under way");
+    expect_out_of_turn(&tile, &nowhere, "tile 4 of unit 77 is not of a unit that is under way");
+}
+END_TEST
+
+START_TEST(a_tile_that_comes_twice_ends_the_session)
+{
+    struct hostile h = hostile_begin();
+    struct pb_err err = {0};
+    for (uint32_t i = 0; i < COLS; i++) {
+        struct wic_slot out;
+        ck_assert_int_eq(publish(&h, &(struct pb_tile){.number = i == 5 ? 4 : i}, 1), 0);
+        if (i + 1 < COLS) {
+            ck_assert_int_eq(wic_wait(h.pool.out, WIC_FOREVER, &out), 0);
+            ck_assert_int_eq(wic_release(h.pool.out, &out), 0);
+        }
+    }
+    ck_assert_int_lt(pb_served_wait(h.served, -1, &err), 0);
+    ck_assert_msg(strstr(err.msg, "is not of its unit, or another one is not") != NULL, "%s",
+                  err.msg);
     hostile_end(&h);
 }
 END_TEST
@@ -341,7 +388,7 @@ START_TEST(any_words_leave_the_other_side_whole)
         for (uint32_t t = 0; t < 20; t++) {
             struct wic_slot slot;
             if (wic_acquire(h.pool.in, 100000, &slot) == 0) {
-                *(struct pb_tile *)slot.user = (struct pb_tile){.number = t};
+                *(struct pb_tile *)slot.user = (struct pb_tile){.number = t, .unit = t / COLS};
                 (void)wic_publish(h.pool.in, &slot, 64);
             }
             if (wic_wait(h.pool.out, 100000, &slot) == 0)
@@ -380,8 +427,10 @@ int main(void)
     tcase_add_test(tc, numbers_of_loops_travel);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
-    tcase_add_test(tc, of_a_tile_the_number_counts_alone);
+    tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);
+    tcase_add_test(tc, a_tile_out_of_its_turn_ends_the_session);
     tcase_add_test(tc, a_tile_that_is_not_there_ends_the_session);
+    tcase_add_test(tc, a_tile_that_comes_twice_ends_the_session);
     tcase_add_test(tc, any_words_leave_the_other_side_whole);
     tcase_add_test(tc, an_abort_here_ends_waits_whatever_the_words_say);
     suite_add_tcase(suite, tc);
