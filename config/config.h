@@ -149,6 +149,7 @@ struct pb_product_kinds {
 
 struct pb_pipeline_config {
     char *name;
+    int32_t priority; /* of its jobs; the highest goes first */
     struct pb_input_config input;
     struct pb_exchange_config exchange; /* of its tiles; unidirectional unless the file or an
                                            operator says otherwise */

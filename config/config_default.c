@@ -23,6 +23,7 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
                     "What becomes of a scene. It goes through the first pipeline whose input.match "
                     "fits its name.");
     pb_text_add(out, "pipelines:\n  vegetation:\n");
+    pb_schema_default(out, &pb_section_pipeline, 4);
     pb_text_comment(out, 4, pb_section_input.doc);
     pb_text_add(out, "    input:\n");
     pb_schema_default(out, &pb_section_input, 6);

@@ -89,7 +89,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
                           struct pb_pipeline_notes *notes)
 {
-    static const char *const keys[] = {"input", "exchange", "steps", "products"};
+    static const char *const keys[] = {"priority", "input", "exchange", "steps", "products"};
     const size_t n_keys = sizeof keys / sizeof *keys;
     char found[80], where[80];
     (void)snprintf(where, sizeof where, "pipeline '%.63s'", key->text);
@@ -107,6 +107,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
         return false;
     }
     pb_report_unknown(load, body, where, keys, n_keys);
+    pb_schema_read_own(load, &pb_section_pipeline, body, pipeline);
     const struct pb_yaml *input = pb_yaml_find(body, "input", NULL);
     const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
     size_t before = pb_report_count(&load->report);

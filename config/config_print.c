@@ -53,7 +53,9 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
 {
     pb_text_add(out, "  ");
     pb_text_yaml(out, pipeline->name);
-    pb_text_add(out, ":\n    input:\n");
+    pb_text_add(out, ":\n");
+    pb_schema_print(out, &pb_section_pipeline, pipeline, 4);
+    pb_text_add(out, "    input:\n");
     pb_schema_print(out, &pb_section_input, &pipeline->input, 6);
     struct pb_exchange_keys room;
     pb_text_add(out, "    exchange:\n");

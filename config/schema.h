@@ -21,13 +21,16 @@ struct pb_load {
 };
 
 extern const struct pb_section pb_section_service, pb_section_compute, pb_section_limits,
-    pb_section_input, pb_section_source;
+    pb_section_input, pb_section_source, pb_section_pipeline;
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
  * mistake goes to the report; an invalid value keeps the default, a list keeps its valid
  * entries. */
 void pb_schema_read(struct pb_load *load, const struct pb_section *section,
                     const struct pb_yaml *map, void *base);
+/* The section's keys out of a map that has others as well, which the caller checks. */
+void pb_schema_read_own(struct pb_load *load, const struct pb_section *section,
+                        const struct pb_yaml *map, void *base);
 /* Reports the keys that are required and not in the map, at `owner`. */
 void pb_schema_need(struct pb_load *load, const struct pb_section *section,
                     const struct pb_yaml *owner, const struct pb_yaml *map);

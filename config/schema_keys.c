@@ -166,6 +166,12 @@ static const struct pb_key source_keys[] = {
            "0", "Stored value that means there is no measurement; overrides the file's."),
 };
 
+static const struct pb_key pipeline_keys[] = {
+    RANGED("priority", PB_KEY_INT, AT(pb_pipeline_config, priority), -100, 100, "0",
+           "Of the jobs that wait, those of the highest priority start first, and get a GPU first; "
+           "jobs of a lower one wait as long as there are any."),
+};
+
 const struct pb_section pb_section_service = {
     "service", "The service: directories, socket and jobs. 'pushbroom run' needs none of it.",
     service_keys, N_OF(service_keys)};
@@ -178,3 +184,5 @@ const struct pb_section pb_section_input = {"input", "Which scenes, and what the
                                             input_keys, N_OF(input_keys)};
 const struct pb_section pb_section_source = {"source", "A file that is read beside the scene.",
                                              source_keys, N_OF(source_keys)};
+const struct pb_section pb_section_pipeline = {"pipeline", "What becomes of a scene.",
+                                               pipeline_keys, N_OF(pipeline_keys)};

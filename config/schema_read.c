@@ -157,6 +157,24 @@ static void read_default(struct pb_load *load, const struct pb_key *key, const c
     }
 }
 
+/* unknown: the map has keys that are not of the section. */
+static void read_keys(struct pb_load *load, const struct pb_section *section,
+                      const struct pb_yaml *map, bool unknown, void *base)
+{
+    for (size_t i = 0; i < section->n && !pb_arena_failed(load->arena); i++) {
+        const struct pb_key *key = &section->keys[i];
+        char what[100];
+        (void)snprintf(what, sizeof what, "%s.%s", section->name, key->name);
+        const struct pb_yaml *node = map ? pb_yaml_find(map, key->name, NULL) : NULL;
+        if (key->def)
+            read_default(load, key, what, base);
+        if (node)
+            read_value(load, key, node, what, base);
+        else if (unknown && is_items(key->type)) /* the unknown key may be a misspelling of it */
+            ((struct pb_items *)(void *)((char *)base + key->offset))->is_partial = true;
+    }
+}
+
 void pb_schema_read(struct pb_load *load, const struct pb_section *section,
                     const struct pb_yaml *map, void *base)
 {
@@ -171,17 +189,11 @@ void pb_schema_read(struct pb_load *load, const struct pb_section *section,
     }
     if (map)
         pb_report_unknown(load, map, section->name, names, n);
-    bool unknown = pb_report_count(&load->report) > before;
-    for (size_t i = 0; i < section->n && !pb_arena_failed(load->arena); i++) {
-        const struct pb_key *key = &section->keys[i];
-        char what[100];
-        (void)snprintf(what, sizeof what, "%s.%s", section->name, key->name);
-        const struct pb_yaml *node = map ? pb_yaml_find(map, key->name, NULL) : NULL;
-        if (key->def)
-            read_default(load, key, what, base);
-        if (node)
-            read_value(load, key, node, what, base);
-        else if (unknown && is_items(key->type)) /* the unknown key may be a misspelling of it */
-            ((struct pb_items *)(void *)((char *)base + key->offset))->is_partial = true;
-    }
+    read_keys(load, section, map, pb_report_count(&load->report) > before, base);
+}
+
+void pb_schema_read_own(struct pb_load *load, const struct pb_section *section,
+                        const struct pb_yaml *map, void *base)
+{
+    read_keys(load, section, map, false, base);
 }

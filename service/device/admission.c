@@ -39,10 +39,9 @@ static bool is_first(const struct pb_admission *a, const struct pb_admission_pla
 }
 
 int pb_admission_enter(struct pb_admission *a, int64_t priority, bool (*gone)(void *user),
-                       void *user, bool *out_waited)
+                       void *user)
 {
     int rc = 0;
-    *out_waited = false;
     (void)pthread_mutex_lock(&a->lock);
     struct pb_admission_place *own = free_place(a);
     if (own == NULL) {
@@ -51,12 +50,12 @@ int pb_admission_enter(struct pb_admission *a, int64_t priority, bool (*gone)(vo
     }
     *own = (struct pb_admission_place){priority, ++a->last};
     while (rc == 0 && (a->admitted >= a->most || !is_first(a, own))) {
-        struct timespec until = pb_clock_mono_after(ASK_MS);
-        *out_waited = true;
-        (void)pthread_cond_timedwait(&a->freed, &a->lock, &until);
         (void)pthread_mutex_unlock(&a->lock);
         rc = gone(user) ? -ECANCELED : 0;
         (void)pthread_mutex_lock(&a->lock);
+        struct timespec until = pb_clock_mono_after(ASK_MS);
+        if (rc == 0 && (a->admitted >= a->most || !is_first(a, own)))
+            (void)pthread_cond_timedwait(&a->freed, &a->lock, &until);
     }
     own->number = 0;
     a->admitted += rc == 0;

@@ -24,10 +24,10 @@ struct pb_admission {
 };
 
 void pb_admission_init(struct pb_admission *admission, int most);
-/* Waits until it may. gone: asked now and then; true: it waits no longer. 0, -ECANCELED, or
- * -EAGAIN: too many wait. *out_waited: whether it was not admitted at once. */
+/* Waits until it may. gone: asked at once when it waits, then now and then; true: it waits no
+ * longer. 0, -ECANCELED, or -EAGAIN: too many wait. */
 int pb_admission_enter(struct pb_admission *admission, int64_t priority, bool (*gone)(void *user),
-                       void *user, bool *out_waited);
+                       void *user);
 /* Whether nobody waits, and one at most computes. */
 bool pb_admission_is_alone(struct pb_admission *admission);
 void pb_admission_leave(struct pb_admission *admission);

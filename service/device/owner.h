@@ -7,7 +7,7 @@
  * connects for a job and says hello; the rest of the connection belongs to its child, which a
  * hostile file may have taken over: every line and all shared memory is checked. JSON lines:
  *
- *   {"cmd":"hello","version","job","config": YAML text,"config_name","pipeline","priority"}
+ *   {"cmd":"hello","version","job","config": YAML text,"config_name","pipeline"}
  *   {"event":"hello","device","index","stream_why","traits"}
  *   {"cmd":"open","request": struct pb_served_request}         a session, for one pass of the run
  *   {"event":"ready","in_slot_bytes","out_slot_bytes","line_px","threads","sync"}  with the memory

@@ -57,7 +57,6 @@ static bool say_hello(int fd, const struct pb_owner_hello *hello)
     pb_json_string(json, "config", hello->config);
     pb_json_string(json, "config_name", hello->config_name);
     pb_json_string(json, "pipeline", hello->pipeline);
-    pb_json_int(json, "priority", hello->priority);
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
     bool said = text != NULL && pb_line_send(fd, text, bytes, NULL, 0);

@@ -9,7 +9,6 @@
 
 struct pb_owner_hello {
     const char *job, *config, *config_name, *pipeline;
-    int64_t priority; /* higher goes first */
 };
 
 /* Connects to the owner's socket, for which it waits a few seconds: a fresh owner may be on its

@@ -36,7 +36,7 @@ struct session {
     struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
     char job[64];
-    int64_t priority;
+    bool waits; /* said so */
 };
 
 static bool send_line(struct session *s, struct pb_json *json, const int *passed)
@@ -122,7 +122,6 @@ static int take_hello(struct session *s, const struct pb_json_value *hello, stru
                        "the device's owner is pushbroom %s, the run is of %.20s", PB_VERSION,
                        version);
     (void)snprintf(s->job, sizeof s->job, "%.60s", job);
-    (void)pb_json_get_int(hello, "priority", &s->priority);
     int rc = parse_config(s, hello, err);
     if (rc != 0)
         return rc;
@@ -245,20 +244,28 @@ static bool serve(struct session *s, const struct pb_served_request *said, struc
     return more;
 }
 
+/* Whether it waits in vain; asked while it waits. */
+static bool is_gone_waiting(void *user)
+{
+    struct session *s = user;
+    if (!s->waits)
+        (void)fprintf(stderr, "job %s: waits for other jobs on %s\n", s->job, s->owner->device);
+    s->waits = true;
+    return is_gone(s);
+}
+
 /* Waits for its turn. */
 static bool serve_in_turn(struct session *s, const struct pb_served_request *said)
 {
     struct pb_err err = {0};
-    bool waited = false;
-    int rc = pb_admission_enter(&s->owner->admission, s->priority, is_gone, s, &waited);
+    s->waits = false;
+    int rc = pb_admission_enter(&s->owner->admission, s->pipeline->priority, is_gone_waiting, s);
     if (rc == -EAGAIN) {
         (void)pb_fail(&err, PB_E_DEVICE_BUSY, "too many jobs wait for %s", s->owner->device);
         return say_failed(s, &err);
     }
     if (rc != 0)
         return false;
-    if (waited)
-        (void)fprintf(stderr, "job %s: waited for other jobs on %s\n", s->job, s->owner->device);
     bool more = serve(s, said, &err);
     pb_admission_leave(&s->owner->admission);
     return more;

@@ -22,7 +22,8 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
         ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
-    [PB_JOB_WAITING] = "SELECT seq, id, scene, owned, input FROM jobs WHERE status = 0"
+    [PB_JOB_WAITING] = "SELECT seq, id, scene, owned, input, pipeline, name FROM jobs"
+                       " WHERE status = 0"
                        " AND seq > ?1 ORDER BY seq LIMIT ?2",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
@@ -243,6 +244,8 @@ static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
         pb_job_read_text(s, 2, job.scene, sizeof job.scene);
         job.owned = sqlite3_column_int(s, 3) != 0;
         job.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
+        pb_job_read_text(s, 5, job.pipeline, sizeof job.pipeline);
+        pb_job_read_text(s, 6, job.name, sizeof job.name);
         found = may(user, &job) ? job.seq : 0;
         looks++;
     }

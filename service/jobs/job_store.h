@@ -53,7 +53,8 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
 int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
                       struct pb_job *out_job);
 /* The oldest accepted job behind *after (0: of all) that `may` lets through: 1 and *out_job (the
- * caller's), 0 none, negative errno. may sees seq, id, scene, owned and input alone, borrowed. No
+ * caller's), 0 none, negative errno. may sees seq, id, scene, owned, input, pipeline and
+ * name alone, borrowed. No
  * more than `limit` jobs are looked at: *after is the last of them when none was found and there
  * may be more behind it, else 0. */
 int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,

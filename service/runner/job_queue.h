@@ -13,7 +13,8 @@ struct pb_job_queue {
     int64_t after; /* jobs up to this number cannot start just now; 0 = from the first */
 };
 
-/* Which jobs may start. `may` sees seq, id, scene, owned and input alone, borrowed. */
+/* Which jobs may start. They see seq, id, scene, owned, input, pipeline and name alone,
+ * borrowed. */
 struct pb_job_filter {
     bool (*may)(void *user, const struct pb_job *job);
     int64_t (*rank)(void *user, const struct pb_job *job); /* >= 0, the least first; NULL: all 0 */

@@ -13,6 +13,28 @@
 
 #define EXTRA_STARTS_MAX 8 /* over max_attempts, until a job fails that ends the service itself */
 
+/* One of the configuration that fits the file takes the place of one that is gone, but not where a
+ * client named it. */
+static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
+                                                    const struct pb_job *job)
+{
+    bool named = job->pipeline[0] != '\0';
+    const struct pb_pipeline_config *pipeline =
+        named ? pb_config_pipeline(config, job->pipeline) : NULL;
+    bool fixed = pipeline != NULL || (named && !job->owned);
+    return fixed ? pipeline : pb_config_match(config, job->name);
+}
+
+int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
+{
+    const struct pb_pipeline_config *pipeline = pipeline_of(config, job);
+    int32_t highest = INT32_MIN;
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        if (config->pipelines[i].priority > highest)
+            highest = config->pipelines[i].priority;
+    return pipeline != NULL ? highest - pipeline->priority : 0;
+}
+
 /* Jobs that cannot run at all get their error here. */
 static bool is_runnable(const struct pb_config *config, struct pb_job *job)
 {
@@ -22,14 +44,12 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
                     job->attempts - 1);
         return false;
     }
-    if (job->pipeline[0] != '\0' && pb_config_pipeline(config, job->pipeline) != NULL)
-        return true;
-    if (job->pipeline[0] != '\0' && !job->owned) {
+    const struct pb_pipeline_config *pipeline = pipeline_of(config, job);
+    if (pipeline == NULL && job->pipeline[0] != '\0' && !job->owned) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
                     job->pipeline, config->path);
         return false;
     }
-    const struct pb_pipeline_config *pipeline = pb_config_match(config, job->name);
     if (pipeline == NULL) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
                     config->path, job->name);

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Puts the parts of the runner together and chooses what starts next; each part has its own header
- * and reports by handlers. The oldest waiting job starts whose scene is not running already (two
- * runs of one scene would publish into one directory) and that need not wait on its own account.
+ * and reports by handlers. Of the waiting jobs of the highest priority the oldest starts whose
+ * scene is not running already (two runs of one scene would publish into one directory) and that
+ * need not wait on its own account.
  * While the queue is held (hold.h) one job at a time starts, as a probe. A change of state is
  * stored before anything visible follows from it, so that a restart repeats work at most
  * (pending.c). A tick of 100 ms runs only while there is something to time. */
@@ -69,6 +70,12 @@ static int64_t probe_rank(void *user, const struct pb_job *job)
     return pb_hold_rank(&runner->faults.hold, job->seq);
 }
 
+static int64_t priority_rank(void *user, const struct pb_job *job)
+{
+    const struct pb_runner *runner = user;
+    return pb_job_start_rank(runner->env.config, job);
+}
+
 /* 1 and the job (the caller's), 0 none, negative errno. */
 static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
                     struct pb_job *out_job)
@@ -82,7 +89,7 @@ static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
             return 0;
         return pb_job_queue_smallest(&runner->queue, &is_short, err, out_job);
     }
-    const struct pb_job_filter filter = {may_start, holds ? probe_rank : NULL, runner};
+    const struct pb_job_filter filter = {may_start, holds ? probe_rank : priority_rank, runner};
     bool more = false;
     int rc = pb_job_queue_next(&runner->queue, &filter, err, &more, out_job);
     runner->more = runner->more || more;

@@ -180,7 +180,7 @@ class Owner(unittest.TestCase):
 
     def hello(self, d, **other):
         line = {"cmd": "hello", "version": "0.1.0", "job": "x", "config": d.config.read_text(), "config_name": "c",
-                "pipeline": "vegetation", "priority": 0}
+                "pipeline": "vegetation"}
         line.update(other)
         return line
 

@@ -40,6 +40,24 @@ class Queue(unittest.TestCase):
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
 
+    def test_a_higher_priority_goes_first(self):
+        d = Daemon()
+        self.addCleanup(d.remove)
+        text = d.config.read_text()
+        urgent = "".join('  %s: {priority: %d, input: {match: ["%s*.tif"], bands: {R: 1}}, products: [statistics: {}]}\n' % row
+                         for row in (("urgent", 5, "u"), ("late", -1, "l")))
+        d.config.write_text(text.replace("pipelines:\n", "pipelines:\n" + urgent, 1))
+        d.start()
+        d.drop("first.tif", "until go")
+        d.wait_job("first.tif", "running")
+        for name in ("l1.tif", "s1.tif", "u1.tif", "l2.tif", "s2.tif", "u2.tif"):
+            d.drop(name)
+            wait_for(lambda: [j for j in d.jobs() if j["name"] == name])
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 7)
+        done = sorted(d.jobs(), key=lambda j: j["finished"])
+        self.assertEqual([j["name"][:2] for j in done], ["fi", "u1", "u2", "s1", "s2", "l1", "l2"])
+
     def waits_for_config(self, d, *names):
         for name in names:
             job = wait_for(lambda: [j for j in d.jobs(status="accepted") if j["name"] == name and j["error"]])[0]

@@ -14,7 +14,7 @@ enum { WAITERS = 5 };
 struct waiter {
     struct pb_admission *admission;
     int64_t priority;
-    atomic_bool gone;
+    atomic_bool gone, waited;
     int rc, place; /* in the order of admission, from 1 */
     pthread_t thread;
 };
@@ -24,15 +24,15 @@ static atomic_int places;
 static bool is_gone(void *user)
 {
     struct waiter *w = user;
+    atomic_store(&w->waited, true);
     return atomic_load(&w->gone);
 }
 
 static void *enter(void *user)
 {
     struct waiter *w = user;
-    bool waited = false;
-    w->rc = pb_admission_enter(w->admission, w->priority, is_gone, w, &waited);
-    ck_assert(waited);
+    w->rc = pb_admission_enter(w->admission, w->priority, is_gone, w);
+    ck_assert(atomic_load(&w->waited));
     if (w->rc == 0) {
         w->place = atomic_fetch_add(&places, 1) + 1;
         pb_admission_leave(w->admission);
@@ -55,10 +55,9 @@ START_TEST(the_highest_priority_goes_first_then_the_oldest)
     static const int expected[WAITERS] = {4, 2, 5, 1, 3};
     struct pb_admission a;
     struct waiter w[WAITERS] = {0}, first = {0};
-    bool waited = true;
     pb_admission_init(&a, 1);
-    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first, &waited), 0);
-    ck_assert(!waited);
+    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first), 0);
+    ck_assert(!atomic_load(&first.waited));
     for (int i = 0; i < WAITERS; i++) {
         w[i] = (struct waiter){.admission = &a, .priority = priority[i]};
         ck_assert_int_eq(pthread_create(&w[i].thread, NULL, enter, &w[i]), 0);
@@ -76,17 +75,16 @@ START_TEST(who_is_gone_waits_no_longer)
 {
     struct pb_admission a;
     struct waiter w = {.admission = &a}, first = {0};
-    bool waited;
     pb_admission_init(&a, 1);
-    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first, &waited), 0);
+    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first), 0);
     ck_assert_int_eq(pthread_create(&w.thread, NULL, enter, &w), 0);
     until_waiting(&a, 2);
     atomic_store(&w.gone, true);
     pthread_join(w.thread, NULL);
     ck_assert_int_eq(w.rc, -ECANCELED);
     pb_admission_leave(&a);
-    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first, &waited), 0);
-    ck_assert(!waited);
+    ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first), 0);
+    ck_assert(!atomic_load(&first.waited));
 }
 END_TEST
 
@@ -94,11 +92,10 @@ START_TEST(so_many_at_a_time)
 {
     struct pb_admission a;
     struct waiter w = {.admission = &a}, first = {0};
-    bool waited;
     pb_admission_init(&a, 3);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first, &waited), 0);
-        ck_assert(!waited);
+        ck_assert_int_eq(pb_admission_enter(&a, 0, is_gone, &first), 0);
+        ck_assert(!atomic_load(&first.waited));
     }
     ck_assert_int_eq(pthread_create(&w.thread, NULL, enter, &w), 0);
     until_waiting(&a, 4);

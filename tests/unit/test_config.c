@@ -163,6 +163,19 @@ START_TEST(the_sentinel_2_sample_tells_baselines_apart)
 }
 END_TEST
 
+START_TEST(a_pipeline_has_a_priority)
+{
+    struct pb_config *config = parse("pipelines:\n  a: {priority: -7, products: [cog: {}]}\n"
+                                     "  b: {products: [cog: {}]}\n");
+    ck_assert_int_eq(config->pipelines[0].priority, -7);
+    ck_assert_int_eq(config->pipelines[1].priority, 0);
+    char *text = pb_config_print(config);
+    ck_assert_ptr_nonnull(strstr(text, "  a:\n    priority: -7\n    input:\n"));
+    free(text);
+    pb_config_destroy(config);
+}
+END_TEST
+
 START_TEST(unusual_values_print_round_trip)
 {
     round_trip(
@@ -294,6 +307,7 @@ int main(void)
     tcase_add_loop_test(tc, samples_load_and_print_round_trip, 0,
                         (int)(sizeof samples / sizeof *samples));
     tcase_add_test(tc, the_sentinel_2_sample_tells_baselines_apart);
+    tcase_add_test(tc, a_pipeline_has_a_priority);
     tcase_add_test(tc, unusual_values_print_round_trip);
     tcase_add_test(tc, literal_expressions_keep_their_place);
     tcase_add_test(tc, default_file_is_the_schema);
