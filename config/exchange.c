@@ -74,6 +74,7 @@ static void read_exchange(struct pb_load *load, const struct wic_pattern *patter
     struct pb_exchange_keys room;
     pb_schema_read(load, pb_exchange_section(pattern, &room), map, out);
     out->pattern = pattern;
+    out->of = PB_EXCHANGE_TILES;
 }
 
 void pb_read_exchange(struct pb_load *load, const struct pb_yaml *map,
@@ -92,63 +93,124 @@ void pb_read_exchange(struct pb_load *load, const struct pb_yaml *map,
     read_exchange(load, pattern, map, &pipeline->exchange);
 }
 
-/* What a step chooses, into *out. False after a mistake. */
+const char *pb_exchange_of_name(enum pb_op_exchange_of of)
+{
+    static const char *const names[] = {"rounds", "tiles", "parts"};
+    return names[of];
+}
+
+int pb_exchange_print(const struct pb_exchange_config *exchange, char *text, size_t bytes)
+{
+    const struct wic_pattern *pattern = exchange->pattern;
+    int n = snprintf(text, bytes, "%s", pattern->name);
+    for (size_t i = 0; i < pattern->arg_count; i++) {
+        size_t at = (size_t)n < bytes ? (size_t)n : bytes;
+        n += snprintf(text + at, bytes - at, "%s%s: %" PRIu64 "%s", i == 0 ? " (" : ", ",
+                      pattern->args[i].name, exchange->args[i],
+                      i + 1 == pattern->arg_count ? ")" : "");
+    }
+    return n;
+}
+
+/* What a step wants, with the pattern that goes by that name. */
+struct wish {
+    const struct pb_step_config *step; /* NULL: no step wants anything */
+    struct pb_exchange_config exchange;
+    bool by_data;
+};
+
+/* What a step chooses, into *out. files: that the pipeline reads. False after a mistake. */
 static bool resolve(struct pb_load *load, const struct pb_step_config *step,
-                    const struct pb_op_exchange *wanted, struct pb_exchange_config *out)
+                    const struct pb_op_exchange *wanted, size_t files, struct wish *out)
 {
     char text[WIC_TEXT_BYTES] = "";
-    int rc = pb_pattern_find(wanted->pattern, &out->pattern, text, sizeof text);
+    struct pb_exchange_config *x = &out->exchange;
+    int rc = pb_pattern_find(wanted->pattern, &x->pattern, text, sizeof text);
     if (rc == 0)
-        wic_pattern_defaults(out->pattern, out->args);
+        wic_pattern_defaults(x->pattern, x->args);
     for (size_t i = 0; i < wanted->n_args && rc == 0; i++)
-        rc = wic_pattern_set(out->pattern, out->args, wanted->arg[i].name, wanted->arg[i].value,
+        rc = wic_pattern_set(x->pattern, x->args, wanted->arg[i].name,
+                             wanted->arg[i].value == PB_OP_EXCHANGE_FILES ? files
+                                                                          : wanted->arg[i].value,
                              text, sizeof text);
     if (rc < 0) {
         WRONG_STEP(load, step, "%s exchanges data by the pattern '%s': %s", step->op->name,
                    wanted->pattern, text);
         return false;
     }
-    out->name = pb_arena_text(load->arena, wanted->pattern, strlen(wanted->pattern));
-    return out->name != NULL;
+    x->name = pb_arena_text(load->arena, wanted->pattern, strlen(wanted->pattern));
+    x->of = wanted->of;
+    out->step = step;
+    out->by_data = wanted->by_data;
+    return x->name != NULL;
 }
 
-/* The tiles follow what the step chose, unless the file or a step before it says otherwise. */
-static void join_tiles(struct pb_load *load, const struct pb_yaml *map,
-                       const struct pb_step_config *step, const struct pb_exchange_config *chosen,
-                       bool is_first, struct pb_pipeline_config *pipeline)
+static bool same(const struct pb_exchange_config *a, const struct pb_exchange_config *b)
 {
-    const struct pb_exchange_config *now = &pipeline->exchange;
-    bool same =
-        now->pattern == chosen->pattern && memcmp(now->args, chosen->args, sizeof now->args) == 0;
-    if (map != NULL && !pb_has_mistake(load, map) && !same)
-        WRONG(load, map, "exchange: the step '%s' needs the pattern '%s'; leave 'exchange' out",
-              step->op->name, chosen->name);
-    else if (map == NULL && !is_first && !same)
-        WRONG_STEP(load, step,
-                   "%s needs the pattern '%s' for the tiles, a step before it '%s'; "
-                   "make two pipelines of them",
-                   step->op->name, chosen->name, now->name);
-    else if (map == NULL)
-        pipeline->exchange = *chosen;
+    return a->pattern == b->pattern && memcmp(a->args, b->args, sizeof a->args) == 0;
+}
+
+/* Adds what a step wants for the tiles or their parts to what the steps before it want. */
+static void join(struct pb_load *load, struct wish *all, const struct wish *one)
+{
+    bool parts = one->exchange.of == PB_EXCHANGE_PARTS && all->exchange.of == PB_EXCHANGE_PARTS;
+    if (all->step == NULL || (parts && one->by_data && !all->by_data)) {
+        *all = *one;
+        return;
+    }
+    if ((parts && all->by_data && !one->by_data) ||
+        (all->exchange.of == one->exchange.of && same(&all->exchange, &one->exchange)))
+        return;
+    WRONG_STEP(load, one->step,
+               "%s needs the pattern '%s' for the %s, a step before it '%s'; "
+               "make two pipelines of them",
+               one->step->op->name, one->exchange.name, pb_exchange_of_name(one->exchange.of),
+               all->exchange.name);
+}
+
+/* Whether the file says what is so without it. */
+static bool is_default(const struct pb_exchange_config *exchange)
+{
+    uint64_t args[WIC_PATTERN_ARGS_MAX] = {0};
+    wic_pattern_defaults(&wic_pattern_unidirectional, args);
+    return exchange->pattern == &wic_pattern_unidirectional &&
+           memcmp(args, exchange->args, sizeof args) == 0;
+}
+
+/* The pipeline follows what its steps want; the file may say the same and nothing else. */
+static void settle(struct pb_load *load, const struct pb_yaml *map, const struct wish *all,
+                   struct pb_pipeline_config *pipeline)
+{
+    char text[200];
+    if (all->step == NULL || (map != NULL && pb_has_mistake(load, map)))
+        return;
+    if (map == NULL || is_default(&pipeline->exchange) ||
+        same(&pipeline->exchange, &all->exchange)) {
+        pipeline->exchange = all->exchange;
+        return;
+    }
+    (void)pb_exchange_print(&all->exchange, text, sizeof text);
+    WRONG(load, map, "exchange: the step '%s' needs the pattern '%s', as %s; leave 'exchange' out",
+          all->step->op->name, all->exchange.name, text);
 }
 
 void pb_choose_exchanges(struct pb_load *load, const struct pb_yaml *map,
                          struct pb_pipeline_config *pipeline)
 {
-    bool is_first = true;
+    struct wish all = {.step = NULL};
     for (size_t i = 0; i < pipeline->n_steps && !pb_arena_failed(load->arena); i++) {
         struct pb_step_config *step = &pipeline->steps[i];
         struct pb_op_exchange wanted = {.pattern = NULL};
-        struct pb_exchange_config chosen = {.name = NULL};
+        struct wish one = {.step = NULL};
         if (step->op->exchange != NULL)
             step->op->exchange(step->params, &wanted);
-        if (wanted.pattern == NULL || !resolve(load, step, &wanted, &chosen))
+        if (wanted.pattern == NULL ||
+            !resolve(load, step, &wanted, 1 + pipeline->input.n_sources, &one))
             continue;
-        if (!wanted.of_tiles) {
-            step->exchange = chosen;
-            continue;
-        }
-        join_tiles(load, map, step, &chosen, is_first, pipeline);
-        is_first = false;
+        if (wanted.of == PB_EXCHANGE_ROUNDS)
+            step->exchange = one.exchange;
+        else
+            join(load, &all, &one);
     }
+    settle(load, map, &all, pipeline);
 }

@@ -70,13 +70,19 @@ struct pb_op_doc {
     const char *notes;   /* paragraphs, and examples in lines that begin with spaces */
 };
 
-/* The exchange with the device that a step chooses: a communication pattern and its arguments by
- * their names ('pushbroom patterns' lists them; wic/pattern/pattern.h). */
-#define PB_OP_EXCHANGE_ARGS 4
+/* What is exchanged: the rounds of the step's own passes, the tiles of the pipeline, or the parts
+ * of each tile: what its gate looks at, then what is read of each file, one after the other. */
+enum pb_op_exchange_of { PB_EXCHANGE_ROUNDS, PB_EXCHANGE_TILES, PB_EXCHANGE_PARTS };
+
+/* The exchange that a step chooses: a communication pattern and its arguments by their names
+ * ('pushbroom patterns' lists them; wic/pattern/pattern.h). */
+#define PB_OP_EXCHANGE_ARGS  4
+#define PB_OP_EXCHANGE_FILES UINT64_MAX /* of an argument: how many files the pipeline reads */
 struct pb_op_exchange {
     const char *pattern; /* "alternating"; NULL = none is chosen */
-    bool of_tiles;       /* for the tiles of the pipeline; else for the rounds of the step's own
-                            passes */
+    enum pb_op_exchange_of of;
+    bool by_data; /* of parts: the data decides how many go down. Where another step chooses a fixed
+                     number of parts, this one's pattern has both. */
     size_t n_args;
     struct {
         const char *name;
@@ -98,9 +104,10 @@ struct pb_op {
     /* The formula of the band that an entry of pb_op_outputs makes. False: there is none. NULL: a
      * step of this operator is not told in formulas. */
     bool (*formula)(const void *params, const struct pb_item *item, struct pb_formula *out);
-    /* Chooses an exchange; *out is zeroed before, its strings are static. When the configuration is
-     * loaded the pattern is found and checked, and the tiles of the pipeline or the rounds of the
-     * step follow it (struct pb_step_config). NULL: the step needs none. */
+    /* Chooses an exchange; *out is zeroed before, its strings are static. Zeroed params: says which
+     * pattern such steps have. When the configuration is loaded the pattern is found and checked,
+     * and the tiles of the pipeline, their parts or the rounds of the step follow it (struct
+     * pb_step_config). NULL: the step needs none. */
     void (*exchange)(const void *params, struct pb_op_exchange *out);
     const struct pb_op_case *cases; /* at least one */
     size_t n_cases;

@@ -15,6 +15,7 @@
 /* One tile. What a source's window holds begins where the one before it ends. */
 struct pb_tile {
     uint32_t number, unit;               /* row-major; of the visiting order */
+    uint32_t parts;                      /* that were read of it */
     struct pb_rect core;                 /* on the grid of the outputs */
     struct pb_rect read[PB_SOURCES_MAX]; /* on each source's grid; empty: nothing */
 };

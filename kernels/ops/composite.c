@@ -264,6 +264,19 @@ static int build(const void *params, struct pb_builder *b)
     return rc;
 }
 
+/* The files of a tile down, its one result up. */
+static void exchange(const void *params, struct pb_op_exchange *out)
+{
+    (void)params;
+    out->pattern = "multiple";
+    out->of = PB_EXCHANGE_PARTS;
+    out->n_args = 2;
+    out->arg[0].name = "n0";
+    out->arg[0].value = PB_OP_EXCHANGE_FILES;
+    out->arg[1].name = "n1";
+    out->arg[1].value = 1;
+}
+
 /* Of bands S1 and S2: two observations of a band S. */
 #define CASE(label_, method_, ...)                                                                 \
     {                                                                                              \
@@ -302,7 +315,9 @@ const struct pb_op pb_op_composite = {
                 "one file, on one\n"
                 "grid. Their bands go by one name and an ending each: with of: [_1, _2], band R is "
                 "made of R_1 and R_2.\n"
-                "All observations of a tile are read and computed together.\n"
+                "What is read of a tile is an exchange by the pattern multiple: its files, one "
+                "after the other, go down,\n"
+                "its one result comes up. All observations of a tile are computed together.\n"
                 "\n"
                 "  - composite: {bands: [R, N], of: [_1, _2], clear: \"(SCL{} > 3) * (SCL{} < "
                 "8)\"}\n"
@@ -312,6 +327,7 @@ const struct pb_op pb_op_composite = {
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct composite),
     .build = build,
+    .exchange = exchange,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

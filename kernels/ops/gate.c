@@ -62,6 +62,22 @@ static int build(const void *params, struct pb_builder *b)
     return rc || keep == PB_VALUE_POISON ? rc : pb_builder_gate(b, keep, gate->minimum);
 }
 
+/* What keep reads of a tile goes down; the value told with it says whether the rest follows, file
+ * by file, or the result is there. */
+static void exchange(const void *params, struct pb_op_exchange *out)
+{
+    static const char *const names[] = {"n0", "n1", "by_data"};
+
+    (void)params;
+    out->pattern = "probabilistic";
+    out->of = PB_EXCHANGE_PARTS;
+    out->by_data = true;
+    for (; out->n_args < sizeof names / sizeof names[0]; out->n_args++) {
+        out->arg[out->n_args].name = names[out->n_args];
+        out->arg[out->n_args].value = 1;
+    }
+}
+
 static const struct pb_op_case cases[] = {
     {"a condition, all bands", "N", true, {{"keep", {{.text = "R < 0.3"}}}}},
     {"a band, some bands",
@@ -95,6 +111,12 @@ const struct pb_op pb_op_gate = {
                 "out, keeps all\n"
                 "tiles, and the report says why.\n"
                 "\n"
+                "What is read of a tile is an exchange by the pattern probabilistic: the bands "
+                "that "
+                "keep reads go down;\n"
+                "what passes of them decides whether the rest follows, file by file, or the "
+                "result is there.\n"
+                "\n"
                 "With a minimum, tiles are squares of 512 pixels (of the products' largest block "
                 "if that is larger)\n"
                 "whatever compute.tile says, from the upper left corner on, so that products do "
@@ -110,6 +132,7 @@ const struct pb_op pb_op_gate = {
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct gate),
     .build = build,
+    .exchange = exchange,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

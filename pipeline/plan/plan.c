@@ -14,6 +14,7 @@
  * (plan_fit.c). */
 #include "pipeline/plan/plan.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/part_exchange.h"
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_gate.h"
@@ -257,14 +258,28 @@ int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                                  unit_tiles * plan->in_slot_bytes, err);
 }
 
-/* Of the pass that makes the products: the pattern goes with its tiles, or says why not. */
+int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
+                          struct pb_part_exchange *out_walk)
+{
+    uint32_t parts = (uint32_t)plan->n_sources + (plan->gate.chain != NULL);
+    return pb_part_exchange_init(out_walk, &plan->exchange, parts, plan->in_slot_bytes, err);
+}
+
+/* The pattern goes with the tiles, of the pass that makes the products, or with their parts, of
+ * every pass; or *err says why not. */
 static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *request,
                           struct pb_err *err)
 {
-    struct pb_tile_exchange walk;
+    struct pb_tile_exchange tiles;
+    struct pb_part_exchange parts;
     plan->exchange = request->pipeline->exchange;
-    int rc = pb_plan_exchange(plan, err, &walk);
-    return rc ? rc : pb_tile_exchange_check(&walk, err);
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        if (plan->exchange.of == PB_EXCHANGE_PARTS)
+            plan->earlier[i]->exchange = plan->exchange;
+    int rc = pb_plan_exchange(plan, err, &tiles);
+    rc = rc ? rc : pb_tile_exchange_check(&tiles, err);
+    rc = rc ? rc : pb_plan_part_exchange(plan, err, &parts);
+    return rc ? rc : pb_part_exchange_check(&parts, plan->gate.chain != NULL, err);
 }
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,

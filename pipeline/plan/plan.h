@@ -108,7 +108,8 @@ struct pb_plan {
     uint32_t readers, workers, writers; /* threads of the three stages */
     uint32_t in_slots, out_slots;
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
-    struct pb_exchange_config exchange; /* of the tiles; pattern NULL = unidirectional */
+    struct pb_exchange_config exchange; /* of the tiles or their parts; pattern NULL =
+                                           unidirectional */
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
@@ -125,6 +126,7 @@ struct pb_plan {
 
 struct pb_device_traits;
 struct pb_tile_exchange;
+struct pb_part_exchange;
 
 /* A source beside the scene, as it was found. */
 struct pb_plan_other {
@@ -161,6 +163,9 @@ uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
  * ends. */
 int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                      struct pb_tile_exchange *out_walk);
+/* The same of the parts of tiles (pipeline/plan/part_exchange.h), for one reader. */
+int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
+                          struct pb_part_exchange *out_walk);
 /* Bytes that a tile takes where tiles are kept between rounds. */
 size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number);
 /* Bytes that the tile's results take in an output slot. */

@@ -16,7 +16,8 @@ static int init_schedule(struct wic_schedule *schedule, const struct wic_pattern
 int pb_tile_exchange_init(struct pb_tile_exchange *walk, const struct pb_exchange_config *exchange,
                           uint32_t units, uint32_t window, uint64_t unit_bytes, struct pb_err *err)
 {
-    const struct wic_pattern *pattern = exchange->pattern;
+    const struct wic_pattern *pattern =
+        exchange->of == PB_EXCHANGE_PARTS ? NULL : exchange->pattern;
     char text[WIC_TEXT_BYTES] = "";
     struct wic_pattern_params params = {
         .parties = 2,

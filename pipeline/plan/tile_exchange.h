@@ -21,9 +21,9 @@ struct pb_tile_exchange {
     uint64_t results; /* once the results of so many units are there */
 };
 
-/* exchange->pattern NULL: unidirectional. units: of the visiting order; window: that may be
- * unfinished at a time; unit_bytes: of the largest. Borrows nothing. Fills *err and returns a
- * negative errno where the pattern does not go with such a pass. */
+/* exchange->pattern NULL, or of parts: unidirectional. units: of the visiting order; window: that
+ * may be unfinished at a time; unit_bytes: of the largest. Borrows nothing. Fills *err and returns
+ * a negative errno where the pattern does not go with such a pass. */
 int pb_tile_exchange_init(struct pb_tile_exchange *walk, const struct pb_exchange_config *exchange,
                           uint32_t units, uint32_t window, uint64_t unit_bytes, struct pb_err *err);
 void pb_tile_exchange_fini(struct pb_tile_exchange *walk);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct unit_left {
@@ -23,12 +24,15 @@ struct pb_arrivals {
     uint32_t low;  /* the first that has not arrived as a whole */
     uint32_t whole;
     struct pb_tile_exchange walk;
+    bool counts_parts;
+    struct pb_part_exchange parts;
     uint32_t *tiles;         /* scratch for pb_order_unit */
     struct unit_left left[]; /* of unit u at u % size */
 };
 
 struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order order,
-                                       uint32_t size, struct pb_tile_exchange *walk)
+                                       uint32_t size, struct pb_tile_exchange *walk,
+                                       struct pb_part_exchange *parts)
 {
     struct pb_arrivals *a = calloc(1, sizeof *a + size * sizeof a->left[0]);
     uint32_t *tiles = calloc(pb_order_unit_max(grid, order), sizeof *tiles);
@@ -36,6 +40,8 @@ struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order
         free(a);
         free(tiles);
         pb_tile_exchange_fini(walk);
+        if (parts != NULL)
+            pb_part_exchange_fini(parts);
         return NULL;
     }
     pthread_mutex_init(&a->lock, NULL);
@@ -45,6 +51,9 @@ struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order
     a->size = size;
     a->tiles = tiles;
     a->walk = *walk;
+    a->counts_parts = parts != NULL;
+    if (parts != NULL)
+        a->parts = *parts;
     return a;
 }
 
@@ -54,6 +63,7 @@ void pb_arrivals_destroy(struct pb_arrivals *a)
         return;
     pthread_mutex_destroy(&a->lock);
     pb_tile_exchange_fini(&a->walk);
+    pb_part_exchange_fini(&a->parts);
     free(a->tiles);
     free(a);
 }
@@ -94,6 +104,8 @@ static const char *fault_of(struct pb_arrivals *a, const struct pb_tile *tile, s
         return "is not of its unit, or another one is not";
     if (pb_tile_exchange_permits(&a->walk, tile->unit, a->whole, err) != 1)
         return "has come before the pattern's step that sends it";
+    if (a->counts_parts && pb_part_exchange_tile(&a->parts, tile->parts, NULL) < 0)
+        return "has come without all of its parts";
     a->whole += left->tiles == 0;
     close_units(a);
     return NULL;

@@ -2,18 +2,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ARRIVALS_H
 #define PB_ARRIVALS_H
-/* The executor's end of the exchange of a pass: walks the same schedule as the readers
- * (pipeline/run/in_flight.h) and checks that what arrives is what it says: tiles of units that may
- * go down now and are within the window, each once. One short lock per tile. */
+/* The executor's end of the exchanges of a pass: walks the same schedules as the readers
+ * (pipeline/run/in_flight.h, reader.c) and checks that what arrives is what they say: tiles of
+ * units that may go down now and are within the window, each once, with the parts that the pattern
+ * sends. One short lock per tile. */
+#include "pipeline/plan/part_exchange.h"
 #include "pipeline/plan/tile_exchange.h"
 #include "pipeline/grid/tile.h"
 #include "kernels/tile_slot.h"
 
 struct pb_arrivals;
 
-/* As pb_in_flight_create. */
+/* As pb_in_flight_create; takes what *parts holds as well. parts NULL: parts are not counted, as
+ * who reads them is in another process. */
 struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order order,
-                                       uint32_t size, struct pb_tile_exchange *walk);
+                                       uint32_t size, struct pb_tile_exchange *walk,
+                                       struct pb_part_exchange *parts);
 /* NULL is fine. */
 void pb_arrivals_destroy(struct pb_arrivals *arrivals);
 /* A tile has arrived, or its reader tells that it will not, as it is left out: before that is told

@@ -78,26 +78,41 @@ static int make_caches(const struct pb_plan *plan, size_t source, struct pb_bloc
     return rc;
 }
 
-/* Both ends of the pass's exchange, each with a walk of its own; with a remote its readers' end. */
+/* The executor's end of the pass's exchanges. */
+static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_tile_exchange tiles;
+    struct pb_part_exchange parts;
+    int rc = pb_plan_exchange(plan, err, &tiles);
+    if (rc < 0)
+        return rc;
+    rc = pb_plan_part_exchange(plan, err, &parts);
+    if (rc < 0) {
+        pb_tile_exchange_fini(&tiles);
+        return rc;
+    }
+    pass->stream.arrivals =
+        pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &tiles, &parts);
+    return pass->stream.arrivals != NULL
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+}
+
+/* Both ends of the pass's exchange of tiles, each with a walk of its own; with a remote its
+ * readers' end. */
 static int make_exchange(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
-    struct pb_tile_exchange sending, arriving;
-    bool is_remote = pass->stream.remote != NULL;
+    struct pb_tile_exchange sending;
     int rc = pb_plan_exchange(plan, err, &sending);
     if (rc < 0)
         return rc;
     pass->stream.in_flight =
         pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &sending);
-    rc = is_remote ? 0 : pb_plan_exchange(plan, err, &arriving);
-    if (rc < 0 || (is_remote && pass->stream.in_flight != NULL))
-        return rc;
-    if (!is_remote)
-        pass->stream.arrivals =
-            pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &arriving);
-    if (pass->stream.in_flight == NULL || pass->stream.arrivals == NULL)
+    if (pass->stream.in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    return 0;
+    return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
 }
 
 static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,

@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots,
  * through the cells that all readers share or, when tiles have nothing in common, straight from the
- * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. Tiles that a
- * gate leaves out go to the sinks at once. */
+ * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. Which part of a
+ * tile is read next, and when it is over, is said by the exchange of its parts
+ * (pipeline/plan/part_exchange.h). Tiles that a gate leaves out go to the sinks at once. */
+#include "pipeline/plan/part_exchange.h"
 #include "pipeline/run/gate.h"
 #include "pipeline/run/tile_store.h"
 
@@ -18,7 +20,16 @@ struct reader {
     uint32_t number;
     struct pb_raster *source[PB_FILES_MAX]; /* datasets; NULL where nothing is read */
     struct pb_gate_reader gate;
+    struct pb_part_exchange parts;
     uint64_t parked;
+};
+
+/* A tile on its way down. */
+struct down {
+    struct pb_tile tile;
+    bool passes, has_slot;
+    struct wic_slot slot;
+    struct pb_tile_in in; /* in the slot */
 };
 
 /* A part of a source's bands into their planes of the window. */
@@ -39,23 +50,14 @@ static int read_part(struct reader *r, size_t source, enum pb_plan_part part,
     return pb_raster_read(r->source[source], bands.bands, bands.n, &to, err);
 }
 
-static int read_parts(struct reader *r, enum pb_plan_part part, const struct pb_tile_in *in,
-                      struct pb_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < r->stream->plan->n_sources && rc == 0; i++)
-        rc = read_part(r, i, part, &in->window[r->stream->plan->source[i].window], err);
-    return rc;
-}
-
-/* Whether the tile is to be computed, by what is read first of it. */
+/* Whether the tile is to be computed, by what its gate looks at. */
 static int look(struct reader *r, const struct pb_tile *tile, bool *out_passes, struct pb_err *err)
 {
-    *out_passes = true;
-    if (r->stream->gate == NULL)
-        return 0;
+    const struct pb_plan *plan = r->stream->plan;
+    int rc = 0;
     pb_gate_begin(&r->gate, tile);
-    int rc = read_parts(r, PB_PLAN_FIRST, &r->gate.in, err);
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        rc = read_part(r, i, PB_PLAN_FIRST, &r->gate.in.window[plan->source[i].window], err);
     rc = rc ? rc : pb_gate_passes(&r->gate, tile, out_passes);
     if (rc == -EINVAL && err->code == PB_OK)
         return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its gate; please report the input",
@@ -63,6 +65,49 @@ static int look(struct reader *r, const struct pb_tile *tile, bool *out_passes, 
     return rc;
 }
 
+static bool has_tiles(const struct pb_stream *s)
+{
+    return s->store != NULL && pb_tile_store_is_closed(s->store);
+}
+
+/* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
+ * read them. */
+static int take_slot(struct reader *r, struct down *d)
+{
+    struct pb_stream *s = r->stream;
+    int rc = wic_acquire(s->in, WIC_FOREVER, &d->slot);
+    if (rc < 0)
+        return rc;
+    d->has_slot = true;
+    uint64_t start = pb_clock_mono_ns();
+    if (has_tiles(s))
+        pb_tile_store_get(s->store, &d->tile, d->slot.data);
+    pb_slot_tile(&s->plan->format, &d->tile, d->slot.data, &d->in);
+    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
+        pb_gate_copy(&r->gate, i, &d->in.window[i]);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start);
+    return 0;
+}
+
+/* A part of the tile goes down. */
+static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    bool is_look = s->gate != NULL && part == 0;
+    size_t source = part - (s->gate != NULL);
+    int rc = is_look || d->has_slot ? 0 : take_slot(r, d);
+    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
+    if (is_look)
+        rc = look(r, &d->tile, &d->passes, err);
+    else if (rc == 0 && !has_tiles(s))
+        rc =
+            read_part(r, source, PB_PLAN_LATER, &d->in.window[s->plan->source[source].window], err);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
+    d->tile.parts++;
+    return rc;
+}
+
+/* The result of a tile of which nothing passes. */
 static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
@@ -74,59 +119,32 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
     return rc;
 }
 
-static bool has_tiles(const struct pb_stream *s)
-{
-    return s->store != NULL && pb_tile_store_is_closed(s->store);
-}
-
-/* The pixels of a tile: from its files, or as the round before read them. */
-static int read_pixels(struct reader *r, const struct pb_tile *tile, void *slot, struct pb_err *err)
+/* All parts are in the slot: the executor makes the result. */
+static int publish(struct reader *r, struct down *d)
 {
     struct pb_stream *s = r->stream;
-    struct pb_tile_in in;
-    if (has_tiles(s)) {
-        pb_tile_store_get(s->store, tile, slot);
-        return 0;
-    }
-    pb_slot_tile(&s->plan->format, tile, slot, &in);
-    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
-        pb_gate_copy(&r->gate, i, &in.window[i]);
-    int rc = read_parts(r, PB_PLAN_LATER, &in, err);
-    if (rc == 0 && s->store != NULL)
-        pb_tile_store_put(s->store, tile, slot);
-    return rc;
-}
-
-/* Into a slot, which is published. */
-static int fill(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
-{
-    struct pb_stream *s = r->stream;
-    struct wic_slot slot;
-    int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
-    if (rc < 0)
-        return rc;
-    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
-    *(struct pb_tile *)slot.user = *tile;
-    size_t bytes = pb_slot_tile_bytes(&s->plan->format, tile);
-    rc = read_pixels(r, tile, slot.data, err);
-    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
-    if (rc < 0)
-        return rc;
+    size_t bytes = pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    if (s->store != NULL && !has_tiles(s))
+        pb_tile_store_put(s->store, &d->tile, d->slot.data);
+    *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);
     atomic_fetch_add(&s->read.bytes, bytes);
-    return wic_publish(s->in, &slot, bytes);
+    return wic_publish(s->in, &d->slot, bytes);
 }
 
 static int read_tile(struct reader *r, uint32_t unit, uint32_t number, struct pb_err *err)
 {
-    const struct pb_tile tile = pb_plan_tile(r->stream->plan, number, unit);
-    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
-    bool passes;
-    int rc = look(r, &tile, &passes, err);
-    atomic_fetch_add(&r->stream->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
+    struct down d = {.tile = pb_plan_tile(r->stream->plan, number, unit), .passes = true};
+    uint32_t part = 0;
+    int rc;
+    while ((rc = pb_part_exchange_next(&r->parts, !d.passes, &part, err)) == 1) {
+        rc = send_part(r, &d, part, err);
+        if (rc < 0)
+            return rc;
+    }
     if (rc < 0)
         return rc;
-    return passes ? fill(r, &tile, err) : leave_out(r, &tile, err);
+    return d.passes ? publish(r, &d) : leave_out(r, &d.tile, err);
 }
 
 static int read_units(struct reader *r, struct pb_err *err)
@@ -152,6 +170,7 @@ static int open_sources(struct reader *r, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
     int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
+    rc = rc ? rc : pb_plan_part_exchange(s->plan, err, &r->parts);
     for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
         if (!has_tiles(s) && s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
             rc = pb_raster_open_again(s->raster[i], s->limits, err, &r->source[i]);
@@ -168,6 +187,7 @@ void pb_reader_run(struct pb_stream *stream, uint32_t number)
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_close(r.source[i]);
     pb_gate_reader_fini(&r.gate);
+    pb_part_exchange_fini(&r.parts);
     atomic_fetch_add(&stream->read.parked_ns, r.parked);
     bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or the run was aborted */
     if (rc == 0 || (over && err.code == PB_OK))

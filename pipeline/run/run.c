@@ -293,6 +293,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->products = run->results;
     out_result->n_products = run->n_results;
     out_result->chain = run->plan->chain;
+    out_result->pipeline = run->options.pipeline;
     out_result->warning = run->publish != NULL ? pb_publish_warning(run->publish) : "";
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);

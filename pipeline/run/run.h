@@ -105,7 +105,8 @@ struct pb_run_result {
     size_t n_products;
     struct pb_run_report report;
     const struct pb_chain *chain; /* whose reductions have their results; owned by the run */
-    const char *warning;          /* of a success, "" = none; owned by the run */
+    const struct pb_pipeline_config *pipeline; /* whose exchanges were followed; the caller's */
+    const char *warning;                       /* of a success, "" = none; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

@@ -72,8 +72,8 @@ static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
     return rc;
 }
 
-/* The executor's end of the exchange. A gate's readers do not tell which tiles are left out, so
- * there nothing is checked. */
+/* The executor's end of the exchange of tiles. A gate's readers do not tell which tiles are left
+ * out, so there nothing is checked. */
 static int make_arrivals(struct pb_served *s, struct pb_err *err)
 {
     const struct pb_plan *p = s->pass;
@@ -83,7 +83,7 @@ static int make_arrivals(struct pb_served *s, struct pb_err *err)
     int rc = pb_plan_exchange(p, err, &walk);
     if (rc < 0)
         return rc;
-    s->stream.arrivals = pb_arrivals_create(&p->grid, p->order, p->window_units, &walk);
+    s->stream.arrivals = pb_arrivals_create(&p->grid, p->order, p->window_units, &walk, NULL);
     return s->stream.arrivals != NULL ? 0
                                       : pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
 }

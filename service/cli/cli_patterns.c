@@ -8,8 +8,10 @@
 #include "config/patterns.h"
 #include "config/schema_doc.h"
 #include "kernels/nearest.h"
+#include "kernels/op.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES = WIC_PATTERNS_MAX };
@@ -38,6 +40,43 @@ static bool is_built_in(const struct entry *entry)
     return entry->pattern == &wic_pattern_unidirectional;
 }
 
+/* Whether steps of the operator choose the pattern, and for what. */
+static bool is_chosen(const struct pb_op *op, const struct wic_pattern *pattern,
+                      enum pb_op_exchange_of *out_of)
+{
+    struct pb_op_exchange chosen = {.pattern = NULL};
+    void *params = op->exchange != NULL ? calloc(1, op->params_bytes) : NULL;
+    if (params != NULL)
+        op->exchange(params, &chosen);
+    free(params);
+    *out_of = chosen.of;
+    return chosen.pattern != NULL && strcmp(chosen.pattern, pattern->name) == 0;
+}
+
+static void json_operators(struct pb_json *json, const struct wic_pattern *pattern)
+{
+    enum pb_op_exchange_of of;
+    pb_json_array(json, "chosen_by");
+    for (size_t i = 0; pattern != NULL && i < pb_op_count(); i++)
+        if (is_chosen(pb_op_at(i), pattern, &of)) {
+            pb_json_object(json, NULL);
+            pb_json_string(json, "operator", pb_op_at(i)->name);
+            pb_json_string(json, "of", pb_exchange_of_name(of));
+            pb_json_end(json);
+        }
+    pb_json_end(json);
+}
+
+static void print_operators(const struct wic_pattern *pattern)
+{
+    static const char *const what[] = {"its rounds over the image", "tiles",
+                                       "the parts of each tile"};
+    enum pb_op_exchange_of of;
+    for (size_t i = 0; i < pb_op_count(); i++)
+        if (is_chosen(pb_op_at(i), pattern, &of))
+            printf("\nThe operator '%s' chooses it for %s.\n", pb_op_at(i)->name, what[of]);
+}
+
 static void json_pattern(struct pb_json *json, const struct entry *entry)
 {
     const struct wic_pattern *pattern = entry->pattern;
@@ -59,6 +98,7 @@ static void json_pattern(struct pb_json *json, const struct entry *entry)
         pb_json_end(json);
     }
     pb_json_end(json);
+    json_operators(json, pattern);
     pb_json_end(json);
 }
 
@@ -73,6 +113,7 @@ static void print_pattern(const struct entry *entry)
     puts(keys->n > 1 ? "\narguments:" : "\nno arguments");
     for (size_t i = 1; i < keys->n; i++)
         cli_print_key(&keys->keys[i]);
+    print_operators(pattern);
     printf("\nExample:\n  exchange: {pattern: %s%s%s%s%s}\n", entry->name, keys->n > 1 ? ", " : "",
            keys->n > 1 ? keys->keys[1].name : "", keys->n > 1 ? ": " : "",
            keys->n > 1 ? keys->keys[1].def : "");

@@ -4,6 +4,7 @@
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "config/patterns.h"
 #include "service/cli/cli.h"
 #include "service/worker/result_json.h"
 #include "service/worker/worker_lines.h"
@@ -90,6 +91,22 @@ static void print_gate(const struct pb_json_value *gate)
                number_of(gate, "blocks_not_decoded"));
 }
 
+/* "exchange   parts by multiple, rounds by alternating", unless tiles go the usual way. */
+static void print_exchanges(const struct pb_json_value *exchanges)
+{
+    const char *before = "exchange";
+    for (size_t i = 0; i < pb_json_count(exchanges); i++) {
+        const struct pb_json_value *one = pb_json_at(exchanges, i);
+        const char *of = pb_json_get_text(one, "of"), *by = pb_json_get_text(one, "pattern");
+        if (of == NULL || by == NULL || strcmp(by, wic_pattern_unidirectional.name) == 0)
+            continue;
+        printf(*before != '\0' ? "  %-10s %s by %s" : "%s, %s by %s", before, of, by);
+        before = "";
+    }
+    if (*before == '\0')
+        puts("");
+}
+
 static void print_product(const struct pb_json_value *product)
 {
     char size[16];
@@ -111,6 +128,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
+    print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)
         print_gate(gate);
     if (link != NULL)

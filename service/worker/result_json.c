@@ -115,6 +115,36 @@ static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
         pb_json_int(json, "reductions_left_out", (int64_t)(n - PRINTED_MAX));
 }
 
+/* step: whose rounds they are, from 1; 0: of the pipeline. */
+static void print_exchange(struct pb_json *json, const struct pb_exchange_config *exchange,
+                           size_t step)
+{
+    const struct wic_pattern *pattern = exchange->pattern;
+    if (pattern == NULL)
+        return;
+    pb_json_object(json, NULL);
+    pb_json_string(json, "of", pb_exchange_of_name(exchange->of));
+    if (step > 0)
+        pb_json_int(json, "step", (int64_t)step);
+    pb_json_string(json, "pattern", pattern->name);
+    pb_json_object(json, "arguments");
+    for (size_t i = 0; i < pattern->arg_count; i++)
+        pb_json_int(json, pattern->args[i].name, (int64_t)exchange->args[i]);
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
+static void print_exchanges(struct pb_json *json, const struct pb_pipeline_config *pipeline)
+{
+    if (pipeline == NULL)
+        return;
+    pb_json_array(json, "exchanges");
+    print_exchange(json, &pipeline->exchange, 0);
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        print_exchange(json, &pipeline->steps[i].exchange, i + 1);
+    pb_json_end(json);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -132,6 +162,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
+    print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
     pb_json_array(json, "stages");

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`exchange` of a pipeline, seen from outside: whatever pattern the tiles follow, the products are the same bytes; a pattern
 that does not go with tiles is refused before the first pixel is read."""
+import json
+
 import pbtest
 from pbtest import run
 
@@ -51,6 +53,50 @@ def test_a_pattern_that_does_not_go_with_tiles_is_refused(scratch):
         assert bool(what) != (scratch / "out/scene").exists(), exchange
         for folder in (scratch / "out").glob("scene*"):
             pbtest.shutil.rmtree(folder)
+
+
+def test_operators_choose_the_exchange_of_a_tile_s_parts(scratch):
+    """A composite's and a gate's tiles follow the patterns that these operators choose, also when the file says the same; the
+    report tells; another pattern is refused with its place."""
+    path = scene(scratch)
+    run("make_scene", "--size", "900x700", "--bands", "2", "--seed", "5", scratch / "later.tif")
+    other = "{later: {file: later.tif, bands: {R_2: 1, N_2: 2}}}"
+    composite = "      - composite: {method: latest-clear, bands: [R, N], of: [_1, _2]}\n"
+    gate = "      - gate: {keep: 'B4 > 0.2'}\n"
+    cases = {"composite": (composite, {"of": "parts", "pattern": "multiple", "arguments": {"n0": 2, "n1": 1}}),
+             "gate": (gate, {"of": "parts", "pattern": "probabilistic", "arguments": {"n0": 1, "n1": 1, "by_data": 1, "shuffled": 0}}),
+             "both": (composite + gate, {"of": "parts", "pattern": "probabilistic",
+                                         "arguments": {"n0": 1, "n1": 1, "by_data": 1, "shuffled": 0}})}
+    for name, (steps, wanted) in cases.items():
+        products = []
+        as_said = ", ".join(f"{key}: {value}" for key, value in wanted["arguments"].items())
+        for exchange in ("", f"    exchange: {{pattern: {wanted['pattern']}, {as_said}}}\n"):
+            config = scratch / f"{name}.yaml"
+            config.write_text("compute: {device: cpu, threads: 3, tile: 64}\npipelines:\n  p:\n"
+                              f"    input: {{match: ['*'], bands: {{R_1: 1, N_1: 2, B3: 3, B4: 4}}, sources: {other}}}\n"
+                              f"{exchange}    steps:\n{steps}    products:\n      - cog: {{bands: [{'R_1' if name == 'gate' else 'R'}]}}\n")
+            done = run("pushbroom", "run", "--json", "-c", config, "-o", scratch / name, path)
+            report = json.loads(done.stdout.splitlines()[-1])["report"]
+            assert report["exchanges"] == [wanted], (name, report["exchanges"])
+            products.append((scratch / name / "scene/p/scene.tif").read_bytes())
+            pbtest.shutil.rmtree(scratch / name)
+        assert products[0] == products[1], name
+        config.write_text(config.read_text().replace(f"pattern: {wanted['pattern']}, {as_said}", "pattern: alternating"))
+        line = 1 + config.read_text().splitlines().index("    exchange: {pattern: alternating}")
+        done = run("pushbroom", "check-config", config, code=2)
+        assert f":{line}:15: exchange: the step '" in done.stderr and f"needs the pattern '{wanted['pattern']}'" in done.stderr, done.stderr
+    (scratch / "t.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*']}\n    steps:\n      - gate: {keep: 'B4 > 0.2'}\n"
+                                    "    products: [cog: {bands: [B1]}]\n")
+    done = run("pushbroom", "run", "-c", scratch / "t.yaml", "-o", scratch / "t", path)
+    assert "  exchange   parts by probabilistic\n" in done.stdout, done.stdout
+
+
+def test_patterns_say_which_operators_choose_them(scratch):
+    listed = {entry["name"]: entry["chosen_by"] for entry in json.loads(run("pushbroom", "patterns", "--json").stdout)}
+    assert listed == {"unidirectional": [], "alternating": [{"operator": "classify", "of": "rounds"}],
+                      "multiple": [{"operator": "composite", "of": "parts"}],
+                      "probabilistic": [{"operator": "gate", "of": "parts"}]}, listed
+    assert "The operator 'gate' chooses it for the parts of each tile.\n" in run("pushbroom", "patterns", "probabilistic").stdout
 
 
 if __name__ == "__main__":

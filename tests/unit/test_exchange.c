@@ -44,7 +44,7 @@ static const struct pb_op plain = {.name = "plain"};
 static struct pb_op_exchange rounds = {
     .pattern = "alternating", .n_args = 2, .arg = {{"rounds", 20}, {"until_zero", 1}}};
 static struct pb_op_exchange tiles = {
-    .pattern = "multiple", .of_tiles = true, .n_args = 1, .arg = {{"n0", 3}}};
+    .pattern = "multiple", .of = PB_EXCHANGE_TILES, .n_args = 1, .arg = {{"n0", 3}}};
 
 static void add_step(const struct pb_op *what, struct pb_op_exchange *chosen)
 {
@@ -82,6 +82,63 @@ START_TEST(tiles_follow_what_an_operator_chose)
     ck_assert_str_eq(pipeline.exchange.pattern->name, "multiple");
     ck_assert_str_eq(pipeline.exchange.name, "multiple");
     ck_assert_uint_eq(pipeline.exchange.args[0], 3);
+}
+END_TEST
+
+static struct pb_op_exchange parts = {.pattern = "multiple",
+                                      .of = PB_EXCHANGE_PARTS,
+                                      .n_args = 2,
+                                      .arg = {{"n0", PB_OP_EXCHANGE_FILES}, {"n1", 1}}};
+static struct pb_op_exchange data = {.pattern = "probabilistic",
+                                     .of = PB_EXCHANGE_PARTS,
+                                     .by_data = true,
+                                     .n_args = 3,
+                                     .arg = {{"n0", 1}, {"n1", 1}, {"by_data", 1}}};
+
+START_TEST(parts_follow_the_pattern_that_has_all_the_steps_want)
+{
+    struct pb_op_exchange *const orders[][2] = {{&parts, &data}, {&data, &parts}};
+    pipeline.input.n_sources = 2;
+    add_step(&op, &parts);
+    add_step(&op, &parts);
+    check(NULL);
+    ck_assert_uint_eq(errors.n, 0);
+    ck_assert_str_eq(pipeline.exchange.pattern->name, "multiple");
+    ck_assert_uint_eq(pipeline.exchange.args[0], 3); /* files: the scene and two more */
+    ck_assert_int_eq(pipeline.exchange.of, PB_EXCHANGE_PARTS);
+    for (size_t i = 0; i < 2; i++) {
+        pipeline.n_steps = 0;
+        add_step(&op, orders[i][0]);
+        add_step(&op, orders[i][1]);
+        check(NULL);
+        ck_assert_uint_eq(errors.n, 0);
+        ck_assert_str_eq(pipeline.exchange.pattern->name, "probabilistic");
+    }
+}
+END_TEST
+
+START_TEST(parts_and_tiles_do_not_go_together)
+{
+    add_step(&op, &tiles);
+    add_step(&op, &parts);
+    check(NULL);
+    ck_assert_uint_eq(errors.n, 1);
+    ck_assert_int_eq(errors.err[0].line, 20);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "'multiple' for the parts, a step before it"));
+}
+END_TEST
+
+START_TEST(default_that_is_written_down_is_no_other_wish)
+{
+    add_step(&op, &data);
+    check("{pattern: unidirectional, reach: 0}");
+    ck_assert_uint_eq(errors.n, 0);
+    ck_assert_str_eq(pipeline.exchange.name, "probabilistic");
+    check("{pattern: unidirectional, reach: 1}");
+    ck_assert_uint_eq(errors.n, 1);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg,
+                                 "needs the pattern 'probabilistic', as probabilistic (n0: 1, n1: "
+                                 "1, by_data: 1, shuffled: 0)"));
 }
 END_TEST
 
@@ -159,6 +216,9 @@ int main(void)
     tcase_add_checked_fixture(chosen, setup, teardown);
     tcase_add_test(chosen, rounds_of_a_step_follow_what_its_operator_chose);
     tcase_add_test(chosen, tiles_follow_what_an_operator_chose);
+    tcase_add_test(chosen, parts_follow_the_pattern_that_has_all_the_steps_want);
+    tcase_add_test(chosen, parts_and_tiles_do_not_go_together);
+    tcase_add_test(chosen, default_that_is_written_down_is_no_other_wish);
     tcase_add_test(chosen, file_may_say_the_same_and_nothing_else);
     tcase_add_test(chosen, mistake_of_the_file_is_not_told_twice);
     tcase_add_test(chosen, two_steps_that_want_different_things_are_a_mistake);

@@ -178,7 +178,8 @@ static struct pb_arrivals *arrivals_new(enum pb_order order, uint32_t size,
         wic_pattern_defaults(pattern, exchange.args);
     ck_assert_int_eq(
         pb_tile_exchange_init(&walk, &exchange, pb_order_units(&grid, order), size, 1, NULL), 0);
-    struct pb_arrivals *a = pb_arrivals_create(&grid, order, size, &walk);
+    struct pb_part_exchange parts = {.parts = 0};
+    struct pb_arrivals *a = pb_arrivals_create(&grid, order, size, &walk, &parts);
     ck_assert_ptr_nonnull(a);
     return a;
 }
@@ -242,6 +243,26 @@ START_TEST(tile_before_its_step_is_noticed)
 }
 END_TEST
 
+START_TEST(tile_without_all_its_parts_is_noticed)
+{
+    struct pb_exchange_config exchange = {
+        .pattern = pattern_of("multiple"), .of = PB_EXCHANGE_PARTS, .args = {3, 1}};
+    struct pb_part_exchange parts;
+    struct pb_tile_exchange walk;
+    struct pb_tile tile = {.parts = 3};
+    struct pb_err err = {0};
+    ck_assert_int_eq(pb_tile_exchange_init(&walk, &exchange, 10, 4, 1, &err), 0);
+    ck_assert_int_eq(pb_part_exchange_init(&parts, &exchange, 3, 1, &err), 0);
+    struct pb_arrivals *a = pb_arrivals_create(&grid, PB_ORDER_ROWS, 4, &walk, &parts);
+    ck_assert_ptr_nonnull(a);
+    ck_assert_int_eq(pb_arrivals_note(a, &tile, &err), 0);
+    tile = (struct pb_tile){.number = 1, .parts = 2};
+    ck_assert_int_lt(pb_arrivals_note(a, &tile, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "has come without all of its parts"));
+    pb_arrivals_destroy(a);
+}
+END_TEST
+
 /* --- which patterns go with tiles --------------------------------------------------------------
  */
 
@@ -287,6 +308,7 @@ int main(void)
     tcase_add_test(exchange, every_tile_may_arrive_once_in_any_order_of_the_window);
     tcase_add_test(exchange, what_is_not_in_the_schedule_is_noticed);
     tcase_add_test(exchange, tile_before_its_step_is_noticed);
+    tcase_add_test(exchange, tile_without_all_its_parts_is_noticed);
     tcase_add_test(exchange, patterns_that_do_not_go_with_tiles_are_refused);
     suite_add_tcase(suite, exchange);
     return run_suite(suite);
