@@ -4,7 +4,7 @@
  * pushbroomd: the service. Some options are left out of --help: --worker, and --device with
  * --socket and --sessions, which the service starts itself with; --worker-command, by which tests
  * put another program in the worker's place, and --owner, by which they have all jobs computed by
- * the owner of that device, "cpu" among them. */
+ * the owner of that device, or of several ("cpu,cpu"). */
 #include "service/daemon/daemon.h"
 #include "service/base/log.h"
 #include "service/device/owner.h"

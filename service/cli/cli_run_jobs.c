@@ -326,10 +326,16 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* --- all of it ------------------------------------------------------------------------------*/
 
+static const char *on_owner(void *user, int number, bool wanted)
+{
+    const struct cli_jobs *jobs = user;
+    (void)number;
+    return wanted ? cli_run_owner_socket(jobs->device_owner) : NULL;
+}
+
 static void on_owner_ready(void *user)
 {
     struct cli_jobs *jobs = user;
-    jobs->owner.device_owner = cli_run_owner_socket(jobs->device_owner);
     jobs->owner.owner_why = cli_run_owner_why(jobs->device_owner);
     if (!jobs->left)
         go_on(jobs);
@@ -351,6 +357,7 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         .program = {.main = single ? pb_worker_main_single : pb_worker_main_foreground},
         .on_news = on_news,
         .on_device = on_device,
+        .on_owner = on_owner,
         .on_start = on_start,
         .on_retry = on_retry,
         .on_clear = on_clear,

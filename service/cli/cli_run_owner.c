@@ -6,7 +6,7 @@
 #include "pipeline/device/device_nodes.h"
 #include "service/device/owner.h"
 #include "service/device/owner_client.h"
-#include "service/runner/device_owner.h"
+#include "service/runner/device_owners.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,32 +77,48 @@ static bool start_own(struct cli_run_owner *owner, uv_loop_t *loop)
     return true;
 }
 
-static bool wants_gpu(const struct pb_config *config, const char *device, char out[16])
+/* Of a service's owners that this user may connect to, the one with least to do. */
+static bool find_running(const struct pb_config *config, char devices[PB_DEVICE_OWNERS_MAX][16],
+                         int n, char out_path[PB_DEVICE_OWNER_PATH_BYTES])
+{
+    struct pb_owner_choice choice[PB_DEVICE_OWNERS_MAX] = {{.there = false}};
+    char path[PB_DEVICE_OWNERS_MAX][PB_DEVICE_OWNER_PATH_BYTES];
+    for (int i = 0; i < n; i++)
+        choice[i].there = pb_device_owners_path(config, devices[i], 0, path[i]) &&
+                          pb_owner_load_at(path[i], &choice[i].load);
+    int best = pb_owner_choose(choice, n);
+    if (best >= 0)
+        (void)snprintf(out_path, PB_DEVICE_OWNER_PATH_BYTES, "%s", path[best]);
+    return best >= 0;
+}
+
+static int wanted_gpus(const struct pb_config *config, const char *device,
+                       char out[PB_DEVICE_OWNERS_MAX][16])
 {
     struct pb_compute_config compute = config->compute;
     if (device != NULL)
         (void)pb_device_word(device, &compute);
-    (void)snprintf(out, 16, "%d", compute.device_index > 0 ? compute.device_index : 0);
-    return compute.device != PB_DEVICE_CPU && pb_device_nodes_exist();
+    return pb_device_owners_wanted(&compute, config->service.parallel_jobs, NULL,
+                                   pb_device_nodes_count(), out);
 }
 
 struct cli_run_owner *cli_run_owner_create(uv_loop_t *loop, const struct pb_config *config,
                                            const char *device, void (*ready)(void *user),
                                            void *user)
 {
-    char number[16];
-    if (!wants_gpu(config, device, number))
+    char devices[PB_DEVICE_OWNERS_MAX][16];
+    int n = wanted_gpus(config, device, devices);
+    if (n == 0)
         return NULL;
     struct cli_run_owner *owner = calloc(1, sizeof *owner);
     if (owner == NULL)
         return NULL;
-    (void)snprintf(owner->device, sizeof owner->device, "%s", number);
+    (void)snprintf(owner->device, sizeof owner->device, "%s", devices[0]);
     owner->ready = ready;
     owner->user = user;
     (void)uv_timer_init(loop, &owner->soon);
     owner->soon.data = owner;
-    bool running = pb_device_owner_path(config, number, owner->path) && pb_owner_is_at(owner->path);
-    if (!running && !start_own(owner, loop))
+    if (!find_running(config, devices, n, owner->path) && !start_own(owner, loop))
         owner->path[0] = '\0';
     if (owner->own == NULL)
         (void)uv_timer_start(&owner->soon, on_soon, 0, 0);

@@ -30,19 +30,34 @@
 static struct owner the_owner;
 static atomic_int connections;
 
-static void say_device(int out, const char *device, const char *why)
+/* To the parent; takes json. */
+static void say(const struct owner *owner, struct pb_json *json)
 {
     size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL || !pb_line_send(owner->out, text, bytes, NULL, 0))
+        _exit(1);
+    pb_json_destroy(json);
+}
+
+static void say_device(const struct owner *owner, const char *device, const char *why)
+{
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "event", "device");
     pb_json_string(json, "device", device);
     pb_json_string(json, "why", why);
     pb_json_end(json);
-    const char *text = pb_json_text(json, &bytes);
-    if (text == NULL || !pb_line_send(out, text, bytes, NULL, 0))
-        _exit(1);
-    pb_json_destroy(json);
+    say(owner, json);
+}
+
+void owner_loaded(struct owner *owner, int sessions, int64_t bytes)
+{
+    (void)pthread_mutex_lock(&owner->lock);
+    owner->load.sessions += sessions;
+    owner->load.bytes += bytes;
+    say(owner, pb_owner_load_print(&owner->load));
+    (void)pthread_mutex_unlock(&owner->lock);
 }
 
 static int open_device(struct owner *owner, const char *word, struct pb_err *err)
@@ -144,7 +159,8 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)prctl(PR_SET_NAME, "pushbroom-dev");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
-    int out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
+    the_owner.out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
+    (void)pthread_mutex_init(&the_owner.lock, NULL);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has its parent's */
     /* A kernel that is loaded at its first launch would be held up by one that stays. */
@@ -156,12 +172,12 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     the_owner.path = socket;
     if (open_device(&the_owner, device, &err) != 0) {
         pb_socket_bind_close(socket, &the_owner.bound);
-        say_device(out, "", err.msg);
+        say_device(&the_owner, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
     int shares = share_out(&the_owner, sessions_max > 0 ? sessions_max : 1);
     pb_admission_init(&the_owner.admission, shares);
     say_traits(&the_owner, shares);
-    say_device(out, the_owner.device, "");
+    say_device(&the_owner, the_owner.device, "");
     return accept_all(the_owner.bound.fd);
 }

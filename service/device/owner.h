@@ -14,12 +14,15 @@
  *   {"event":"end","end": struct pb_remote_end}                the channels came to their end
  *   {"event":"failed","code","message"}                        instead of any answer
  *
+ * Instead of hello, {"cmd":"load"} asks how much there is to do, and is answered as below.
+ *
  * One session of a connection at a time. Structs are in hexadecimal digits (blob.h). A connection
  * that ends takes its session along: its channels are aborted and its memory is freed. Only root
  * and the owner's user may connect.
  *
  * On stdout: {"event":"device","device","why"} when the device was opened; "" and why it was not,
- * and then the process ends with PB_OWNER_NO_DEVICE. It ends with its parent, by the end of stdin;
+ * and then the process ends with PB_OWNER_NO_DEVICE. {"event":"load","sessions","bytes"}
+ * (owner_load.h) when that has changed. It ends with its parent, by the end of stdin;
  * and with PB_OWNER_LOST when the device failed so that no further session could work. */
 
 #define PB_OWNER_NO_DEVICE 66

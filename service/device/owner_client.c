@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CONNECT_MS 5000
 #define AGAIN_MS   50
+#define LOAD_S     1
 
 /* --- the worker ----------------------------------------------------------------------------- */
 
@@ -38,12 +40,34 @@ static int dial(const char *path)
     return rc;
 }
 
-bool pb_owner_is_at(const char *path)
+static bool ask_load(struct pb_line_reader *lines, struct pb_owner_load *out_load)
 {
-    int fd = dial(path);
-    if (fd >= 0)
-        (void)close(fd);
-    return fd >= 0;
+    static const char ask[] = "{\"cmd\":\"load\"}";
+    struct pb_json_value *line = NULL;
+    size_t bytes;
+    char *text = NULL;
+    if (!pb_line_send(lines->fd, ask, sizeof ask - 1, NULL, 0))
+        return false;
+    while ((text = pb_line_reader_next(lines, &bytes)) == NULL)
+        if (!pb_line_reader_fill(lines))
+            return false;
+    bool taken = pb_json_parse(text, bytes, PB_LINE_READER_MAX, &line) == 0 &&
+                 pb_owner_load_take(line, out_load);
+    pb_json_release(line);
+    return taken;
+}
+
+bool pb_owner_load_at(const char *path, struct pb_owner_load *out_load)
+{
+    const struct timeval limit = {.tv_sec = LOAD_S};
+    struct pb_line_reader lines = {.fd = dial(path)};
+    if (lines.fd < 0)
+        return false;
+    (void)setsockopt(lines.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    bool asked = ask_load(&lines, out_load);
+    pb_line_reader_fini(&lines);
+    (void)close(lines.fd);
+    return asked;
 }
 
 static bool say_hello(int fd, const struct pb_owner_hello *hello)

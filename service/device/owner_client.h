@@ -6,6 +6,7 @@
  * job it is for; its confined child, which may make none, uses it. One thread at a time. */
 #include "pipeline/run/remote.h"
 #include "service/base/line_reader.h"
+#include "service/device/owner_load.h"
 
 struct pb_owner_hello {
     const char *job, *config, *config_name, *pipeline;
@@ -15,8 +16,9 @@ struct pb_owner_hello {
  * way. The descriptor, the caller's; or negative, device.lost. */
 int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err);
 
-/* Whether an owner listens there that this user may connect to. */
-bool pb_owner_is_at(const char *path);
+/* Whether an owner listens there that this user may connect to, and how much it has to do; it has a
+ * second to answer. */
+bool pb_owner_load_at(const char *path, struct pb_owner_load *out_load);
 
 struct pb_owner_client {
     struct pb_line_reader lines;

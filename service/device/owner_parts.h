@@ -6,6 +6,7 @@
 #include "service/base/socket_bind.h"
 #include "pipeline/device/device.h"
 #include "service/device/admission.h"
+#include "service/device/owner_load.h"
 
 struct owner {
     char device[64]; /* "cuda:0", "cpu" */
@@ -14,11 +15,16 @@ struct owner {
     const char *path; /* of the socket */
     struct pb_socket_bind bound;
     struct pb_admission admission;
+    int out;              /* lines to the parent */
+    pthread_mutex_t lock; /* load, what is written to out */
+    struct pb_owner_load load;
 };
 
 /* --- owner.c --- */
 /* No connection is taken any more. Before the process ends. */
 void owner_retire(struct owner *owner);
+/* A session came (1) or went (-1), or its memory did; told to the parent. Thread: any. */
+void owner_loaded(struct owner *owner, int sessions, int64_t bytes);
 
 /* --- owner_session.c --- */
 /* Serves a connection (taken) to its end. Thread: one of its own. */

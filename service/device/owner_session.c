@@ -15,6 +15,7 @@
 #include "service/base/peer.h"
 #include "service/device/blob.h"
 #include "service/device/owner.h"
+#include "wic/wic.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,10 +40,10 @@ struct session {
     bool waits; /* said so */
 };
 
+/* Takes json, whose end is there. */
 static bool send_line(struct session *s, struct pb_json *json, const int *passed)
 {
     size_t bytes = 0;
-    pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
     bool sent = text != NULL && pb_line_send(s->lines.fd, text, bytes, passed, passed != NULL);
     pb_json_destroy(json);
@@ -62,6 +63,7 @@ static bool say_failed(struct session *s, const struct pb_err *err)
     struct pb_json *json = event("failed");
     pb_json_string(json, "code", pb_code_id(err->code));
     pb_json_string(json, "message", err->msg);
+    pb_json_end(json);
     return send_line(s, json, NULL);
 }
 
@@ -139,7 +141,17 @@ static bool answer_hello(struct session *s)
     pb_json_int(json, "index", owner->index);
     if (owner->index >= 0)
         pb_blob_print(json, "traits", &owner->traits, sizeof owner->traits);
+    pb_json_end(json);
     return send_line(s, json, NULL);
+}
+
+static void answer_load(struct session *s)
+{
+    struct owner *owner = s->owner;
+    (void)pthread_mutex_lock(&owner->lock);
+    struct pb_owner_load load = owner->load;
+    (void)pthread_mutex_unlock(&owner->lock);
+    (void)send_line(s, pb_owner_load_print(&load), NULL);
 }
 
 static bool greet(struct session *s)
@@ -148,6 +160,11 @@ static bool greet(struct session *s)
     struct pb_json_value *hello = NULL;
     if (!next_line(s, HELLO_S, &hello))
         return false;
+    if (is_command(hello, "load")) {
+        pb_json_release(hello);
+        answer_load(s);
+        return false;
+    }
     int rc = take_hello(s, hello, &err);
     pb_json_release(hello);
     if (rc != 0)
@@ -178,6 +195,7 @@ static bool say_ready(struct session *s, const struct pb_served *served, int fd)
     pb_json_int(json, "line_px", pass->format.line_px);
     pb_json_int(json, "threads", pb_served_threads(served));
     pb_json_string(json, "sync", pb_served_sync(served));
+    pb_json_end(json);
     return send_line(s, json, &fd);
 }
 
@@ -188,6 +206,7 @@ static bool say_end(struct session *s, const struct pb_served *served)
     memset(&end, 0, sizeof end);
     pb_served_end(served, &end);
     pb_blob_print(json, "end", &end, sizeof end);
+    pb_json_end(json);
     return send_line(s, json, NULL);
 }
 
@@ -220,6 +239,12 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     return said;
 }
 
+static int64_t slots_bytes(const struct pb_plan *pass)
+{
+    return (int64_t)(pass->in_slots * wic_slot_stride(pass->in_slot_bytes) +
+                     pass->out_slots * wic_slot_stride(pass->out_slot_bytes));
+}
+
 static bool serve(struct session *s, const struct pb_served_request *said, struct pb_err *err)
 {
     const struct pb_plan_request base = {.config = s->config,
@@ -232,11 +257,14 @@ static bool serve(struct session *s, const struct pb_served_request *said, struc
     int rc = pb_served_create(&base, said, err, &served, &fd);
     if (rc != 0)
         return fail_session(s, err);
+    int64_t bytes = slots_bytes(pb_served_plan(served));
+    owner_loaded(s->owner, 0, bytes);
     bool said_ready = say_ready(s, served, fd);
     (void)close(fd);
     rc = said_ready ? compute(s, served, err) : 0;
     bool more = said_ready && (rc == 0 ? say_end(s, served) : fail_session(s, err));
     pb_served_destroy(served);
+    owner_loaded(s->owner, 0, -bytes);
     if (pb_device_left_behind()) {
         owner_retire(s->owner);
         give_way(s->owner, err);
@@ -259,15 +287,17 @@ static bool serve_in_turn(struct session *s, const struct pb_served_request *sai
 {
     struct pb_err err = {0};
     s->waits = false;
+    owner_loaded(s->owner, 1, 0);
     int rc = pb_admission_enter(&s->owner->admission, s->pipeline->priority, is_gone_waiting, s);
+    bool more = false;
     if (rc == -EAGAIN) {
         (void)pb_fail(&err, PB_E_DEVICE_BUSY, "too many jobs wait for %s", s->owner->device);
-        return say_failed(s, &err);
+        more = say_failed(s, &err);
+    } else if (rc == 0) {
+        more = serve(s, said, &err);
+        pb_admission_leave(&s->owner->admission);
     }
-    if (rc != 0)
-        return false;
-    bool more = serve(s, said, &err);
-    pb_admission_leave(&s->owner->admission);
+    owner_loaded(s->owner, -1, 0);
     return more;
 }
 

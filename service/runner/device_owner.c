@@ -4,7 +4,6 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
-#include "pipeline/device/device_nodes.h"
 #include "service/runner/worker_proc.h"
 
 #include <stdio.h>
@@ -27,17 +26,8 @@ struct pb_device_owner {
     bool missing; /* no device */
     char why[256];
     int64_t set_ms, started_ms, wait_ms;
-    uint64_t starts;
+    struct pb_owner_load load;
 };
-
-bool pb_device_owner_path(const struct pb_config *config, const char *device,
-                          char out[PB_DEVICE_OWNER_PATH_BYTES])
-{
-    bool cpu = strcmp(device, "cpu") == 0;
-    int n = snprintf(out, PB_DEVICE_OWNER_PATH_BYTES, "%s.%s%s", config->service.socket,
-                     cpu ? "" : "cuda", device);
-    return n > 0 && n < PB_DEVICE_OWNER_PATH_BYTES;
-}
 
 static void say(const struct pb_device_owner *owner, enum pb_log_level level, const char *text)
 {
@@ -55,6 +45,7 @@ static void on_line(void *user, const char *text, size_t bytes)
     if (pb_json_parse(text, bytes, LINE_MAX_BYTES, &line) == 0) {
         device = pb_json_get_text(line, "device");
         why = pb_json_get_text(line, "why");
+        (void)pb_owner_load_take(line, &owner->load);
     }
     if (device != NULL) {
         owner->told = true;
@@ -105,6 +96,7 @@ static void on_end(void *user, const char *how)
     say(owner, owner->missing ? PB_LOG_NOTICE : PB_LOG_WARNING, text);
     pb_worker_proc_destroy(owner->proc);
     owner->proc = NULL;
+    owner->load = (struct pb_owner_load){0};
     if (!owner->missing)
         start_later(owner);
 }
@@ -118,7 +110,6 @@ static void start(struct pb_device_owner *owner)
         .path = owner->options.program, .main = owner->options.main, .arguments = owner->arguments};
     struct pb_err err = {0};
     owner->started_ms = pb_clock_mono_ms();
-    owner->starts++;
     if (pb_worker_proc_start(owner->options.loop, &program, &handlers, &err, &owner->proc) == 0) {
         (void)uv_timer_start(&owner->again, on_again, OPEN_MS, 0);
         return;
@@ -134,6 +125,7 @@ static void stop(struct pb_device_owner *owner)
     owner->proc = NULL;
     owner->device[0] = '\0';
     owner->missing = false;
+    owner->load = (struct pb_owner_load){0};
     (void)uv_timer_stop(&owner->again);
 }
 
@@ -160,36 +152,6 @@ void pb_device_owner_set(struct pb_device_owner *owner, const char *device, cons
     start(owner);
 }
 
-/* "" = none. */
-static void choose(const struct pb_config *config, const char *forced, char out[16])
-{
-    const struct pb_compute_config *compute = &config->compute;
-    bool gpu = compute->device != PB_DEVICE_CPU && pb_device_nodes_exist();
-    out[0] = '\0';
-    if (forced != NULL)
-        (void)snprintf(out, 16, "%s", forced);
-    else if (gpu)
-        (void)snprintf(out, 16, "%d", compute->device_index > 0 ? compute->device_index : 0);
-}
-
-bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_config *config,
-                            const char *forced)
-{
-    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES];
-    choose(config, forced, device);
-    bool wanted = device[0] != '\0';
-    if (wanted && !pb_device_owner_path(config, device, path)) {
-        (void)strcpy(owner->why, "service.socket is too long a name to have that of the device's "
-                                 "owner beside it");
-        say(owner, PB_LOG_ERROR, owner->why);
-        pb_device_owner_set(owner, NULL, NULL, 0);
-        owner->missing = true;
-        return false;
-    }
-    pb_device_owner_set(owner, wanted ? device : NULL, path, config->service.parallel_jobs);
-    return wanted;
-}
-
 bool pb_device_owner_is_coming(const struct pb_device_owner *owner)
 {
     return owner->device[0] != '\0' && !owner->told && pb_clock_mono_ms() - owner->set_ms < OPEN_MS;
@@ -205,14 +167,9 @@ const char *pb_device_owner_why(const struct pb_device_owner *owner)
     return owner->missing ? owner->why : NULL;
 }
 
-int pb_device_owner_pid(const struct pb_device_owner *owner)
+struct pb_owner_load pb_device_owner_load(const struct pb_device_owner *owner)
 {
-    return owner->proc != NULL ? pb_worker_proc_pid(owner->proc) : 0;
-}
-
-uint64_t pb_device_owner_starts(const struct pb_device_owner *owner)
-{
-    return owner->starts;
+    return owner->load;
 }
 
 struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_options *options)

@@ -5,8 +5,8 @@
 /* Starts and supervises the process that owns a device (service/device/owner.h), for the service
  * and for `pushbroom run`. A process that ends is replaced: at once, then after 1 s, 2 s, ... up to
  * 30 s, as long as it does not live for a minute; one that finds no device is not. Thread: loop. */
-#include "config/config.h"
 #include "service/base/log.h"
+#include "service/device/owner_load.h"
 #include "service/runner/worker_launch.h"
 
 #include <stdbool.h>
@@ -28,10 +28,6 @@ struct pb_device_owner_options {
     void *user;
 };
 
-/* The socket's name for a device of a configuration; false: it would be too long. */
-bool pb_device_owner_path(const struct pb_config *config, const char *device,
-                          char out[PB_DEVICE_OWNER_PATH_BYTES]);
-
 /* NULL = out of memory. No process is started. */
 struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_options *options);
 /* Kills the process. NULL is fine. */
@@ -41,10 +37,6 @@ void pb_device_owner_destroy(struct pb_device_owner *owner);
  * many sessions at a time. One that is there already stays. */
 void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
                          int32_t sessions);
-/* The same for the service: the device that the configuration names, at a socket beside its own;
- * with forced not NULL, that device. False: none, workers compute. */
-bool pb_device_owner_follow(struct pb_device_owner *owner, const struct pb_config *config,
-                            const char *forced);
 /* Whether it has yet to say what device it found; false after 30 s of that. */
 bool pb_device_owner_is_coming(const struct pb_device_owner *owner);
 /* The socket of jobs to come; NULL: there is no owner, or it found no device. */
@@ -52,6 +44,6 @@ const char *pb_device_owner_socket(const struct pb_device_owner *owner);
 /* Why there is no socket although the machine has a GPU that is wanted; NULL: there is one, or none
  * is wanted. Borrowed until the next call. */
 const char *pb_device_owner_why(const struct pb_device_owner *owner);
-int pb_device_owner_pid(const struct pb_device_owner *owner); /* 0 = none */
-uint64_t pb_device_owner_starts(const struct pb_device_owner *owner);
+/* As it said last; nothing while there is no process. */
+struct pb_owner_load pb_device_owner_load(const struct pb_device_owner *owner);
 #endif

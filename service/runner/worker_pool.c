@@ -118,7 +118,7 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool)
 {
     struct pb_pool_slot *empty = NULL;
-    if (pb_device_owner_is_coming(pool->device_owner))
+    if (pb_device_owners_is_coming(pool->device_owners))
         return NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
@@ -218,18 +218,13 @@ void pb_pool_reap(struct pb_worker_pool *pool)
     }
 }
 
-static void take_owner(struct pb_worker_pool *pool)
-{
-    pool->owner.device_owner = pb_device_owner_socket(pool->device_owner);
-    pool->owner.owner_why = pb_device_owner_why(pool->device_owner);
-}
-
 void pb_pool_config_changed(struct pb_worker_pool *pool)
 {
     struct pb_err err = {0};
     pool->owner.config = pool->env->config;
-    bool owned = pb_device_owner_follow(pool->device_owner, pool->env->config, pool->owner_device);
-    take_owner(pool);
+    bool owned =
+        pb_device_owners_follow(pool->device_owners, pool->env->config, pool->owner_device);
+    pool->owner.owner_why = pb_device_owners_why(pool->device_owners);
     if (owned) {
         pool->on_free(pool->user);
         return;
@@ -269,15 +264,23 @@ static void on_device(void *user, const char *device, const char *why)
                pool->device_why);
 }
 
-/* Of the process that owns it. */
+/* Of the processes that own them. */
 static void on_owned_device(void *user, const char *device, const char *why)
 {
     struct pb_worker_pool *pool = user;
-    take_owner(pool);
+    pool->owner.owner_why = pb_device_owners_why(pool->device_owners);
     if (device[0] == '\0' && pool->env->config->compute.device == PB_DEVICE_AUTO)
         device = "cpu";
     on_device(user, device, why);
     pool->on_free(pool->user);
+}
+
+static const char *on_owner(void *user, int number, bool wanted)
+{
+    struct pb_worker_pool *pool = user;
+    struct pb_pool_slot *slot = &pool->slots[number];
+    pb_device_owners_give(pool->device_owners, &slot->owner);
+    return wanted ? pb_device_owners_take(pool->device_owners, &slot->owner) : NULL;
 }
 
 static void on_start(void *user, int number)
@@ -352,6 +355,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
         pool->planned_bytes = (uint64_t)over->memory_bytes;
     pool->on_over(pool->user, slot, over);
     slot->express = slot->changed = false;
+    pb_device_owners_give(pool->device_owners, &slot->owner);
     pb_job_fini(&over->job);
     pool->on_free(pool->user);
 }
@@ -392,6 +396,7 @@ int pb_pool_init(struct pb_worker_pool *pool)
                                                 .config = pool->env->config,
                                                 .on_news = on_news,
                                                 .on_device = on_device,
+                                                .on_owner = on_owner,
                                                 .on_start = on_start,
                                                 .on_retry = on_retry,
                                                 .on_clear = on_clear,
@@ -399,14 +404,15 @@ int pb_pool_init(struct pb_worker_pool *pool)
                                                 .on_gone = on_gone,
                                                 .on_say = on_say,
                                                 .user = pool};
-    const struct pb_device_owner_options device_owner = {.loop = pool->loop,
-                                                         .program = pool->owner_program,
-                                                         .on_device = on_owned_device,
-                                                         .on_say = on_owner_say,
-                                                         .user = pool};
-    pool->device_owner = pb_device_owner_create(&device_owner);
-    bool complete = pool->device_owner != NULL;
+    const struct pb_device_owners_options device_owners = {.loop = pool->loop,
+                                                           .program = pool->owner_program,
+                                                           .on_device = on_owned_device,
+                                                           .on_say = on_owner_say,
+                                                           .user = pool};
+    pool->device_owners = pb_device_owners_create(&device_owners);
+    bool complete = pool->device_owners != NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        pool->slots[i].owner = -1;
         pool->slots[i].worker = pb_worker_slot_create(&pool->owner, i);
         complete = complete && pool->slots[i].worker != NULL;
     }
@@ -417,8 +423,8 @@ int pb_pool_init(struct pb_worker_pool *pool)
 
 void pb_pool_fini(struct pb_worker_pool *pool)
 {
-    pb_device_owner_destroy(pool->device_owner);
-    pool->device_owner = NULL;
+    pb_device_owners_destroy(pool->device_owners);
+    pool->device_owners = NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
         pb_worker_slot_destroy(pool->slots[i].worker);
 }

@@ -7,7 +7,7 @@
  * Members of struct pb_worker_pool are worker_pool.c's, but for those above the line, which the
  * owner sets before pb_pool_init. Handlers may call into the pool. Thread: loop. */
 #include "service/inbox/dirs.h"
-#include "service/runner/device_owner.h"
+#include "service/runner/device_owners.h"
 #include "service/runner/runner_env.h"
 #include "service/runner/worker_slot.h"
 
@@ -18,6 +18,7 @@ struct pb_pool_slot {
     struct pb_worker_slot *worker;
     bool reserved; /* for a job whose start is being stored */
     bool express;  /* its job runs over parallel_jobs; see express.h */
+    int owner;     /* of the device that computes its job; -1 = none */
     int64_t express_until_ms;
     bool changed;        /* on_change has not told the last change of its job */
     int64_t notified_ms; /* of the last on_change */
@@ -27,8 +28,8 @@ struct pb_worker_pool {
     uv_loop_t *loop;
     const char *worker;        /* program; borrowed, as all of these */
     const char *owner_program; /* of a device */
-    const char *owner_device;  /* whose owner computes all jobs, see main_pushbroomd.c; NULL: as
-                                  configured */
+    const char *owner_device;  /* whose owner computes all jobs, or several with commas, see
+                                  main_pushbroomd.c; NULL: as configured */
     const struct pb_dirs *dirs;
     const struct pb_runner_env *env;
     /* The run of the slot's job is over. slot->express is what it was during the run. */
@@ -37,7 +38,7 @@ struct pb_worker_pool {
     void *user;
     /* ---------------------------------------------------------------------------------------- */
     struct pb_worker_slot_owner owner;
-    struct pb_device_owner *device_owner;
+    struct pb_device_owners *device_owners;
     struct pb_pool_slot slots[PB_POOL_SLOTS_MAX];
     int hung[PB_POOL_SLOTS_MAX]; /* pids of workers that were given up; 0 = none */
     int n_sweeps;                /* on libuv's pool */

@@ -54,12 +54,14 @@ struct pb_worker_slot_owner {
     uv_loop_t *loop;
     struct pb_worker_program program;
     const struct pb_config *config; /* of jobs to come, and the limits of time of those that run */
-    const char *device_owner;       /* socket of the process that computes them; NULL: workers do */
     const char *owner_why; /* why there is none on a machine with a GPU; NULL: it has none */
     /* The job goes on; at_once: its run began or begins anew. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
     /* The device that a worker reports; "" = none, and why. */
     void (*on_device)(void *user, const char *device, const char *why);
+    /* A run of the slot's job begins: the socket of the process that computes it, borrowed; NULL:
+     * the worker does. wanted: it is not to be the CPU. NULL: workers compute. */
+    const char *(*on_owner)(void *user, int number, bool wanted);
     void (*on_start)(void *user, int number); /* of a process */
     /* The device failed: the job runs again as its device_why says. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);

@@ -29,9 +29,7 @@ static struct pb_json *command(const struct pb_worker_slot *slot, const char *na
     pb_json_string(json, "cmd", name);
     pb_json_string(json, "config", slot->owner->config->text);
     pb_json_string(json, "config_name", slot->owner->config->path);
-    if (slot->owner->device_owner != NULL)
-        pb_json_string(json, "owner", slot->owner->device_owner);
-    else if (slot->owner->owner_why != NULL)
+    if (slot->owner->owner_why != NULL)
         pb_json_string(json, "owner_why", slot->owner->owner_why);
     return json;
 }
@@ -46,10 +44,21 @@ void pb_worker_slot_probe(struct pb_worker_slot *slot)
         (void)pb_slot_event(slot, PB_SLOT_ON_KILL);
 }
 
+static void say_owner(struct pb_json *json, const struct pb_worker_slot *slot,
+                      const struct pb_run_how *how)
+{
+    const struct pb_worker_slot_owner *o = slot->owner;
+    bool on_cpu = how->device != NULL && strcmp(how->device, "cpu") == 0;
+    const char *owner = o->on_owner != NULL ? o->on_owner(o->user, slot->number, !on_cpu) : NULL;
+    if (owner != NULL)
+        pb_json_string(json, "owner", owner);
+}
+
 static struct pb_json *run_command(const struct pb_worker_slot *slot, const struct pb_job *job,
                                    const struct pb_run_how *how)
 {
     struct pb_json *json = command(slot, "run");
+    say_owner(json, slot, how);
     pb_json_string(json, "job", job->id);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "input", job->input);

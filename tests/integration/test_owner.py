@@ -46,11 +46,11 @@ def scene(size):
 
 
 @contextlib.contextmanager
-def service(start=True, **settings):
+def service(start=True, owners="cpu", **settings):
     d = Daemon(fake=False, **settings)
     text = d.config.read_text()
     d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
-    d.options = ["--owner", "cpu"]
+    d.options = ["--owner", owners]
     try:
         yield d.start() if start else d
     finally:
@@ -110,6 +110,22 @@ class Line:
         self.socket.close()
 
 
+def load(path):
+    c = Line(path)
+    c.say({"cmd": "load"})
+    said = c.hear()
+    c.close()
+    return said
+
+
+def hold(d, held):
+    """Stops the processes that decode, so that their jobs stay; returns those that were not stopped before."""
+    new = [child for worker in d.workers() for child in children(worker) if child not in held]
+    for pid in new:
+        os.kill(pid, signal.SIGSTOP)
+    return new
+
+
 class Owner(unittest.TestCase):
     def test_products_are_those_of_one_process(self):
         with service() as d:
@@ -134,6 +150,22 @@ class Owner(unittest.TestCase):
             for name in ("a.tif", "b.tif", "c.tif"):
                 self.assertEqual(d.wait_job(name, "successful")["attempts"], 1)
             self.assertEqual(len(d.owners()), 1)
+
+    def test_jobs_go_to_the_owner_with_least_to_do(self):
+        with service(parallel=2, owners="cpu,cpu") as d:
+            paths = [d.root / "s.sock.cpu", d.root / "s.sock.cpu.1"]
+            wait_for(lambda: all(path.exists() for path in paths))
+            held = []
+            for name, loads in (("a.tif", [1, 0]), ("b.tif", [1, 1])):
+                drop(d, 900, name)
+                wait_for(lambda: [load(path)["sessions"] for path in paths] == loads, step=0.01)
+                held += hold(d, held)
+            wait_for(lambda: all(load(path)["bytes"] > 0 for path in paths))
+            for pid in held:
+                os.kill(pid, signal.SIGCONT)
+            for name in ("a.tif", "b.tif"):
+                self.assertEqual(d.wait_job(name, "successful")["attempts"], 1)
+            wait_for(lambda: [load(path) for path in paths] == 2 * [{"event": "load", "sessions": 0, "bytes": 0}])
 
     def test_an_owner_that_is_killed_costs_no_job(self):
         with service() as d:

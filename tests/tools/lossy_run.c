@@ -25,12 +25,12 @@ int __real_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *er
 int __wrap_pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 int __wrap_pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index,
                             char why[200], struct pb_err *err);
-bool __wrap_pb_device_nodes_exist(void);
+int __wrap_pb_device_nodes_count(void);
 
-/* As where there are GPUs. */
-bool __wrap_pb_device_nodes_exist(void)
+/* As where there is a GPU. */
+int __wrap_pb_device_nodes_count(void)
 {
-    return true;
+    return 1;
 }
 
 int __wrap_pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index,

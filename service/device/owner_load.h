@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_OWNER_LOAD_H
+#define PB_OWNER_LOAD_H
+/* How much the owner of a device has to do, and which of several has least. Thread: any. */
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_owner_load {
+    int64_t sessions; /* that compute or wait for their turn */
+    int64_t bytes;    /* of slots, of those that compute */
+};
+
+/* {"event":"load","sessions","bytes"}; the caller's. */
+struct pb_json *pb_owner_load_print(const struct pb_owner_load *load);
+/* False, and nothing is written: no such line. */
+bool pb_owner_load_take(const struct pb_json_value *line, struct pb_owner_load *out);
+
+struct pb_owner_choice {
+    bool there;
+    int64_t jobs; /* that were sent to it and are not over: some are not sessions yet, or between
+                     two */
+    struct pb_owner_load load;
+};
+
+/* Index of the one with the fewest jobs or sessions, then with the fewest bytes, then the first;
+ * -1: none is there. */
+int pb_owner_choose(const struct pb_owner_choice *owners, int n);
+#endif
