@@ -27,10 +27,9 @@ struct pb_source_format {
 
 struct pb_slot_format {
     struct pb_source_format source[PB_SOURCES_MAX]; /* n_planes 0: nothing is read */
-    int32_t line_px; /* 0: plane by plane, as tight as PB_PLANE_ALIGN allows. Else all planes of a
-                        line side by side, lines as long as this in every tile, also in the
-                        narrower ones at the right edge: they are the units in which a GPU pulls;
-                        one source */
+    int32_t line_px; /* 0: plane by plane, as tight as PB_PLANE_ALIGN allows. Else the width of the
+                        widest tile, and all planes of a line lie side by side: lines are the units
+                        in which a GPU pulls; one source */
     int32_t image_w, image_h; /* of the grid of the outputs */
 };
 
@@ -44,11 +43,9 @@ PB_PIXEL bool pb_slot_is_read(const struct pb_source_format *source, const struc
     return source->n_planes > 0 && read->w > 0 && read->h > 0;
 }
 
-/* Of a line with all its planes, where slots hold lines. */
-PB_PIXEL size_t pb_slot_line_bytes(const struct pb_slot_format *format,
-                                   const struct pb_source_format *source)
+/* Of a line of so many pixels with all its planes, where slots hold lines. */
+PB_PIXEL size_t pb_slot_line_bytes(const struct pb_source_format *source, size_t px)
 {
-    const size_t px = (size_t)format->line_px;
     return pb_slot_align(px * source->sample_bytes, PB_LINE_ALIGN) * source->n_planes +
            (source->has_mask ? pb_slot_align(px, PB_LINE_ALIGN) : 0);
 }
@@ -63,7 +60,7 @@ PB_PIXEL size_t pb_slot_window_bytes(const struct pb_slot_format *format, uint32
         return 0;
     }
     if (format->line_px > 0) {
-        return pb_slot_line_bytes(format, source) * (size_t)read->h;
+        return pb_slot_line_bytes(source, (size_t)read->w) * (size_t)read->h;
     }
     return pb_slot_align(px * source->sample_bytes, PB_PLANE_ALIGN) * source->n_planes +
            (source->has_mask ? pb_slot_align(px, PB_PLANE_ALIGN) : 0);
@@ -83,9 +80,8 @@ PB_PIXEL struct pb_window pb_slot_window(const struct pb_slot_format *format, ui
     window.data = at;
     window.rect = *read;
     if (format->line_px > 0) {
-        window.plane_bytes =
-            pb_slot_align((size_t)format->line_px * source->sample_bytes, PB_LINE_ALIGN);
-        window.row_bytes = pb_slot_line_bytes(format, source);
+        window.plane_bytes = pb_slot_align(w * source->sample_bytes, PB_LINE_ALIGN);
+        window.row_bytes = pb_slot_line_bytes(source, w);
         window.mask_row_bytes = window.row_bytes;
     } else {
         window.row_bytes = w * source->sample_bytes;

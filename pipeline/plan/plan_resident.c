@@ -153,6 +153,13 @@ uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
     return parts_of(&plan->resident, core);
 }
 
+uint32_t pb_plan_part_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
+{
+    if (!plan->resident.by_line)
+        return 0;
+    return (uint32_t)pb_slot_line_bytes(&plan->format.source[0], (size_t)tile->read[0].w);
+}
+
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
 {
     if (plan->cpu_why != NULL)

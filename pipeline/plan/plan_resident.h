@@ -14,4 +14,6 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config);
 /* How many units of plan->resident.chunks a tile with this core is: lines, or parts. */
 uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core);
+/* Bytes of such a line in the tile's slot; 0: units are parts. */
+uint32_t pb_plan_part_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
 #endif

@@ -38,6 +38,7 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
         return rc;
     }
     out_tile->units = pb_plan_parts(plan, &tile->core);
+    out_tile->unit_bytes = pb_plan_part_bytes(plan, tile);
     out_tile->out_bytes = pb_plan_out_bytes(plan, tile);
     return 0;
 }

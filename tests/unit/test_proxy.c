@@ -55,7 +55,7 @@ static int halve(void *context, const struct wic_slot *in, const struct wic_slot
 {
     uint64_t fail_at = *(const uint64_t *)context, tile;
     memcpy(&tile, out->user, sizeof(tile));
-    *out_tile = (struct wic_device_tile){(uint32_t)in->bytes / 2, in->bytes / 2};
+    *out_tile = (struct wic_device_tile){(uint32_t)in->bytes / 2, in->bytes / 2, 0};
     return tile == fail_at ? -ERANGE : 0;
 }
 
@@ -64,6 +64,37 @@ START_TEST(describe_says_what_becomes_of_a_ticket)
     uint64_t never = UINT64_MAX;
     struct stream s = {.tiles = 300, .options = {.describe = halve, .context = &never}};
     stream_run(&s);
+}
+END_TEST
+
+/* Units of *context bytes instead of the plan's. */
+static int shorten(void *context, const struct wic_slot *in, const struct wic_slot *out,
+                   struct wic_device_tile *out_tile)
+{
+    (void)out;
+    *out_tile = (struct wic_device_tile){.units = (uint32_t)in->bytes / 2,
+                                         .out_bytes = in->bytes / 2,
+                                         .unit_bytes = *(uint32_t *)context};
+    return 0;
+}
+
+START_TEST(the_link_is_told_how_long_a_tiles_units_are)
+{
+    uint32_t unit = 2;
+    struct stream s = {.tiles = 300, .options = {.describe = shorten, .context = &unit}};
+    s.options.plan.in_unit = 18; /* as long, the units would not fit into the slot */
+    s.options.plan.out_unit = 1;
+    stream_run(&s);
+    ck_assert_uint_eq(fake.link.ring[0].tile.unit_bytes, unit);
+}
+END_TEST
+
+START_TEST(units_longer_than_the_plans_end_the_run)
+{
+    uint32_t unit = 2;
+    struct stream s = {.tiles = 300, .options = {.describe = shorten, .context = &unit}};
+    s.options.plan.in_unit = s.options.plan.out_unit = 1;
+    stream_fails(&s, -EINVAL);
 }
 END_TEST
 
@@ -118,7 +149,7 @@ static int boast(void *context, const struct wic_slot *in, const struct wic_slot
 
 START_TEST(more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it)
 {
-    struct wic_device_tile boasts[] = {{1, 1}, {TILE_BYTES + 1, 0}, {UINT32_MAX, 0}};
+    struct wic_device_tile boasts[] = {{1, 1, 0}, {TILE_BYTES + 1, 0, 0}, {UINT32_MAX, 0, 0}};
     struct stream s = {.tiles = 10, .options = {.describe = boast, .context = &boasts[_i]}};
     stream_fails(&s, -EINVAL);
     ck_assert_uint_eq(fake.starts, 0);
@@ -127,7 +158,7 @@ END_TEST
 
 START_TEST(units_longer_than_the_slots_end_the_run)
 {
-    struct wic_device_tile tile = {TILE_BYTES, 0};
+    struct wic_device_tile tile = {TILE_BYTES, 0, 0};
     struct stream s = {
         .tiles = 10,
         .options = {.describe = boast, .context = &tile, .plan = {.in_unit = 4096, .out_unit = 1}}};
@@ -139,7 +170,7 @@ END_TEST
 /* The Publisher stores whole units, whatever describe says of the bytes that the consumer gets. */
 START_TEST(units_whose_results_are_longer_than_a_slot_end_the_run)
 {
-    struct wic_device_tile tile = {TILE_BYTES / 4 + 1, 0};
+    struct wic_device_tile tile = {TILE_BYTES / 4 + 1, 0, 0};
     struct stream s = {
         .tiles = 10,
         .options = {.describe = boast, .context = &tile, .plan = {.in_unit = 1, .out_unit = 4}}};
@@ -501,6 +532,8 @@ int main(void)
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
     tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
     tcase_add_test(t, describe_says_what_becomes_of_a_ticket);
+    tcase_add_test(t, the_link_is_told_how_long_a_tiles_units_are);
+    tcase_add_test(t, units_longer_than_the_plans_end_the_run);
     tcase_add_test(t, error_of_describe_ends_the_run);
     tcase_add_loop_test(t, ticket_taken_by_somebody_else_ends_the_run, 0, 2);
     tcase_add_test(t, bytes_that_are_no_whole_units_end_the_run);

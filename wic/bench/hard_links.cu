@@ -33,8 +33,8 @@ int serve(wic_link *link, const bench_pool &pool, uint64_t *next, uint64_t end)
     const double limit = bench_seconds() + 20;
     while (done < end && bench_seconds() < limit) {
         if (*next < end && *next - done < pool.slots) {
-            const wic_link_tile tile = {*next, chunk / in_unit, chunk, chunk / in_unit * out_unit,
-                                        nullptr};
+            const wic_link_tile tile = {
+                *next, chunk / in_unit, chunk, chunk / in_unit * out_unit, nullptr, 0};
             const int rc = wic_link_post(link, &tile);
             if (rc != 0) {
                 return rc;
@@ -131,9 +131,9 @@ bool too_long_is_refused(const wic_transfer_plan &plan, std::string *out_text)
         return false;
     }
     const uint32_t units = chunk / in_unit;
-    const wic_link_tile half = {0, units / 2, chunk / 2, 0, nullptr},
-                        whole = {1, units, chunk, 0, nullptr},
-                        more = {1, units + 1, chunk, 0, nullptr};
+    const wic_link_tile half = {0, units / 2, chunk / 2, 0, nullptr, 0},
+                        whole = {1, units, chunk, 0, nullptr, 0},
+                        more = {1, units + 1, chunk, 0, nullptr, 0};
     const int good = wic_link_post(link, &half), bad = wic_link_post(link, &whole),
               worse = wic_link_post(link, &more);
     wic_link_close(link, 1);

@@ -31,8 +31,8 @@ class resident : public strategy
     void submit(uint64_t end) override
     {
         for (; next_ < end; next_++) {
-            const wic_link_tile tile = {next_, units_, bytes_, bytes_ / in_unit * out_unit,
-                                        nullptr};
+            const wic_link_tile tile = {next_,   units_, bytes_, bytes_ / in_unit * out_unit,
+                                        nullptr, 0};
             if (wic_link_post(link_, &tile) != 0) {
                 bench_fail("a tile cannot be posted", __LINE__);
             }

@@ -12,6 +12,7 @@
 #include "wic/bench/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -22,11 +23,13 @@ namespace
 {
 constexpr uint32_t slots = 64, whole_piece = 4096; // pixels
 constexpr size_t table_units = 1 << 20, tile_units = 16384;
+constexpr uint32_t line_max = 256; // pixels of a line, where units are lines
 constexpr uint64_t first_rest = 1000, rest_every = 1000000; // tiles
 constexpr long rest_ns = 60000000;
 
 struct letter { // user bytes
     uint64_t number, place, units;
+    uint64_t line; // pixels; 0: units are not lines
 };
 constexpr uint32_t letter_bytes = (sizeof(letter) + 15) / 16 * 16;
 
@@ -75,11 +78,38 @@ __global__ void __launch_bounds__(1024)
     });
 }
 
+// A unit of the plan is a line of up to line_max pixels; of how many in this tile, the letter says.
+__global__ void __launch_bounds__(1024)
+    soak_lines(const __grid_constant__ wic_view view, const argument a)
+{
+    wic_resident(view, [&](const wic_piece &piece) {
+        const uint32_t line = static_cast<uint32_t>(static_cast<const letter *>(piece.user)->line);
+        (void)read_letter(view, piece, line, a);
+        for (uint32_t i = 0; i < piece.units; i++) {
+            ndvi_piece(static_cast<const unsigned char *>(piece.in) + i * line * in_unit,
+                       static_cast<unsigned char *>(piece.tile_out) +
+                           (piece.first + i) * line * out_unit,
+                       line, piece.thread, piece.threads);
+        }
+    });
+}
+
+int describe_lines(void *, const wic_slot *in, const wic_slot *, wic_device_tile *out_tile)
+{
+    letter l;
+    memcpy(&l, in->user, sizeof l);
+    out_tile->units = static_cast<uint32_t>(l.units / l.line);
+    out_tile->unit_bytes = static_cast<uint32_t>(l.line * in_unit);
+    out_tile->out_bytes = l.units * out_unit;
+    return l.units * in_unit == in->bytes ? 0 : -EINVAL;
+}
+
 int describe_whole(void *, const wic_slot *in, const wic_slot *, wic_device_tile *out_tile)
 {
     letter l;
     memcpy(&l, in->user, sizeof l);
     out_tile->units = static_cast<uint32_t>((l.units + whole_piece - 1) / whole_piece);
+    out_tile->unit_bytes = 0;
     out_tile->out_bytes = l.units * out_unit;
     return l.units * in_unit == in->bytes ? 0 : -EINVAL;
 }
@@ -115,6 +145,14 @@ bool rests(uint64_t tile)
     return tile == first_rest || (tile > 0 && tile % rest_every == 0);
 }
 
+// Of how many pixels a tile is made. Many small, some full, in all alignments.
+size_t random_units(uint64_t random)
+{
+    return random % 64 == 0 ? tile_units : (random >> 8) % (random % 4 ? 3000 : tile_units + 1);
+}
+
+// piece_units: pixels whose bands lie side by side; 0: those of a line, of another length in each
+// tile.
 void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units)
 {
     uint64_t random = 88172645463325252u;
@@ -127,17 +165,20 @@ void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units
         if (wic_acquire(in, WIC_FOREVER, &slot) != 0) {
             return; // aborted; the consumer says so
         }
-        // Many small, some full, in all alignments.
         const uint64_t r = next_random(&random);
-        const size_t units = r % 64 == 0 ? tile_units : (r >> 8) % (r % 4 ? 3000 : tile_units + 1);
+        const size_t line = piece_units == 0 ? 8 * (1 + (r >> 40) % (line_max / 8)) : 0;
+        const size_t lines =
+            line > 0 ? std::min<size_t>(random_units(r) / line, tile_units / line_max) : 0;
+        const size_t units = line > 0 ? lines * line : random_units(r);
+        const size_t step = line > 0 ? line : piece_units;
         const size_t place = next_random(&random) % (table_units - tile_units);
         uint16_t *to = static_cast<uint16_t *>(slot.data);
-        for (size_t at = 0; at < units; at += piece_units) {
-            const size_t n = units - at < piece_units ? units - at : piece_units;
+        for (size_t at = 0; at < units; at += step) {
+            const size_t n = std::min(units - at, step);
             memcpy(to + 2 * at, &t.red[place + at], 2 * n);
             memcpy(to + 2 * at + n, &t.nir[place + at], 2 * n);
         }
-        const letter l = {i, place, units};
+        const letter l = {i, place, units, line};
         memcpy(slot.user, &l, sizeof l);
         if (wic_publish(in, &slot, units * in_unit) != 0) {
             return;
@@ -174,14 +215,17 @@ struct soak_way {
     wic_transport transport;
     bench_memory memory;
     size_t engine_backlog;
+    bool lines; // units are lines, shorter ones in most tiles
 };
 
-const soak_way ways[] = {{"pull", WIC_PULL_BULK, BENCH_PINNED, 0}, // or what else this GPU has
-                         {"mixed", WIC_PULL_BULK, BENCH_PINNED, 3 * tile_units},
-                         {"managed", WIC_PULL_BULK, BENCH_MANAGED, 0},
-                         {"copy", WIC_COPY, BENCH_PINNED, 0},
-                         {"place", WIC_IN_PLACE, BENCH_PINNED, 0},
-                         {"resident", WIC_IN_PLACE, BENCH_MANAGED, 0}};
+const soak_way ways[] = {
+    {"pull", WIC_PULL_BULK, BENCH_PINNED, 0, false}, // or what else this GPU has
+    {"lines", WIC_PULL_BULK, BENCH_PINNED, 3 * tile_units, true},
+    {"mixed", WIC_PULL_BULK, BENCH_PINNED, 3 * tile_units, false},
+    {"managed", WIC_PULL_BULK, BENCH_MANAGED, 0, false},
+    {"copy", WIC_COPY, BENCH_PINNED, 0, false},
+    {"place", WIC_IN_PLACE, BENCH_PINNED, 0, false},
+    {"resident", WIC_IN_PLACE, BENCH_MANAGED, 0, false}};
 
 int make_plan(const soak_way &way, wic_device_options *options)
 {
@@ -195,8 +239,13 @@ int make_plan(const soak_way &way, wic_device_options *options)
         return wic_transfer_plan_whole(&gpu, way.transport, tile_units / whole_piece, &work,
                                        &options->plan);
     }
-    const wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
+    wic_tile_shape shape = {tile_units * in_unit, in_unit, out_unit};
     options->kernel = reinterpret_cast<const void *>(soak_pulled);
+    if (way.lines) {
+        shape = {tile_units * in_unit, line_max * in_unit, 0};
+        options->kernel = reinterpret_cast<const void *>(soak_lines);
+        options->describe = describe_lines;
+    }
     rc = rc ? rc : wic_transfer_plan_choose(&gpu, &shape, &work, &options->plan);
     options->plan.engine_backlog = way.engine_backlog;
     return rc;
@@ -217,10 +266,16 @@ struct outcome {
     wic_device_stats stats;
 };
 
-outcome flow(const table &t, wic_device *device, const wic_device_options &options, uint64_t tiles)
+// Pixels whose bands lie side by side; 0: a line.
+size_t pixels_together(const soak_way &way, const wic_transfer_plan &plan)
+{
+    return way.lines ? 0 : plan.in_piece > 0 ? plan.piece_units : whole_piece;
+}
+
+outcome flow(const table &t, wic_device *device, const wic_device_options &options, uint64_t tiles,
+             size_t piece)
 {
     outcome o = {};
-    const size_t piece = options.plan.in_piece > 0 ? options.plan.piece_units : whole_piece;
     const double start = bench_seconds();
     std::thread proxy([&] { o.rc = wic_device_run(device); });
     std::thread producer([&] { produce(t, options.in, tiles, piece); });
@@ -268,7 +323,7 @@ bool soak_one(const table &t, const soak_way &way, uint64_t tiles)
         printf("soak %-8s %s: the device cannot be opened: %d\n", way.name,
                good ? "skipped" : "FAIL", rc);
     } else {
-        outcome o = flow(t, device, options, tiles);
+        outcome o = flow(t, device, options, tiles, pixels_together(way, options.plan));
         const cudaError_t error =
             cudaMemcpy(&o.mismatches, a.mismatches, sizeof o.mismatches, cudaMemcpyDeviceToHost);
         good = !error && o.rc == 0 && o.wrong == 0 && o.mismatches == 0 && o.tiles == tiles &&
@@ -291,7 +346,7 @@ bool soak(uint64_t tiles, const std::string &transport)
         }
     }
     if (!known) {
-        bench_fail("--transport is pull, mixed, managed, copy, place or resident", __LINE__);
+        bench_fail("--transport is pull, lines, mixed, managed, copy, place or resident", __LINE__);
     }
     return good;
 }

@@ -291,7 +291,7 @@ class bare_link
         if (result != 0) {
             return result;
         }
-        const wic_link_tile tile = {0, tile_bytes / in_unit, tile_bytes, 0, nullptr};
+        const wic_link_tile tile = {0, tile_bytes / in_unit, tile_bytes, 0, nullptr, 0};
         result = wic_link_post(link, &tile);
         const double limit = bench_seconds() + 1;
         while (result == 0 && !wic_link_done(link, 0)) {

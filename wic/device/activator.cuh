@@ -49,8 +49,11 @@ __device__ __forceinline__ int32_t wic_tiles_ahead(uint64_t word, uint64_t tile)
 }
 
 // Waits until the tile is on the ready board and the credit limiter is open; returns the low half
-// of its word (units, and whether a copy engine brought it), or UINT64_MAX: leave. Adds the time
+// of its word (size, and whether a copy engine brought it), or UINT64_MAX: leave. Adds the time
 // without the tile to *starved.
+//
+// The polls are relaxed, and the word is loaded once more when it is there: a load that acquires
+// empties the L1 cache of the multiprocessor, which other kernels use.
 //
 // A short tile without a piece for this block may be done before the block reads its word, and the
 // word may already hold the tile one ring further on. That one is posted only when this one is
@@ -65,7 +68,7 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
                                        : &view.state->beat;
     uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
     for (uint32_t idle = 0;; idle++) {
-        const uint64_t value = wic_load_device(word);
+        uint64_t value = wic_peek_device(word);
         if (idle % 1024 != 0 && !__any_sync(~0u, value != last)) {
             wic_nap(idle);
             continue;
@@ -83,7 +86,9 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
                               __ballot_sync(~0u, near) << 2;
         if (seen & 2 || seen == 5) {
             *starved += since ? wic_now() - since : 0;
-            const uint32_t low = ahead == 0 ? static_cast<uint32_t>(value) : 0;
+            value = wic_load_device(word);
+            const uint32_t low =
+                wic_tiles_ahead(value, tile) == 0 ? static_cast<uint32_t>(value) : 0;
             return seen == 5 ? __shfl_sync(~0u, low, 0) : UINT64_MAX;
         }
         const uint64_t now = wic_warp_now(), new_beat = __shfl_sync(~0u, value, 3);
@@ -101,6 +106,20 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
         }
     }
 }
+
+// How much of a tile there is, from the low half of its word.
+struct wic_tile_size {
+    uint32_t units, unit_bytes;
+
+    __device__ wic_tile_size(const wic_transfer_plan &plan, uint32_t low)
+        : units(low & WIC_LINK_UNITS_MAX), unit_bytes(plan.in_unit)
+    {
+        if ((low & WIC_LINK_SHORT) != 0) {
+            unit_bytes -= 16 * (units >> WIC_LINK_SHORT_UNITS);
+            units &= (1u << WIC_LINK_SHORT_UNITS) - 1;
+        }
+    }
+};
 
 // Iterates over this block's (tile, piece) pairs: the piece index advances by gridDim.x.
 struct wic_cursor {
@@ -153,7 +172,8 @@ __device__ inline void wic_activate(const wic_block &block)
         if (found == UINT64_MAX) {
             break;
         }
-        const uint32_t units = static_cast<uint32_t>(found) & WIC_LINK_UNITS_MAX;
+        const wic_tile_size size(plan, static_cast<uint32_t>(found));
+        const uint32_t units = size.units;
         const bool engine = (found & WIC_LINK_ENGINE) != 0;
         const unsigned char *in = (engine ? view.in_copies : view.in) + in_at;
         unsigned char *out = (engine ? view.out_copies : view.out) + out_at;
@@ -166,8 +186,8 @@ __device__ inline void wic_activate(const wic_block &block)
                                     : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
         wic_fill_stage(block, position, {at.tile, in, out, at.piece, pieces, mine});
         const wic_copy_request piece = {block.in(position.stage),
-                                        in + static_cast<uint64_t>(at.piece) * plan.in_piece,
-                                        (mine * plan.in_unit + 15) / 16 * 16};
+                                        in + static_cast<uint64_t>(before) * size.unit_bytes,
+                                        (mine * size.unit_bytes + 15) / 16 * 16};
         const wic_copy_request user = {block.user(position.stage),
                                        (engine ? view.user_copies : view.user) +
                                            (at.tile & view.ring_mask) * plan.user_bytes,

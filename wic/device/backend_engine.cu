@@ -160,7 +160,7 @@ void retire(wic_copies *copies)
 void ring(wic_link *link, uint64_t tile, uint32_t lane)
 {
     const uint32_t low =
-        wic_link_posted(link, tile).units | WIC_LINK_ENGINE | (lane > 0 ? WIC_LINK_LANE : 0);
+        wic_link_posted(link, tile).size | WIC_LINK_ENGINE | (lane > 0 ? WIC_LINK_LANE : 0);
     const uint64_t number = static_cast<uint32_t>(tile + 1);
     wic_link_store(&link->doorbell[tile & link->view.ring_mask], number << 32 | low);
 }

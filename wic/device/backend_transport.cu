@@ -10,16 +10,38 @@
 
 namespace
 {
+// By how many bytes the tile's units are shorter than the plan's.
+uint32_t missing_bytes(const wic_transfer_plan &plan, const wic_link_tile &tile)
+{
+    return tile.unit_bytes == 0 ? 0 : plan.in_unit - tile.unit_bytes;
+}
+
+// Whether the doorbell's word can say how long the tile's units are.
+bool can_say(const wic_transfer_plan &plan, const wic_link_tile &tile)
+{
+    const uint32_t missing = missing_bytes(plan, tile);
+    return tile.unit_bytes <= plan.in_unit && missing % 16 == 0 &&
+           (missing == 0 ? tile.units <= WIC_LINK_UNITS_MAX
+                         : tile.units >> WIC_LINK_SHORT_UNITS == 0);
+}
+
 // The kernel checks nothing: more units than this would be lost, or read and written beyond the
 // slot.
 bool fits(const wic_view &view, const wic_link_tile &tile)
 {
     const wic_transfer_plan &plan = view.plan;
     const uint64_t units = tile.units;
-    return units <= static_cast<uint64_t>(plan.pieces) * plan.piece_units &&
-           units * plan.in_unit <= view.in_stride && units * plan.out_unit <= view.out_stride &&
-           tile.units <= WIC_LINK_UNITS_MAX && tile.bytes <= view.in_stride &&
+    return can_say(plan, tile) && units <= static_cast<uint64_t>(plan.pieces) * plan.piece_units &&
+           units * (plan.in_unit - missing_bytes(plan, tile)) <= view.in_stride &&
+           units * plan.out_unit <= view.out_stride && tile.bytes <= view.in_stride &&
            tile.out_bytes <= view.out_stride;
+}
+
+uint32_t size_of(const wic_transfer_plan &plan, const wic_link_tile &tile)
+{
+    const uint32_t missing = missing_bytes(plan, tile);
+    return missing == 0 ? tile.units
+                        : WIC_LINK_SHORT | missing / 16 << WIC_LINK_SHORT_UNITS | tile.units;
 }
 
 // A plan that pulls goes over to the copy engine while a backlog shows that the link is the limit,
@@ -59,7 +81,8 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
         memcpy(link->user + entry * view.plan.user_bytes, tile->user, view.plan.user_bytes);
     }
     choose_way(link);
-    link->posted[entry] = {tile->bytes, tile->out_bytes, tile->units, link->by_engine};
+    const uint32_t size = size_of(view.plan, *tile);
+    link->posted[entry] = {tile->bytes, tile->out_bytes, size, link->by_engine};
     link->backlog += tile->bytes;
     link->posted_end = tile->number + 1;
     if (link->by_engine) {
@@ -70,7 +93,7 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
     }
     link->to.next = link->to.ready = link->posted_end;
     const uint64_t number = static_cast<uint32_t>(tile->number + 1);
-    wic_link_store(&link->doorbell[entry], number << 32 | tile->units);
+    wic_link_store(&link->doorbell[entry], number << 32 | size);
     return 0;
 }
 

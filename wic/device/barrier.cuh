@@ -89,6 +89,14 @@ __device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
     return value;
 }
 
+// Relaxed: what the word publishes must not be read yet.
+__device__ __forceinline__ uint64_t wic_peek_device(const uint64_t *p)
+{
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+
 __device__ __forceinline__ void wic_store_device(uint64_t *p, uint64_t value)
 {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");

@@ -7,7 +7,7 @@
  * it directly.
  *
  *   host                                       device
- *   doorbell[t] = t + 1 | units   ==PCIe==>    Monitor (one warp): ready_board[t]
+ *   doorbell[t] = t + 1 | size    ==PCIe==>    Monitor (one warp): ready_board[t]
  *   input slots, pinned           ==PCIe==>    Activator of each block: piece -> shared memory
  *   output slots, pinned          <==PCIe==    working warps, or Publisher of each block
  *   done[t] = t + 1               <==PCIe==    the block that finished the tile's last piece
@@ -16,7 +16,7 @@
  * A tile that goes by copy engine lies in device memory instead, in a slot of the same number:
  *   input slots, user bytes       ==engine=>   in_copies, user_copies, then landed[lane] = tiles
  *   output slots                  <=engine==   out_copies, once done[t] says that they are made
- *   doorbell[t] = t + 1 | WIC_LINK_ENGINE | lane | units: the Monitor waits for landed[lane]
+ *   doorbell[t] = t + 1 | WIC_LINK_ENGINE | lane | size: the Monitor waits for landed[lane]
  *
  * Words are indexed by t modulo the ring. Tile t lies in input slot (in_first + t) % in_slots and
  * leaves in output slot (out_first + t) % out_slots. It is cut into pieces of plan.piece_units;
@@ -47,12 +47,16 @@ extern "C" {
 #endif
 
 #define WIC_LINK_RING_MAX  4096u       /* tiles under way, at most */
-#define WIC_LINK_UNITS_MAX 0x3fffffffu /* of a tile */
+#define WIC_LINK_UNITS_MAX 0x1fffffffu /* of a tile */
 #define WIC_LINK_ENGINE    0x80000000u /* of a doorbell's low word */
 #define WIC_LINK_LANE      0x40000000u /* of two lanes, the second */
-#define WIC_LINK_LANES     2u /* streams of each direction that the batches alternate between */
-#define WIC_LINK_OPEN      (UINT64_C(1) << 62) /* control.end: no end is known yet */
-#define WIC_LINK_ABORT     (UINT64_C(1) << 63) /* control.end: leave now */
+/* The tile's units are shorter than plan.in_unit, by as many times 16 bytes as the bits above
+ * WIC_LINK_SHORT_UNITS say. */
+#define WIC_LINK_SHORT       0x20000000u
+#define WIC_LINK_SHORT_UNITS 15u /* bits of the units of such a tile; 14 are above them */
+#define WIC_LINK_LANES       2u  /* streams of each direction that the batches alternate between */
+#define WIC_LINK_OPEN        (UINT64_C(1) << 62) /* control.end: no end is known yet */
+#define WIC_LINK_ABORT       (UINT64_C(1) << 63) /* control.end: leave now */
 #define WIC_LINK_BEAT_NS                                                                           \
     UINT64_C(5000000000) /* without a heartbeat for this long, the kernel leaves */
 #define WIC_LINK_START_NS UINT64_C(500000000) /* start waits this long for room on the device */
@@ -151,12 +155,16 @@ struct wic_link_tile {
     size_t bytes;     /* of its input slot that are filled */
     size_t out_bytes; /* that its results take */
     const void *user; /* plan.user_bytes that its working warps see; copied */
+    /* Of its units in the slot, one after the other; 0: plan.in_unit. Else less than that by a
+     * multiple of 16, and of fewer than 2^15 units. Not for plans that do not pull. */
+    uint32_t unit_bytes;
 };
 
 /* The tile's input is in its slot and its output slot is free. Tiles are posted in ascending order,
  * fewer than the ring has entries ahead of the oldest tile that is not done. One that goes by copy
  * engine may wait for others to share a copy with: wic_link_done sends it. -EIO: the copy engine
- * refused; -EINVAL: more units than a tile of the plan has, or than a slot has room for. */
+ * refused; -EINVAL: more units than a tile of the plan has, or than a slot has room for, or units
+ * that are not as above. */
 int wic_link_post(struct wic_link *link, const struct wic_link_tile *tile);
 /* Whether the tile's output is there and its input slot belongs to the host again. To be asked in
  * ascending order, again and again until it is true, as this is what starts the copies of batches.

@@ -38,8 +38,8 @@ struct wic_copies {
 // A posted tile, by ring entry.
 struct wic_posted {
     size_t bytes, out_bytes;
-    uint32_t units;
-    bool engine; // goes by copy engine
+    uint32_t size; // units and their bytes: of the doorbell's low word
+    bool engine;   // goes by copy engine
 };
 
 struct wic_link {

@@ -105,7 +105,8 @@ static int post(struct wic_device *device, uint64_t tile)
                                    .units = p->what.units,
                                    .bytes = p->in.bytes,
                                    .out_bytes = p->what.out_bytes,
-                                   .user = p->in.user};
+                                   .user = p->in.user,
+                                   .unit_bytes = p->what.unit_bytes};
     if (device->options.plan.in_piece == 0) {
         device->stats.in_bytes += p->in.bytes; /* pulled bytes are counted by those who pull */
     }
@@ -120,7 +121,7 @@ static int describe(const struct wic_device *device, struct in_flight_tile *p)
         return o->describe(o->context, &p->in, &p->out, &p->what);
     }
     size_t units = p->in.bytes / o->plan.in_unit;
-    p->what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit};
+    p->what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit, 0};
     return p->in.bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
 }
 
@@ -129,8 +130,9 @@ static int describe(const struct wic_device *device, struct in_flight_tile *p)
 static bool is_within_slots(const struct wic_device *device, const struct in_flight_tile *p)
 {
     const struct wic_transfer_plan *plan = &device->options.plan;
-    return p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
-           (uint64_t)p->what.units * plan->in_unit <= device->options.in->stride &&
+    uint32_t unit = p->what.unit_bytes ? p->what.unit_bytes : plan->in_unit;
+    return unit <= plan->in_unit && p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
+           (uint64_t)p->what.units * unit <= device->options.in->stride &&
            (uint64_t)p->what.units * plan->out_unit <= device->options.out->slot_bytes &&
            p->what.out_bytes <= device->options.out->slot_bytes;
 }

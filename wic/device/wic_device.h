@@ -44,8 +44,9 @@ struct wic_device;
 
 /* The size of a ticket's tile. */
 struct wic_device_tile {
-    uint32_t units;   /* of input; no more than the plan has in a tile */
-    size_t out_bytes; /* that the kernel makes; no more than a slot of `out` holds */
+    uint32_t units;      /* of input; no more than the plan has in a tile */
+    size_t out_bytes;    /* that the kernel makes; no more than a slot of `out` holds */
+    uint32_t unit_bytes; /* of its units in the slot; 0: plan.in_unit; see struct wic_link_tile */
 };
 
 struct wic_device_options {
