@@ -5,9 +5,10 @@
  *
  * Tickets. A side's `next` is the ticket it hands out next; ticket t lives in slot t % slots and is
  * *ready* for a side when next == t and the slot's `sequence` is 2t (producer) or 2t + 1
- * (consumer). Only a ready ticket is taken, by a compare-exchange of `next`. So a thread that gives
- * up (time limit, close) holds nothing: no ticket is lost and the sequence has no hole. (With
- * fetch-add first and the wait after it, no thread could give up without leaving a hole.)
+ * (consumer). Only ready tickets are taken, one or several in a row, by a compare-exchange of
+ * `next`. So a thread that gives up (time limit, close) holds nothing: no ticket is lost and the
+ * sequence has no hole. (With fetch-add first and the wait after it, no thread could give up
+ * without leaving a hole.)
  *
  * Sleeping. Waiters have no ticket yet, so several wait for the same one, and the first to wake may
  * take it. They sleep on a word of their side (`futex`), not of the slot: with a word per slot each
@@ -27,11 +28,13 @@
  *     wake_next() sees a waiter, and its change of `futex` comes after the waiter's read: the
  *     waiter is queued and the wake finds it or another one, or it is not queued yet and the kernel
  *     refuses to queue it.
- * One woken thread is enough: it takes the ticket, or finds that another thread did; the thread
- * that took it calls wake_next() for the ticket after it. A sleeper whose time limit passes while
- * it is being woken checks once more before it returns. Acquire/release is not enough: it lets the
- * load of `waiters` overtake the store of `sequence`. Fences would be, but ThreadSanitizer does not
- * support them. Relaxed are the statistics, the spin budget and the polls of a spin.
+ * A thread that takes, publishes or releases several tickets calls wake_next() once, after the
+ * last: then one of these is ready, or was taken by a thread that calls wake_next() for the one
+ * after it. One woken thread is enough: it takes the ticket, or finds that another thread did; the
+ * thread that took it calls wake_next() for the ticket after it. A sleeper whose time limit passes
+ * while it is being woken checks once more before it returns. Acquire/release is not enough: it
+ * lets the load of `waiters` overtake the store of `sequence`. Fences would be, but ThreadSanitizer
+ * does not support them. Relaxed are the statistics, the spin budget and the polls of a spin.
  *
  * One wake at a time. wake_next() makes `futex` odd; a waiter makes it even before it checks, and
  * sleeps on even values only. While it is odd a thread has been woken (or refused to sleep) that
@@ -110,8 +113,29 @@ static int ready_ticket(struct wic_channel *channel, enum wic_role role, uint64_
     }
 }
 
-/* Takes the next ticket if it is ready: 0, -EAGAIN, -EPIPE, -ECANCELED or -EPROTO. */
-static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
+/* Tickets in a row, all of one thread. */
+struct run {
+    uint64_t first;
+    uint32_t tickets;
+};
+
+/* How many tickets from this one on are ready, which it is: up to `most`. */
+static uint32_t count_ready(struct wic_channel *channel, enum wic_role role, uint64_t ticket,
+                            uint32_t most)
+{
+    uint32_t n = 1;
+    /* Pairs as in ready_ticket. */
+    while (n < most &&
+           atomic_load(&slot_of(channel, ticket + n)->sequence) == 2 * (ticket + n) + role) {
+        n++;
+    }
+    return n;
+}
+
+/* Takes the next tickets, up to `most`, if one is ready: 0, -EAGAIN, -EPIPE, -ECANCELED or
+ * -EPROTO. */
+static int try_take(struct wic_channel *channel, enum wic_role role, uint32_t most,
+                    struct run *out_run)
 {
     for (;;) {
         if (is_aborted(channel)) { /* pairs with the stores in wic_abort */
@@ -123,11 +147,13 @@ static int try_take(struct wic_channel *channel, enum wic_role role, uint64_t *o
             return rc;
         }
         WIC_STALL();
-        /* A ready ticket stays ready until it is taken, so no other check is needed. Failure:
-         * another thread took it, or the channel was closed. */
+        uint32_t n = count_ready(channel, role, ticket, most);
+        WIC_STALL();
+        /* Ready tickets stay ready until they are taken, so no other check is needed. Failure:
+         * another thread took the first, or the channel was closed. */
         uint64_t expected = ticket;
-        if (atomic_compare_exchange_strong(&channel->side[role].next, &expected, ticket + 1)) {
-            *out_ticket = ticket;
+        if (atomic_compare_exchange_strong(&channel->side[role].next, &expected, ticket + n)) {
+            *out_run = (struct run){ticket, n};
             return 0;
         }
     }
@@ -175,7 +201,8 @@ static void set_spin(struct wic_side *side, uint32_t budget)
 
 /* Polls for a short time. It reads the slot's sequence only, so as not to slow down the other side;
  * close and abort are seen afterwards. */
-static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *out_ticket)
+static int spin_take(struct wic_channel *channel, enum wic_role role, uint32_t most,
+                     struct run *out_run)
 {
     struct wic_side *side = &channel->side[role];
     uint32_t budget = atomic_load_explicit(&side->spin, memory_order_relaxed);
@@ -187,7 +214,7 @@ static int spin_take(struct wic_channel *channel, enum wic_role role, uint64_t *
         if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) < 2 * next + role) {
             continue;
         }
-        int rc = try_take(channel, role, out_ticket);
+        int rc = try_take(channel, role, most, out_run);
         if (rc != -EAGAIN) {
             set_spin(side, wic_spin_after_success(budget, round, channel->spin_limit));
             return rc;
@@ -235,7 +262,7 @@ static uint32_t futex_before_check(struct wic_side *side)
 }
 
 static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int64_t deadline_ns,
-                           uint64_t *out_ticket)
+                           uint32_t most, struct run *out_run)
 {
     struct wic_side *side = &channel->side[role];
     int gave_up = 0;
@@ -245,7 +272,7 @@ static int wait_for_ticket(struct wic_channel *channel, enum wic_role role, int6
         WIC_STALL();
         uint32_t futex = futex_before_check(side);
         WIC_STALL();
-        rc = try_take(channel, role, out_ticket);
+        rc = try_take(channel, role, most, out_run);
         if (rc != -EAGAIN || gave_up != 0) {
             break;
         }
@@ -263,18 +290,19 @@ static int64_t deadline_after(int64_t timeout_ns)
     return never ? WIC_NO_DEADLINE : now + timeout_ns;
 }
 
-static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout_ns,
-                uint64_t *out_ticket)
+static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout_ns, uint32_t most,
+                struct run *out_run)
 {
-    int rc = try_take(channel, role, out_ticket);
+    most = most < channel->slots ? most : channel->slots;
+    int rc = try_take(channel, role, most, out_run);
     if (rc == -EAGAIN) {
         if (timeout_ns == 0) {
             return -ETIMEDOUT;
         }
         int64_t deadline_ns = deadline_after(timeout_ns);
-        rc = spin_take(channel, role, out_ticket);
+        rc = spin_take(channel, role, most, out_run);
         if (rc == -EAGAIN) {
-            rc = wait_for_ticket(channel, role, deadline_ns, out_ticket);
+            rc = wait_for_ticket(channel, role, deadline_ns, most, out_run);
         }
     }
     if (rc == 0) {
@@ -283,8 +311,7 @@ static int take(struct wic_channel *channel, enum wic_role role, int64_t timeout
     return rc;
 }
 
-static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes,
-                      struct wic_slot *out_slot)
+static void fill_slot(struct wic_channel *channel, uint64_t ticket, struct wic_slot *out_slot)
 {
     uint32_t index = (uint32_t)(ticket % channel->slots);
     unsigned char *own = (unsigned char *)channel + channel->payload_offset;
@@ -293,37 +320,53 @@ static void fill_slot(struct wic_channel *channel, uint64_t ticket, size_t bytes
         .ticket = ticket,
         .data = payload + index * channel->stride,
         .user = channel->slot[index].user,
-        .bytes = bytes,
+        .bytes = (size_t)channel->slot_bytes,
         .index = index,
     };
 }
 
 /* Whether this slot is taken and not given back yet. Its holder wrote or saw all that is read here,
  * so relaxed loads are enough; for other callers the result is an error in any case. */
-static int check_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slot)
+static bool is_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slot)
 {
-    if (channel == NULL || slot == NULL) {
+    uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
+    struct wic_slot_head *head = slot_of(channel, slot->ticket);
+    uint64_t sequence = atomic_load_explicit(&head->sequence, memory_order_relaxed);
+    return slot->index == slot->ticket % channel->slots && slot->ticket < (next & ~WIC_CLOSED) &&
+           sequence == 2 * slot->ticket + role;
+}
+
+/* Whether all these are, each once. Their cache lines, which are about to be written, are fetched
+ * side by side and not one after the other. */
+static int check_held(struct wic_channel *channel, enum wic_role role, const struct wic_slot *slots,
+                      uint32_t n)
+{
+    if (channel == NULL || slots == NULL) {
         return -EINVAL;
     }
     if (is_aborted(channel)) {
         return -ECANCELED;
     }
-    uint64_t next = atomic_load_explicit(&channel->side[role].next, memory_order_relaxed);
-    struct wic_slot_head *head = slot_of(channel, slot->ticket);
-    uint64_t sequence = atomic_load_explicit(&head->sequence, memory_order_relaxed);
-    bool held = slot->index == slot->ticket % channel->slots &&
-                slot->ticket < (next & ~WIC_CLOSED) && sequence == 2 * slot->ticket + role;
-    return held ? 0 : -EINVAL;
+    for (uint32_t i = 0; i < n && n > 1; i++) {
+        wic_cpu_fetch_to_write(slot_of(channel, slots[i].ticket));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if ((i > 0 && slots[i].ticket <= slots[i - 1].ticket) ||
+            !is_held(channel, role, &slots[i])) {
+            return -EINVAL;
+        }
+    }
+    return 0;
 }
 
-/* Counts a publication and updates the high-water mark of full slots. Both counts are made while
- * the slot is held; acquire and release here make every release visible that the counted
+/* Counts n publications and updates the high-water mark of full slots. Both counts are made while
+ * the slots are held; acquire and release here make every release visible that the counted
  * publications depended on, thus full <= slots. The consumers' count, on a cache line of theirs, is
  * read only if the value read last leaves room for a new maximum. */
-static void count_published(struct wic_channel *channel)
+static void count_published(struct wic_channel *channel, uint32_t n)
 {
     struct wic_side *producer = &channel->side[WIC_PRODUCER];
-    uint64_t published = 1 + atomic_fetch_add_explicit(&producer->done, 1, memory_order_acq_rel);
+    uint64_t published = n + atomic_fetch_add_explicit(&producer->done, n, memory_order_acq_rel);
     uint32_t high = atomic_load_explicit(&producer->high_water, memory_order_relaxed);
     uint64_t seen = atomic_load_explicit(&producer->seen_released, memory_order_relaxed);
     if ((int64_t)(published - seen) <= high) {
@@ -340,68 +383,109 @@ static void count_published(struct wic_channel *channel)
     }
 }
 
-int wic_acquire(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+int wic_acquire_some(struct wic_channel *channel, int64_t timeout_ns, uint32_t most,
+                     struct wic_slot *out_slots)
 {
-    if (channel == NULL || out_slot == NULL || timeout_ns < WIC_FOREVER) {
+    if (channel == NULL || out_slots == NULL || timeout_ns < WIC_FOREVER || most == 0) {
         return -EINVAL;
     }
-    uint64_t ticket;
-    int rc = take(channel, WIC_PRODUCER, timeout_ns, &ticket);
-    if (rc == 0) {
-        fill_slot(channel, ticket, (size_t)channel->slot_bytes, out_slot);
-    }
-    return rc;
-}
-
-int wic_publish(struct wic_channel *channel, const struct wic_slot *slot, size_t bytes)
-{
-    int rc = check_held(channel, WIC_PRODUCER, slot);
+    struct run run;
+    int rc = take(channel, WIC_PRODUCER, timeout_ns, most, &run);
     if (rc != 0) {
         return rc;
     }
-    if (bytes > channel->slot_bytes) {
-        return -EINVAL;
+    for (uint32_t i = 0; i < run.tickets; i++) {
+        fill_slot(channel, run.first + i, &out_slots[i]);
     }
-    struct wic_slot_head *head = slot_of(channel, slot->ticket);
-    head->bytes = bytes;
-    count_published(channel);
-    WIC_STALL();
-    /* Publishes the payload: pairs with the load in ready_ticket. */
-    atomic_store(&head->sequence, 2 * slot->ticket + 1);
+    return (int)run.tickets;
+}
+
+int wic_acquire(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+{
+    int rc = wic_acquire_some(channel, timeout_ns, 1, out_slot);
+    return rc > 0 ? 0 : rc;
+}
+
+int wic_publish_all(struct wic_channel *channel, const struct wic_slot *slots, uint32_t n)
+{
+    int rc = check_held(channel, WIC_PRODUCER, slots, n);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        rc = slots[i].bytes <= channel->slot_bytes ? 0 : -EINVAL;
+    }
+    if (rc != 0 || n == 0) {
+        return rc;
+    }
+    count_published(channel, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct wic_slot_head *head = slot_of(channel, slots[i].ticket);
+        head->bytes = slots[i].bytes;
+        WIC_STALL();
+        /* Publishes the payload: pairs with the load in ready_ticket. */
+        atomic_store(&head->sequence, 2 * slots[i].ticket + 1);
+    }
     wake_next(channel, WIC_CONSUMER);
     return 0;
 }
 
-int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+int wic_publish(struct wic_channel *channel, const struct wic_slot *slot, size_t bytes)
 {
-    if (channel == NULL || out_slot == NULL || timeout_ns < WIC_FOREVER) {
+    if (slot == NULL) {
         return -EINVAL;
     }
-    uint64_t ticket;
-    int rc = take(channel, WIC_CONSUMER, timeout_ns, &ticket);
-    if (rc == 0) {
-        fill_slot(channel, ticket, (size_t)slot_of(channel, ticket)->bytes, out_slot);
+    struct wic_slot filled = *slot;
+    filled.bytes = bytes;
+    return wic_publish_all(channel, &filled, 1);
+}
+
+int wic_wait_some(struct wic_channel *channel, int64_t timeout_ns, uint32_t most,
+                  struct wic_slot *out_slots)
+{
+    if (channel == NULL || out_slots == NULL || timeout_ns < WIC_FOREVER || most == 0) {
+        return -EINVAL;
     }
-    if (rc == 0 && channel->check != NULL &&
-        (rc = channel->check(channel->context, out_slot)) != 0) {
-        wic_abort(channel);
+    struct run run;
+    int rc = take(channel, WIC_CONSUMER, timeout_ns, most, &run);
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    for (uint32_t i = 0; i < run.tickets; i++) {
+        fill_slot(channel, run.first + i, &out_slots[i]);
+        out_slots[i].bytes = (size_t)slot_of(channel, run.first + i)->bytes;
+        if (channel->check != NULL && (rc = channel->check(channel->context, &out_slots[i])) != 0) {
+            wic_abort(channel);
+            return rc;
+        }
+    }
+    return (int)run.tickets;
+}
+
+int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *out_slot)
+{
+    int rc = wic_wait_some(channel, timeout_ns, 1, out_slot);
+    return rc > 0 ? 0 : rc;
+}
+
+int wic_release_all(struct wic_channel *channel, const struct wic_slot *slots, uint32_t n)
+{
+    int rc = check_held(channel, WIC_CONSUMER, slots, n);
+    if (rc != 0 || n == 0) {
+        return rc;
+    }
+    /* Release: wic_stats_get, when it counts these releases, also counts their publications. */
+    atomic_fetch_add_explicit(&channel->side[WIC_CONSUMER].done, n, memory_order_release);
+    for (uint32_t i = 0; i < n; i++) {
+        WIC_STALL();
+        /* Returns the memory: pairs with the load in ready_ticket. */
+        atomic_store(&slot_of(channel, slots[i].ticket)->sequence,
+                     2 * (slots[i].ticket + channel->slots));
+    }
+    wake_next(channel, WIC_PRODUCER);
+    return 0;
 }
 
 int wic_release(struct wic_channel *channel, const struct wic_slot *slot)
 {
-    int rc = check_held(channel, WIC_CONSUMER, slot);
-    if (rc != 0) {
-        return rc;
-    }
-    /* Release: wic_stats_get, when it counts this release, also counts its publication. */
-    atomic_fetch_add_explicit(&channel->side[WIC_CONSUMER].done, 1, memory_order_release);
-    WIC_STALL();
-    /* Returns the memory: pairs with the load in ready_ticket. */
-    atomic_store(&slot_of(channel, slot->ticket)->sequence, 2 * (slot->ticket + channel->slots));
-    wake_next(channel, WIC_PRODUCER);
-    return 0;
+    return wic_release_all(channel, slot, 1);
 }
 
 static void wake_everybody(struct wic_channel *channel)

@@ -24,6 +24,17 @@ static inline void wic_cpu_relax(void)
 #endif
 }
 
+/* The cache line is about to be written. (__builtin_prefetch would fetch it to read only, where the
+ * compiler does not know that all these processors have the instruction.) */
+static inline void wic_cpu_fetch_to_write(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 /* The ticket came after `rounds`: the budget moves a quarter of the way towards twice that
  * number. */
 static inline uint32_t wic_spin_after_success(uint32_t budget, uint32_t rounds, uint32_t limit)

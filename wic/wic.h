@@ -167,6 +167,18 @@ int wic_wait(struct wic_channel *channel, int64_t timeout_ns, struct wic_slot *o
  * Thread: any. */
 int wic_release(struct wic_channel *channel, const struct wic_slot *slot);
 
+/* The same for several tickets in a row, which costs less a ticket than one by one while many are
+ * there. The first two wait for one ticket as above, then take those that are ready with it, up to
+ * `most`; they return how many. The others hand over n slots, in ascending order of their tickets:
+ * all of them or, when they return an error, none. out_slots: room for `most`. slots: n of them;
+ * wic_publish_all: their `bytes` are those of the payload. -EINVAL also: most is 0. Thread: any. */
+int wic_acquire_some(struct wic_channel *channel, int64_t timeout_ns, uint32_t most,
+                     struct wic_slot *out_slots);
+int wic_wait_some(struct wic_channel *channel, int64_t timeout_ns, uint32_t most,
+                  struct wic_slot *out_slots);
+int wic_publish_all(struct wic_channel *channel, const struct wic_slot *slots, uint32_t n);
+int wic_release_all(struct wic_channel *channel, const struct wic_slot *slots, uint32_t n);
+
 /* No more tickets will be acquired, also by producers parked now (-EPIPE): consumers drain what was
  * acquired and published, then get -EPIPE. Idempotent. Thread: any. */
 void wic_close(struct wic_channel *channel);

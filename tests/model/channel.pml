@@ -12,6 +12,7 @@
  *   ABORT                  somebody aborts at any moment; consumers ask for tickets until they hear of it
  *   IMPATIENT              thread 0 of a side of two gives up at any moment, for good: its time limit
  *   SPURIOUS               so many sleeps end for no reason (a signal)
+ *   SEVERAL                a thread that has two tickets to go takes two, if two are ready
  *
  * What is proved, for each shape: every thread ends in every run (a lost wake-up or a deadlock is an end state with a
  * thread that has not; -DENDS: nor does any run go on for ever); tickets are handed out in order, each once, to each
@@ -38,6 +39,11 @@
 #define SPURIOUS 0
 #endif
 
+#ifdef SEVERAL
+#define ALSO two
+#else
+#define ALSO 0
+#endif
 #define MOD   8 /* more than N, a multiple of SLOTS */
 #define FIRST 6 /* first ticket */
 #ifdef BROKEN_SIGNAL_TOO_SHORT
@@ -153,9 +159,20 @@ inline try_take(role, rc, ticket)
        :: rc != OK -> break
        :: else -> skip
        fi;
+#ifdef SEVERAL
+       atomic { two = (left > 0 && ((sequence[SLOT(ticket + 1)] - (2 * (ticket + 1) + role)) & SEQUENCE_MASK) == 0) }
+#endif
        atomic { /* compare-exchange */
            if
-           :: next[role] == ticket -> take_ghost(role, ticket); next[role] = (ticket + 1) % MOD; break
+           :: next[role] == ticket ->
+              take_ghost(role, ticket);
+#ifdef SEVERAL
+              if
+              :: two -> take_ghost(role, (ticket + 1) % MOD); left--
+              :: else -> skip
+              fi;
+#endif
+              next[role] = (ticket + 1 + ALSO) % MOD; break
            :: else -> ticket = 0 /* somebody else took it, or closed */
            fi
        }
@@ -357,12 +374,28 @@ inline hand_over(role, before, after, value)
            sequence[SLOT(ticket)] = (value) & SEQUENCE_MASK;
 #endif
        }
+#ifdef SEVERAL
+#ifdef BROKEN_WAKES_BEFORE_THE_SECOND
+       wake_next((1 - role));
+#endif
+       if
+       :: two ->
+          d_step {
+              ticket = (ticket + 1) % MOD;
+              assert(gs[SLOT(ticket)] == before && (role == PRODUCER || content[SLOT(ticket)] == ticket));
+              content[SLOT(ticket)] = ticket; gs[SLOT(ticket)] = after;
+              sequence[SLOT(ticket)] = (value) & SEQUENCE_MASK;
+              two = 0
+          }
+       :: else -> skip
+       fi;
+#endif
 #if defined(BROKEN_LOAD_OVERTAKES_STORE)
        if
        :: rc2 == 0 -> skip
        :: else -> wake_next_on((1 - role))
        fi
-#elif !defined(BROKEN_NUDGE_BEFORE_STORE)
+#elif !defined(BROKEN_NUDGE_BEFORE_STORE) && !defined(BROKEN_WAKES_BEFORE_THE_SECOND)
        wake_next((1 - role))
 #endif
     fi;
@@ -430,8 +463,13 @@ inline leave(role)
     }
 }
 
+#ifdef SEVERAL
+#define TWO bool two = 0; /* the ticket after `ticket` is taken, too */
+#else
+#define TWO
+#endif
 #define LOCALS(threads) \
-    byte n = 0; byte d = 0; byte rc = 0; byte rc2 = 0; byte ticket = 0; byte ticket2 = 0; byte sig = 0; byte sig2 = 0; \
+    TWO byte n = 0; byte d = 0; byte rc = 0; byte rc2 = 0; byte ticket = 0; byte ticket2 = 0; byte sig = 0; byte sig2 = 0; \
     bool gave_up = 0; bool in_kernel = 0; bool impatient = MAY_GIVE_UP(threads); bool helped = 0
 
 proctype producer(byte me; byte left)

@@ -48,6 +48,12 @@ HOLDS = {
         ("NP=1 NC=1 N=3 SLOTS=2 ABORT", True, LARGE),
         ("NP=1 NC=2 N=1 SLOTS=1 ABORT", True, LARGE),
         ("NP=1 NC=2 N=1 SLOTS=1 CLOSE", True, LARGE),
+        ("NP=1 NC=1 N=5 SLOTS=2 SEVERAL", False, SMALL),
+        ("NP=1 NC=1 N=4 SLOTS=4 SEVERAL", False, SMALL),
+        ("NP=1 NC=2 N=3 SLOTS=2 SEVERAL", False, LARGE),
+        ("NP=2 NC=1 N=3 SLOTS=2 SEVERAL", False, LARGE),
+        ("NP=1 NC=1 N=3 SLOTS=2 SEVERAL CLOSE", False, LARGE),
+        ("NP=1 NC=1 N=3 SLOTS=2 SEVERAL ABORT", True, LARGE),
     ],
     "device": [
         ("N=5 SLOTS=3 BLOCKS=2", False, SMALL),
@@ -113,6 +119,7 @@ BROKEN = {
         ("NP=1 NC=2 N=2 SLOTS=1 CLOSE BROKEN_NO_WAKE_AT_THE_END", STUCK),
         ("NP=1 NC=1 N=2 SLOTS=2 ABORT BROKEN_ABORT_WITHOUT_WAKE", STUCK),
         ("NP=1 NC=2 N=2 SLOTS=2 ABORT BROKEN_SIGNAL_TOO_SHORT", STUCK),
+        ("NP=1 NC=1 N=4 SLOTS=2 SEVERAL BROKEN_WAKES_BEFORE_THE_SECOND", STUCK),
     ],
     "device": [
         # A kernel that comes back.

@@ -66,6 +66,73 @@ START_TEST(ring_holds_exactly_its_slots)
 }
 END_TEST
 
+START_TEST(several_tickets_go_round_with_one_call)
+{
+    for (size_t ring = 0; ring < sizeof(RINGS) / sizeof(RINGS[0]); ring++) {
+        uint64_t first = FIRSTS[_i], ticket = first;
+        struct wic_channel *channel = channel_at(RINGS[ring], 16, first, 0);
+        struct wic_slot slots[8];
+        int most = RINGS[ring] < 5 ? (int)RINGS[ring] : 5;
+        for (int round = 0; round < 7; round++) {
+            ck_assert_int_eq(wic_acquire_some(channel, 0, 5, slots), most);
+            for (int i = 0; i < most; i++) {
+                ck_assert_uint_eq(slots[i].ticket, ticket + (uint64_t)i);
+                memcpy(slots[i].data, &slots[i].ticket, sizeof(slots[i].ticket));
+                slots[i].bytes = (size_t)i;
+            }
+            ck_assert_int_eq(wic_publish_all(channel, slots, (uint32_t)most), 0);
+            for (int taken = 0, n; taken < most; taken += n, ticket += (uint64_t)n) {
+                n = wic_wait_some(channel, 0, 3, slots);
+                ck_assert_int_eq(n, most - taken < 3 ? most - taken : 3);
+                for (int i = 0; i < n; i++) {
+                    ck_assert_uint_eq(slots[i].ticket, ticket + (uint64_t)i);
+                    ck_assert_int_eq(memcmp(slots[i].data, &slots[i].ticket, 8), 0);
+                    ck_assert_uint_eq(slots[i].bytes, (size_t)(taken + i));
+                }
+                ck_assert_int_eq(wic_release_all(channel, slots, (uint32_t)n), 0);
+            }
+            ck_assert_int_eq(wic_wait_some(channel, 0, 8, slots), -ETIMEDOUT);
+        }
+        ck_assert_uint_eq(stats_of(channel).published, 7 * (uint64_t)most);
+        ck_assert_uint_eq(stats_of(channel).consumed, 7 * (uint64_t)most);
+        ck_assert_uint_eq(stats_of(channel).high_water, (uint32_t)most);
+        channel_free(channel);
+    }
+}
+END_TEST
+
+START_TEST(several_slots_are_handed_over_all_or_none)
+{
+    struct wic_channel *channel = channel_new(4, 8);
+    struct wic_slot slots[8], got[8];
+    ck_assert_int_eq(wic_acquire_some(channel, 0, 0, slots), -EINVAL);
+    ck_assert_int_eq(wic_acquire_some(channel, 0, 3, slots), 3);
+    const struct wic_slot swapped[] = {slots[1], slots[0]}, twice[] = {slots[0], slots[0]};
+    ck_assert_int_eq(wic_publish_all(channel, swapped, 2), -EINVAL);
+    ck_assert_int_eq(wic_publish_all(channel, twice, 2), -EINVAL);
+    slots[2].bytes = 9;
+    ck_assert_int_eq(wic_publish_all(channel, slots, 3), -EINVAL);
+    slots[2].bytes = 8;
+    ck_assert_int_eq(wic_publish_all(channel, slots, 0), 0);
+    ck_assert_int_eq(wic_wait_some(channel, 0, 8, got), -ETIMEDOUT);
+    ck_assert_uint_eq(stats_of(channel).published, 0);
+    ck_assert_int_eq(wic_publish_all(channel, slots, 3), 0);
+    ck_assert_int_eq(wic_publish_all(channel, slots, 3), -EINVAL);
+
+    ck_assert_int_eq(wic_wait_some(channel, 0, 2, got), 2);
+    struct wic_slot foreign[] = {got[0], got[1], slots[2]}; /* the third was not taken */
+    ck_assert_int_eq(wic_release_all(channel, foreign, 3), -EINVAL);
+    ck_assert_uint_eq(stats_of(channel).consumed, 0);
+    ck_assert_int_eq(wic_release_all(channel, got, 2), 0);
+    ck_assert_int_eq(wic_wait_some(channel, 0, 8, got), 1);
+    wic_close(channel);
+    ck_assert_int_eq(wic_release_all(channel, got, 1), 0);
+    ck_assert_int_eq(wic_wait_some(channel, WIC_FOREVER, 8, got), -EPIPE);
+    ck_assert_int_eq(wic_acquire_some(channel, WIC_FOREVER, 8, got), -EPIPE);
+    channel_free(channel);
+}
+END_TEST
+
 START_TEST(published_out_of_order_is_consumed_in_order)
 {
     struct wic_channel *channel = channel_new(4, 8);
@@ -333,6 +400,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, tickets_come_in_order_with_their_data, 0, firsts);
     tcase_add_loop_test(tcase, ring_holds_exactly_its_slots, 0, firsts);
+    tcase_add_loop_test(tcase, several_tickets_go_round_with_one_call, 0, firsts);
+    tcase_add_test(tcase, several_slots_are_handed_over_all_or_none);
     tcase_add_test(tcase, published_out_of_order_is_consumed_in_order);
     tcase_add_test(tcase, released_out_of_order_is_acquired_in_order);
     tcase_add_test(tcase, bad_arguments_are_rejected);

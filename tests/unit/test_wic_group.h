@@ -18,9 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS       INT64_C(1000000)
-#define CREW_MAX 8
-#define SLOT_U64 16 /* payload of a thread group's slots, in numbers */
+#define MS         INT64_C(1000000)
+#define CREW_MAX   8
+#define GROUP_MOST 8
+#define SLOT_U64   16 /* payload of a thread group's slots, in numbers */
 
 static inline struct wic_channel *channel_at(uint32_t slots, size_t slot_bytes,
                                              uint64_t first_ticket, uint32_t first_signal)
@@ -109,6 +110,7 @@ struct group {
     struct wic_channel *channel;
     int producers, consumers;
     int64_t timeout_ns;     /* of every acquire and wait; on -ETIMEDOUT they try again */
+    uint32_t most;          /* tickets that a thread takes with one call; 0: always one */
     uint64_t first, count;  /* tickets first .. first + count - 1 are to be moved */
     atomic_ullong to_start; /* tickets not yet promised to a producer */
     atomic_uchar *seen;     /* by ticket - first: how often it was consumed */
@@ -208,12 +210,75 @@ static inline int group_consume(struct group *group)
     }
 }
 
+static inline uint32_t group_promised(struct group *group)
+{
+    unsigned long long left = atomic_load(&group->to_start), n;
+    do {
+        n = left < group->most ? left : group->most;
+    } while (!atomic_compare_exchange_weak(&group->to_start, &left, left - n));
+    return (uint32_t)n;
+}
+
+/* As group_produce and group_consume, several tickets at a time. */
+static inline int group_produce_some(struct group *group)
+{
+    struct wic_slot slots[GROUP_MOST];
+    for (uint32_t left; (left = group_promised(group)) > 0;) {
+        while (left > 0) {
+            int n = wic_acquire_some(group->channel, group->timeout_ns, left, slots);
+            group->timeouts += n == -ETIMEDOUT;
+            for (int i = 0; i < n; i++) {
+                group_fill(group, &slots[i]);
+                slots[i].bytes = 1 + slots[i].ticket % (SLOT_U64 * sizeof(uint64_t));
+            }
+            int rc = n > 0             ? wic_publish_all(group->channel, slots, (uint32_t)n)
+                     : n == -ETIMEDOUT ? 0
+                                       : n;
+            if (rc != 0) {
+                return rc;
+            }
+            left -= n > 0 ? (uint32_t)n : 0;
+        }
+    }
+    return 0;
+}
+
+static inline int group_consume_some(struct group *group)
+{
+    struct wic_slot slots[GROUP_MOST];
+    uint64_t least = 0;
+    for (;;) {
+        int n = wic_wait_some(group->channel, group->timeout_ns, group->most, slots);
+        group->timeouts += n == -ETIMEDOUT;
+        if (n < 0 && n != -ETIMEDOUT) {
+            return n;
+        }
+        for (int i = 0; i < n; i++) {
+            group->wrong +=
+                slots[i].ticket < least || slots[i].ticket != slots[0].ticket + (uint64_t)i;
+            group_check(group, &slots[i]);
+        }
+        least = n > 0 ? slots[n - 1].ticket + 1 : least;
+        int rc = n > 0 ? wic_release_all(group->channel, slots, (uint32_t)n) : 0;
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+static inline int group_run(struct group *group, bool produces)
+{
+    if (group->most > 0) {
+        return produces ? group_produce_some(group) : group_consume_some(group);
+    }
+    return produces ? group_produce(group) : group_consume(group);
+}
+
 static inline void *group_main(void *argument)
 {
     struct group_thread *self = argument;
     struct group *group = self->group;
-    group->last_rc[self->index] =
-        self->index < group->producers ? group_produce(group) : group_consume(group);
+    group->last_rc[self->index] = group_run(group, self->index < group->producers);
     free(self);
     return NULL;
 }

@@ -44,15 +44,18 @@ static const struct {
     int producers, consumers;
     uint32_t slots;
     int64_t timeout_ns;
-} SHAPES[] = {{1, 1, 1, WIC_FOREVER}, {1, 1, 3, WIC_FOREVER}, {4, 4, 1, WIC_FOREVER},
-              {4, 4, 2, WIC_FOREVER}, {2, 6, 4, WIC_FOREVER}, {6, 2, 4, WIC_FOREVER},
-              {4, 4, 3, 20000},       {3, 3, 1, 1000},        {2, 5, 2, 200000}};
+    uint32_t most;
+} SHAPES[] = {{1, 1, 1, WIC_FOREVER, 0}, {1, 1, 3, WIC_FOREVER, 0}, {4, 4, 1, WIC_FOREVER, 0},
+              {4, 4, 2, WIC_FOREVER, 0}, {2, 6, 4, WIC_FOREVER, 0}, {6, 2, 4, WIC_FOREVER, 0},
+              {4, 4, 3, 20000, 0},       {3, 3, 1, 1000, 0},        {2, 5, 2, 200000, 0},
+              {1, 1, 8, WIC_FOREVER, 5}, {3, 3, 4, WIC_FOREVER, 3}, {2, 4, 5, 20000, 8}};
 
 START_TEST(no_ticket_and_no_wake_is_lost)
 {
     struct group group = {.producers = SHAPES[_i].producers,
                           .consumers = SHAPES[_i].consumers,
-                          .timeout_ns = SHAPES[_i].timeout_ns};
+                          .timeout_ns = SHAPES[_i].timeout_ns,
+                          .most = SHAPES[_i].most};
     uint64_t first = (UINT64_C(1) << 32) - 1000;
     struct wic_channel *channel =
         channel_at(SHAPES[_i].slots, SLOT_U64 * sizeof(uint64_t), first, UINT32_MAX - 100);
@@ -129,7 +132,8 @@ START_TEST(close_at_any_moment_loses_no_acquired_ticket)
     for (int round = 0; round < 60; round++) {
         struct group group = {.producers = 1 + (int)(random_of(&state) % 4),
                               .consumers = 1 + (int)(random_of(&state) % 4),
-                              .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER};
+                              .timeout_ns = round % 3 == 0 ? 100000 : WIC_FOREVER,
+                              .most = round % 2 == 0 ? 0 : 2};
         struct wic_channel *channel =
             channel_new(1 + random_of(&state) % 4, SLOT_U64 * sizeof(uint64_t));
         group_start(&group, channel, 0, 1000000);

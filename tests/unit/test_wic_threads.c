@@ -19,15 +19,17 @@
 
 static const struct {
     int producers, consumers;
-    uint32_t slots;
-} SHAPES[] = {{1, 1, 1}, {1, 1, 2},  {1, 1, 8}, {1, 1, 61}, {4, 4, 1}, {4, 4, 3},
-              {4, 4, 8}, {4, 4, 64}, {1, 4, 5}, {4, 1, 5},  {8, 8, 16}};
+    uint32_t slots, most;
+} SHAPES[] = {{1, 1, 1, 0},  {1, 1, 2, 0}, {1, 1, 8, 0},  {1, 1, 61, 0}, {4, 4, 1, 0},
+              {4, 4, 3, 0},  {4, 4, 8, 0}, {4, 4, 64, 0}, {1, 4, 5, 0},  {4, 1, 5, 0},
+              {8, 8, 16, 0}, {1, 1, 1, 3}, {1, 1, 61, 8}, {4, 4, 8, 3},  {2, 2, 16, 8}};
 
 START_TEST(every_ticket_is_consumed_once_and_whole)
 {
     struct group group = {.producers = SHAPES[_i].producers,
                           .consumers = SHAPES[_i].consumers,
-                          .timeout_ns = WIC_FOREVER};
+                          .timeout_ns = WIC_FOREVER,
+                          .most = SHAPES[_i].most};
     struct wic_channel *channel = channel_new(SHAPES[_i].slots, SLOT_U64 * sizeof(uint64_t));
     group_start(&group, channel, 0, TICKETS);
     group_finish(&group);

@@ -8,6 +8,7 @@
 #include "wic/bench/strategies.cuh"
 #include "wic/device/wic_device.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <thread>
@@ -15,6 +16,7 @@
 namespace
 {
 constexpr int64_t wait_ns = 1000000000; // for a slot that the results say is free
+constexpr uint32_t batch = 16;          // chunks that are handed over with one call, at most
 
 class channel_memory
 {
@@ -83,12 +85,18 @@ class through_channel : public strategy
 
     void submit(uint64_t end) override
     {
-        for (; next_ < end; next_++) {
-            wic_slot slot;
-            if (wic_acquire(in_.channel, wait_ns, &slot) != 0 ||
-                wic_publish(in_.channel, &slot, chunk_) != 0) {
+        while (next_ < end) {
+            wic_slot slots[batch];
+            const int n = wic_acquire_some(
+                in_.channel, wait_ns, static_cast<uint32_t>(std::min<uint64_t>(end - next_, batch)),
+                slots);
+            for (int i = 0; i < n; i++) {
+                slots[i].bytes = chunk_;
+            }
+            if (n <= 0 || wic_publish_all(in_.channel, slots, static_cast<uint32_t>(n)) != 0) {
                 bench_fail("a chunk cannot be published", __LINE__);
             }
+            next_ += static_cast<uint64_t>(n);
         }
     }
 
@@ -130,10 +138,10 @@ class through_channel : public strategy
 
     void consume()
     {
-        wic_slot slot;
-        while (wic_wait(out_.channel, WIC_FOREVER, &slot) == 0) {
-            wic_release(out_.channel, &slot);
-            done_.store(slot.ticket + 1, std::memory_order_release);
+        wic_slot slots[batch];
+        for (int n; (n = wic_wait_some(out_.channel, WIC_FOREVER, batch, slots)) > 0;) {
+            wic_release_all(out_.channel, slots, static_cast<uint32_t>(n));
+            done_.store(slots[n - 1].ticket + 1, std::memory_order_release);
         }
     }
 

@@ -9,12 +9,10 @@
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"
-#include "wic/watchdog.h"
-#include "wic/device/wic_device.h"
+#include "wic/device/proxy_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -30,32 +28,6 @@
 #define TIMEOUTS_MAX 3  /* in a row, without a tile done in between */
 #define STARTS_MAX   20 /* tries of WIC_LINK_START_NS to get all blocks onto the device */
 
-/* A tile that is posted and not finished. */
-struct in_flight_tile {
-    struct wic_slot in, out;
-    struct wic_device_tile what;
-};
-
-struct wic_device {
-    struct wic_device_options options;
-    struct wic_link *link;
-    struct in_flight_tile *in_flight; /* by tile % window */
-    uint64_t window;
-    uint64_t in_first, out_first;    /* tickets of tile 0 */
-    uint64_t posted, finished, base; /* tiles; base: the first of this launch */
-    bool resident;                   /* the kernel is there */
-    bool ended;                      /* `in` has no more */
-    bool holds;                      /* an input whose output slot is not there yet */
-    uint32_t timeouts;               /* of the heartbeat, in a row */
-    int64_t came_ns;                 /* when the kernel came */
-    int64_t event_ns;                /* when something happened last */
-    int64_t beat_ns;
-    struct wic_watchdog quiet; /* with tiles under way */
-    struct wic_device_stats stats;
-};
-
-/* --- tiles ---------------------------------------------------------------------------------- */
-
 static void beat(struct wic_device *device, int64_t now)
 {
     if (now - device->beat_ns > BEAT_NS) {
@@ -69,104 +41,6 @@ static void beat(struct wic_device *device, int64_t now)
 static bool aborted(const struct wic_device *device)
 {
     return atomic_load(&device->options.in->aborted) || atomic_load(&device->options.out->aborted);
-}
-
-static struct in_flight_tile *in_flight_of(struct wic_device *device, uint64_t tile)
-{
-    return &device->in_flight[tile % device->window];
-}
-
-/* Publishes the results of finished tiles. Returns how many, or an error. */
-static int finish_tiles(struct wic_device *device)
-{
-    int n = 0;
-    for (; device->finished < device->posted &&
-           wic_link_done(device->link, device->finished - device->base);
-         n++) {
-        const struct in_flight_tile *p = in_flight_of(device, device->finished);
-        int rc = wic_publish(device->options.out, &p->out, p->what.out_bytes);
-        if (rc == 0) {
-            rc = wic_release(device->options.in, &p->in);
-        }
-        if (rc != 0) {
-            return rc;
-        }
-        device->finished++;
-        device->stats.out_bytes += p->what.out_bytes;
-        device->timeouts = 0;
-    }
-    return n;
-}
-
-static int post(struct wic_device *device, uint64_t tile)
-{
-    const struct in_flight_tile *p = in_flight_of(device, tile);
-    struct wic_link_tile posted = {.number = tile - device->base,
-                                   .units = p->what.units,
-                                   .bytes = p->in.bytes,
-                                   .out_bytes = p->what.out_bytes,
-                                   .user = p->in.user,
-                                   .unit_bytes = p->what.unit_bytes};
-    if (device->options.plan.in_piece == 0) {
-        device->stats.in_bytes += p->in.bytes; /* pulled bytes are counted by those who pull */
-    }
-    return wic_link_post(device->link, &posted);
-}
-
-static int describe(const struct wic_device *device, struct in_flight_tile *p)
-{
-    const struct wic_device_options *o = &device->options;
-    memcpy(p->out.user, p->in.user, WIC_USER_BYTES);
-    if (o->describe != NULL) {
-        return o->describe(o->context, &p->in, &p->out, &p->what);
-    }
-    size_t units = p->in.bytes / o->plan.in_unit;
-    p->what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit, 0};
-    return p->in.bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
-}
-
-/* The kernel checks nothing: units beyond the plan's pieces would be lost without an error, and
- * results that do not fit would overwrite the next slot. */
-static bool is_within_slots(const struct wic_device *device, const struct in_flight_tile *p)
-{
-    const struct wic_transfer_plan *plan = &device->options.plan;
-    uint32_t unit = p->what.unit_bytes ? p->what.unit_bytes : plan->in_unit;
-    return unit <= plan->in_unit && p->what.units <= (uint64_t)plan->pieces * plan->piece_units &&
-           (uint64_t)p->what.units * unit <= device->options.in->stride &&
-           (uint64_t)p->what.units * plan->out_unit <= device->options.out->slot_bytes &&
-           p->what.out_bytes <= device->options.out->slot_bytes;
-}
-
-/* Takes the next ticket and a slot for its results; waits up to `patience` ns for each. 1: the tile
- * `posted` may be posted; 0: not yet, or there are no more; or an error. */
-static int take_tile(struct wic_device *device, int64_t patience)
-{
-    struct in_flight_tile *p = in_flight_of(device, device->posted);
-    if (device->posted - device->finished == device->window || device->ended) {
-        return 0;
-    }
-    if (!device->holds) {
-        int rc = wic_wait(device->options.in, patience, &p->in);
-        device->ended = rc == -EPIPE;
-        if (rc != 0) {
-            return rc == -ETIMEDOUT || rc == -EPIPE ? 0 : rc;
-        }
-        device->holds = true;
-    }
-    int rc = wic_acquire(device->options.out, patience, &p->out);
-    if (rc != 0) {
-        return rc == -ETIMEDOUT ? 0 : rc;
-    }
-    device->holds = false;
-    if (p->in.ticket != device->in_first + device->posted ||
-        p->out.ticket != device->out_first + device->posted) {
-        return -EINVAL;
-    }
-    rc = describe(device, p);
-    if (rc != 0) {
-        return rc;
-    }
-    return is_within_slots(device, p) ? 1 : -EINVAL;
 }
 
 /* --- launches of the kernel ------------------------------------------------------------------ */
@@ -200,7 +74,7 @@ static int launch(struct wic_device *device)
     device->stats.launches++;
     device->beat_ns = device->event_ns = device->came_ns = wic_now_ns();
     for (uint64_t tile = device->finished; tile < device->posted && rc == 0; tile++) {
-        rc = post(device, tile);
+        rc = wic_proxy_post(device, tile);
     }
     return rc;
 }
@@ -274,7 +148,7 @@ static int serve(struct wic_device *device)
 {
     int64_t now = wic_now_ns();
     beat(device, now);
-    int finished = finish_tiles(device);
+    int finished = wic_proxy_finish(device);
     if (finished < 0) {
         return finished;
     }
@@ -282,11 +156,10 @@ static int serve(struct wic_device *device)
         device->event_ns = now;
     }
     bool idle = device->posted == device->finished;
-    int rc = is_unwanted(device) ? 0 : take_tile(device, idle ? device->options.idle_ns : 0);
+    int rc = is_unwanted(device) ? 0 : wic_proxy_take(device, idle ? device->options.idle_ns : 0);
     if (rc > 0) {
-        rc = post(device, device->posted++);
         device->event_ns = now;
-        return rc;
+        return wic_proxy_post_taken(device);
     }
     if (rc == 0 && idle) { /* no ticket for idle_ns, the end of the stream, or it is unwanted */
         wic_link_close(device->link, device->posted - device->base);
@@ -299,13 +172,13 @@ static int serve(struct wic_device *device)
 static int rest(struct wic_device *device)
 {
     int64_t since = wic_now_ns();
-    int rc = take_tile(device, GLANCE_NS);
+    int rc = wic_proxy_take(device, GLANCE_NS);
     device->stats.parked_ns += (uint64_t)(wic_now_ns() - since);
     if (rc <= 0) {
         return rc;
     }
     rc = launch(device);
-    return rc == 0 ? post(device, device->posted++) : rc;
+    return rc == 0 ? wic_proxy_post_taken(device) : rc;
 }
 
 int wic_device_run(struct wic_device *device)
@@ -355,6 +228,14 @@ static int make_link(struct wic_device *device)
     return wic_link_create(&link, &device->link);
 }
 
+static void free_device(struct wic_device *device)
+{
+    free(device->in);
+    free(device->out);
+    free(device->what);
+    free(device);
+}
+
 int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device)
 {
     if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
@@ -378,11 +259,13 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     device->window =
         options->in->slots < options->out->slots ? options->in->slots : options->out->slots;
     device->stats.blocks = options->plan.blocks;
-    device->in_flight = calloc(device->window, sizeof(*device->in_flight));
-    int rc = device->in_flight != NULL ? make_link(device) : -ENOMEM;
+    device->in = calloc(device->window, sizeof(*device->in));
+    device->out = calloc(device->window, sizeof(*device->out));
+    device->what = calloc(device->window, sizeof(*device->what));
+    bool has_memory = device->in != NULL && device->out != NULL && device->what != NULL;
+    int rc = has_memory ? make_link(device) : -ENOMEM;
     if (rc != 0) {
-        free(device->in_flight);
-        free(device);
+        free_device(device);
         return rc;
     }
     *out_device = device;
@@ -395,7 +278,6 @@ int wic_device_close(struct wic_device *device, struct wic_device_stats *out_sta
         *out_stats = device->stats;
     }
     int rc = wic_link_destroy(device->link);
-    free(device->in_flight);
-    free(device);
+    free_device(device);
     return rc;
 }
