@@ -13,10 +13,6 @@
 
 namespace
 {
-// Bytes of a batch. The engine has always one to go on with; while it has more than that, the next
-// grows to a length that costs little to start.
-constexpr size_t batch_least = 1 << 20, batch_good = 4 << 20, batch_most = 16 << 20;
-
 // One way of the link, and where its slots are.
 struct direction {
     wic_copies *copies;
@@ -60,7 +56,7 @@ uint64_t batch_end(wic_link *link, const direction &way, size_t *out_bytes)
     const uint64_t slots = way.slots - (way.first + first) % way.slots;
     const uint64_t end = std::min(way.copies->ready, first + slots);
     uint64_t tile = first;
-    for (*out_bytes = 0; tile < end && *out_bytes < batch_most; tile++) {
+    for (*out_bytes = 0; tile < end && *out_bytes < way.copies->batch_most; tile++) {
         *out_bytes += bytes_of(link, way, tile);
     }
     return tile;
@@ -138,7 +134,9 @@ void queue_batch(wic_link *link, const direction &way)
                                  end, CU_STREAM_WRITE_VALUE_DEFAULT) != CUDA_SUCCESS) {
         link->failure = -EIO;
     }
-    copies.batch[(copies.oldest + copies.count++) % wic_batches_max] = {first, end, copies.lane};
+    copies.batch[(copies.oldest + copies.count++) % wic_batches_max] = {first, end, bytes,
+                                                                        copies.lane};
+    copies.bytes += bytes;
     copies.next = end;
     copies.ready_bytes -= bytes;
     copies.lane = (copies.lane + 1) % WIC_LINK_LANES;
@@ -146,13 +144,15 @@ void queue_batch(wic_link *link, const direction &way)
 
 bool is_due(const wic_copies &copies)
 {
-    const size_t least = copies.count == 0 ? 0 : copies.count == 1 ? batch_least : batch_good;
     return copies.ready > copies.next && copies.count < wic_batches_max &&
-           copies.ready_bytes >= least;
+           (copies.ready_bytes > 0 ? wic_batch_is_due(copies.count, copies.bytes,
+                                                      copies.ready_bytes, copies.batch_most)
+                                   : copies.count == 0);
 }
 
 void retire(wic_copies *copies)
 {
+    copies->bytes -= copies->batch[copies->oldest].bytes;
     copies->oldest = (copies->oldest + 1) % wic_batches_max;
     copies->count--;
 }
@@ -227,12 +227,16 @@ void wic_engine_reset(wic_link *link)
     for (wic_copies *copies : {&link->to, &link->back}) {
         copies->oldest = copies->count = copies->lane = 0;
         copies->next = copies->ready = copies->arrived = link->view.first_tile;
-        copies->ready_bytes = 0;
+        copies->bytes = copies->ready_bytes = 0;
     }
+    link->to.batch_most = wic_batch_most(link->view.in_slots, link->view.in_stride);
+    link->back.batch_most = wic_batch_most(link->view.out_slots, link->view.out_stride);
     for (uint32_t lane = 0; lane < WIC_LINK_LANES; lane++) {
         link->back_landed[lane] = 0;
     }
     link->posted_end = link->finished = link->view.first_tile;
     link->backlog = 0;
-    link->by_engine = link->view.plan.transport == WIC_COPY;
+    const bool copy = link->view.plan.transport == WIC_COPY;
+    const bool may_change = link->view.in_copies && !copy;
+    wic_way_reset(&link->way, may_change ? link->view.plan.engine_backlog : 0, copy);
 }

@@ -44,23 +44,6 @@ uint32_t size_of(const wic_transfer_plan &plan, const wic_link_tile &tile)
                         : WIC_LINK_SHORT | missing / 16 << WIC_LINK_SHORT_UNITS | tile.units;
 }
 
-// A plan that pulls goes over to the copy engine while a backlog shows that the link is the limit,
-// and two tiles are under way: one alone is there sooner when it is pulled. It goes back when half
-// of that is left.
-void choose_way(wic_link *link)
-{
-    const wic_view &view = link->view;
-    if (!view.in_copies || view.plan.transport == WIC_COPY) {
-        return;
-    }
-    const uint64_t under_way = link->posted_end - link->finished;
-    if (!link->by_engine) {
-        link->by_engine = under_way >= 2 && link->backlog >= view.plan.engine_backlog;
-    } else if (link->to.next == link->to.ready) {
-        link->by_engine = link->backlog > view.plan.engine_backlog / 2;
-    }
-}
-
 // Accounts for the tiles before this one.
 void finish_until(wic_link *link, uint64_t end)
 {
@@ -80,12 +63,14 @@ int wic_link_post(wic_link *link, const wic_link_tile *tile)
     if (view.plan.user_bytes > 0) {
         memcpy(link->user + entry * view.plan.user_bytes, tile->user, view.plan.user_bytes);
     }
-    choose_way(link);
     const uint32_t size = size_of(view.plan, *tile);
-    link->posted[entry] = {tile->bytes, tile->out_bytes, size, link->by_engine};
+    const bool engine =
+        wic_way_choose(&link->way, tile->bytes, link->backlog, link->posted_end - link->finished,
+                       link->to.next != link->to.ready);
+    link->posted[entry] = {tile->bytes, tile->out_bytes, size, engine};
     link->backlog += tile->bytes;
     link->posted_end = tile->number + 1;
-    if (link->by_engine) {
+    if (engine) {
         link->to.ready = link->posted_end;
         link->to.ready_bytes += tile->bytes;
         wic_engine_send(link);
@@ -108,7 +93,7 @@ bool wic_link_done(wic_link *link, uint64_t tile)
 {
     const bool engine = wic_link_posted(link, tile).engine;
     if (engine ? tile >= link->back.arrived : !wic_link_computed(link, tile)) {
-        if (link->by_engine || engine) {
+        if (link->way.engine || engine) {
             wic_engine_send(link);
             wic_engine_bring_back(link);
         }

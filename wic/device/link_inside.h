@@ -7,6 +7,7 @@
  * as different sides write them; one of device memory holds state, ready board and the counters. */
 #include "wic/device/cuda_errno.h"
 #include "wic/device/link.h"
+#include "wic/device/way.h"
 
 #include <cuda.h>
 
@@ -18,6 +19,7 @@ constexpr uint32_t wic_batches_max = 2 * WIC_LINK_LANES; // under way, of a dire
 // A run of tiles that one copy takes over the link.
 struct wic_batch {
     uint64_t first, end; // tiles
+    size_t bytes;
     uint32_t lane;
 };
 
@@ -28,6 +30,8 @@ struct wic_copies {
                       // device sees it
     wic_batch batch[wic_batches_max];
     uint32_t oldest, count; // batches under way
+    size_t bytes;           // of their tiles
+    size_t batch_most;      // of a batch
     uint32_t lane;          // of the next batch
     uint64_t next;          // the first tile that no batch has taken, nor needs to
     uint64_t ready;         // the tile after the last that a batch may take
@@ -68,7 +72,7 @@ struct wic_link {
     uint64_t posted_end; // the tile after the last that was posted
     uint64_t finished;   // the first tile that is not done
     size_t backlog;      // input bytes of the tiles in between
-    bool by_engine;      // what is posted now goes by copy engine
+    wic_way way;         // of the tile that is posted next
 };
 
 inline uint64_t wic_link_entries(const wic_link *link)
