@@ -11,7 +11,7 @@
 
 namespace
 {
-constexpr double span_s = 20e-3, pause_s = 20e-6;
+constexpr double pause_s = 20e-6;
 constexpr int samples = 300;
 const char *const gates[] = {"named barrier", "mbarrier", "spin on shared", "spin on board"};
 const char *const pulls[] = {"bulk", "loads"};
@@ -34,15 +34,6 @@ wic_transfer_plan plan_of(const variant &one, const bench_case &of)
     return plan;
 }
 
-void wait(strategy *way)
-{
-    for (const double end = bench_seconds() + span_s; bench_seconds() < end;) {
-        if (way) {
-            way->poll();
-        }
-    }
-}
-
 void measure(const bench_options &opt, const bench_pool &pool, const bench_case &of,
              bystander &other, const double *alone, variant *one)
 {
@@ -57,10 +48,10 @@ void measure(const bench_options &opt, const bench_pool &pool, const bench_case 
     const load_result each = load.one_by_one(samples, pause_s);
     one->p50_us.push_back(each.p50_us);
     one->p99_us.push_back(each.p99_us);
+    speed_beside_idle(other, NEIGHBOUR_FMA, way.get());
     for (int kind = 0; kind < NEIGHBOUR_KINDS; kind++) {
-        other.start(static_cast<neighbour_kind>(kind));
-        wait(way.get());
-        one->slower[kind].push_back(alone[kind] / other.stop());
+        one->slower[kind].push_back(
+            alone[kind] / speed_beside_idle(other, static_cast<neighbour_kind>(kind), way.get()));
     }
     way->leave_ms();
 }
@@ -119,10 +110,9 @@ void measure_size(const bench_options &opt, bench_pool &pool, size_t chunk, byst
     }
     for (uint32_t round = 0; round < opt.rounds; round++) {
         double alone[NEIGHBOUR_KINDS];
+        speed_beside_idle(other, NEIGHBOUR_FMA, nullptr);
         for (int kind = 0; kind < NEIGHBOUR_KINDS; kind++) {
-            other.start(static_cast<neighbour_kind>(kind));
-            wait(nullptr);
-            alone[kind] = other.stop();
+            alone[kind] = speed_beside_idle(other, static_cast<neighbour_kind>(kind), nullptr);
         }
         for (variant &one : all) {
             measure(opt, pool, of, other, alone, &one);

@@ -122,6 +122,7 @@ enum wait_kind {
     WAIT_POLL_ELECTED,
     WAIT_PIPELINE,
     WAIT_PARKED_WHOLE, // for transports that do not pull
+    WAIT_ASLEEP,       // for nothing: it takes the room of WAIT_PARKED
 };
 
 const void *resident_kernel(wait_kind kind);

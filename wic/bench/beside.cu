@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy costs compute kernels that share all multiprocessors with it, while chunks flow
-// at a fixed pace and while there are none. Kernels that stay resident all have the shape of wic's
-// plan. In each round the neighbours run alone first, then beside each strategy in turn.
+// What a strategy costs compute kernels that share the device with it, while chunks flow at a fixed
+// pace and while there are none. Kernels that stay resident all have the shape of wic's plan;
+// "asleep" has wic's registers, shared memory and warps, too, and sleeps: what it costs is the room
+// that it takes, what wic costs beyond that is its waiting and its work. In each round the
+// neighbours run alone first, then beside each strategy in turn.
 #include "wic/bench/neighbours.cuh"
 #include "wic/bench/report.cuh"
 
@@ -12,7 +14,14 @@
 namespace
 {
 constexpr size_t chunk = 65536;
-constexpr double span_s = 20e-3;
+constexpr double span_s = 22e-3; // of chunks: longer than what a neighbour takes
+
+std::unique_ptr<strategy> make_asleep(const bench_pool &pool, const bench_shape &shape)
+{
+    return make_resident(resident_kernel(WAIT_ASLEEP), pool, shape.plan);
+}
+
+const strategy_kind asleep = {"asleep", WAIT_ASLEEP, nullptr, make_asleep, nullptr};
 
 struct guest { // a strategy and the flow of its chunks
     const strategy_kind *kind;
@@ -32,17 +41,14 @@ bench_shape shape_of(const strategy_kind &kind, const bench_case &of)
 
 double run(bystander &other, neighbour_kind kind, strategy *way, bench_load *load, guest *one)
 {
-    other.start(kind);
-    if (one && one->gap_us > 0) {
-        one->p50_us.push_back(load->offer(1e-6 * one->gap_us, span_s, 1).p50_us);
-    } else {
-        const double end = bench_seconds() + span_s;
-        while (bench_seconds() < end) {
-            if (way) {
-                way->poll();
-            }
-        }
+    if (one->gap_us == 0) {
+        return speed_beside_idle(other, kind, way);
     }
+    const double limit = bench_seconds() + bystander_limit_s;
+    other.start(kind);
+    do {
+        one->p50_us.push_back(load->offer(1e-6 * one->gap_us, span_s, 1).p50_us);
+    } while (bench_seconds() < limit && !other.over());
     return other.stop();
 }
 
@@ -50,8 +56,9 @@ void take_round(bystander &other, const bench_pool &pool, const bench_case &of,
                 std::vector<guest> &guests)
 {
     double alone[NEIGHBOUR_KINDS];
+    speed_beside_idle(other, NEIGHBOUR_FMA, nullptr);
     for (int kind = 0; kind < NEIGHBOUR_KINDS; kind++) {
-        alone[kind] = run(other, static_cast<neighbour_kind>(kind), nullptr, nullptr, nullptr);
+        alone[kind] = speed_beside_idle(other, static_cast<neighbour_kind>(kind), nullptr);
     }
     for (guest &one : guests) {
         const std::unique_ptr<strategy> way = one.kind->make(pool, shape_of(*one.kind, of));
@@ -59,7 +66,10 @@ void take_round(bystander &other, const bench_pool &pool, const bench_case &of,
             bench_fail("wic's plan does not fit as the shape of another strategy", __LINE__);
         }
         bench_load load(*way, pool);
-        load.one_by_one(3, 0);
+        if (one.kind != &asleep) {
+            load.one_by_one(3, 0);
+        }
+        speed_beside_idle(other, NEIGHBOUR_FMA, way.get());
         for (int kind = 0; kind < NEIGHBOUR_KINDS; kind++) {
             const double speed =
                 run(other, static_cast<neighbour_kind>(kind), way.get(), &load, &one);
@@ -112,7 +122,7 @@ void measure_beside(const bench_options &opt, bench_pool &pool, const std::strin
     } else {
         bench_fail("--neighbours is own, process or mps", __LINE__);
     }
-    std::vector<guest> guests;
+    std::vector<guest> guests = {{&asleep, 0, {}, {}}};
     for (const std::string &name : bench_names(opt)) {
         for (const size_t gap : opt.gaps) {
             guests.push_back({&find_strategy(name), static_cast<uint32_t>(gap), {}, {}});

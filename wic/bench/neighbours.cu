@@ -1,35 +1,32 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A neighbour repeats a piece of work of some 0.2 ms until it is told to stop; each block counts
-// its pieces and its time, so a stop in the middle costs no precision.
+// A neighbour is a grid of many more short blocks than fit at a time, so the device keeps all
+// multiprocessors busy also where the waiting kernel takes a part of some. A few of these blocks
+// are enough to saturate what the kind is bound by: less room on a multiprocessor does not make it
+// slower, only what the waiting kernel takes of issue slots, caches and memory does.
 #include "wic/bench/neighbours.cuh"
 
 #include <algorithm>
 
 struct bystander_view {
     const float4 *in;
-    uint64_t *words, *mirror, *results;
+    unsigned long long *done; // blocks
+    const uint64_t *stop;
 };
 
 namespace
 {
-constexpr unsigned threads = 512; // what registers allow beside 30 warps of a waiting kernel
+constexpr unsigned threads = 128;
 constexpr size_t memory_bytes = size_t{1} << 30;
-constexpr uint32_t resident_vectors = 4096; // 64 KiB, that a block reads again and again
-constexpr uint64_t limit_ns = 20000000000;  // it leaves by itself when nobody stops it
-
-__device__ uint64_t clock_ns()
-{
-    uint64_t now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
+constexpr size_t block_vectors = 16384;    // 256 KiB, that a block reads once
+constexpr uint32_t resident_vectors = 256; // 4 KiB, that a block reads again and again
+constexpr double work_s = 20e-3;           // of a grid, alone
 
 __device__ float fma_bound(float from)
 {
     float a = from, b = 1.0f, c = 2.0f, d = 3.0f;
-    for (int i = 0; i < 16000; i++) {
+    for (int i = 0; i < 4000; i++) {
         a = fmaf(a, 0.999f, 0.5f);
         b = fmaf(b, 0.999f, 0.5f);
         c = fmaf(c, 0.999f, 0.5f);
@@ -38,14 +35,14 @@ __device__ float fma_bound(float from)
     return a + b + c + d;
 }
 
-// Each block has a part of its own, all of them many times what the L2 cache holds.
+// Blocks that run at the same time read many times what the L2 cache holds.
 __device__ float memory_bound(const float4 *in)
 {
-    const size_t part = memory_bytes / sizeof *in / gridDim.x;
-    const float4 *from = in + blockIdx.x * part;
+    const float4 *from =
+        in + blockIdx.x % (memory_bytes / sizeof *in / block_vectors) * block_vectors;
     float sum = 0;
 #pragma unroll 8
-    for (size_t i = threadIdx.x; i < part; i += threads) {
+    for (size_t i = threadIdx.x; i < block_vectors; i += threads) {
         const float4 v = __ldcs(from + i);
         sum += v.x + v.y + v.z + v.w;
     }
@@ -54,9 +51,9 @@ __device__ float memory_bound(const float4 *in)
 
 __device__ float l1_bound(const float4 *in)
 {
-    const float4 *from = in + blockIdx.x * resident_vectors;
+    const float4 *from = in + blockIdx.x % 16 * resident_vectors; // 64 KiB of all blocks
     float sum = 0;
-    for (int pass = 0; pass < 300; pass++) {
+    for (int pass = 0; pass < 500; pass++) {
 #pragma unroll
         for (uint32_t i = 0; i < resident_vectors / threads; i++) {
             float4 v; // volatile: each pass loads again, through L1
@@ -69,50 +66,19 @@ __device__ float l1_bound(const float4 *in)
     return sum;
 }
 
-// Block 0 reads the host's word, the others its mirror.
-__device__ bool is_over(const bystander_view &view, uint64_t since)
-{
-    if (blockIdx.x > 0) {
-        return *static_cast<volatile uint64_t *>(view.mirror) != 0;
-    }
-    const bool over =
-        *static_cast<volatile uint64_t *>(view.words) != 0 || clock_ns() - since > limit_ns;
-    if (over) {
-        *static_cast<volatile uint64_t *>(view.mirror) = 1;
-    }
-    return over;
-}
-
 template <neighbour_kind kind>
-__global__ void __launch_bounds__(threads, 3) neighbour(const bystander_view view)
+__global__ void __launch_bounds__(threads) neighbour(const bystander_view view)
 {
-    __shared__ bool over;
-    const uint64_t since = clock_ns();
-    uint64_t pieces = 0;
-    float sum = threadIdx.x;
-    if (threadIdx.x == 0) {
-        unsigned long long *running = reinterpret_cast<unsigned long long *>(view.mirror + 1);
-        if (atomicAdd(running, 1ull) == gridDim.x - 1) {
-            *static_cast<volatile uint64_t *>(view.words + 1) = 1;
-        }
+    if (*static_cast<const volatile uint64_t *>(view.stop) != 0) {
+        return;
     }
-    do {
-        sum += kind == NEIGHBOUR_FMA      ? fma_bound(sum)
-               : kind == NEIGHBOUR_MEMORY ? memory_bound(view.in)
-                                          : l1_bound(view.in);
-        pieces++;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            over = is_over(view, since);
-        }
-        __syncthreads();
-    } while (!over);
-    if (threadIdx.x == 0) {
-        view.results[2 * blockIdx.x] = pieces;
-        view.results[2 * blockIdx.x + 1] = clock_ns() - since;
-    }
-    if (sum == 0.12345f) { // never: the work must not be optimised away
-        view.results[0] = 0;
+    const float sum = kind == NEIGHBOUR_FMA      ? fma_bound(threadIdx.x)
+                      : kind == NEIGHBOUR_MEMORY ? memory_bound(view.in)
+                                                 : l1_bound(view.in);
+    __syncthreads();
+    // The second never holds: the work must not be optimised away.
+    if (threadIdx.x == 0 || sum == 0.12345f) {
+        atomicAdd(view.done, 1ull);
     }
 }
 
@@ -125,56 +91,93 @@ int attribute(cudaDeviceAttr which)
 }
 } // namespace
 
-local_bystander::local_bystander() : blocks_(attribute(cudaDevAttrMultiProcessorCount))
+local_bystander::local_bystander()
 {
-    CUDA_MUST(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    for (cudaStream_t *stream : {&stream_, &stopping_}) {
+        CUDA_MUST(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+    }
+    CUDA_MUST(cudaEventCreate(&began_));
+    CUDA_MUST(cudaEventCreate(&ended_));
     CUDA_MUST(cudaMalloc(&in_, memory_bytes));
     CUDA_MUST(cudaMemset(in_, 0, memory_bytes));
-    CUDA_MUST(cudaHostAlloc(&words_, 2 * sizeof *words_, cudaHostAllocMapped));
-    CUDA_MUST(cudaMalloc(&mirror_, 2 * sizeof *mirror_));
-    CUDA_MUST(cudaHostAlloc(&results_, 2 * static_cast<size_t>(blocks_) * sizeof *results_,
-                            cudaHostAllocMapped));
+    CUDA_MUST(cudaMalloc(&device_words_, 2 * sizeof *device_words_));
+    CUDA_MUST(cudaHostAlloc(&words_, 2 * sizeof *words_, cudaHostAllocDefault));
     CUDA_MUST(cudaDeviceSynchronize());
+    for (unsigned &blocks : blocks_) { // as many as take work_s
+        const neighbour_kind kind = static_cast<neighbour_kind>(&blocks - blocks_);
+        blocks = 128 * static_cast<unsigned>(attribute(cudaDevAttrMultiProcessorCount));
+        for (int i = 0; i < 2; i++) { // the first one comes to a GPU that has been idle
+            start(kind);
+            blocks = static_cast<unsigned>(stop() * work_s);
+        }
+    }
 }
 
 local_bystander::~local_bystander()
 {
     cudaStreamDestroy(stream_);
+    cudaStreamDestroy(stopping_);
+    cudaEventDestroy(began_);
+    cudaEventDestroy(ended_);
     cudaFree(in_);
-    cudaFree(mirror_);
+    cudaFree(device_words_);
     cudaFreeHost(words_);
-    cudaFreeHost(results_);
 }
 
 void local_bystander::start(neighbour_kind kind)
 {
-    const bystander_view view = {in_, words_, mirror_, results_};
-    const unsigned blocks = static_cast<unsigned>(blocks_);
-    __atomic_store_n(&words_[0], uint64_t{0}, __ATOMIC_RELEASE);
-    __atomic_store_n(&words_[1], uint64_t{0}, __ATOMIC_RELEASE);
-    CUDA_MUST(cudaMemsetAsync(mirror_, 0, 2 * sizeof *mirror_, stream_));
+    const bystander_view view = {in_, reinterpret_cast<unsigned long long *>(device_words_),
+                                 device_words_ + 1};
+    const unsigned blocks = blocks_[kind];
+    words_[0] = words_[1] = 0;
+    CUDA_MUST(cudaMemcpyAsync(device_words_, words_, 2 * sizeof *words_, cudaMemcpyHostToDevice,
+                              stream_));
+    CUDA_MUST(cudaEventRecord(began_, stream_));
     kind == NEIGHBOUR_FMA      ? neighbour<NEIGHBOUR_FMA><<<blocks, threads, 0, stream_>>>(view)
     : kind == NEIGHBOUR_MEMORY ? neighbour<NEIGHBOUR_MEMORY><<<blocks, threads, 0, stream_>>>(view)
                                : neighbour<NEIGHBOUR_L1><<<blocks, threads, 0, stream_>>>(view);
     CUDA_MUST(cudaGetLastError());
-    const double limit = bench_seconds() + 2; // a link beside it has no heartbeat meanwhile
-    while (__atomic_load_n(&words_[1], __ATOMIC_ACQUIRE) == 0) {
-        if (bench_seconds() > limit) {
-            bench_fail("there is no room for a neighbour on each multiprocessor", __LINE__);
-        }
+    CUDA_MUST(cudaEventRecord(ended_, stream_));
+    CUDA_MUST(
+        cudaMemcpyAsync(words_, device_words_, sizeof *words_, cudaMemcpyDeviceToHost, stream_));
+}
+
+bool local_bystander::over()
+{
+    const cudaError_t error = cudaEventQuery(ended_);
+    if (error != cudaErrorNotReady) {
+        CUDA_MUST(error);
     }
+    return !error;
 }
 
 double local_bystander::stop()
 {
-    __atomic_store_n(&words_[0], uint64_t{1}, __ATOMIC_RELEASE);
-    CUDA_MUST(cudaStreamSynchronize(stream_));
-    double speed = 0;
-    for (int block = 0; block < blocks_; block++) {
-        speed += 1e9 * static_cast<double>(results_[2 * block]) /
-                 static_cast<double>(results_[2 * block + 1]);
+    if (!over()) {
+        words_[1] = 1;
+        CUDA_MUST(cudaMemcpyAsync(device_words_ + 1, words_ + 1, sizeof *words_,
+                                  cudaMemcpyHostToDevice, stopping_));
+        CUDA_MUST(cudaStreamSynchronize(stopping_));
     }
-    return speed;
+    float ms = 0;
+    CUDA_MUST(cudaStreamSynchronize(stream_));
+    CUDA_MUST(cudaEventElapsedTime(&ms, began_, ended_));
+    return 1e3 * static_cast<double>(words_[0]) / ms;
+}
+
+double speed_beside_idle(bystander &other, neighbour_kind kind, strategy *way)
+{
+    constexpr double pause_s = 1e-4; // between two questions whether it is done
+    const double limit = bench_seconds() + bystander_limit_s;
+    other.start(kind);
+    do {
+        for (const double end = bench_seconds() + pause_s; bench_seconds() < end;) {
+            if (way) {
+                way->poll();
+            }
+        }
+    } while (bench_seconds() < limit && !other.over());
+    return other.stop();
 }
 
 bench_room room_beside(const void *kernel, const wic_transfer_plan &plan)

@@ -22,6 +22,7 @@ struct bench_options {
     std::vector<size_t> gaps = {0, 1000, 200, 50}; // us between chunks beside neighbours
     bool serve = false;                            // be the neighbour
     uint32_t piece = 0, depth = 0, blocks = 0, warps = 0, pulls = 0; // 0: by the plan
+    int64_t backlog = -1;                                            // the same
     int results = -1;                                                // -1: by the plan
     size_t window = 256;                                             // MiB of input slots
     bool huge = false, sweep = false;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A neighbour in another process, and MPS. The process gets a byte for what to do: the number of a
-// kind of neighbour, or 's' to stop it. It answers with a line: "running", or the speed.
+// kind of neighbour to start, 'q' whether it is over, or 's' to stop it. It answers each with a
+// line: "running" or "over", or the speed.
 #include "wic/bench/neighbours.cuh"
 
 #include <cerrno>
@@ -63,6 +64,12 @@ class other_process : public bystander
     {
         tell(static_cast<char>('0' + kind));
         answer();
+    }
+
+    bool over() override
+    {
+        tell('q');
+        return answer() == "over\n";
     }
 
     double stop() override
@@ -145,6 +152,8 @@ int serve_other_process()
     for (char what; read(STDIN_FILENO, &what, 1) == 1;) {
         if (what == 's') {
             printf("%.9g\n", one.stop());
+        } else if (what == 'q') {
+            printf(one.over() ? "over\n" : "running\n");
         } else {
             one.start(static_cast<neighbour_kind>(what - '0'));
             printf("running\n");

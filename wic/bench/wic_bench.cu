@@ -40,6 +40,9 @@ bench_case bench_case_of(const bench_options &opt, size_t chunk)
     if (opt.results >= 0) {
         plan.results = static_cast<wic_results>(opt.results);
     }
+    if (opt.backlog >= 0) {
+        plan.engine_backlog = static_cast<size_t>(opt.backlog);
+    }
     plan.depth = opt.depth ? opt.depth : plan.depth;
     plan.blocks = opt.blocks ? opt.blocks : plan.blocks;
     plan.warps = opt.warps ? opt.warps : plan.warps;
@@ -122,6 +125,8 @@ int main(int argc, char **argv)
         return 0;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1); // no first launch beside a resident kernel
+    // Streams that wait must not share a hardware queue with others.
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     if (opt.serve) {
         return serve_other_process();
     }
