@@ -29,12 +29,16 @@
 #define LEAVE_MS       3000 /* until a worker whose stdin was closed is killed */
 #define KILLED_WAIT_MS 1000 /* until the next attempt after the worker was killed */
 
+/* A terminal that is closed (SIGHUP) ends a run as ^C does. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_SIGNALS = sizeof signals / sizeof signals[0] };
+
 struct cli_jobs {
     const struct cli_run_options *o;
     const struct pb_config *config;
     uv_loop_t loop;
     uv_timer_t tick;
-    uv_signal_t signals[2];
+    uv_signal_t signals[N_SIGNALS];
     struct pb_worker_slot_owner owner;
     struct pb_worker_slot *slot;
     struct cli_run_owner *device_owner;
@@ -313,6 +317,13 @@ static void on_tick(uv_timer_t *timer)
     go_on(jobs);
 }
 
+/* As nohup asks for. */
+static bool is_ignored(int number)
+{
+    struct sigaction is;
+    return sigaction(number, NULL, &is) == 0 && is.sa_handler == SIG_IGN;
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct cli_jobs *jobs = handle->data;
@@ -367,9 +378,11 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         .user = jobs};
     (void)signal(SIGPIPE, SIG_IGN); /* a worker that is gone is told by its end */
     (void)uv_timer_init(&jobs->loop, &jobs->tick);
-    (void)uv_signal_init(&jobs->loop, &jobs->signals[0]);
-    (void)uv_signal_init(&jobs->loop, &jobs->signals[1]);
-    jobs->tick.data = jobs->signals[0].data = jobs->signals[1].data = jobs;
+    jobs->tick.data = jobs;
+    for (size_t i = 0; i < N_SIGNALS; i++) {
+        (void)uv_signal_init(&jobs->loop, &jobs->signals[i]);
+        jobs->signals[i].data = jobs;
+    }
     jobs->slot = pb_worker_slot_create(&jobs->owner, 0);
     if (jobs->slot != NULL)
         (void)pb_worker_slot_start(jobs->slot, &jobs->start_err); /* else the first input tries */
@@ -385,8 +398,9 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
         return CLI_JOB_FAILED;
     }
     jobs->config = jobs->owner.config = config;
-    (void)uv_signal_start(&jobs->signals[0], on_signal, SIGINT);
-    (void)uv_signal_start(&jobs->signals[1], on_signal, SIGTERM);
+    for (size_t i = 0; i < N_SIGNALS; i++)
+        if (signals[i] != SIGHUP || !is_ignored(SIGHUP))
+            (void)uv_signal_start(&jobs->signals[i], on_signal, signals[i]);
     (void)uv_timer_start(&jobs->tick, on_tick, TICK_MS, TICK_MS);
     jobs->device_owner =
         cli_run_owner_create(&jobs->loop, config, jobs->o->device, on_owner_ready, jobs);
@@ -410,8 +424,8 @@ void cli_jobs_destroy(struct cli_jobs *jobs)
     pb_worker_slot_destroy(jobs->slot);
     cli_run_owner_destroy(jobs->device_owner);
     uv_close((uv_handle_t *)&jobs->tick, NULL);
-    uv_close((uv_handle_t *)&jobs->signals[0], NULL);
-    uv_close((uv_handle_t *)&jobs->signals[1], NULL);
+    for (size_t i = 0; i < N_SIGNALS; i++)
+        uv_close((uv_handle_t *)&jobs->signals[i], NULL);
     (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&jobs->loop);
     free(jobs);

@@ -158,7 +158,9 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-dev");
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN); /* as a worker: its parent decides whether it ends */
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     the_owner.out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
     (void)pthread_mutex_init(&the_owner.lock, NULL);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);

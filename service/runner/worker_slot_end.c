@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * How a run ends, and what caused it. When the worker ended, the cause is
- *  - the machine (hold.h), when the worker ended before it wrote a line (its program cannot run),
+ *  - the machine (hold.h), when the worker ended before it wrote a line (its program cannot run, or
+ *    it was killed as below),
  *    when its command could not be written, when it was killed from outside (SIGKILL mostly comes
  *    from the kernel out of memory; decoding a file does not cause it), when even SIGKILL does not
  *    end it (its storage hangs), when it made no progress because storage did not answer
@@ -59,7 +60,12 @@ static bool is_machine_s(struct pb_worker_slot *slot)
 {
     struct pb_job *job = &slot->job;
     const char *program = slot->owner->program.path;
-    if (!slot->gone.spoke)
+    if (!slot->gone.spoke && is_killed(slot->gone.how))
+        pb_job_fail(job, PB_E_MEMORY,
+                    "a worker was ended by %s before it wrote a line: the kernel out of memory "
+                    "(see dmesg), or a person",
+                    slot->gone.how);
+    else if (!slot->gone.spoke)
         pb_job_fail(job, PB_E_SYSTEM,
                     "a worker ended with %s before it wrote a line; can its program run (%s)?",
                     slot->gone.how, program ? program : "a fork of this one");

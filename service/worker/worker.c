@@ -308,9 +308,11 @@ static void become_worker(struct worker *worker)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-work");
     (void)signal(SIGPIPE, SIG_IGN);
-    /* A terminal's ^C goes to the whole process group; here the service decides whether the worker
-     * ends. */
+    /* Signals of a terminal and of `kill -- -GROUP` reach all processes; here the service decides
+     * whether the worker ends. */
     (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     worker->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     worker->in = (struct pb_line_reader){.fd = STDIN_FILENO};

@@ -35,6 +35,23 @@ class Restart(Service):
         d.wait_job("b.tif", "successful")
         self.assertEqual(self.temporary(d), [])
 
+    def test_a_signal_to_the_whole_group_is_one_to_the_service(self):
+        """^C in a terminal, its end, `kill -- -GROUP`."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            d = self.daemon(start=False, fake=False)
+            d.prefix = ["setsid"]
+            d.start()
+            subprocess.run([BIN / "make_scene", "--size", "1500x1500", "--compress", "NONE", d.root / "scene.tif"], check=True)
+            os.rename(d.root / "scene.tif", d.root / "inbox/scene.tif")
+            d.wait_job("scene.tif", "running")
+            os.killpg(d.process.pid, signal.SIGHUP)
+            wait_for(lambda: "reload" in d.log_text())
+            os.killpg(d.process.pid, number)
+            self.assertEqual(d.process.wait(60), 0)
+            self.assertNotIn("its worker ended with", d.log_text())
+            self.assertNotIn("trouble", d.log_text())
+            self.assertRegex(d.log_text(), "put back into the queue|done in")
+
     def lock_store(self, d):
         other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
         self.addCleanup(other.close)

@@ -489,6 +489,30 @@ START_TEST(a_program_that_cannot_run_is_said)
 }
 END_TEST
 
+START_TEST(a_worker_killed_before_its_first_line_is_not_called_a_program_that_cannot_run)
+{
+    char path[] = "/tmp/pb_test_slot_XXXXXX";
+    static const char text[] = "#!/bin/sh\nkill -KILL $$\n";
+    struct pb_err err = {0};
+    int fd = mkstemp(path);
+    ck_assert_int_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+    ck_assert_int_eq(fchmod(fd, 0700), 0);
+    (void)close(fd);
+    start("i");
+    pb_worker_slot_leave(slot, 1000);
+    until_empty();
+    owner.program.path = path;
+    ck_assert_int_eq(pb_worker_slot_start(slot, &err), 0);
+    run();
+    until_over();
+    ck_assert_str_eq(over.job.error.code, "memory");
+    ck_assert_ptr_nonnull(strstr(over.job.error.message, "signal 9 (Killed) before it wrote"));
+    ck_assert_ptr_null(strstr(over.job.error.message, "can its program run"));
+    (void)unlink(path);
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("worker_slot");
@@ -507,6 +531,8 @@ int main(void)
     tcase_add_test(tests, a_cancel_is_obeyed_or_enforced);
     tcase_add_test(tests, a_run_that_takes_too_long_is_ended);
     tcase_add_test(tests, a_program_that_cannot_run_is_said);
+    tcase_add_test(tests,
+                   a_worker_killed_before_its_first_line_is_not_called_a_program_that_cannot_run);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
