@@ -112,7 +112,14 @@ int main(int argc, char **argv)
                       argv[optind]);
         return PB_DAEMON_EXIT_CONFIG;
     }
-    if (device != NULL && socket != NULL)
+    if ((device != NULL) != (socket != NULL)) {
+        (void)fputs("pushbroomd: --device and --socket go together: the service starts the process "
+                    "that owns a device with them; its own device is compute.device of the "
+                    "configuration\n",
+                    stderr);
+        return PB_DAEMON_EXIT_CONFIG;
+    }
+    if (device != NULL)
         return pb_owner_main(device, socket, sessions);
     if (drop_in)
         return pb_daemon_drop_in(daemon.config);

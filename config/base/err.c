@@ -121,8 +121,6 @@ void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes)
     else if (err->file[0])
         (void)snprintf(place, sizeof place, "%s: ", err->file);
     /* An error with a line has a message that needs no hint. */
-    /* "system" has no hint of its own. */
-    bool has_hint = err->line <= 0 && err->code != PB_E_SYSTEM;
-    const char *hint = has_hint ? pb_code_hint(err->code) : "";
+    const char *hint = err->line <= 0 ? pb_code_hint(err->code) : "";
     (void)snprintf(out, out_bytes, "%s%s%s%s", place, err->msg, *hint ? "; " : "", hint);
 }

@@ -65,7 +65,7 @@ int pb_dir_lock(const char *directory, const char *file, struct pb_err *err, int
         (void)close(fd);
         if (error != EWOULDBLOCK)
             return pb_fail(err, PB_E_SERVICE_STATE, "cannot lock %s: %s", path, strerror(error));
-        return pb_fail(err, PB_E_SERVICE_STATE,
+        return pb_fail(err, PB_E_SYSTEM,
                        "another pushbroomd (pid %s) works on %s; stop it, or give this one its own "
                        "directories",
                        owner[0] ? owner : "?", directory);

@@ -23,11 +23,11 @@ static void changed(struct pb_troubles *troubles)
         troubles->on_change(troubles->user);
 }
 
-static void log_standing(struct pb_trouble *trouble)
+static void log_raised(const char *key, enum pb_code code, const char *text)
 {
-    trouble->logged_ms = pb_clock_mono_ms();
-    pb_log(PB_LOG_ERROR, "trouble (%s, %s): %s; %s", trouble->key, pb_code_id(trouble->code),
-           trouble->text, pb_code_hint(trouble->code));
+    const char *hint = pb_code_hint(code);
+    pb_log(PB_LOG_ERROR, "trouble (%s, %s): %s%s%s", key, pb_code_id(code), text,
+           hint[0] != '\0' ? "; " : "", hint);
 }
 
 static struct pb_trouble *add(struct pb_troubles *troubles, const char *key)
@@ -49,8 +49,7 @@ void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_cod
     if (trouble != NULL && trouble->code == code && strcmp(trouble->text, clean) == 0)
         return;
     if (trouble == NULL && troubles->n == PB_TROUBLES_MAX) {
-        pb_log(PB_LOG_ERROR, "trouble (%s, %s): %s; %s", key, pb_code_id(code), clean,
-               pb_code_hint(code));
+        log_raised(key, code, clean);
         return;
     }
     bool is_new = trouble == NULL || trouble->code != code;
@@ -58,8 +57,10 @@ void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_cod
         trouble = add(troubles, key);
     trouble->code = code;
     (void)memcpy(trouble->text, clean, sizeof clean);
-    if (is_new || pb_clock_mono_ms() - trouble->logged_ms >= PB_TROUBLE_REPEAT_MS)
-        log_standing(trouble);
+    if (is_new || pb_clock_mono_ms() - trouble->logged_ms >= PB_TROUBLE_REPEAT_MS) {
+        trouble->logged_ms = pb_clock_mono_ms();
+        log_raised(key, code, clean);
+    }
     changed(troubles);
 }
 
@@ -68,8 +69,8 @@ void pb_trouble_clear(struct pb_troubles *troubles, const char *key)
     struct pb_trouble *trouble = troubles ? find(troubles, key) : NULL;
     if (trouble == NULL)
         return;
-    pb_log(PB_LOG_NOTICE, "trouble (%s, %s) is over: %s", trouble->key, pb_code_id(trouble->code),
-           trouble->text);
+    pb_log(PB_LOG_NOTICE, "trouble (%s, %s) is over; it was: %s", trouble->key,
+           pb_code_id(trouble->code), trouble->text);
     size_t after = (size_t)(&troubles->at[troubles->n] - (trouble + 1));
     (void)memmove(trouble, trouble + 1, after * sizeof *trouble);
     (void)memset(&troubles->at[--troubles->n], 0, sizeof *trouble);

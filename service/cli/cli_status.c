@@ -103,6 +103,8 @@ static void print_error(const struct pb_json_value *error)
                    cli_job_text(error, "message"));
     printf("  %serror%s      ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
     cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), text);
+    if (cli_job_text(error, "hint")[0] == '\0')
+        return;
     printf("  to do      ");
     cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(error, "hint"));
 }

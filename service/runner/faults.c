@@ -36,8 +36,8 @@ static void raise_trouble(struct pb_faults *faults, enum pb_code code, const cha
     char text[512];
     int64_t wait_ms = faults->hold.until_ms - pb_clock_mono_ms();
     (void)snprintf(text, sizeof text,
-                   "no job is started: %.300s; fault %u since the last success, the next try is "
-                   "in %lld s",
+                   "the queue is held: %.300s; fault %u since the last success, the next job is "
+                   "tried %lld s after it",
                    message, faults->hold.faults,
                    (long long)(wait_ms > 0 ? wait_ms + 999 : 0) / 1000);
     pb_trouble_raise(faults->troubles, TROUBLE, code, text);

@@ -36,6 +36,10 @@ class Start(Service):
         self.assertEqual(run("--check", "-c", "/no/such/file").returncode, 2)
         self.assertEqual(run("--nonsense").returncode, 2)
         self.assertEqual(run("stray").returncode, 2)
+        for words in (("--device", "cpu"), ("--device", "cpu", "--config", str(d.config)), ("--socket", "/tmp/x")):
+            done = run(*words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn("--device and --socket go together", done.stderr)
         self.assertIn("--config", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"^pushbroomd \d")
 

@@ -140,7 +140,7 @@ class Failure(Service):
         (d.root / "inbox").rmdir()
         wait_for(lambda: "cannot read" in d.log_text())
         (d.root / "inbox").mkdir()
-        wait_for(lambda: "is over: inbox: cannot read" in d.log_text())
+        wait_for(lambda: "is over; it was: inbox: cannot read" in d.log_text())
         d.drop("x.tif")
         d.wait_job("x.tif", "successful")
         self.assertEqual(d.log_text().count("system): inbox: cannot read"), 1)

@@ -69,7 +69,8 @@ class Foreign(Start):
                 other.config.write_text(other.config.read_text().replace(str(other.root / "work"), str(d.root / "work2")))
             other.start(wait=False)
             self.assertEqual(other.process.wait(60), 1)
-            self.assertIn("another pushbroomd (pid %d) works on %s" % (d.process.pid, d.root / shared), other.log_text())
+            self.assertRegex(other.log_text(), r"another pushbroomd \(pid %d\) works on %s; stop it, or give this one its own "
+                             r"directories\n" % (d.process.pid, d.root / shared))
         d.drop("x.tif")
         d.wait_job("x.tif", "successful")
 
