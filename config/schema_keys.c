@@ -69,8 +69,7 @@ static const struct pb_key service_keys[] = {
            "When all parallel jobs have run for this long and others wait, one job more may run: a "
            "small one, for this time at most, on the CPU; 0s = never."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
-           "Jobs that run at the same time; each has the memory budget to itself. More than one on "
-           "a GPU without MPS go by streams (compute.sync)."),
+           "Jobs that run at the same time; each has the memory budget to itself."),
     RANGED("max_attempts", PB_KEY_INT, AT(pb_service_config, max_attempts), 1, 100, "2",
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
@@ -83,8 +82,9 @@ static const struct pb_key service_keys[] = {
      .type = PB_KEY_TEXT,
      .offset = AT(pb_service_config, worker_user),
      .def = "pushbroom-worker",
-     .doc = "User that scenes are computed as on the CPU, where the service runs as root or may "
-            "change users and such a user exists; else the service's own. \"\": always its own."},
+     .doc = "User that scenes are decoded and products are written as, where the service runs as "
+            "root or may change users and such a user exists; else the service's own. \"\": always "
+            "its own."},
 };
 
 static const struct pb_key compute_keys[] = {
@@ -144,9 +144,10 @@ static const struct pb_key input_keys[] = {
            "0", "Stored value that means there is no measurement; overrides the file's."),
     OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, sources), AT(pb_input_config, n_sources),
            "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
-           "Up to 3 files that are read beside the scene, with the keys file, bands, scale, offset "
-           "and nodata. Their pixels may be of any size, in the scene's coordinate system. {scene} "
-           "in a path is the name of the scene's file without its suffix."),
+           "Up to 15 files that are read beside the scene, with the keys file, bands, scale, "
+           "offset and nodata. Their pixels may be of any size, in the scene's coordinate system. "
+           "{scene} in a path is the name of the scene's file without its suffix; a relative path "
+           "begins at the directory of this file."),
 };
 
 static const struct pb_key source_keys[] = {
