@@ -76,10 +76,9 @@ static int open_handed(const struct handed *place)
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err)
 {
     *file = (struct pb_raster_file){.fd = -1};
-    if (asprintf(&file->path, "%s%s", path[0] == '/' ? "" : "./", path) < 0) {
-        file->path = NULL;
+    file->path = strdup(path);
+    if (file->path == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
-    }
     const struct handed *place = find_handed(path);
     file->handed = place != NULL;
     file->fd = place != NULL ? open_handed(place)

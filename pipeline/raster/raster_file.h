@@ -16,7 +16,7 @@
 
 struct pb_raster_file {
     int fd;            /* -1 = not open */
-    char *path;        /* owned; absolute, or begins with "./" when it was relative */
+    char *path;        /* owned; as it was given */
     struct stat stat;  /* as of open */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = none did */

@@ -45,14 +45,18 @@ static const struct cli_command commands[] = {
      "      --socket PATH      where the service listens\n"
      "\nJOB is a job's id or the end of one, as long as it is the only one that fits.\n",
      cli_status},
-    {"cancel", "JOB [options]", "stop a job, or take it out of the queue",
-     "      --socket PATH      where the service listens\n      --json             the job as "
-     "JSON\n",
+    {"cancel", "[options] JOB...", "stop jobs, or take them out of the queue",
+     "      --socket PATH      where the service listens\n"
+     "      --json             the job as JSON, a line each\n",
      cli_cancel},
-    {"retry", "JOB [options]", "run a failed or cancelled job again",
-     "      --socket PATH      where the service listens\n      --json             the job as "
-     "JSON\n",
+    {"retry", "[options] JOB...", "run failed or cancelled jobs again",
+     "      --socket PATH      where the service listens\n"
+     "      --json             the job as JSON, a line each\n",
      cli_retry},
+    {"metrics", "[options]", "the service's counters in Prometheus text format",
+     "      --socket PATH      where the service listens\n"
+     "      --json             the same text in a JSON object\n",
+     cli_metrics},
     {"check-config", "FILE [--json]", "check a configuration and print what it comes to",
      "Prints every mistake as file:line:col, or the configuration with all defaults\nfilled in.\n",
      cli_check_config},
@@ -73,10 +77,6 @@ static const struct cli_command commands[] = {
      "Measures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
      "would reach it.\n",
      cli_devices},
-    {"metrics", "[options]", "the service's counters in Prometheus text format",
-     "      --socket PATH      where the service listens\n"
-     "      --json             the same text in a JSON object\n",
-     cli_metrics},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -185,7 +185,7 @@ void cli_print_err(const struct pb_err *err)
         (void)snprintf(place, sizeof place, "%s: ", err->file);
     fprintf(stderr, "%spushbroom:%s %s%s [%s]\n", cli_color(stderr, CLI_RED),
             cli_color(stderr, CLI_PLAIN), place, err->msg, pb_code_id(err->code));
-    if (pb_code_hint(err->code)[0] && err->code != PB_E_SYSTEM)
+    if (pb_code_hint(err->code)[0])
         fprintf(stderr, "  to do: %s\n", pb_code_hint(err->code));
 }
 
@@ -195,6 +195,12 @@ struct pb_config *cli_load_config(const char *path)
     struct pb_config *config = NULL;
     if (pb_config_load(path, &pb_products, &errors, &config) == 0)
         return config;
+    if (errors.n == 1 && errors.err[0].line <= 0) { /* of the file, not in it */
+        char text[sizeof errors.err[0].file + sizeof errors.err[0].msg + 200];
+        pb_err_text(&errors.err[0], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
+        return NULL;
+    }
     for (size_t i = 0; i < errors.n; i++) {
         const struct pb_err *e = &errors.err[i];
         if (e->line > 0)

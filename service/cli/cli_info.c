@@ -215,7 +215,7 @@ int cli_operators(int argc, char **argv)
         return cli_finish_json(json);
     }
     for (size_t i = 0; one == NULL && i < pb_op_count(); i++)
-        printf("%-10s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
+        printf("%-11s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
     if (one == NULL) {
         puts("\n'pushbroom operators NAME' tells the parameters.");
         return CLI_DONE;

@@ -109,12 +109,12 @@ static int job_command(const char *command, const char *method, int argc, char *
         rc = cli_usage(command, "which JOB?");
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
-    for (int i = 0; rc == CLI_DONE && i < o.n_words; i++) {
+    for (int i = 0; client != NULL && rc != CLI_UNREACHABLE && i < o.n_words; i++) {
         struct pb_err err = {0};
         struct pb_json_value *reply = NULL;
         const struct pb_json_value *job = NULL;
         if (call_on_job(client, method, o.words[i], &err, &reply, &job) < 0)
-            rc = cli_service_exit(&err);
+            rc = cli_service_exit(&err); /* the others are taken all the same */
         else if (o.json)
             puts(pb_json_source(job));
         else

@@ -76,6 +76,21 @@ def test_help_of_every_command(scratch):
     assert run("pushbroom", "--version").stdout.startswith("pushbroom 0")
 
 
+def test_what_needs_the_service_is_listed_so(scratch):
+    text = run("pushbroom", "--help").stdout
+    groups = re.split(r"\n([A-Z][^\n]*:)\n", text)
+    listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
+    assert listed == {"Without the service:": ["run"],
+                      "With the service (pushbroomd):": ["submit", "status", "cancel", "retry", "metrics"],
+                      "To look things up:": ["check-config", "operators", "indices", "patterns", "devices"]}, listed
+
+
+def test_operators_are_listed_in_two_columns(scratch):
+    lines = run("pushbroom", "operators").stdout.split("\n\n")[0].splitlines()
+    columns = {len(re.match(r"\w+ +", line).group()) for line in lines}
+    assert len(lines) > 20 and len(columns) == 1, lines
+
+
 def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
     cases = {
         "": "usage: pushbroom",
@@ -137,6 +152,12 @@ def test_config_mistakes_all_come_with_place_and_remedy(scratch):
     result = json.loads(run("pushbroom", "check-config", "--json", path, code=2).stdout)
     assert not result["ok"] and len(result["errors"]) == 5 and result["errors"][0]["line"] == 1, result
     assert run("pushbroom", "run", "-c", path, "x.tif", code=2).stderr == done.stderr
+
+
+def test_a_config_that_cannot_be_read_is_no_mistake_in_it(scratch):
+    for words in (["check-config", "/no/such.yaml"], ["run", "-c", "/no/such.yaml", "x.tif"]):
+        done = run("pushbroom", *words, code=2)
+        assert done.stderr == "/no/such.yaml: cannot open it: No such file or directory; check the path and its permissions\n", done
 
 
 def test_the_effective_config_is_a_config(scratch):
@@ -218,6 +239,22 @@ def test_run_prints_products_and_exits_1_when_one_failed(scratch):
     assert "input.no_pipeline" in done.stderr and "to do: " in done.stderr, done.stderr
 
 
+def test_a_failure_names_its_file_once_as_it_was_given(scratch):
+    scene(scratch)
+    with open(scratch / "scene.tif", "r+b") as file:
+        file.truncate(os.path.getsize(scratch / "scene.tif") - 1000)
+    run("make_scene", "--size", "300x300", scratch / "damaged.tif")
+    data = bytearray((scratch / "damaged.tif").read_bytes())
+    data[len(data) // 2:len(data) // 2 + 40] = b"x" * 40
+    (scratch / "damaged.tif").write_bytes(data)
+    for name, code in (("scene.tif", "[input.truncated]"), ("damaged.tif", "[input.damaged]")):
+        for more in ([], ["--json"]):
+            done = run("pushbroom", "run", "-c", CONFIG, "-o", "out", *more, name, code=1, cwd=scratch)
+            said = done.stderr if not more else json.loads(done.stdout)["error"]["message"]
+            assert "./" not in said and said.count(name) == 1, said
+            assert more or code in said, said
+
+
 def test_output_that_cannot_be_written_is_a_failure(scratch):
     with open("/dev/full", "w") as full:
         for words in (["indices"], ["run", "--json", "-c", CONFIG, "-o", scratch / "out", scene(scratch)]):
@@ -234,8 +271,21 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     code, text = terminal.end()
     if code == 0:
         raise pbtest.Missed("it was done before the signal came")
-    assert code == 1 and "interrupted" in text, (code, text)
+    assert code == 1 and "interrupted" in text and "run it again" in text, (code, text)
     assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
+
+
+def test_a_closed_terminal_ends_a_run_and_leaves_nothing_unless_nohup(scratch):
+    image = scene(scratch, size=large())
+    for ignored, code in ((False, 1), (True, 0)):
+        process = subprocess.Popen([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image],
+                                   start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignored else None)
+        wait_for(lambda: any(children(worker) for worker in children(process.pid)))
+        os.killpg(process.pid, signal.SIGHUP)  # as the kernel does: to all of the session
+        out, err = finish(process)
+        assert process.returncode == code, (ignored, process.returncode, out, err)
+        assert [p.name for p in (scratch / "out").iterdir()] == (["scene"] if ignored else [])
 
 
 def test_ctrl_c_while_publishing_leaves_nothing(scratch):
@@ -362,6 +412,19 @@ def test_submit_wait_tells_success_failure_and_refusal(scratch):
         assert "there is no such file" in cli(d, "submit", d.root / "no.tif", code=1).stderr
         assert "no pipeline 'nope'" in cli(d, "submit", "-p", "nope", good, code=1).stderr
         assert "input.no_pipeline" in cli(d, "submit", d.config, code=1).stderr
+
+
+def test_one_job_that_cannot_be_cancelled_keeps_no_other(scratch):
+    with service() as d:
+        d.drop("runs.tif", "slow 100")
+        running = d.wait_job("runs.tif", "running")
+        d.drop("waits.tif", "ok")
+        waiting = d.wait_job("waits.tif", "accepted")
+        done = cli(d, "cancel", "0000", waiting["id"], running["id"], code=1)
+        assert "there is no job '0000'" in done.stderr, done
+        assert [line.split()[0] for line in done.stdout.splitlines()] == [waiting["id"], running["id"]], done
+        d.wait_job("waits.tif", "dismissed")
+        d.wait_job("runs.tif", "dismissed")
 
 
 def test_watching_a_job_that_has_ended_ends(scratch):
