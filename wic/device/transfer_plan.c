@@ -16,16 +16,13 @@
 #define MIB      (1024 * KIB)
 #define UNIT_MAX (256 * KIB)
 
+enum { BLOCKS_MAX = 3200 }; /* percent: 32 blocks a multiprocessor */
+
 struct row {
     const char *model; /* part of the device's name; "" = any */
     int32_t compute;   /* this or later */
     size_t tile_bytes; /* up to this, 0 = any */
-    uint32_t piece, depth;
-    uint32_t blocks; /* percent of the multiprocessors */
-    uint32_t warps;
-    enum wic_results results;
-    uint32_t link_bytes; /* that keep the link busy; with much more it gets slower */
-    uint32_t backlog;    /* from which on copy engines are faster */
+    struct wic_transfer_row plan;
 };
 
 /* H200, PCIe 5 x16, NDVI of 16-bit bands, pulled: 49.5 GB/s from 16 KiB tiles up, by 40 blocks as
@@ -37,21 +34,21 @@ struct row {
  * copy. */
 /* clang-format off */
 static const struct row rows[] = {
-    {"H200", 90,  8 * KIB,  8 * KIB, 5,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
-    {"H200", 90,        0, 16 * KIB, 2,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
-    {"",     90,        0, 16 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
-    {"",     80,        0,  8 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB},
-    {"",     75,        0,  8 * KIB, 2, 100, 16, WIC_PUSH_STORES,   4 * MIB, 4 * MIB},
+    {"H200", 90,  8 * KIB, { 8 * KIB, 5,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB}},
+    {"H200", 90,        0, {16 * KIB, 2,  39, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB}},
+    {"",     90,        0, {16 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB}},
+    {"",     80,        0, { 8 * KIB, 2, 100, 16, WIC_PUSH_STORES, 256 * KIB, 4 * MIB}},
+    {"",     75,        0, { 8 * KIB, 2, 100, 16, WIC_PUSH_STORES,   4 * MIB, 4 * MIB}},
 };
 /* clang-format on */
 
-static const struct row *find_row(const struct wic_gpu *gpu, size_t tile_bytes)
+static const struct wic_transfer_row *find_row(const struct wic_gpu *gpu, size_t tile_bytes)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         if (strstr(gpu->name, row->model) != NULL && gpu->compute >= row->compute &&
             (row->tile_bytes == 0 || tile_bytes <= row->tile_bytes)) {
-            return row;
+            return &row->plan;
         }
     }
     return NULL;
@@ -92,15 +89,16 @@ static void set_blocks(struct wic_transfer_plan *plan, const struct wic_gpu *gpu
     plan->pulls = pulls < plan->blocks ? pulls : plan->blocks;
 }
 
-static uint32_t percent_of(const struct row *row, const struct wic_work *work)
+static uint32_t percent_of(const struct wic_transfer_row *row, const struct wic_work *work)
 {
     return work->blocks ? 100 * work->blocks : row->blocks;
 }
 
 /* Reduces the plan, in the order that costs least throughput, until the blocks fit: depth down to
  * 2, one block a multiprocessor, shorter pieces down to an eighth, depth 1, shorter pieces. */
-static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu, const struct row *row,
-               const struct wic_work *work, size_t granule, size_t tile_units)
+static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu,
+               const struct wic_transfer_row *row, const struct wic_work *work, size_t granule,
+               size_t tile_units)
 {
     uint32_t percent = percent_of(row, work);
     while (!fits(plan, gpu, (percent + 99) / 100)) {
@@ -131,7 +129,7 @@ static bool is_valid(const struct wic_gpu *gpu, const struct wic_work *work,
            work->user_bytes <= WIC_PLAN_USER_MAX && work->user_bytes % 16 == 0;
 }
 
-static void set_work(struct wic_transfer_plan *plan, const struct row *row,
+static void set_work(struct wic_transfer_plan *plan, const struct wic_transfer_row *row,
                      const struct wic_work *work)
 {
     plan->results = row->results;
@@ -151,18 +149,49 @@ static enum wic_transport pull_of(const struct wic_gpu *gpu)
                                 : WIC_PULL_LOADS;
 }
 
+static bool is_shape(const struct wic_tile_shape *shape)
+{
+    return shape != NULL && shape->slot_bytes > 0 && shape->slot_bytes <= INT32_MAX &&
+           shape->in_unit - 1u < UNIT_MAX && shape->out_unit <= UNIT_MAX;
+}
+
+bool wic_transfer_row_is_valid(const struct wic_transfer_row *row)
+{
+    return row->piece > 0 && row->piece <= UNIT_MAX && row->depth > 0 &&
+           row->depth <= WIC_PLAN_DEPTH_MAX && row->blocks > 0 && row->blocks <= BLOCKS_MAX &&
+           row->warps > 0 && row->warps <= 32 - WIC_SERVICE_WARPS && row->link_bytes > 0 &&
+           row->link_bytes <= INT32_MAX && row->backlog <= INT32_MAX &&
+           (row->results == WIC_PUSH_BULK || row->results == WIC_PUSH_STORES);
+}
+
+int wic_transfer_row_find(const struct wic_gpu *gpu, size_t tile_bytes,
+                          struct wic_transfer_row *out_row)
+{
+    const struct wic_transfer_row *row = find_row(gpu, tile_bytes);
+    if (row == NULL) {
+        return -ENODEV;
+    }
+    *out_row = *row;
+    return 0;
+}
+
 int wic_transfer_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                              const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
-    work = work ? work : &no_work;
-    if (!is_valid(gpu, work, out_plan) || shape == NULL || shape->slot_bytes == 0 ||
-        shape->slot_bytes > INT32_MAX || shape->in_unit - 1u >= UNIT_MAX ||
-        shape->out_unit > UNIT_MAX) {
+    if (gpu == NULL || !is_shape(shape)) {
         return -EINVAL;
     }
-    const struct row *row = find_row(gpu, shape->slot_bytes);
-    if (row == NULL) {
-        return -ENODEV;
+    const struct wic_transfer_row *row = find_row(gpu, shape->slot_bytes);
+    return row != NULL ? wic_transfer_plan_by(gpu, shape, work, row, out_plan) : -ENODEV;
+}
+
+int wic_transfer_plan_by(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                         const struct wic_work *work, const struct wic_transfer_row *row,
+                         struct wic_transfer_plan *out_plan)
+{
+    work = work ? work : &no_work;
+    if (!is_valid(gpu, work, out_plan) || !is_shape(shape) || !wic_transfer_row_is_valid(row)) {
+        return -EINVAL;
     }
     size_t granule = granule_of(shape);
     size_t tile_units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
@@ -194,7 +223,7 @@ int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transp
     if (!is_valid(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
         return -EINVAL;
     }
-    const struct row *row = find_row(gpu, 0);
+    const struct wic_transfer_row *row = find_row(gpu, 0);
     if (row == NULL) {
         return -ENODEV;
     }

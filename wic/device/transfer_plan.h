@@ -5,6 +5,7 @@
 /* The transfer plan: in what pieces, how many at a time and by which transport tiles reach the
  * warps that work on them. Chosen by a table of measurements per GPU model (transfer_plan.c); a
  * model that was not measured uses the row of its architecture. Pure arithmetic. Thread: any. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,18 @@ struct wic_work {
     uint32_t blocks;       /* of a multiprocessor, if they fit; 0: as many as the table says */
 };
 
+/* What a plan that pulls is made from: a row of the built-in table, or what was measured
+ * (wic/device/tune.h). A plan has less of it where the tile is small or the device has no room. */
+struct wic_transfer_row {
+    uint32_t piece;  /* bytes of input, about; up to 256 KiB */
+    uint32_t depth;  /* 1 .. WIC_PLAN_DEPTH_MAX */
+    uint32_t blocks; /* percent of the multiprocessors; over 100, several each; up to 3200 */
+    uint32_t warps;  /* of a block that work */
+    enum wic_results results;
+    uint32_t link_bytes; /* that cross the link at a time; with many more it gets slower */
+    uint32_t backlog;    /* engine_backlog of the plan */
+};
+
 struct wic_transfer_plan {
     enum wic_transport transport;
     enum wic_results results;
@@ -86,6 +99,16 @@ struct wic_transfer_plan {
  * -E2BIG: not even the smallest piece fits into its shared memory. */
 int wic_transfer_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                              const struct wic_work *work, struct wic_transfer_plan *out_plan);
+
+/* The same by a given row; -EINVAL also when that is not valid. */
+int wic_transfer_plan_by(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                         const struct wic_work *work, const struct wic_transfer_row *row,
+                         struct wic_transfer_plan *out_plan);
+/* The row of the built-in table for tiles of so many bytes; -ENODEV as above. */
+int wic_transfer_row_find(const struct wic_gpu *gpu, size_t tile_bytes,
+                          struct wic_transfer_row *out_row);
+/* Whether all its numbers are within their bounds. */
+bool wic_transfer_row_is_valid(const struct wic_transfer_row *row);
 
 /* For work that sees whole tiles, in device memory or a managed slot, `units` in a full one: each
  * unit is a piece. transport: one of those that do not pull. Errors as above. */

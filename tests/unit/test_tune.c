@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The search for the best transfer plan: candidates and halving with a GPU that is made of numbers,
+ * measuring with a link that a thread answers. */
+#include "wic/device/tune.h"
+
+#include "fake_link.h"
+#include "run_suite.h"
+
+#include <check.h>
+#include <math.h>
+
+#define MIB    (1u << 20)
+#define BUDGET UINT64_C(250000000)
+#define AROUND UINT64_C(700000) /* that making a link takes */
+
+static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
+static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
+static const struct wic_tile_shape lines = {4 * MIB, 4096, 0};
+
+static struct wic_tune_trial trials[WIC_TUNE_TRIALS_MAX];
+
+/* --- a GPU of numbers --- */
+
+struct model {
+    double best_piece, best_link, least_blocks,
+        engine;   /* engine: rate of copy engines, of pulling */
+    double noise; /* of a measurement of 1 ms */
+    uint64_t now, random;
+    unsigned measured, failing; /* failing: this and every 7th measurement does not fit */
+    int fatal;                  /* what the 20th returns */
+};
+
+static double uniform(struct model *m)
+{
+    m->random = m->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(m->random >> 11) / 9007199254740992.0;
+}
+
+static double true_rate(const struct model *m, const struct wic_transfer_plan *plan)
+{
+    double piece = fabs(log2(plan->in_piece / m->best_piece)),
+           link = fabs(log2((double)plan->pulls * plan->in_piece / m->best_link));
+    double blocks = plan->blocks / m->least_blocks;
+    double pulled = 50e9 * (1 - 0.05 * piece) * (1 - 0.04 * link) * (blocks < 1 ? blocks : 1);
+    double backlog = fabs(log2((double)plan->engine_backlog / (4 * MIB)));
+    return plan->engine_backlog > 0 ? 50e9 * m->engine * (1 - 0.01 * backlog) : pulled;
+}
+
+static int model_measure(void *context, const struct wic_transfer_plan *plan, uint64_t ns,
+                         double *out_rate)
+{
+    struct model *m = context;
+    double bell = 0; /* of variance 1 */
+    for (int i = 0; i < 12; i++) {
+        bell += uniform(m);
+    }
+    m->now += ns + AROUND;
+    m->measured++;
+    ck_assert_uint_ge(ns, WIC_TUNE_LEAST_NS);
+    if (m->fatal != 0 && m->measured == 20) {
+        return m->fatal;
+    }
+    if (m->failing > 0 && m->measured % 7 == 0) {
+        return -ENOSPC;
+    }
+    *out_rate = true_rate(m, plan) * (1 + m->noise * (bell - 6) / sqrt((double)ns / 1e6));
+    return 0;
+}
+
+static uint64_t model_now(void *context)
+{
+    return ((const struct model *)context)->now;
+}
+
+static double best_of(const struct model *m, size_t n)
+{
+    double best = 0;
+    for (size_t i = 0; i < n; i++) {
+        best = fmax(best, true_rate(m, &trials[i].plan));
+    }
+    return best;
+}
+
+static const struct model quiet = {
+    .best_piece = 16384, .best_link = 512 << 10, .least_blocks = 60, .engine = 0.8, .random = 1};
+
+static int race(struct model *m, size_t *out_n, size_t *out_best)
+{
+    struct wic_tune_meter meter = {model_measure, model_now, m};
+    *out_n = wic_tune_enumerate(&h200, &lines, NULL, trials);
+    return wic_tune_halve(trials, *out_n, &meter, BUDGET, out_best);
+}
+
+/* --- candidates --- */
+
+START_TEST(candidates_are_different_plans_that_fit_and_the_first_is_that_of_the_table)
+{
+    const struct wic_gpu *gpus[] = {&h200, &t4};
+    for (size_t g = 0; g < 2; g++) {
+        struct wic_transfer_plan table;
+        size_t n = wic_tune_enumerate(gpus[g], &lines, NULL, trials), engines = 0;
+        ck_assert_int_eq(wic_transfer_plan_choose(gpus[g], &lines, NULL, &table), 0);
+        ck_assert_mem_eq(&trials[0].plan, &table, sizeof(table));
+        ck_assert_uint_gt(n, 20);
+        ck_assert_uint_lt(n, WIC_TUNE_TRIALS_MAX);
+        for (size_t i = 0; i < n; i++) {
+            const struct wic_tune_trial *t = &trials[i];
+            struct wic_transfer_plan again;
+            ck_assert(wic_transfer_row_is_valid(&t->row));
+            ck_assert_int_eq(wic_transfer_plan_by(gpus[g], &lines, NULL, &t->row, &again), 0);
+            ck_assert_mem_eq(&t->plan, &again, sizeof(again));
+            ck_assert_uint_le(wic_transfer_plan_shared_bytes(&t->plan),
+                              gpus[g]->shared_block_bytes);
+            ck_assert(t->handicap >= 0 && t->handicap <= WIC_TUNE_PREFERENCE);
+            engines += t->plan.engine_backlog > 0;
+            for (size_t k = 0; k < i; k++) {
+                ck_assert_int_ne(memcmp(&trials[k].plan, &t->plan, sizeof(t->plan)), 0);
+            }
+        }
+        ck_assert_uint_ge(engines, 3);
+        ck_assert_uint_lt(engines, n);
+    }
+}
+END_TEST
+
+START_TEST(what_has_no_plan_has_no_candidates)
+{
+    const struct wic_gpu old = {"old", 70, 80, 98304, 98304};
+    const struct wic_tile_shape empty = {0, 4, 2};
+    ck_assert_uint_eq(wic_tune_enumerate(&old, &lines, NULL, trials), 0);
+    ck_assert_uint_eq(wic_tune_enumerate(&h200, &empty, NULL, trials), 0);
+    ck_assert_uint_eq(wic_tune_enumerate(NULL, &lines, NULL, trials), 0);
+}
+END_TEST
+
+/* --- halving --- */
+
+START_TEST(finds_what_is_within_2_percent_of_the_best_in_time_whatever_the_noise_does)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct model m = quiet;
+        m.random = seed * 7919;
+        m.noise = 0.01;
+        m.best_piece = 8192 << seed % 3;
+        m.best_link = (256 << 10) << seed % 5;
+        m.least_blocks = 30 + (double)(seed % 100);
+        m.engine = 0.7 + 0.05 * (double)(seed % 8);
+        size_t n, best;
+        ck_assert_int_eq(race(&m, &n, &best), 0);
+        ck_assert_uint_le(m.now, BUDGET + AROUND);
+        ck_assert_msg(true_rate(&m, &trials[best].plan) >= 0.98 * best_of(&m, n),
+                      "seed %llu: %.3g of %.3g", (unsigned long long)seed,
+                      true_rate(&m, &trials[best].plan), best_of(&m, n));
+    }
+}
+END_TEST
+
+START_TEST(those_that_are_left_are_measured_longer)
+{
+    struct model m = quiet;
+    size_t n, best;
+    ck_assert_int_eq(race(&m, &n, &best), 0);
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        least = trials[i].ns < least ? trials[i].ns : least;
+        most = trials[i].ns > most ? trials[i].ns : most;
+    }
+    ck_assert_uint_gt(least, 0);
+    ck_assert_uint_gt(most, 10 * least);
+    ck_assert_uint_eq(trials[best].ns, most);
+    ck_assert_uint_gt(m.now, BUDGET / 2);
+}
+END_TEST
+
+START_TEST(of_equals_the_one_that_takes_least_of_the_gpu_wins)
+{
+    struct model m = quiet;
+    size_t n, best;
+    m.least_blocks = 1; /* blocks do not matter */
+    m.engine = 0.1;
+    ck_assert_int_eq(race(&m, &n, &best), 0);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_le(trials[best].plan.blocks, trials[i].plan.blocks);
+    }
+    ck_assert_uint_eq(trials[best].plan.engine_backlog, 0);
+}
+END_TEST
+
+START_TEST(a_plan_that_does_not_work_is_left_out)
+{
+    struct model m = quiet;
+    size_t n, best;
+    m.failing = 1;
+    ck_assert_int_eq(race(&m, &n, &best), 0);
+    ck_assert_int_eq(trials[best].error, 0);
+    ck_assert(trials[best].rate > 0);
+}
+END_TEST
+
+START_TEST(a_device_that_fails_ends_the_search)
+{
+    const int errors[] = {-EIO, -ETIMEDOUT, -EBUSY, -ENODEV};
+    for (size_t i = 0; i < 4; i++) {
+        struct model m = quiet;
+        size_t n, best = 4711;
+        m.fatal = errors[i];
+        ck_assert_int_eq(race(&m, &n, &best), errors[i]);
+        ck_assert_uint_eq(m.measured, 20);
+        ck_assert_uint_eq(best, 4711);
+    }
+}
+END_TEST
+
+static int never_fits(void *context, const struct wic_transfer_plan *plan, uint64_t ns,
+                      double *out_rate)
+{
+    (void)context, (void)plan, (void)ns, (void)out_rate;
+    return -ENOSPC;
+}
+
+START_TEST(says_when_nothing_could_be_measured)
+{
+    struct model m = quiet;
+    struct wic_tune_meter meter = {model_measure, model_now, &m};
+    struct wic_tune_meter none = {never_fits, model_now, &m};
+    size_t n = wic_tune_enumerate(&h200, &lines, NULL, trials), best = 4711;
+    ck_assert_int_eq(wic_tune_halve(trials, n, &meter, WIC_TUNE_LEAST_NS, &best), -ETIME);
+    ck_assert_int_eq(wic_tune_halve(trials, n, &none, BUDGET, &best), -ENODEV);
+    ck_assert_int_eq(wic_tune_halve(trials, 0, &meter, BUDGET, &best), -EINVAL);
+    ck_assert_int_eq(wic_tune_halve(trials, 10000, &meter, BUDGET, &best), -EINVAL);
+    ck_assert_uint_eq(best, 4711);
+}
+END_TEST
+
+/* --- a link --- */
+
+static unsigned char in_slots[16 * 64], out_slots[16 * 64], user[FAKE_USER];
+
+static struct wic_tune_stream stream_of_tiles(void)
+{
+    struct wic_tune_stream s = {.link = {.in = in_slots,
+                                         .out = out_slots,
+                                         .in_stride = 64,
+                                         .out_stride = 64,
+                                         .in_slots = 16,
+                                         .out_slots = 16},
+                                .tile = {.units = 48, .bytes = 48, .out_bytes = 48, .user = user}};
+    return s;
+}
+
+START_TEST(measures_a_link_and_takes_it_down)
+{
+    struct wic_tune_stream s = stream_of_tiles();
+    struct wic_transfer_plan plan = {.in_unit = 1, .pieces = 1, .user_bytes = FAKE_USER};
+    double rate = 0;
+    fake_reset();
+    fake.script.stalls = true;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = fake.worked;
+        ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), 0);
+        ck_assert(rate > 0);
+        ck_assert_uint_gt(fake.worked, before);
+        ck_assert_uint_eq(fake.links, 0);
+    }
+    ck_assert_uint_eq(fake.wrong, 0);
+}
+END_TEST
+
+START_TEST(a_link_that_fails_is_taken_down_too)
+{
+    struct wic_tune_stream s = stream_of_tiles();
+    struct wic_transfer_plan plan = {.in_unit = 1, .pieces = 1, .user_bytes = FAKE_USER};
+    double rate = -1;
+    fake_reset();
+    fake.script.create_rc = -ENOSPC;
+    ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), -ENOSPC);
+    fake_reset();
+    fake.script.busy = 1;
+    ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), -EBUSY);
+    fake_reset();
+    fake.script.die_at = 10;
+    ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), -EIO);
+    fake_reset();
+    fake.script.silent_at = 10;
+    ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), -EIO);
+    fake_reset();
+    atomic_store(&fake.script.stuck, true);
+    ck_assert_int_eq(wic_tune_measure(&s, &plan, 3000000, &rate), -ETIMEDOUT);
+    ck_assert_uint_eq(fake.links, 0);
+    ck_assert_uint_eq(fake.wrong, 0);
+    ck_assert(rate < 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tune");
+    TCase *tests = tcase_create("tune");
+    tcase_add_test(tests,
+                   candidates_are_different_plans_that_fit_and_the_first_is_that_of_the_table);
+    tcase_add_test(tests, what_has_no_plan_has_no_candidates);
+    tcase_add_test(tests,
+                   finds_what_is_within_2_percent_of_the_best_in_time_whatever_the_noise_does);
+    tcase_add_test(tests, those_that_are_left_are_measured_longer);
+    tcase_add_test(tests, of_equals_the_one_that_takes_least_of_the_gpu_wins);
+    tcase_add_test(tests, a_plan_that_does_not_work_is_left_out);
+    tcase_add_test(tests, a_device_that_fails_ends_the_search);
+    tcase_add_test(tests, says_when_nothing_could_be_measured);
+    tcase_add_test(tests, measures_a_link_and_takes_it_down);
+    tcase_add_test(tests, a_link_that_fails_is_taken_down_too);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Successive halving. All rounds get the same time, so each survivor is measured for about twice as
+ * long as in the round before; what it had before counts on, by its length. The first round may
+ * take half of the budget: making a link takes as long as a short measurement, and a candidate that
+ * is not measured at all is lost. */
+#include "wic/device/tune.h"
+
+#include "wic/futex.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB 1024u
+#define MIB (1024 * KIB)
+
+/* --- candidates ----------------------------------------------------------------------------- */
+
+static const uint32_t piece_sizes[] = {8 * KIB, 16 * KIB, 32 * KIB};
+static const uint32_t depths[] = {2, 4};
+static const uint32_t block_percents[] = {39, 60, 100};
+static const uint32_t link_sizes[] = {256 * KIB, 512 * KIB, 4 * MIB};
+static const uint32_t backlogs[] = {1 * MIB, 4 * MIB, 16 * MIB};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct list {
+    const struct wic_gpu *gpu;
+    const struct wic_tile_shape *shape;
+    const struct wic_work *work;
+    struct wic_tune_trial *trials;
+    size_t n;
+};
+
+/* Blocks and shared memory are not others' any more, and a queue for the engines is latency. */
+static double handicap(const struct wic_gpu *gpu, const struct wic_transfer_plan *plan)
+{
+    double blocks = (double)plan->blocks / gpu->multiprocessors;
+    double shared = (double)wic_transfer_plan_shared_bytes(plan) / gpu->shared_block_bytes;
+    double taken = 0.5 * (blocks < 1 ? blocks : 1) + 0.3 * (shared < 1 ? shared : 1) +
+                   (plan->engine_backlog > 0 ? 0.2 : 0);
+    return WIC_TUNE_PREFERENCE * taken;
+}
+
+static bool is_same(const struct wic_transfer_plan *a, const struct wic_transfer_plan *b)
+{
+    return a->in_piece == b->in_piece && a->depth == b->depth && a->blocks == b->blocks &&
+           a->pulls == b->pulls && a->results == b->results &&
+           a->engine_backlog == b->engine_backlog;
+}
+
+static void add(struct list *list, const struct wic_transfer_row *row)
+{
+    struct wic_tune_trial trial = {.row = *row};
+    if (list->n == WIC_TUNE_TRIALS_MAX ||
+        wic_transfer_plan_by(list->gpu, list->shape, list->work, row, &trial.plan) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        if (is_same(&list->trials[i].plan, &trial.plan)) {
+            return;
+        }
+    }
+    trial.handicap = handicap(list->gpu, &trial.plan);
+    list->trials[list->n++] = trial;
+}
+
+/* By copy engine: how the few tiles are pulled that come before the backlog matters less. */
+static void add_engine(struct list *list, const struct wic_transfer_row *table)
+{
+    struct wic_transfer_row row = *table;
+    for (size_t b = 0; b < COUNT(backlogs); b++) {
+        row.backlog = backlogs[b];
+        for (size_t k = 0; k < COUNT(block_percents); k++) {
+            row.blocks = block_percents[k];
+            add(list, &row);
+        }
+    }
+}
+
+static void add_pulled(struct list *list, struct wic_transfer_row row)
+{
+    for (size_t d = 0; d < COUNT(depths); d++) {
+        row.depth = depths[d];
+        for (size_t k = 0; k < COUNT(block_percents); k++) {
+            row.blocks = block_percents[k];
+            for (size_t l = 0; l < COUNT(link_sizes); l++) {
+                row.link_bytes = link_sizes[l];
+                add(list, &row);
+            }
+        }
+    }
+}
+
+size_t wic_tune_enumerate(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                          const struct wic_work *work, struct wic_tune_trial *trials)
+{
+    struct list list = {gpu, shape, work, trials, 0};
+    struct wic_transfer_row table;
+    if (gpu == NULL || shape == NULL ||
+        wic_transfer_row_find(gpu, shape->slot_bytes, &table) != 0) {
+        return 0;
+    }
+    add(&list, &table);
+    add_engine(&list, &table);
+    struct wic_transfer_row row = table;
+    row.backlog = 0;
+    for (size_t p = 0; p < COUNT(piece_sizes); p++) {
+        row.piece = piece_sizes[p];
+        add_pulled(&list, row);
+    }
+    return list.n;
+}
+
+/* --- halving -------------------------------------------------------------------------------- */
+
+struct race {
+    struct wic_tune_trial *trials;
+    size_t *order; /* of those that are left, best first */
+    size_t n;
+    const struct wic_tune_meter *meter;
+    uint64_t end_ns;
+    uint64_t around_ns; /* what a measurement takes beside its own time, on average */
+};
+
+static uint64_t now(const struct race *race)
+{
+    const struct wic_tune_meter *m = race->meter;
+    return m->now_ns != NULL ? m->now_ns(m->context) : (uint64_t)wic_now_ns();
+}
+
+static bool ends_all(int rc)
+{
+    return rc != 0 && rc != -E2BIG && rc != -ENOSPC && rc != -ENOMEM && rc != -EINVAL;
+}
+
+static int measure(struct race *race, struct wic_tune_trial *trial, uint64_t ns)
+{
+    double rate = 0;
+    uint64_t start = now(race);
+    int rc = race->meter->measure(race->meter->context, &trial->plan, ns, &rate);
+    uint64_t took = now(race) - start, around = took > ns ? took - ns : 0;
+    race->around_ns = race->around_ns > 0 ? (7 * race->around_ns + around) / 8 : around;
+    trial->error = rc;
+    if (rc == 0) {
+        trial->rate =
+            (trial->rate * (double)trial->ns + rate * (double)ns) / (double)(trial->ns + ns);
+        trial->ns += ns;
+    }
+    return ends_all(rc) ? rc : 0;
+}
+
+static double score(const struct wic_tune_trial *trial)
+{
+    return trial->error == 0 && trial->ns > 0 ? trial->rate * (1 - trial->handicap) : 0;
+}
+
+/* Insertion sort: stable, and for some dozens. */
+static void sort(struct race *race)
+{
+    for (size_t i = 1; i < race->n; i++) {
+        size_t moved = race->order[i], at = i;
+        double own = score(&race->trials[moved]);
+        for (; at > 0 && score(&race->trials[race->order[at - 1]]) < own; at--) {
+            race->order[at] = race->order[at - 1];
+        }
+        race->order[at] = moved;
+    }
+}
+
+/* How long the next measurement of a round is, with `left` to come until `until`; 0: there is no
+ * time. */
+static uint64_t length_of(const struct race *race, size_t left, uint64_t until)
+{
+    uint64_t start = now(race);
+    if (start + race->around_ns + WIC_TUNE_LEAST_NS > race->end_ns) {
+        return 0;
+    }
+    uint64_t fair = until > start ? (until - start) / left : 0;
+    fair = fair > race->around_ns ? fair - race->around_ns : 0;
+    return fair > WIC_TUNE_LEAST_NS ? fair : WIC_TUNE_LEAST_NS;
+}
+
+/* A round ends at `until`, but for measurements of the least length, which may go on until `late`.
+ */
+static int run_round(struct race *race, uint64_t until, uint64_t late)
+{
+    int rc = 0;
+    for (size_t i = 0; i < race->n && rc == 0; i++) {
+        struct wic_tune_trial *trial = &race->trials[race->order[i]];
+        uint64_t ns = length_of(race, race->n - i, until);
+        if (ns == 0 || now(race) + race->around_ns + ns > late) {
+            break;
+        }
+        rc = measure(race, trial, ns);
+        trial->rounds += trial->error == 0;
+    }
+    sort(race);
+    return rc;
+}
+
+static uint32_t rounds_for(size_t n)
+{
+    uint32_t rounds = 1;
+    for (; n > 2; n = (n + 1) / 2) {
+        rounds++;
+    }
+    return rounds;
+}
+
+static int run_race(struct race *race, uint64_t budget_ns)
+{
+    struct wic_tune_trial warm_up = {.plan = race->trials[0].plan};
+    uint64_t start = now(race);
+    race->end_ns = start + budget_ns;
+    int rc = measure(race, &warm_up, WIC_TUNE_LEAST_NS);
+    for (uint32_t rounds = rounds_for(race->n), round = 0; round < rounds && rc == 0; round++) {
+        uint64_t at = now(race), left = race->end_ns > at ? race->end_ns - at : 0;
+        uint64_t until = at + left / (rounds - round);
+        rc = run_round(race, until, round == 0 ? start + budget_ns / 2 : race->end_ns);
+        race->n = race->n > 2 ? (race->n + 1) / 2 : race->n;
+    }
+    return rc;
+}
+
+int wic_tune_halve(struct wic_tune_trial *trials, size_t n, const struct wic_tune_meter *meter,
+                   uint64_t budget_ns, size_t *out_best)
+{
+    size_t order[WIC_TUNE_TRIALS_MAX];
+    struct race race = {.trials = trials, .order = order, .n = n, .meter = meter};
+    if (trials == NULL || n == 0 || n > WIC_TUNE_TRIALS_MAX || meter == NULL ||
+        meter->measure == NULL || out_best == NULL) {
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    int rc = run_race(&race, budget_ns);
+    if (rc != 0) {
+        return rc;
+    }
+    const struct wic_tune_trial *best = &trials[order[0]];
+    if (score(best) <= 0) {
+        return best->error != 0 ? -ENODEV : -ETIME;
+    }
+    *out_best = order[0];
+    return 0;
+}
