@@ -1,16 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* What an executor can do when nobody keeps it waiting: a producer that touches each page of a
- * slot, a consumer that gives them back at once; beside it what copy engines alone reach with the
- * same slots. bench_exec [--tile PX,..] [--bytes MB] [--chain NAME] [--rounds N] [--pulls N]
+ * slot, a consumer that gives them back at once; beside it streams that batch, and what copy
+ * engines alone reach with the same slots. bench_exec [--tile PX,..] [--bytes MB] [--chain NAME]
+ * [--rounds N] [--pulls N]
  * [--backlog KIB]: every executor of this machine, on chains without and with a halo. GB/s of
  * input; medians of rounds in turn. */
 #include "pipeline/device/device.h"
 #include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"
+#include "pipeline/device/copies.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/stream.h"
-#include "tests/bench/copies_alone.h"
+#include "tests/bench/batch_stream.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,12 +20,15 @@
 #include <string.h>
 
 #define WINDOW_BYTES ((size_t)128 << 20)
+#define STREAM       "device: cuda, buffers: pinned, sync: stream"
 
-enum { SIDE = 10980, ROUNDS_MAX = 9, LANES = 8, SIZES_MAX = 8 };
+enum { SIDE = 10980, ROUNDS_MAX = 9, SIZES_MAX = 8 };
 
 struct way {
     const char *name, *compute;
-    uint32_t lanes; /* of streams; 0 = the plan's */
+    uint32_t lanes;                  /* of streams; 0 = the plan's */
+    bool rival;                      /* of the first way: pinned streams */
+    const struct pb_exec_type *type; /* NULL = the plan's */
 };
 
 static struct {
@@ -109,7 +114,7 @@ static void make_plan(struct bench *b, const struct way *way, const struct chain
     (void)snprintf(text, sizeof text,
                    "compute: {memory: 1GiB, tile: %d, %s}\npipelines:\n p:\n"
                    "  input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}\n"
-                   "  steps:\n%s  products:\n    - cog: {bands: [OUT]}\n",
+                   "  steps:\n%s  products:\n    - cog: {bands: [OUT], blocksize: 256}\n",
                    tile, way->compute, chain->steps);
     if (pb_config_parse(text, strlen(text), "bench", &pb_products, &errors, &b->config) < 0)
         must(-1, &errors.err[0], "config");
@@ -235,7 +240,7 @@ static double measure(const struct way *way, const struct chain *chain, int tile
     struct bench b = {0};
     struct pb_err err = {0};
     open_bench(&b, way, chain, tile);
-    b.type = pb_exec_of(b.plan);
+    b.type = way->type != NULL ? way->type : pb_exec_of(b.plan);
     must(b.type->create(&b.stream, &err, &b.exec), &err, "executor");
     double seconds = stream_tiles(&b), bytes = in_bytes(&b);
     b.type->destroy(b.exec);
@@ -243,7 +248,7 @@ static double measure(const struct way *way, const struct chain *chain, int tile
     return bytes / seconds * 1e-9;
 }
 
-#ifdef COPIES_ALONE
+#ifdef PB_HAVE_CUDA
 /* The same for the copies of full tiles with nothing in between. */
 static double measure_copies(const struct way *way, const struct chain *chain, int tile)
 {
@@ -251,11 +256,13 @@ static double measure_copies(const struct way *way, const struct chain *chain, i
     open_bench(&b, way, chain, tile);
     const struct pb_plan *plan = b.plan;
     struct pb_tile first = pb_plan_tile(plan, 0, 0);
-    struct copies_side in = {b.slots[0], wic_slot_stride(plan->in_slot_bytes),
-                             pb_slot_tile_bytes(&plan->format, &first), plan->in_slots};
-    struct copies_side out = {b.slots[1], wic_slot_stride(plan->out_slot_bytes),
-                              pb_plan_out_bytes(plan, &first), plan->out_slots};
-    double seconds = copies_alone(&in, &out, b.tiles);
+    struct pb_copies_side in = {b.slots[0], wic_slot_stride(plan->in_slot_bytes),
+                                pb_slot_tile_bytes(&plan->format, &first), plan->in_slots};
+    struct pb_copies_side out = {b.slots[1], wic_slot_stride(plan->out_slot_bytes),
+                                 pb_plan_out_bytes(plan, &first), plan->out_slots};
+    struct pb_err err = {0};
+    double seconds = 0;
+    must(pb_copies_measure(&in, &out, b.tiles, &err, &seconds), &err, "copies alone");
     double bytes = (double)first.core.w * first.core.h * (double)b.tiles *
                    (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
     close_bench(&b);
@@ -278,16 +285,20 @@ static int by_size(const void *a, const void *b)
 }
 
 static const struct way ways[] = {
-    {"wic", "device: cuda, buffers: pinned, sync: wic", 0},
-    {"stream", "device: cuda, buffers: pinned, sync: stream", 0},
-    {"stream x8", "device: cuda, buffers: pinned, sync: stream", LANES},
-    {"managed wic", "device: cuda, buffers: managed, sync: wic", 0},
-    {"m. stream", "device: cuda, buffers: managed, sync: stream", 0},
+    {.name = "wic", .compute = "device: cuda, buffers: pinned, sync: wic"},
+    {.name = "stream", .compute = STREAM, .rival = true},
+    {.name = "stream x8", .compute = STREAM, .rival = true, .lanes = 8},
+#ifdef PB_HAVE_CUDA
+    {.name = "batch x4", .compute = STREAM, .rival = true, .lanes = 4, .type = &batch_stream},
+    {.name = "batch x8", .compute = STREAM, .rival = true, .lanes = 8, .type = &batch_stream},
+#endif
+    {.name = "managed wic", .compute = "device: cuda, buffers: managed, sync: wic"},
+    {.name = "m. stream", .compute = "device: cuda, buffers: managed, sync: stream"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 /* One line of the table: ceiling, ways, and what the first of them reaches of the ceiling and of
- * the better pinned stream. */
+ * the best pinned stream. */
 static void print_row(const struct chain *chain, int tile)
 {
     double gbs[WAYS + 1][ROUNDS_MAX];
@@ -302,7 +313,10 @@ static void print_row(const struct chain *chain, int tile)
     (void)printf("%-18s %5d %9.2f", chain->name, tile, gbs[WAYS][middle]);
     for (size_t w = 0; w < WAYS; w++)
         (void)printf(" %11.2f", gbs[w][middle]);
-    double stream = gbs[1][middle] > gbs[2][middle] ? gbs[1][middle] : gbs[2][middle];
+    double stream = 0;
+    for (size_t w = 0; w < WAYS; w++)
+        if (ways[w].rival && gbs[w][middle] > stream)
+            stream = gbs[w][middle];
     (void)printf("  %6.3f %6.3f\n", gbs[0][middle] / gbs[WAYS][middle], gbs[0][middle] / stream);
     (void)fflush(stdout);
 }
@@ -336,7 +350,7 @@ static void read_options(int argc, char **argv)
 /* Without a GPU: the executor of the CPU. */
 static void print_cpu(void)
 {
-    const struct way cpu = {"cpu", "device: cpu", 0};
+    const struct way cpu = {.name = "cpu", .compute = "device: cpu"};
     for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++)
         (void)printf("%-18s %9.2f GB/s of input on the CPU\n", chains[c].name,
                      measure(&cpu, &chains[c], 1024));
