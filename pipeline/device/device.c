@@ -32,6 +32,11 @@ int pb_device_use(int32_t index, struct pb_err *err)
     return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA device %d", index);
 }
 
+void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES])
+{
+    out[0] = '\0';
+}
+
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
     (void)index, (void)out_traits;

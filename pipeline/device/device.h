@@ -7,6 +7,8 @@
 #include "config/config.h"
 #include "config/base/err.h"
 
+#include "pipeline/device/tuning.h"
+
 #include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>
@@ -19,6 +21,7 @@ struct pb_device_traits {
     bool time_limited; /* the driver ends kernels that run for seconds, as a display uses the device
                         */
     bool mps;          /* processes share it through MPS, side by side and not in turns */
+    struct pb_tuning tuning; /* what was measured of it (pipeline/device/tuning_file.h) */
 };
 
 struct pb_device {
@@ -46,6 +49,10 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
 /* Makes it the calling thread's current device. */
 int pb_device_use(int32_t index, struct pb_err *err);
+#define PB_DEVICE_DRIVER_BYTES 40
+/* The version of the NVIDIA driver, "580.65.06", or "CUDA 13.0" where only that is known; "" =
+ * there is none. */
+void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES]);
 /* 0 or negative errno. */
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits);
 /* The device that a config selects now: *out_index = CUDA device or -1 for the CPU; why (200

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/device.h"
+#include "pipeline/device/tuning_file.h"
 
 #include "wic/device/link.h"
 
@@ -70,6 +71,19 @@ int pb_device_count(char why[200])
     return n;
 }
 
+void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES])
+{
+    int cuda = 0;
+    FILE *f = fopen("/sys/module/nvidia/version", "re");
+    out[0] = '\0';
+    if (f != NULL && fgets(out, PB_DEVICE_DRIVER_BYTES, f) != NULL)
+        out[strcspn(out, "\n")] = '\0';
+    if (f != NULL)
+        (void)fclose(f);
+    if (out[0] == '\0' && cudaDriverGetVersion(&cuda) == cudaSuccess && cuda > 0)
+        (void)snprintf(out, PB_DEVICE_DRIVER_BYTES, "CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
     int integrated = 0, limited = 0, mps = 0;
@@ -81,7 +95,12 @@ int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
         (void)cudaGetLastError();
     *out_traits = (struct pb_device_traits){
         .integrated = integrated != 0, .time_limited = limited != 0, .mps = mps != 0};
-    return wic_gpu_read(index, &out_traits->gpu);
+    int rc = wic_gpu_read(index, &out_traits->gpu);
+    char driver[PB_DEVICE_DRIVER_BYTES];
+    pb_device_driver(driver);
+    if (rc == 0)
+        pb_tuning_load(out_traits->gpu.name, driver, &out_traits->tuning);
+    return rc;
 }
 
 static double rate(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

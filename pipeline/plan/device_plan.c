@@ -77,6 +77,7 @@ static void describe(const struct scene *scene, const struct pb_device_traits *t
     else
         (void)snprintf(out->plan, sizeof out->plan, "none: %s",
                        rc == 0 ? plan->resident.why_not : "out of memory");
+    out->measured = rc == 0 && plan->resident.measured;
     pb_plan_destroy(plan);
     pb_config_destroy(config);
 }

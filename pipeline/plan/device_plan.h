@@ -14,6 +14,7 @@ enum { PB_DEVICE_PLANS = 4 };
 struct pb_device_plan {
     char tile[64];  /* "1024 x 1024 px, 2 bands of uint16, index" */
     char plan[200]; /* "pull by bulk copy, ...", or "none: " and why */
+    bool measured;  /* on this GPU; else by the built-in table */
 };
 
 /* For a GPU described in numbers. */

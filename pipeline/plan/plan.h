@@ -33,6 +33,7 @@ struct pb_plan_resident {
     size_t scratch_bytes; /* of device memory, a block */
     size_t plane_px;      /* floats from plane to plane of it */
     struct wic_transfer_plan chunks;
+    bool measured; /* by a row that was measured on this GPU; else by the built-in table */
 };
 
 /* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid

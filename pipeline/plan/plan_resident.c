@@ -78,7 +78,17 @@ static bool stands_alone(const struct pb_plan *plan)
     return pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
 }
 
-static bool pull_lines(const struct pb_plan *plan, const struct wic_gpu *gpu,
+/* As measured for tiles like these, or by the table. */
+static int choose(const struct pb_device_traits *traits, const struct wic_tile_shape *shape,
+                  size_t out_bytes, const struct wic_work *work, struct pb_plan_resident *r)
+{
+    const struct pb_tuning_row *row = pb_tuning_find(&traits->tuning, shape->slot_bytes, out_bytes);
+    r->measured =
+        row != NULL && wic_transfer_plan_by(&traits->gpu, shape, work, &row->plan, &r->chunks) == 0;
+    return r->measured ? 0 : wic_transfer_plan_choose(&traits->gpu, shape, work, &r->chunks);
+}
+
+static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits *traits,
                        struct pb_plan_resident *r)
 {
     const struct pb_grid *g = &plan->grid;
@@ -91,10 +101,11 @@ static bool pull_lines(const struct pb_plan *plan, const struct wic_gpu *gpu,
     size_t bytes = pb_slot_window_bytes(&format, 0, &full), line = bytes / (size_t)r->part_h;
     struct wic_tile_shape shape = {bytes, (uint32_t)line, 0};
     size_t piece = line > PIECE_LEAST ? line : PIECE_LEAST;
+    size_t out_bytes = (size_t)r->part_w * (size_t)r->part_h * sizeof(float) * plan->n_outputs;
     struct wic_work work;
     for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
-        if (measure(plan, line_warps[i], left_for_work(gpu, 2 * piece), r, &work) &&
-            wic_transfer_plan_choose(gpu, &shape, &work, &r->chunks) == 0)
+        if (measure(plan, line_warps[i], left_for_work(&traits->gpu, 2 * piece), r, &work) &&
+            choose(traits, &shape, out_bytes, &work, r) == 0)
             return true;
     r->by_line = false;
     return false;
@@ -191,7 +202,7 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else
-        r.used = (stands_alone(plan) && pull_lines(plan, gpu, &r)) ||
+        r.used = (stands_alone(plan) && pull_lines(plan, traits, &r)) ||
                  take_whole(plan, gpu, plan->mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = "the chain needs more shared memory than a block of this GPU has";

@@ -73,9 +73,14 @@ static const struct cli_command commands[] = {
      "The communication patterns that 'exchange' of a pipeline can name: built in, and\nplugins "
      "of the installation. With a NAME: its arguments.\n",
      cli_patterns},
-    {"devices", "[--json]", "what there is to compute on",
-     "Measures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
-     "would reach it.\n",
+    {"devices", "[options]", "what there is to compute on",
+     "      --tune             measure which plans bring tiles to each GPU fastest,\n"
+     "                         3 s a GPU, and keep them: later runs, and services\n"
+     "                         that are started later, use them\n"
+     "      --json             as JSON\n"
+     "\nMeasures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
+     "would reach it. Measurements are kept by model and driver, in\n$PUSHBROOM_TUNING, else "
+     "/var/cache/pushbroom/tuning.json (as root) or\n~/.cache/pushbroom/tuning.json.\n",
      cli_devices},
 };
 

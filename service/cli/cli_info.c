@@ -1,15 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Commands that look things up: check-config, operators, devices. */
+/* Commands that look things up: check-config, operators. */
 #include "service/cli/cli.h"
-#include "service/confine/confine.h"
 
 #include "pipeline/product/product_kinds.h"
 #include "config/base/json_writer.h"
 #include "config/schema_doc.h"
 #include "kernels/nearest.h"
-#include "pipeline/device/device.h"
-#include "pipeline/plan/device_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,134 +219,4 @@ int cli_operators(int argc, char **argv)
     }
     print_operator(one);
     return CLI_DONE;
-}
-
-/* --- devices --------------------------------------------------------------------------------- */
-
-static void json_plans(struct pb_json *json, const struct pb_device *d)
-{
-    struct pb_device_plan plans[PB_DEVICE_PLANS];
-    int n = d->usable ? pb_device_plans(d->index, plans) : 0;
-    pb_json_array(json, "plans");
-    for (int i = 0; i < n; i++) {
-        pb_json_object(json, NULL);
-        pb_json_string(json, "tile", plans[i].tile);
-        pb_json_string(json, "plan", plans[i].plan);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
-}
-
-static void print_plans(const struct pb_device *d)
-{
-    struct pb_device_plan plans[PB_DEVICE_PLANS];
-    int n = pb_device_plans(d->index, plans);
-    for (int i = 0; i < n; i++) {
-        printf("        %-7s %s:\n                ", i == 0 ? "plans" : "", plans[i].tile);
-        cli_wrap(stdout, 16, 80, plans[i].plan);
-    }
-}
-
-static void json_device(struct pb_json *json, const struct pb_device *d, double to, double from)
-{
-    char id[24];
-    (void)snprintf(id, sizeof id, "cuda:%d", d->index);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "device", id);
-    pb_json_string(json, "name", d->name);
-    pb_json_string(json, "arch", d->arch);
-    pb_json_int(json, "memory_bytes", (int64_t)d->memory_bytes);
-    pb_json_int(json, "free_bytes", (int64_t)d->free_bytes);
-    pb_json_int(json, "multiprocessors", d->multiprocessors);
-    pb_json_bool(json, "integrated", d->integrated);
-    pb_json_bool(json, "managed", d->managed);
-    pb_json_bool(json, "time_limited", d->time_limited);
-    pb_json_bool(json, "mps", d->mps);
-    pb_json_number(json, "to_device_bytes_per_s", to);
-    pb_json_number(json, "from_device_bytes_per_s", from);
-    pb_json_bool(json, "usable", d->usable);
-    pb_json_string(json, "why", d->usable ? NULL : d->why);
-    json_plans(json, d);
-    pb_json_end(json);
-}
-
-static void print_device(const struct pb_device *d, double to, double from)
-{
-    char memory[16], available[16], in[16], out[16];
-    if (!d->usable) {
-        printf("cuda:%d  %s  %snot usable%s: %s\n", d->index, d->name, cli_color(stdout, CLI_RED),
-               cli_color(stdout, CLI_PLAIN), d->why);
-        return;
-    }
-    printf("cuda:%d  %s (%s), %d multiprocessors\n", d->index, d->name, d->arch,
-           d->multiprocessors);
-    printf("        memory  %s, %s free%s\n",
-           cli_bytes((double)d->memory_bytes, memory, sizeof memory),
-           cli_bytes((double)d->free_bytes, available, sizeof available),
-           d->integrated ? ", shared with the CPU" : "");
-    printf("        link    %s/s to the device, %s/s from it (pinned memory)\n",
-           cli_bytes(to, in, sizeof in), cli_bytes(from, out, sizeof out));
-    printf("        buffers pinned%s\n",
-           d->managed ? ", managed" : "; managed ones do not work beside a running host");
-    printf(
-        "        kernels %s\n",
-        d->time_limited ? "end by force after seconds, for a display waits: by streams alone"
-        : d->mps
-            ? "may stay; processes share the GPU through MPS"
-            : "may stay, of the process that owns it; without MPS other programs wait their turn");
-    print_plans(d);
-}
-
-static void print_confinement(const char *text)
-{
-    char line[PB_CONFINE_TEXT_BYTES + 32];
-    (void)snprintf(line, sizeof line, "service jobs: %s", text);
-    printf("        ");
-    cli_wrap(stdout, 8, 80, line);
-}
-
-int cli_devices(int argc, char **argv)
-{
-    const char *word;
-    bool as_json;
-    char why[200], cpu[128];
-    char confined[PB_CONFINE_TEXT_BYTES];
-    struct pb_device devices[16];
-    pb_confine_describe(&(struct pb_confine){.address_bytes = 1}, confined);
-    int rc = cli_parse_word("devices", argc, argv, &as_json, &word);
-    if (rc != CLI_DONE || word != NULL)
-        return rc != CLI_DONE ? rc : cli_usage("devices", "what does '%s' mean?", word);
-    int n = pb_device_list(devices, 16, why);
-    pb_device_cpu_name(cpu, sizeof cpu);
-    struct pb_json *json = as_json ? pb_json_create(true) : NULL;
-    if (as_json) {
-        pb_json_array(json, NULL);
-        pb_json_object(json, NULL);
-        pb_json_string(json, "device", "cpu");
-        pb_json_string(json, "name", cpu);
-        pb_json_int(json, "cores", pb_device_cores());
-        pb_json_bool(json, "usable", true);
-        pb_json_string(json, "confined", confined);
-        pb_json_end(json);
-    } else {
-        printf("cpu     %s, %u core%s for this process\n", cpu, pb_device_cores(),
-               pb_device_cores() == 1 ? "" : "s");
-        print_confinement(confined);
-    }
-    for (int i = 0; i < n; i++) {
-        double to = 0, from = 0;
-        if (devices[i].usable)
-            pb_device_link(devices[i].index, 64u << 20, &to, &from);
-        if (as_json)
-            json_device(json, &devices[i], to, from);
-        else
-            print_device(&devices[i], to, from);
-    }
-    if (!as_json) {
-        if (n == 0)
-            printf("cuda    none: %s\n", why);
-        return CLI_DONE;
-    }
-    pb_json_end(json);
-    return cli_finish_json(json);
 }

@@ -106,6 +106,8 @@ static void say_traits(const struct owner *owner, int shares)
     if (t->time_limited)
         (void)fprintf(stderr, "the GPU ends kernels that run for seconds, as a display uses it: "
                               "jobs go by streams\n");
+    if (t->tuning.why[0] != '\0')
+        (void)fprintf(stderr, "measured transfer plans are ignored: %s\n", t->tuning.why);
 }
 
 static void *connection(void *user)

@@ -128,6 +128,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "patterns multipl": "did you mean 'multiple'",
         "patterns --all": "no option '--all'",
         "devices x": "'x'",
+        "devices --tun": "did you mean '--tune'",
     }
     for words, what in cases.items():
         done = run("pushbroom", *words.split(), code=2)
@@ -198,6 +199,16 @@ def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
         text = run("pushbroom", *words).stdout
         assert text and "\x1b" not in text, words
         check_width(text)
+
+
+def test_without_a_gpu_there_is_nothing_to_tune(scratch):
+    """The rest is said as ever, and nothing is written."""
+    env = {"PUSHBROOM_TUNING": str(scratch / "tuning.json")}
+    for extra in ([], ["--json"]):
+        done = run("pushbroom", "devices", *extra, env={**env, "CUDA_VISIBLE_DEVICES": ""})
+        tuned = run("pushbroom", "devices", "--tune", *extra, env={**env, "CUDA_VISIBLE_DEVICES": ""}, code=1)
+        assert tuned.stdout == done.stdout and "no GPU to tune" in tuned.stderr, (done, tuned)
+    assert not (scratch / "tuning.json").exists()
 
 
 def test_json_everywhere_parses(scratch):
