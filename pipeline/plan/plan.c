@@ -249,13 +249,17 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
     return rc;
 }
 
+uint64_t pb_plan_unit_bytes(const struct pb_plan *plan)
+{
+    return pb_order_unit_max(&plan->grid, plan->order) * (uint64_t)plan->in_slot_bytes;
+}
+
 int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                      struct pb_tile_exchange *out_walk)
 {
-    uint64_t unit_tiles = pb_order_unit_max(&plan->grid, plan->order);
     return pb_tile_exchange_init(out_walk, &plan->exchange,
                                  pb_order_units(&plan->grid, plan->order), plan->window_units,
-                                 unit_tiles * plan->in_slot_bytes, err);
+                                 pb_plan_unit_bytes(plan), err);
 }
 
 int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,

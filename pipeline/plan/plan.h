@@ -160,6 +160,8 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
 /* Threads that hand tiles to products or reductions: the writers, and readers of tiles that are
  * left out. */
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
+/* Bytes of the largest unit of the visiting order. */
+uint64_t pb_plan_unit_bytes(const struct pb_plan *plan);
 /* Begins one end's walk along the pass's exchange (pipeline/plan/tile_exchange.h), which the caller
  * ends. */
 int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,

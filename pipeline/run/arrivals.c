@@ -24,7 +24,9 @@ struct pb_arrivals {
     uint32_t low;  /* the first that has not arrived as a whole */
     uint32_t whole;
     struct pb_tile_exchange walk;
-    bool counts_parts;
+    bool counts_parts, repeats;
+    struct pb_exchange_config exchange; /* of repeats */
+    uint64_t unit_bytes;
     struct pb_part_exchange parts;
     uint32_t *tiles;         /* scratch for pb_order_unit */
     struct unit_left left[]; /* of unit u at u % size */
@@ -68,6 +70,27 @@ void pb_arrivals_destroy(struct pb_arrivals *a)
     free(a);
 }
 
+void pb_arrivals_repeat(struct pb_arrivals *a, const struct pb_exchange_config *exchange,
+                        uint64_t unit_bytes)
+{
+    a->exchange = *exchange;
+    a->unit_bytes = unit_bytes;
+    a->repeats = true;
+}
+
+/* After the last tile of a round. */
+static int begin_again(struct pb_arrivals *a, struct pb_err *err)
+{
+    struct pb_tile_exchange walk;
+    int rc = pb_tile_exchange_init(&walk, &a->exchange, a->units, a->size, a->unit_bytes, err);
+    if (rc < 0)
+        return rc;
+    pb_tile_exchange_fini(&a->walk);
+    a->walk = walk;
+    a->next = a->low = a->whole = 0;
+    return 0;
+}
+
 static void close_units(struct pb_arrivals *a)
 {
     while (a->low < a->next && a->left[a->low % a->size].tiles == 0)
@@ -91,6 +114,8 @@ static void enter(struct pb_arrivals *a, uint32_t unit)
 /* NULL, or what is wrong with the tile. */
 static const char *fault_of(struct pb_arrivals *a, const struct pb_tile *tile, struct pb_err *err)
 {
+    if (a->repeats && a->whole == a->units && begin_again(a, err) < 0)
+        return "has come in a round that cannot begin";
     if (tile->unit < a->units)
         enter(a, tile->unit);
     if (tile->unit >= a->next || tile->unit < a->low)

@@ -20,6 +20,10 @@ struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order
                                        struct pb_part_exchange *parts);
 /* NULL is fine. */
 void pb_arrivals_destroy(struct pb_arrivals *arrivals);
+/* Before the first tile: when all units have arrived they may begin anew, as often as they like, by
+ * a walk of this exchange and unit size (pb_tile_exchange_init). */
+void pb_arrivals_repeat(struct pb_arrivals *arrivals, const struct pb_exchange_config *exchange,
+                        uint64_t unit_bytes);
 /* A tile has arrived, or its reader tells that it will not, as it is left out: before that is told
  * to the in-flight limiter. 0, or a negative errno with *err filled: it was not this one's turn.
  * NULL: nothing is checked, for an executor without readers. Thread: any. */

@@ -18,6 +18,7 @@ struct pb_in_flight {
     enum pb_order order;
     uint32_t units, size;
     uint32_t next, low, finished; /* finished: units, wherever they are in the order */
+    bool open;                    /* after the last unit another round may come */
     bool aborted;
     struct pb_tile_exchange walk;
     uint32_t *tiles; /* scratch for pb_order_unit */
@@ -78,12 +79,20 @@ static int may_go(struct pb_in_flight *w)
     return pb_tile_exchange_permits(&w->walk, w->next, w->finished, NULL);
 }
 
+/* With the lock: whether there is a next unit and it may go, as above. */
+static int has_turn(struct pb_in_flight *w)
+{
+    if (w->next < w->units)
+        return may_go(w);
+    return w->open ? 0 : -EPIPE;
+}
+
 /* With the lock: parks until the next unit may go. */
 static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
 {
     uint64_t start = 0;
     int rc = 0;
-    while (!w->aborted && (rc = w->next == w->units ? -EPIPE : may_go(w)) == 0) {
+    while (!w->aborted && (rc = has_turn(w)) == 0) {
         start = start ? start : pb_clock_mono_ns();
         pthread_cond_wait(&w->moved, &w->lock);
     }
@@ -111,6 +120,45 @@ void pb_in_flight_done(struct pb_in_flight *w, uint32_t unit)
     pthread_mutex_lock(&w->lock);
     if (--w->left[unit % w->size] == 0)
         advance(w);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void pb_in_flight_open(struct pb_in_flight *w, bool open)
+{
+    pthread_mutex_lock(&w->lock);
+    w->open = open;
+    pthread_cond_broadcast(&w->moved);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int pb_in_flight_wait(struct pb_in_flight *w, int64_t timeout_ms)
+{
+    struct timespec until = pb_clock_mono_after(timeout_ms < 0 ? 0 : timeout_ms);
+    int rc = 0;
+    pthread_mutex_lock(&w->lock);
+    while (!w->aborted && w->finished < w->units && rc == 0)
+        rc = timeout_ms < 0 ? pthread_cond_wait(&w->moved, &w->lock)
+                            : pthread_cond_timedwait(&w->moved, &w->lock, &until);
+    rc = w->aborted ? -ECANCELED : w->finished < w->units ? -ETIMEDOUT : 0;
+    pthread_mutex_unlock(&w->lock);
+    return rc;
+}
+
+void pb_in_flight_again(struct pb_in_flight *w, struct pb_tile_exchange *walk)
+{
+    pthread_mutex_lock(&w->lock);
+    pb_tile_exchange_fini(&w->walk);
+    w->walk = *walk;
+    w->next = w->low = w->finished = 0;
+    pthread_cond_broadcast(&w->moved);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void pb_in_flight_ended(struct pb_in_flight *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->aborted = w->aborted || w->open;
+    pthread_cond_broadcast(&w->moved);
     pthread_mutex_unlock(&w->lock);
 }
 

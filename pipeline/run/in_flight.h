@@ -12,6 +12,7 @@
 #include "pipeline/plan/tile_exchange.h"
 #include "pipeline/grid/tile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pb_in_flight;
@@ -27,5 +28,17 @@ void pb_in_flight_destroy(struct pb_in_flight *window);
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
 /* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
+/* Whether the units may be gone through once more (pb_in_flight_again): after the last one readers
+ * park then. Not so at first. Thread: any. */
+void pb_in_flight_open(struct pb_in_flight *window, bool open);
+/* Until all units have finished. 0, -ETIMEDOUT, or -ECANCELED after abort; timeout_ms < 0 = no
+ * limit. Thread: one that neither reads nor writes. */
+int pb_in_flight_wait(struct pb_in_flight *window, int64_t timeout_ms);
+/* All units have finished: they begin anew. Takes what *walk holds, as create does. Thread: as
+ * wait. */
+void pb_in_flight_again(struct pb_in_flight *window, struct pb_tile_exchange *walk);
+/* No tile will finish any more: an abort, if the units were to be gone through again. Thread:
+ * writer. */
+void pb_in_flight_ended(struct pb_in_flight *window);
 void pb_in_flight_abort(struct pb_in_flight *window); /* NULL is fine */
 #endif

@@ -94,9 +94,11 @@ static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
     }
     pass->stream.arrivals =
         pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &tiles, &parts);
-    return pass->stream.arrivals != NULL
-               ? 0
-               : pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (pass->stream.arrivals == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (pass->open)
+        pb_arrivals_repeat(pass->stream.arrivals, &plan->exchange, pb_plan_unit_bytes(plan));
+    return 0;
 }
 
 /* Both ends of the pass's exchange of tiles, each with a walk of its own; with a remote its
@@ -145,11 +147,14 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     if (pass == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     pass->plan = request->plan;
+    pass->open = request->open;
     pass->exec_type = request->remote != NULL ? &pb_exec_remote : pb_exec_of(pass->plan);
     pthread_mutex_init(&pass->stream.lock, NULL);
     pb_run_threads_init(&pass->threads);
     pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);
     int rc = make_stream(pass, request, err);
+    if (rc == 0)
+        pb_in_flight_open(pass->stream.in_flight, pass->open);
     if (rc == 0 && pass->plan->cuda && request->remote == NULL) /* before a kernel may be there */
         pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
                        &pass->from_device_rate);
@@ -168,8 +173,27 @@ int pb_pass_start(struct pb_pass *pass, struct pb_err *err)
     return pb_run_threads_start(&pass->threads, &pass->stream, pass->exec_type, pass->exec, err);
 }
 
+int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
+{
+    struct pb_stream *s = &pass->stream;
+    struct pb_tile_exchange walk;
+    int rc = 0;
+    if (rc == 0 && (rc = pb_plan_exchange(pass->plan, err, &walk)) == 0)
+        pb_in_flight_again(s->in_flight, &walk);
+    return rc;
+}
+
+void pb_pass_end(struct pb_pass *pass)
+{
+    pass->open = false;
+    pb_in_flight_open(pass->stream.in_flight, false);
+}
+
 int pb_pass_wait(struct pb_pass *pass, int64_t timeout_ms, struct pb_err *err)
 {
+    int through = pass->open ? pb_in_flight_wait(pass->stream.in_flight, timeout_ms) : -ECANCELED;
+    if (through != -ECANCELED)
+        return through;
     int rc = pb_run_threads_join(&pass->threads, timeout_ms);
     if (rc < 0 || !atomic_load(&pass->stream.failed))
         return rc;

@@ -17,6 +17,7 @@ struct pb_pass_request {
     struct pb_tile_store *store;        /* tiles are kept there, or come from it; NULL = none */
     const struct pb_sink *sinks;        /* that get every tile */
     size_t n_sinks;
+    bool open;                           /* it may be run again (pb_pass_again) */
     const struct pb_remote *remote;      /* the process that computes; NULL: this one */
     const struct pb_plan_request *facts; /* with remote: what the last pass's plan was made from */
     const struct pb_plan *last;          /* with remote: that plan */
@@ -26,6 +27,7 @@ struct pb_pass_request {
 struct pb_pass {
     const struct pb_plan *plan;
     struct pb_stream stream;
+    bool open;
     void *in_memory, *out_memory; /* slots */
     size_t in_bytes, out_bytes;
     void *in_channel, *out_channel;   /* the channels themselves */
@@ -39,6 +41,12 @@ struct pb_pass {
 int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
                    struct pb_pass **out_pass);
 int pb_pass_start(struct pb_pass *pass, struct pb_err *err);
+/* An open pass whose tiles are through: they begin again, with the slots, the executor and the
+ * threads that there are. */
+int pb_pass_again(struct pb_pass *pass, struct pb_err *err);
+/* An open pass whose tiles are through is not run again: its threads come to their end, for which
+ * pb_pass_wait waits. */
+void pb_pass_end(struct pb_pass *pass);
 /* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
  * *err filled. After an abort without a failure: 0, and tiles are missing. timeout_ms < 0 = no
  * limit. */

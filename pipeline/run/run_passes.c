@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A pass that has ended is taken apart before the next one is made: slots of one pass are in memory
- * at a time. What it did is added to the totals first. */
+ * at a time. What it did is added to the totals first. The rounds of a pass share slots, executor
+ * and threads, unless its chain lies where the numbers of a round do not reach it. */
 #include "pipeline/run/run_passes.h"
 #include "config/base/clock.h"
 #include "pipeline/run/reducing.h"
@@ -24,6 +25,7 @@ struct pb_run_passes {
     int round;
     struct pb_pass *pass; /* NULL between two, and after one could not be made */
     uint64_t tiles_before, bytes_before;
+    uint64_t tiles_counted; /* of the pass's tiles, those of its rounds that have ended */
 };
 
 static const struct pb_plan *plan_of(const struct pb_run_passes *p)
@@ -34,6 +36,18 @@ static const struct pb_plan *plan_of(const struct pb_run_passes *p)
 static bool is_last(const struct pb_run_passes *p)
 {
     return p->number == p->last.plan->n_earlier;
+}
+
+/* Whether a pass made for one round can go on with the next. A chain that was copied to a device or
+ * another process still has the numbers of the round before. */
+static bool may_go_on(const struct pb_plan *plan, bool is_copied)
+{
+    const struct pb_chain_reduction *reduction;
+    size_t n = pb_chain_reductions(plan->chain, &reduction);
+    bool loops = false;
+    for (size_t i = 0; i < n; i++)
+        loops = loops || reduction[i].reduce.n_numbers > 0;
+    return pb_chain_rounds(plan->chain) > 1 && (!loops || !is_copied);
 }
 
 /* Makes the pass of this number and round. */
@@ -54,6 +68,7 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
         if (rc < 0)
             return rc;
         request.store = p->store;
+        request.open = may_go_on(request.plan, request.plan->cuda || request.remote != NULL);
         p->sink = pb_reducing_sink(p->reducing);
         request.sinks = &p->sink;
         request.n_sinks = 1;
@@ -93,7 +108,7 @@ int pb_run_passes_start(struct pb_run_passes *p, struct pb_err *err)
  * must not publish half a scene. */
 static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
 {
-    uint64_t done = atomic_load(&p->pass->stream.write.tiles);
+    uint64_t done = atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
     uint32_t total = pb_grid_count(&p->pass->plan->grid);
     if (done != total)
         return pb_fail(err, PB_E_SYSTEM,
@@ -109,7 +124,8 @@ static void end_pass(struct pb_run_passes *p, bool next)
     pb_pass_report(ended, &p->report);
     pthread_mutex_lock(&p->lock);
     p->pass = NULL;
-    p->tiles_before += atomic_load(&ended->stream.write.tiles);
+    p->tiles_before += atomic_load(&ended->stream.write.tiles) - p->tiles_counted;
+    p->tiles_counted = 0;
     p->bytes_before += atomic_load(&ended->stream.read.bytes);
     /* The rounds that are not needed, as there was no valid pixel, count as done: the total stays.
      */
@@ -130,16 +146,34 @@ static void forget_pass(struct pb_run_passes *p)
     p->store = NULL;
 }
 
+/* The next round of a pass that goes on. */
+static int go_on(struct pb_run_passes *p, struct pb_err *err)
+{
+    pthread_mutex_lock(&p->lock);
+    uint64_t tiles = atomic_load(&p->pass->stream.write.tiles);
+    p->tiles_before += tiles - p->tiles_counted;
+    p->tiles_counted = tiles;
+    p->round++;
+    pthread_mutex_unlock(&p->lock);
+    return pb_pass_again(p->pass, err);
+}
+
 /* The round or pass after one that is complete. */
 static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
     bool next = false;
     int rc = pb_reducing_end(p->reducing, p->last.plan->chain, &next, err);
+    if (rc == 0 && p->store != NULL)
+        pb_tile_store_close(p->store);
+    if (rc == 0 && p->pass->open && !next)
+        return go_on(p, err);
+    if (rc == 0 && p->pass->open) {
+        pb_pass_end(p->pass);
+        rc = pb_pass_wait(p->pass, -1, err);
+    }
     if (rc < 0)
         return rc;
     end_pass(p, next);
-    if (p->store != NULL)
-        pb_tile_store_close(p->store);
     if (next)
         forget_pass(p);
     rc = make_pass(p, err);
@@ -211,7 +245,7 @@ void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out
     uint64_t tiles = p->tiles_before, bytes = p->bytes_before;
     uint64_t total = tiles + tiles_to_come(p);
     if (p->pass != NULL) {
-        tiles += atomic_load(&p->pass->stream.write.tiles);
+        tiles += atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
         bytes += atomic_load(&p->pass->stream.read.bytes);
     }
     pthread_mutex_unlock(&p->lock);

@@ -84,8 +84,11 @@ static int make_arrivals(struct pb_served *s, struct pb_err *err)
     if (rc < 0)
         return rc;
     s->stream.arrivals = pb_arrivals_create(&p->grid, p->order, p->window_units, &walk, NULL);
-    return s->stream.arrivals != NULL ? 0
-                                      : pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (s->stream.arrivals == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (pb_chain_rounds(p->chain) > 1)
+        pb_arrivals_repeat(s->stream.arrivals, &p->exchange, pb_plan_unit_bytes(p));
+    return 0;
 }
 
 /* Pins, measures and makes the executor, all of which a resident kernel would hold up. */

@@ -3,14 +3,15 @@
 #include "pipeline/run/tile_store.h"
 #include "pipeline/device/mem.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct pb_tile_store {
     const struct pb_plan *plan;
     uint8_t *memory;
-    size_t *at; /* of each tile */
-    bool closed;
+    size_t *at;         /* of each tile */
+    atomic_bool closed; /* a reader may begin as late as that */
 };
 
 int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
@@ -53,12 +54,12 @@ void pb_tile_store_get(const struct pb_tile_store *store, const struct pb_tile *
 
 void pb_tile_store_close(struct pb_tile_store *store)
 {
-    store->closed = true;
+    atomic_store(&store->closed, true);
 }
 
 bool pb_tile_store_is_closed(const struct pb_tile_store *store)
 {
-    return store->closed;
+    return atomic_load(&store->closed);
 }
 
 void pb_tile_store_destroy(struct pb_tile_store *store)

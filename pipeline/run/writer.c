@@ -48,6 +48,7 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
            (rc = write_tile(s, &slot, worker, &err)) == 0)
         ;
     bool ended = rc == -EPIPE || rc == -ECANCELED; /* the stream's end, or the run was aborted */
+    pb_in_flight_ended(s->in_flight);
     if (ended && err.code == PB_OK)
         return;
     /* Without this the stages before it would wait for its slots for ever. */

@@ -263,6 +263,64 @@ START_TEST(tile_without_all_its_parts_is_noticed)
 }
 END_TEST
 
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+static void walk_again(struct pb_in_flight *w)
+{
+    const struct pb_exchange_config exchange = {.pattern = NULL};
+    const uint32_t units = pb_order_units(&grid, PB_ORDER_ROWS);
+    struct pb_tile_exchange walk;
+    ck_assert_int_eq(pb_tile_exchange_init(&walk, &exchange, units, 4, 1, NULL), 0);
+    pb_in_flight_again(w, &walk);
+}
+
+START_TEST(an_open_window_begins_anew_until_it_is_closed)
+{
+    const uint32_t units = pb_order_units(&grid, PB_ORDER_ROWS);
+    struct pb_arrivals *a = arrivals_new(PB_ORDER_ROWS, 4, NULL);
+    struct taker t = {.window = window_new(PB_ORDER_ROWS, 4, NULL, NULL)};
+    pthread_t thread;
+    pb_arrivals_repeat(a, &(struct pb_exchange_config){.pattern = NULL}, 1);
+    pb_in_flight_open(t.window, true);
+    pthread_create(&thread, NULL, take_all, &t);
+    for (int round = 1; round <= 3; round++) {
+        const int before = (round - 1) * (int)units;
+        ck_assert_int_eq(pb_in_flight_wait(t.window, 5), -ETIMEDOUT);
+        for (uint32_t unit = 0; unit < units; unit++) {
+            for (int i = 0; i < 30000 && atomic_load(&t.taken) <= before + (int)unit; i++)
+                nap(1);
+            for (uint32_t i = 0; i < 10; i++)
+                arrive(a, unit, 10 * unit + i, NULL);
+            finish(t.window, PB_ORDER_ROWS, unit);
+        }
+        ck_assert_int_eq(pb_in_flight_wait(t.window, -1), 0);
+        takes(&t, round * (int)units);
+        if (round < 3)
+            walk_again(t.window);
+    }
+    pb_in_flight_open(t.window, false);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(atomic_load(&t.rc), -EPIPE);
+    pb_in_flight_destroy(t.window);
+    pb_arrivals_destroy(a);
+}
+END_TEST
+
+START_TEST(an_open_window_whose_tiles_end_is_aborted)
+{
+    struct pb_in_flight *w = window_new(PB_ORDER_ROWS, 4, NULL, NULL);
+    uint32_t unit;
+    uint64_t parked = 0;
+    pb_in_flight_ended(w);
+    ck_assert_int_eq(pb_in_flight_take(w, &unit, &parked), 0);
+    pb_in_flight_open(w, true);
+    pb_in_flight_ended(w);
+    ck_assert_int_eq(pb_in_flight_wait(w, -1), -ECANCELED);
+    ck_assert_int_eq(pb_in_flight_take(w, &unit, &parked), -ECANCELED);
+    pb_in_flight_destroy(w);
+}
+END_TEST
+
 /* --- which patterns go with tiles --------------------------------------------------------------
  */
 
@@ -311,5 +369,10 @@ int main(void)
     tcase_add_test(exchange, tile_without_all_its_parts_is_noticed);
     tcase_add_test(exchange, patterns_that_do_not_go_with_tiles_are_refused);
     suite_add_tcase(suite, exchange);
+    TCase *rounds = tcase_create("rounds");
+    tcase_add_checked_fixture(rounds, setup, NULL);
+    tcase_add_test(rounds, an_open_window_begins_anew_until_it_is_closed);
+    tcase_add_test(rounds, an_open_window_whose_tiles_end_is_aborted);
+    suite_add_tcase(suite, rounds);
     return run_suite(suite);
 }
