@@ -12,6 +12,15 @@
 #define PB_LINE_ALIGN  16  /* of bands in a line: what a bulk copy moves */
 #define PB_OUT_ALIGN   64  /* floats, of planes of results */
 
+/* In front of the pixels in a slot of a format that has heads: what a round of a loop is made with,
+ * as chain_sums.h has it. Any bits are a value. */
+struct pb_slot_head {
+    uint32_t round; /* from 1 */
+    uint32_t
+        is_stored; /* the device has the pixels from a round before; they are not in the slot */
+    uint32_t unused[2]; /* the numbers follow */
+};
+
 /* One tile. What a source's window holds begins where the one before it ends. */
 struct pb_tile {
     uint32_t number, unit;               /* row-major; of the visiting order */
@@ -31,6 +40,7 @@ struct pb_slot_format {
                         widest tile, and all planes of a line lie side by side: lines are the units
                         in which a GPU pulls; one source */
     int32_t image_w, image_h; /* of the grid of the outputs */
+    uint32_t head_bytes;      /* 0: slots begin with pixels; else a multiple of PB_PLANE_ALIGN */
 };
 
 PB_PIXEL size_t pb_slot_align(size_t n, size_t to)
@@ -96,11 +106,11 @@ PB_PIXEL struct pb_window pb_slot_window(const struct pb_slot_format *format, ui
     return window;
 }
 
-/* The chain's view of a tile that lies at `base`. */
-PB_PIXEL void pb_slot_tile(const struct pb_slot_format *format, const struct pb_tile *tile,
-                           void *base, struct pb_tile_in *out)
+/* The chain's view of a tile whose pixels lie at `pixels`. */
+PB_PIXEL void pb_slot_pixels(const struct pb_slot_format *format, const struct pb_tile *tile,
+                             void *pixels, struct pb_tile_in *out)
 {
-    uint8_t *at = (uint8_t *)base;
+    uint8_t *at = (uint8_t *)pixels;
     out->core = tile->core;
     out->image_w = format->image_w;
     out->image_h = format->image_h;
@@ -110,10 +120,17 @@ PB_PIXEL void pb_slot_tile(const struct pb_slot_format *format, const struct pb_
     }
 }
 
+/* The same of one that lies in the slot `base`. */
+PB_PIXEL void pb_slot_tile(const struct pb_slot_format *format, const struct pb_tile *tile,
+                           void *base, struct pb_tile_in *out)
+{
+    pb_slot_pixels(format, tile, (uint8_t *)base + format->head_bytes, out);
+}
+
 /* Bytes of the slot that the tile takes. */
 PB_PIXEL size_t pb_slot_tile_bytes(const struct pb_slot_format *format, const struct pb_tile *tile)
 {
-    size_t bytes = 0;
+    size_t bytes = format->head_bytes;
     for (uint32_t s = 0; s < PB_SOURCES_MAX; s++) {
         bytes += pb_slot_window_bytes(format, s, &tile->read[s]);
     }

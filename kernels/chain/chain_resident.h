@@ -6,7 +6,7 @@
  * Each piece that wic hands to a block is a part of a tile; the working warps of the block run the
  * whole chain on it and store the results straight to the tile's output slot. Present in CUDA
  * builds only. */
-#include "kernels/chain/chain.h"
+#include "kernels/chain/chain_sums.h"
 #include "kernels/tile_slot.h"
 
 #ifdef __cplusplus
@@ -31,6 +31,12 @@ struct pb_chain_resident_shape {
     bool by_line;
     int32_t part_w, part_h;
     struct pb_slot_format format; /* of the input slots */
+    /* sums.n > 0: what comes back of unit u are sums.words of 4 bytes, at u times that. Then px,
+     * bytes and planes are as pb_chain_sums_measure said, and parts are not lines. */
+    struct pb_chain_sums sums;
+    struct pb_chain_sums_scratch places;
+    size_t tile_bytes; /* of the largest tile's pixels in a slot, and */
+    uint32_t n_tiles;  /* how many tiles there are, of which the device keeps what fits */
 };
 
 struct pb_chain_resident;
@@ -44,6 +50,9 @@ int pb_chain_resident_create(const struct pb_chain *chain,
  * long as the object. */
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident);
 const void *pb_chain_resident_argument(const struct pb_chain_resident *resident);
+/* With sums: tiles of a lower number than this stay on the device; from the second round on their
+ * slots need a head alone. */
+uint32_t pb_chain_resident_stored(const struct pb_chain_resident *resident);
 void pb_chain_resident_destroy(struct pb_chain_resident *resident);
 #ifdef __cplusplus
 }

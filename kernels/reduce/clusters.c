@@ -4,6 +4,7 @@
  * by the upper bits of its exponent, shifted by the lower ones: 39 bits, so a digit takes 2^24
  * values. After each chunk the digits go into the sum, which has room for all. */
 #include "kernels/reduce/clusters.h"
+#include "kernels/reduce/cluster_sums.h"
 #include "kernels/reduce/exact_sum.h"
 
 #include <math.h>
@@ -122,6 +123,34 @@ void pb_clusters_add(struct pb_clusters *clusters, const float *const *planes, s
             add_band(&clusters->total[b * classes], classes, planes[0] + at, planes[1 + b] + at,
                      count);
     }
+}
+
+/* Limb l of centre i, over all parts: below 2^53 in magnitude, so a double holds it. */
+static int64_t limb_of(const int32_t *word, size_t stride, size_t parts)
+{
+    int64_t sum = 0;
+
+    for (size_t p = 0; p < parts; p++)
+        sum += word[p * stride];
+    return sum;
+}
+
+void pb_clusters_add_sums(struct pb_clusters *clusters, const int32_t *sums, size_t stride,
+                          size_t parts)
+{
+    const uint32_t classes = clusters->shape.classes, bands = clusters->shape.bands;
+
+    for (uint32_t c = 0; c < classes; c++)
+        clusters->pixels[c] += (uint64_t)limb_of(&sums[c], stride, parts);
+    for (uint32_t l = 0; l < PB_CLUSTER_LIMBS; l++)
+        for (uint32_t i = 0; i < classes * bands; i++) {
+            const uint32_t at = pb_cluster_sums_at(classes, bands, l, i);
+            const int64_t sum = limb_of(&sums[at], stride, parts);
+
+            if (sum != 0)
+                pb_exact_sum_add(&clusters->total[i].sum,
+                                 ldexp((double)sum, (int)l * DIGIT_STEP + LOWEST_EXPONENT));
+        }
 }
 
 void pb_clusters_merge(struct pb_clusters *into, const struct pb_clusters *from)

@@ -39,6 +39,10 @@ void pb_clusters_begin(struct pb_clusters *clusters, const struct pb_clusters_sh
 /* Takes n pixels: planes[0] is the class, 1 .. classes (other values are left out),
  * and planes[1 + b] band b, which is finite where there is a class. */
 void pb_clusters_add(struct pb_clusters *clusters, const float *const *planes, size_t n);
+/* The same from sums of parts (kernels/reduce/cluster_sums.h): of each, so many words at sums +
+ * part * stride. */
+void pb_clusters_add_sums(struct pb_clusters *clusters, const int32_t *sums, size_t stride,
+                          size_t parts);
 void pb_clusters_merge(struct pb_clusters *into, const struct pb_clusters *from);
 /* After a round: the results of it, its own centres among them, and how many numbers of the next
  * round's centres are others; 0: they have come to rest. The mean of a class is its next centre,

@@ -327,6 +327,18 @@ void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *con
     types[reduce->kind].add(state, planes, w, h);
 }
 
+bool pb_reduce_has_sums(const struct pb_reduce *reduce)
+{
+    return reduce->kind == PB_REDUCE_CLUSTERS;
+}
+
+void pb_reduce_add_sums(const struct pb_reduce *reduce, void *state, const int32_t *sums,
+                        size_t stride, size_t parts)
+{
+    if (reduce->kind == PB_REDUCE_CLUSTERS)
+        pb_clusters_add_sums(state, sums, stride, parts);
+}
+
 void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from)
 {
     types[reduce->kind].merge(into, from);

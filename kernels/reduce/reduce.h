@@ -68,6 +68,11 @@ void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *sa
  * image. */
 void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *const *planes,
                    int32_t w, int32_t h);
+/* Whether a device can sum up the planes of a part itself; then the same is done by sums of parts,
+ * as pb_clusters_add_sums has them. */
+bool pb_reduce_has_sums(const struct pb_reduce *reduce);
+void pb_reduce_add_sums(const struct pb_reduce *reduce, void *state, const int32_t *sums,
+                        size_t stride, size_t parts);
 void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from);
 /* After a round. 0: the n results, NaN when no pixel was valid. Else another round is needed; of a
  * loop it is how many of its numbers are others in that, and the results of this round are there as

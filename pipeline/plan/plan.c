@@ -21,6 +21,7 @@
 #include "pipeline/plan/plan_keep.h"
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/plan_sums.h"
 #include "pipeline/plan/tile_exchange.h"
 
 #include <errno.h>
@@ -66,6 +67,8 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
 
 size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
 {
+    if (plan->sums.chain.n > 0)
+        return (size_t)pb_plan_parts(plan, &tile->core) * plan->sums.chain.words * sizeof(int32_t);
     return pb_tile_out_px(tile) * sizeof(float) * plan->n_outputs;
 }
 
@@ -157,8 +160,13 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     plan.order = choose_order(&plan, r->info);
     plan.format = slot_format(&plan);
     pb_plan_gate_set(&plan);
+    plan.sums = pb_plan_sums(&plan);
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
+    if (plan.sums.chain.n > 0)
+        plan.format.head_bytes = (uint32_t)pb_slot_align(
+            sizeof(struct pb_slot_head) + plan.sums.chain.n_numbers * sizeof(float),
+            PB_PLANE_ALIGN);
     *out_plan = plan;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "config/base/err.h"
 #include "kernels/chain/chain.h"
+#include "kernels/chain/chain_sums.h"
 #include "kernels/tile_slot.h"
 #include "pipeline/grid/cell_shape.h"
 #include "pipeline/device/mem.h"
@@ -30,10 +31,17 @@ struct pb_plan_resident {
                      bands one behind the other, and a piece is a part of the tile's core */
     int px;       /* pixels that a thread makes at a time */
     int32_t part_w, part_h;
-    size_t scratch_bytes; /* of device memory, a block */
-    size_t plane_px;      /* floats from plane to plane of it */
+    size_t scratch_bytes;                /* of device memory, a block */
+    size_t plane_px;                     /* floats from plane to plane of it */
+    struct pb_chain_sums_scratch places; /* of a pass that is summed up */
     struct wic_transfer_plan chunks;
     bool measured; /* by a row that was measured on this GPU; else by the built-in table */
+};
+
+/* A pass whose tiles a GPU sums up (plan_sums.c): in what parts. */
+struct pb_plan_sums {
+    struct pb_chain_sums chain; /* n 0: what comes back of tiles are planes */
+    int32_t part_w, part_h;
 };
 
 /* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid
@@ -105,6 +113,7 @@ struct pb_plan {
     const char *cpu_why; /* why it is the CPU although there is a GPU; NULL = it is not so */
     int32_t device_index;
     struct pb_plan_resident resident;
+    struct pb_plan_sums sums;
     enum pb_mem_kind mem;
     uint32_t readers, workers, writers; /* threads of the three stages */
     uint32_t in_slots, out_slots;

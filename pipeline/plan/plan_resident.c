@@ -8,6 +8,7 @@
  * with the CPU. As many warps as shared memory gives registers to. */
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/plan_sums.h"
 
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_resident.h"
@@ -60,8 +61,11 @@ static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
                     struct pb_plan_resident *r, struct wic_work *work)
 {
     struct pb_chain_block_needs needs;
-    if (limit == 0 ||
-        pb_chain_block_measure(plan->chain, r->part_w, r->part_h, WARP * warps, limit, &needs) < 0)
+    int rc = plan->sums.chain.n > 0
+                 ? pb_plan_sums_measure(plan, WARP * warps, limit, &needs, &r->places)
+                 : pb_chain_block_measure(plan->chain, r->part_w, r->part_h, WARP * warps, limit,
+                                          &needs);
+    if (limit == 0 || rc < 0)
         return false;
     r->px = needs.px;
     r->scratch_bytes = needs.scratch_bytes;
@@ -123,32 +127,30 @@ static int32_t part_side(const struct pb_plan *plan)
     return side;
 }
 
-/* Parts of the core: lines for a chain that needs no neighbours, else squares. */
-static void cut_parts(const struct pb_plan *plan, struct pb_plan_resident *r)
+/* Lines for a chain that needs no neighbours, else squares. */
+void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
 {
     const struct pb_grid *g = &plan->grid;
     int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
     int32_t side = part_side(plan);
     bool alone = stands_alone(plan);
-    r->part_w = alone ? w : least(side, w);
-    r->part_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
+    *out_w = alone ? w : least(side, w);
+    *out_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
 }
 
-static uint32_t parts_of(const struct pb_plan_resident *r, const struct pb_rect *core)
+static uint32_t parts_of(int32_t part_w, int32_t part_h, const struct pb_rect *core)
 {
-    if (r->by_line)
-        return (uint32_t)core->h;
-    uint32_t columns = (uint32_t)((core->w + r->part_w - 1) / r->part_w);
-    return columns * (uint32_t)((core->h + r->part_h - 1) / r->part_h);
+    uint32_t columns = (uint32_t)((core->w + part_w - 1) / part_w);
+    return columns * (uint32_t)((core->h + part_h - 1) / part_h);
 }
 
 static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
                        enum wic_transport transport, struct pb_plan_resident *r)
 {
     const struct pb_grid *g = &plan->grid;
-    cut_parts(plan, r);
+    pb_plan_cut_parts(plan, &r->part_w, &r->part_h);
     struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
-    uint32_t units = parts_of(r, &full);
+    uint32_t units = parts_of(r->part_w, r->part_h, &full);
     struct wic_work work;
     for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
         if (measure(plan, part_warps[i], left_for_work(gpu, 0), r, &work)) {
@@ -161,7 +163,10 @@ static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
 
 uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
 {
-    return parts_of(&plan->resident, core);
+    const struct pb_plan_resident *r = &plan->resident;
+    if (plan->sums.chain.n > 0)
+        return parts_of(plan->sums.part_w, plan->sums.part_h, core);
+    return r->by_line ? (uint32_t)core->h : parts_of(r->part_w, r->part_h, core);
 }
 
 uint32_t pb_plan_part_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
@@ -202,7 +207,7 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else
-        r.used = (stands_alone(plan) && pull_lines(plan, traits, &r)) ||
+        r.used = (stands_alone(plan) && plan->sums.chain.n == 0 && pull_lines(plan, traits, &r)) ||
                  take_whole(plan, gpu, plan->mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = "the chain needs more shared memory than a block of this GPU has";

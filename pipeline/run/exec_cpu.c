@@ -101,4 +101,4 @@ static void exec_run(void *exec, uint32_t thread)
 }
 
 const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create, exec_run, exec_threads,
-                                         exec_destroy, NULL,        false};
+                                         exec_destroy, NULL,        false,    NULL};

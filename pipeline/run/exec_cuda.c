@@ -7,6 +7,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
 #include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/stream.h"
 
 #include "kernels/chain/chain_resident.h"
@@ -116,6 +117,10 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
         .part_w = r->part_w,
         .part_h = r->part_h,
         .format = plan->format,
+        .sums = plan->sums.chain,
+        .places = r->places,
+        .tile_bytes = pb_plan_sums_tile_bytes(plan),
+        .n_tiles = pb_grid_count(&plan->grid),
     };
     int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
     if (rc == -ENOMEM)
@@ -264,5 +269,10 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     (void)wic_transfer_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
 }
 
+static uint32_t exec_stored(const void *exec)
+{
+    return pb_chain_resident_stored(((const struct exec_cuda *)exec)->chain);
+}
+
 const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,
-                                          exec_destroy, exec_link,   true};
+                                          exec_destroy, exec_link,   true,     exec_stored};

@@ -56,5 +56,10 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     *out = ((const struct exec_remote *)exec)->end.link;
 }
 
+static uint32_t exec_stored(const void *exec)
+{
+    return ((const struct exec_remote *)exec)->stream->session->n_stored;
+}
+
 const struct pb_exec_type pb_exec_remote = {"wic",        exec_create, exec_run, exec_threads,
-                                            exec_destroy, exec_link,   true};
+                                            exec_destroy, exec_link,   true,     exec_stored};

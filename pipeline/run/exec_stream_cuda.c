@@ -10,6 +10,7 @@
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
 #include "pipeline/run/stream.h"
+#include "pipeline/run/stream_sums.h"
 
 #include "kernels/chain/chain_cuda.h"
 #include "wic/watchdog.h"
@@ -40,8 +41,8 @@ _Static_assert(sizeof(struct flight) <= WIC_USER_BYTES, "a flight fits the user 
 struct lane {
     cudaStream_t stream;
     cudaEvent_t copied, finished;
-    struct pb_chain_cuda *chain;
-    void *in, *out; /* device memory; NULL with managed slots */
+    struct pb_chain_cuda *chain; /* NULL where tiles are summed up */
+    void *in, *out;              /* device memory; NULL with managed slots */
 };
 
 struct exec_stream {
@@ -50,6 +51,7 @@ struct exec_stream {
     bool managed;
     uint32_t n_lanes;
     struct lane *lanes;
+    struct pb_stream_sums *sums; /* NULL: what comes back are planes */
     struct wic_channel *flights;
     void *flights_memory;
     uint64_t in_bytes, out_bytes; /* over the link; the finisher's */
@@ -115,6 +117,8 @@ static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed
         CHECK(err, cudaMalloc(&lane->in, plan->in_slot_bytes), "allocating device buffers");
         CHECK(err, cudaMalloc(&lane->out, plan->out_slot_bytes), "allocating device buffers");
     }
+    if (plan->sums.chain.n > 0)
+        return 0;
     int rc =
         pb_chain_cuda_create(plan->chain, plan->grid.side_px, plan->grid.side_px, &lane->chain);
     return pb_cuda_rc(err, rc, "uploading the chain");
@@ -131,6 +135,8 @@ static void exec_destroy(void *exec)
             pb_device_leave_behind();
     for (uint32_t i = 0; i < e->n_lanes && !pb_device_left_behind(); i++)
         lane_fini(&e->lanes[i]);
+    if (!pb_device_left_behind())
+        pb_stream_sums_destroy(e->sums);
     wic_channel_fini(e->flights);
     free(e->flights_memory);
     free(e->lanes);
@@ -162,6 +168,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     int rc = pb_cuda_select(e->device, e->managed, err);
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
         rc = lane_init(&e->lanes[i], plan, e->managed, err);
+    if (rc == 0 && plan->sums.chain.n > 0)
+        rc = pb_stream_sums_create(plan, e->n_lanes, err, &e->sums);
     if (rc == 0)
         rc = init_flights(e, err);
     if (rc < 0) {
@@ -178,33 +186,61 @@ static uint32_t exec_threads(const void *exec)
     return 2;
 }
 
+/* A tile that is queued. */
+static struct pb_stream_sums_tile tile_of(const struct exec_stream *e, const struct lane *lane,
+                                          const struct flight *f)
+{
+    return (struct pb_stream_sums_tile){.tile = f->in.user,
+                                        .slot = f->in.data,
+                                        .bytes = f->in.bytes,
+                                        .lane_slot = e->managed ? NULL : lane->in,
+                                        .out = e->managed ? f->out.data : lane->out};
+}
+
+static int send(struct exec_stream *e, struct lane *lane, struct pb_stream_sums_tile *t,
+                struct pb_err *err)
+{
+    if (e->sums != NULL)
+        return pb_stream_sums_send(e->sums, t, lane->stream, err);
+    if (!e->managed)
+        CHECK(
+            err,
+            cudaMemcpyAsync(t->lane_slot, t->slot, t->bytes, cudaMemcpyHostToDevice, lane->stream),
+            "copying a tile in");
+    return 0;
+}
+
+static int compute(struct exec_stream *e, struct lane *lane, const struct pb_stream_sums_tile *t,
+                   void *slot, struct pb_err *err)
+{
+    if (e->sums != NULL)
+        return pb_stream_sums_launch(e->sums, (uint32_t)(lane - e->lanes), t, lane->stream, err);
+    struct pb_tile_in source;
+    struct pb_tile_out target = {.data = t->out, .plane_px = pb_tile_out_px(t->tile)};
+    pb_slot_tile(&e->stream->plan->format, t->tile, slot, &source);
+    return pb_cuda_rc(err, pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream),
+                      "starting the kernels of a tile");
+}
+
 /* Queues everything of one tile; the lane is ours until its flight is released. */
 static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
 {
-    const struct pb_plan *plan = e->stream->plan;
-    const struct pb_tile *tile = f->in.user;
-    size_t in_bytes = f->in.bytes;
-    size_t out_bytes = pb_plan_out_bytes(plan, tile);
-    *(struct pb_tile *)f->out.user = *tile;
+    struct pb_stream_sums_tile t = tile_of(e, lane, f);
+    size_t out_bytes = pb_plan_out_bytes(e->stream->plan, t.tile);
+    *(struct pb_tile *)f->out.user = *t.tile;
     f->out.bytes = out_bytes;
-    void *in = e->managed ? f->in.data : lane->in;
-    void *out = e->managed ? f->out.data : lane->out;
-    if (!e->managed) {
-        CHECK(err, cudaMemcpyAsync(in, f->in.data, in_bytes, cudaMemcpyHostToDevice, lane->stream),
-              "copying a tile in");
+    int rc = send(e, lane, &t, err);
+    if (rc == 0 && !e->managed)
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    }
-    struct pb_tile_in source;
-    struct pb_tile_out target = {.data = out, .plane_px = pb_tile_out_px(tile)};
-    pb_slot_tile(&plan->format, tile, in, &source);
-    int rc = pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream);
+    rc = rc ? rc : compute(e, lane, &t, e->managed ? f->in.data : lane->in, err);
     if (rc < 0)
-        return pb_cuda_rc(err, rc, "starting the kernels of a tile");
+        return rc;
     if (e->managed)
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
     else
         CHECK(err,
-              cudaMemcpyAsync(f->out.data, out, out_bytes, cudaMemcpyDeviceToHost, lane->stream),
+              cudaMemcpyAsync(f->out.data, lane->out, out_bytes, cudaMemcpyDeviceToHost,
+                              lane->stream),
               "copying a tile out");
     CHECK(err, cudaEventRecord(lane->finished, lane->stream), "recording an event");
     return 0;
@@ -292,5 +328,11 @@ static void exec_link(const void *exec, struct pb_link_report *out)
                                    .launches = e->launched};
 }
 
+static uint32_t exec_stored(const void *exec)
+{
+    const struct exec_stream *e = exec;
+    return e->sums != NULL ? pb_stream_sums_stored(e->sums) : 0;
+}
+
 const struct pb_exec_type pb_exec_stream = {"stream",     exec_create, exec_run, exec_threads,
-                                            exec_destroy, exec_link,   false};
+                                            exec_destroy, exec_link,   false,    exec_stored};

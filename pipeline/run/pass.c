@@ -6,6 +6,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/exec_remote.h"
 #include "pipeline/run/gate.h"
 
@@ -117,6 +118,20 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
 }
 
+/* The next round, and its numbers for the tiles. */
+static int make_head(struct pb_pass *pass, struct pb_err *err)
+{
+    struct pb_stream *s = &pass->stream;
+    const size_t bytes = pass->plan->format.head_bytes;
+    const uint32_t round = atomic_load(&s->round) + 1;
+    if (bytes > 0 && s->head == NULL && (s->head = malloc(bytes)) == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (bytes > 0)
+        pb_plan_sums_head(pass->plan, round, s->head);
+    atomic_store(&s->round, round);
+    return 0;
+}
+
 static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,
                        struct pb_err *err)
 {
@@ -133,6 +148,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     s->sinks = request->sinks;
     s->n_sinks = request->n_sinks;
     rc = make_exchange(pass, err);
+    rc = rc ? rc : make_head(pass, err);
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         rc = make_caches(plan, i, s->cache[i], err);
     if (rc == 0 && plan->gate.chain != NULL)
@@ -160,6 +176,8 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
                        &pass->from_device_rate);
     if (rc == 0)
         rc = pass->exec_type->create(&pass->stream, err, &pass->exec);
+    if (rc == 0 && pass->exec_type->stored != NULL)
+        pass->stream.n_stored = pass->exec_type->stored(pass->exec);
     if (rc < 0) {
         pb_pass_destroy(pass);
         return rc;
@@ -177,7 +195,7 @@ int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
 {
     struct pb_stream *s = &pass->stream;
     struct pb_tile_exchange walk;
-    int rc = 0;
+    int rc = make_head(pass, err);
     if (rc == 0 && (rc = pb_plan_exchange(pass->plan, err, &walk)) == 0)
         pb_in_flight_again(s->in_flight, &walk);
     return rc;
@@ -283,6 +301,7 @@ void pb_pass_destroy(struct pb_pass *pass)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
+    free(s->head);
     if (s->remote != NULL) {
         s->remote->close(s->remote->user, s->session);
     } else {

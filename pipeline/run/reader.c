@@ -70,6 +70,22 @@ static bool has_tiles(const struct pb_stream *s)
     return s->store != NULL && pb_tile_store_is_closed(s->store);
 }
 
+/* Whether the device has the pixels from a round before. */
+static bool is_stored(const struct pb_stream *s, const struct pb_tile *tile)
+{
+    return s->head != NULL && s->head->round > 1 && tile->number < s->n_stored;
+}
+
+/* What stands before the pixels in a slot. */
+static void put_head(const struct pb_stream *s, const struct pb_tile *tile, void *slot)
+{
+    struct pb_slot_head *head = slot;
+    if (s->head == NULL)
+        return;
+    memcpy(head, s->head, s->plan->format.head_bytes);
+    head->is_stored = is_stored(s, tile);
+}
+
 /* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
  * read them. */
 static int take_slot(struct reader *r, struct down *d)
@@ -80,7 +96,7 @@ static int take_slot(struct reader *r, struct down *d)
         return rc;
     d->has_slot = true;
     uint64_t start = pb_clock_mono_ns();
-    if (has_tiles(s))
+    if (has_tiles(s) && !is_stored(s, &d->tile))
         pb_tile_store_get(s->store, &d->tile, d->slot.data);
     pb_slot_tile(&s->plan->format, &d->tile, d->slot.data, &d->in);
     for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
@@ -99,7 +115,7 @@ static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_
     uint64_t start = pb_clock_mono_ns(), parked = r->parked;
     if (is_look)
         rc = look(r, &d->tile, &d->passes, err);
-    else if (rc == 0 && !has_tiles(s))
+    else if (rc == 0 && !has_tiles(s) && !is_stored(s, &d->tile))
         rc =
             read_part(r, source, PB_PLAN_LATER, &d->in.window[s->plan->source[source].window], err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
@@ -123,9 +139,11 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
 static int publish(struct reader *r, struct down *d)
 {
     struct pb_stream *s = r->stream;
-    size_t bytes = pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    size_t bytes = is_stored(s, &d->tile) ? s->plan->format.head_bytes
+                                          : pb_slot_tile_bytes(&s->plan->format, &d->tile);
     if (s->store != NULL && !has_tiles(s))
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
+    put_head(s, &d->tile, d->slot.data);
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);
     atomic_fetch_add(&s->read.bytes, bytes);

@@ -3,11 +3,13 @@
 /* Set 0 is what the others are merged into. A reduction that is complete after the first round
  * takes no part in the next one. */
 #include "pipeline/run/reducing.h"
+#include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/rounds.h"
 
 #include <stdlib.h>
 
 struct pb_reducing {
+    const struct pb_plan *plan;
     struct pb_chain *pass;
     const struct pb_chain_reduction *reduction;
     size_t n;
@@ -62,16 +64,17 @@ static int allocate(struct pb_reducing *r, struct pb_err *err)
     return 0;
 }
 
-int pb_reducing_create(struct pb_chain *pass, const struct pb_step_config *steps, uint32_t workers,
+int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *steps,
                        struct pb_err *err, struct pb_reducing **out_reducing)
 {
     struct pb_reducing *r = calloc(1, sizeof *r);
     if (r == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
-    r->pass = pass;
-    r->n = pb_chain_reductions(pass, &r->reduction);
-    r->workers = workers;
-    r->set_bytes = pb_chain_reduce_bytes(pass);
+    r->plan = plan;
+    r->pass = plan->chain;
+    r->n = pb_chain_reductions(r->pass, &r->reduction);
+    r->workers = pb_plan_sink_workers(plan);
+    r->set_bytes = pb_chain_reduce_bytes(r->pass);
     int rc = allocate(r, err);
     if (rc == 0)
         place_states(r);
@@ -102,9 +105,26 @@ static int add_tile(void *object, const struct pb_tile *tile, const struct pb_ti
     return 0;
 }
 
+/* What a device has summed up, part by part. */
+static int add_sums(void *object, const struct pb_tile *tile, const struct pb_tile_out *sums,
+                    uint32_t worker, struct pb_err *err)
+{
+    struct pb_reducing *r = object;
+    const struct pb_chain_sums *layout = &r->plan->sums.chain;
+    const size_t parts = pb_plan_parts(r->plan, &tile->core);
+    (void)err;
+    for (size_t i = 0; i < r->n && sums->plane_px > 0; i++)
+        if (!r->done[i])
+            pb_reduce_add_sums(&r->reduction[i].reduce, state_of(r, worker + 1, i),
+                               (const int32_t *)(const void *)sums->data + layout->of[i].at,
+                               layout->words, parts);
+    return 0;
+}
+
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing)
 {
-    return (struct pb_sink){add_tile, reducing};
+    bool summed = reducing->plan->sums.chain.n > 0;
+    return (struct pb_sink){summed ? add_sums : add_tile, reducing};
 }
 
 /* Ends the round of one reduction. */

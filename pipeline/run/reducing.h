@@ -5,14 +5,14 @@
 /* The reductions of an earlier pass, as the sink of its tiles: a set of states for each writer, and
  * one that they are merged into. */
 #include "config/config.h"
-#include "kernels/chain/chain.h"
+#include "pipeline/plan/plan.h"
 #include "pipeline/run/sink.h"
 
 struct pb_reducing;
 
-/* pass: the chain whose outputs are reduced, the passes before it being complete; steps: those of
+/* plan: of the pass whose outputs are reduced, the passes before it being complete; steps: those of
  * the pipeline, whose exchanges the rounds of loops follow. Both are borrowed until destroy. */
-int pb_reducing_create(struct pb_chain *pass, const struct pb_step_config *steps, uint32_t workers,
+int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *steps,
                        struct pb_err *err, struct pb_reducing **out_reducing);
 /* Takes every tile of a round once. Thread: any, each worker number one at a time. */
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing);

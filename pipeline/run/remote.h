@@ -14,9 +14,10 @@ struct wic_channel;
 
 struct pb_remote_session {
     struct wic_channel *in, *out;
-    uint32_t threads; /* that compute */
-    char sync[16];    /* "wic" or "stream" */
-    void *own;        /* the implementation's */
+    uint32_t threads;  /* that compute */
+    uint32_t n_stored; /* tiles of a lower number stay there after the first round */
+    char sync[16];     /* "wic" or "stream" */
+    void *own;         /* the implementation's */
 };
 
 /* What a session did. */

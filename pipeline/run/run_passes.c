@@ -39,7 +39,7 @@ static bool is_last(const struct pb_run_passes *p)
 }
 
 /* Whether a pass made for one round can go on with the next. A chain that was copied to a device or
- * another process still has the numbers of the round before. */
+ * another process has the numbers of the round before, unless they go with the tiles. */
 static bool may_go_on(const struct pb_plan *plan, bool is_copied)
 {
     const struct pb_chain_reduction *reduction;
@@ -47,7 +47,20 @@ static bool may_go_on(const struct pb_plan *plan, bool is_copied)
     bool loops = false;
     for (size_t i = 0; i < n; i++)
         loops = loops || reduction[i].reduce.n_numbers > 0;
-    return pb_chain_rounds(plan->chain) > 1 && (!loops || !is_copied);
+    bool numbers_arrive = !loops || !is_copied || plan->sums.chain.n > 0;
+    return pb_chain_rounds(plan->chain) > 1 && numbers_arrive;
+}
+
+/* For the tiles of the rounds after this first one, but for those that the device keeps. */
+static int keep_tiles(struct pb_run_passes *p, struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    if (p->store != NULL || plan->kept_bytes == 0 ||
+        pass->stream.n_stored >= pb_grid_count(&plan->grid))
+        return 0;
+    int rc = pb_tile_store_create(plan, err, &p->store);
+    pass->stream.store = p->store;
+    return rc;
 }
 
 /* Makes the pass of this number and round. */
@@ -61,10 +74,7 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     request.number = (uint32_t)p->number;
     if (!is_last(p)) {
         if (p->reducing == NULL)
-            rc = pb_reducing_create(request.plan->chain, request.steps,
-                                    pb_plan_sink_workers(request.plan), err, &p->reducing);
-        if (rc == 0 && p->store == NULL && request.plan->kept_bytes > 0)
-            rc = pb_tile_store_create(request.plan, err, &p->store);
+            rc = pb_reducing_create(request.plan, request.steps, err, &p->reducing);
         if (rc < 0)
             return rc;
         request.store = p->store;
@@ -74,6 +84,7 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
         request.n_sinks = 1;
     }
     rc = pb_pass_create(&request, err, &pass);
+    rc = rc ? rc : keep_tiles(p, pass, err);
     pthread_mutex_lock(&p->lock);
     p->pass = pass;
     if (pass != NULL && atomic_load(&p->stopped))

@@ -35,7 +35,7 @@ struct pb_served {
 };
 
 /* Of what the other process wrote only number and unit are read, once; the unit goes back as it
- * came. */
+ * came. A tile whose pixels may be here already comes as a head. */
 static int take_tile(void *context, struct wic_slot *slot)
 {
     struct pb_served *s = context;
@@ -49,7 +49,8 @@ static int take_tile(void *context, struct wic_slot *slot)
     size_t bytes = pb_slot_tile_bytes(&pass->format, own);
     if (bytes > pass->in_slot_bytes || pb_plan_out_bytes(pass, own) > pass->out_slot_bytes)
         return -EPROTO;
-    slot->bytes = bytes;
+    bool is_head = number < s->stream.n_stored && slot->bytes == pass->format.head_bytes;
+    slot->bytes = is_head ? pass->format.head_bytes : bytes;
     slot->user = own;
     return 0;
 }
@@ -100,6 +101,8 @@ static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
     if (rc == 0 && s->pass->cuda)
         pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
+    if (rc == 0 && s->exec_type->stored != NULL)
+        s->stream.n_stored = s->exec_type->stored(s->exec);
     pb_residency_setup_end();
     return rc;
 }
@@ -144,6 +147,11 @@ const char *pb_served_sync(const struct pb_served *served)
 uint32_t pb_served_threads(const struct pb_served *served)
 {
     return served->exec_type->threads(served->exec);
+}
+
+uint32_t pb_served_stored(const struct pb_served *served)
+{
+    return served->stream.n_stored;
 }
 
 int pb_served_start(struct pb_served *s, struct pb_err *err)

@@ -21,6 +21,8 @@ const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream", and the threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);
 uint32_t pb_served_threads(const struct pb_served *served);
+/* Tiles of a lower number stay on the device after the first round. */
+uint32_t pb_served_stored(const struct pb_served *served);
 int pb_served_start(struct pb_served *served, struct pb_err *err);
 /* 0: all threads have ended; -ETIMEDOUT: not yet; else the failure. */
 int pb_served_wait(struct pb_served *served, int64_t timeout_ms, struct pb_err *err);

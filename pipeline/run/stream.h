@@ -45,6 +45,9 @@ struct pb_stream {
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */
     struct pb_tile_store *store; /* of tiles for rounds; NULL: there is none */
+    _Atomic uint32_t round;      /* from 1; set before its first tile goes down */
+    struct pb_slot_head *head;   /* of slots in this round; NULL: they have none */
+    uint32_t n_stored; /* tiles of a lower number stay on the device after the first round */
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */
     size_t n_sinks;
@@ -86,6 +89,8 @@ struct pb_exec_type {
     /* It counts compute.parked_ns itself; else that is how long its threads waited at the
      * channels. */
     bool counts_parked;
+    /* pb_stream.n_stored, once it is made. NULL = 0. */
+    uint32_t (*stored)(const void *exec);
 };
 extern const struct pb_exec_type pb_exec_cpu;
 /* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,

@@ -29,6 +29,8 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     const struct pb_tile *tile = slot->user;
     const struct pb_tile_out pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
     uint32_t unit = tile->unit;
+    /* Pairs with the store before the round: what was set for it is seen, whoever computed. */
+    (void)atomic_load(&s->round);
     int rc = pb_stream_deliver(s, tile, &pixels, worker, err);
     if (rc < 0)
         return rc;

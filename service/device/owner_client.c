@@ -203,15 +203,19 @@ static int open_session(void *user, const struct pb_plan *pass,
     struct pb_owner_client *client = user;
     struct pb_json_value *ready = NULL;
     struct session *own = calloc(1, sizeof *own);
-    int64_t threads = 1;
+    int64_t threads = 1, stored = 0;
     int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
                          : ask(client, request, err, &ready);
     rc = rc ? rc : take_pool(client, pass, ready, err, &own->pool);
     if (rc == 0) {
         const char *sync = pb_json_get_text(ready, "sync");
         (void)pb_json_get_int(ready, "threads", &threads);
-        *out = (struct pb_remote_session){
-            .in = own->pool.in, .out = own->pool.out, .threads = (uint32_t)threads, .own = own};
+        (void)pb_json_get_int(ready, "stored", &stored);
+        *out = (struct pb_remote_session){.in = own->pool.in,
+                                          .out = own->pool.out,
+                                          .threads = (uint32_t)threads,
+                                          .n_stored = (uint32_t)stored,
+                                          .own = own};
         (void)snprintf(out->sync, sizeof out->sync, "%s", sync != NULL ? sync : "");
     } else {
         free(own);

@@ -194,6 +194,7 @@ static bool say_ready(struct session *s, const struct pb_served *served, int fd)
     pb_json_int(json, "out_slot_bytes", (int64_t)pass->out_slot_bytes);
     pb_json_int(json, "line_px", pass->format.line_px);
     pb_json_int(json, "threads", pb_served_threads(served));
+    pb_json_int(json, "stored", pb_served_stored(served));
     pb_json_string(json, "sync", pb_served_sync(served));
     pb_json_end(json);
     return send_line(s, json, &fd);

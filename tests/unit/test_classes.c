@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Reductions that find classes: the means of clusters against sums of whole numbers, Otsu's
  * threshold against every threshold tried; the same whatever the split and the order. */
+#include "kernels/reduce/cluster_sums.h"
 #include "kernels/reduce/reduce.h"
 
 #include "any_number.h"
@@ -128,6 +129,66 @@ START_TEST(sums_do_not_depend_on_the_split)
     for (int i = 0; i < 8; i++) {
         (void)reduce_all(&reduce, &any, start, planes, N, again);
         ck_assert(memcmp(first, again, sizeof first) == 0);
+    }
+}
+END_TEST
+
+/* Sums of the pixels of a part, as a device makes them. */
+static void sum_up(const float *const *planes, size_t n, uint32_t classes, uint32_t bands,
+                   int32_t *sums)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t c = (uint32_t)planes[0][i] - 1;
+        sums[c]++;
+        for (uint32_t b = 0; b < bands; b++) {
+            const struct pb_cluster_digits d = pb_cluster_digits_of(planes[1 + b][i]);
+            for (uint32_t k = 0; k < 3; k++)
+                sums[pb_cluster_sums_at(classes, bands, d.limb + k, b * classes + c)] += d.digit[k];
+        }
+    }
+}
+
+START_TEST(sums_of_parts_are_those_of_their_pixels)
+{
+    enum { WORDS = CLASSES * (1 + PB_CLUSTER_LIMBS * BANDS), STRIDE = WORDS + 5, CUTS = 7 };
+    static float class[N], band[BANDS][N];
+    static int32_t sums[CUTS * STRIDE];
+    const float start[CLASSES * BANDS] = {0};
+    struct pb_reduce reduce = clusters(CLASSES, BANDS, 2, false);
+    double by_pixel[PB_REDUCE_RESULTS_MAX] = {0}, by_sum[PB_REDUCE_RESULTS_MAX] = {0};
+    ck_assert_uint_eq(pb_cluster_sums_words(CLASSES, BANDS), WORDS);
+    ck_assert(pb_reduce_has_sums(&reduce));
+    for (size_t i = 0; i < N; i++) {
+        class[i] = (float)(1 + any_number() % CLASSES);
+        for (int b = 0; b < BANDS; b++) /* the extremes of all exponents among them */
+            band[b][i] = i % 9 ? any_float() : i % 2 ? -FLT_MAX : 1e-45F;
+    }
+    const float *const planes[] = {class, band[0], band[1]};
+    for (size_t p = 0, at = 0, next; p < CUTS; p++, at = next) {
+        next = p + 1 < CUTS ? at + any_number() % (N / CUTS) : N;
+        const float *const part[] = {class + at, band[0] + at, band[1] + at};
+        sum_up(part, next - at, CLASSES, BANDS, &sums[p * STRIDE]);
+    }
+    void *pixels = new_state(&reduce, &any, start), *summed = new_state(&reduce, &any, start);
+    pb_reduce_add(&reduce, pixels, planes, N, 1);
+    pb_reduce_add_sums(&reduce, summed, sums, STRIDE, CUTS);
+    ck_assert_uint_eq(pb_reduce_end(&reduce, pixels, by_pixel),
+                      pb_reduce_end(&reduce, summed, by_sum));
+    ck_assert(memcmp(by_pixel, by_sum, sizeof by_pixel) == 0);
+    ck_assert(memcmp(pb_reduce_next(&reduce, pixels), pb_reduce_next(&reduce, summed),
+                     sizeof start) == 0);
+    free(pixels);
+    free(summed);
+}
+END_TEST
+
+START_TEST(limbs_hold_the_largest_part)
+{
+    const struct pb_cluster_digits most = pb_cluster_digits_of(ldexpf(65535.0F, 16 * 3 - 149));
+    ck_assert(most.limb == 3 || most.limb == 2);
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_le(most.digit[k], 65535);
+        ck_assert_int_le((int64_t)most.digit[k] * PB_CLUSTER_PART_PX, INT32_MAX);
     }
 }
 END_TEST
@@ -278,6 +339,8 @@ int main(void)
     TCase *tc = tcase_create("classes");
     tcase_add_test(tc, means_are_those_of_exact_sums);
     tcase_add_test(tc, sums_do_not_depend_on_the_split);
+    tcase_add_test(tc, sums_of_parts_are_those_of_their_pixels);
+    tcase_add_test(tc, limbs_hold_the_largest_part);
     tcase_add_test(tc, what_is_no_class_is_left_out);
     tcase_add_test(tc, centres_are_sorted_band_by_band);
     tcase_add_test(tc, otsu_finds_the_best_threshold);
