@@ -147,6 +147,6 @@ int pb_gdal_check_place(const struct pb_raster *raster, const struct pb_tiff_geo
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0, "%s", words->first);
     if (what == NULL)
         return 0;
-    return pb_fail_at(err, PB_E_INPUT_GEOREFERENCE, raster->file.path, 0, 0, "%s: %s", what,
-                      pb_gdal_said(words));
+    return pb_fail_at(err, PB_E_INPUT_GEOREFERENCE, raster->file.path, 0, 0, "%s%s%s", what,
+                      words->first[0] != '\0' ? ": " : "", words->first);
 }

@@ -112,6 +112,8 @@ static int read_failed(const struct read *read, struct pb_err *err)
     else if (pb_gdal_says(words, "Read error") || pb_gdal_says(words, "Seek error") ||
              pb_gdal_says(words, "Cannot read offset"))
         code = PB_E_INPUT_TRUNCATED;
+    else if (pb_gdal_says(words, "nsupported") || pb_gdal_says(words, "can not handle"))
+        code = PB_E_INPUT_UNSUPPORTED;
     if (read->band > 0)
         (void)snprintf(band, sizeof band, "band %d", read->band);
     return pb_fail_at(err, code, read->raster->file.path, 0, 0,

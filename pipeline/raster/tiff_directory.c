@@ -289,7 +289,8 @@ int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at)
                             "the file ends within its header (%zu bytes)", there);
     if (file->big_tiff &&
         (pb_tiff_number(file, raw + 4, 2) != 8 || pb_tiff_number(file, raw + 6, 2) != 0))
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the BigTIFF header is not one");
+        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED,
+                            "the header is a BigTIFF's, but its offsets have not 8 bytes");
     *out_at = file->big_tiff ? pb_tiff_number(file, raw + 8, 8) : pb_tiff_number(file, raw + 4, 4);
     if (*out_at == 0)
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the header names no image directory");

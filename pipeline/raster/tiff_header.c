@@ -45,18 +45,21 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
                             "the file declares blocks of %llu x %llu pixels", (unsigned long long)w,
                             (unsigned long long)h);
     if (w > INT32_MAX || h > INT32_MAX)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
-                            "the file declares blocks of %llu x %llu pixels", (unsigned long long)w,
-                            (unsigned long long)h);
+        return PB_TIFF_FAIL(file, PB_E_INPUT_UNSUPPORTED,
+                            "the file declares blocks of %llu x %llu pixels; at most %d a side are "
+                            "read",
+                            (unsigned long long)w, (unsigned long long)h, INT32_MAX);
     out->block_w = (uint32_t)w;
     out->block_h = (uint32_t)h;
     uint64_t across = ((uint64_t)out->width + w - 1) / w,
              down = ((uint64_t)out->height + h - 1) / h;
     out->n_blocks = across * down * (uint64_t)(out->planar ? out->bands : 1);
     if (out->n_blocks > BLOCKS_MAX)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT, "the file declares %llu blocks of %llu x %llu",
+        return PB_TIFF_FAIL(file, PB_E_INPUT_UNSUPPORTED,
+                            "the file declares %llu blocks of %llu x %llu pixels; at most %llu are "
+                            "read",
                             (unsigned long long)out->n_blocks, (unsigned long long)w,
-                            (unsigned long long)h);
+                            (unsigned long long)h, (unsigned long long)BLOCKS_MAX);
     out->one_strip = !out->tiled && down == 1 && out->compression != 1 && out->height > 1;
     return 0;
 }
