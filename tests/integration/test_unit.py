@@ -45,6 +45,16 @@ class Unit(unittest.TestCase):
         version = run(self.root / "usr/bin/pushbroomd", "--version")
         self.assertEqual(version.returncode, 0, version.stdout)
 
+    def test_documents_and_samples_are_where_the_installed_readme_refers_to(self):
+        doc = self.root / "usr/share/doc/pushbroom"
+        for path in ("README.md", "service/README.md", "kernels/ops/README.md"):
+            self.assertTrue((doc / path).is_file(), path)
+        source = pathlib.Path(__file__).parents[2] / "samples"
+        self.assertEqual({p.name for p in (doc / "samples").iterdir()}, {p.name for p in source.glob("*.yaml")})
+        for path in (doc / "samples").iterdir():
+            check = run(self.root / "usr/bin/pushbroom", "check-config", path)
+            self.assertEqual(check.returncode, 0, check.stdout)
+
     def test_the_installed_config_is_taken_by_the_installed_service(self):
         check = run(self.root / "usr/bin/pushbroomd", "--check", "--config", self.root / "etc/pushbroom/pushbroom.yaml")
         self.assertEqual(check.returncode, 0, check.stdout)
