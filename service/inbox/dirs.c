@@ -90,10 +90,12 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
 static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
                    char there[PB_FILES_PATH_BYTES], struct pb_err *err)
 {
-    char part[PB_FILES_PATH_BYTES];
-    if (path == NULL || (size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+    char whole[PB_FILES_PATH_BYTES], part[PB_FILES_PATH_BYTES];
+    if (path == NULL || (size_t)snprintf(whole, sizeof whole, "%s%s", path[0] == '/' ? "" : "./",
+                                         path) >= sizeof whole)
         return pb_fail(err, PB_E_CONFIG_VALUE,
                        "the path of the %s directory is missing or too long", what);
+    (void)memcpy(part, whole, sizeof part);
     char *end = part + strlen(part);
     while (realpath(part, there) == NULL) {
         char *slash = strrchr(part, '/');
@@ -104,7 +106,7 @@ static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BY
         if (part[0] == '\0')
             (void)snprintf(part, sizeof part, "/");
     }
-    const char *missing = path + (end - part);
+    const char *missing = whole + (end - part);
     int n =
         snprintf(out, PB_FILES_PATH_BYTES, "%s%s", strcmp(there, "/") == 0 ? "" : there, missing);
     if (n >= PB_FILES_PATH_BYTES)

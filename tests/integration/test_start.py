@@ -261,6 +261,19 @@ class Check(Start):
         (d.root / "s.sock").write_text("precious")
         self.refused(d, 1, "s.sock")
 
+    def test_it_takes_relative_directories_as_a_start_does(self):
+        d = self.daemon(start=False)
+        os.rmdir(d.root / "inbox")
+        d.config.write_text(d.config.read_text().replace("%s/" % d.root, ""))
+        daemon = [BIN / "pushbroomd", "-c", d.config]
+        check = run_to_end([*daemon, "--check"], cwd=d.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(check.returncode, 0, check.stdout)
+        with subprocess.Popen(daemon, cwd=d.root, stderr=subprocess.DEVNULL) as process:
+            wait_for(lambda: process.poll() is not None or d.is_up())
+            process.terminate()
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue((d.root / "inbox").is_dir())
+
     def test_it_sees_two_filesystems(self):
         d = self.daemon(start=False)
         disk = self.small_disk("200k")
