@@ -179,8 +179,9 @@ static void show_troubles(struct pb_client *client)
     const struct pb_json_value *troubles = pb_json_get(result, "troubles", &(bool){false});
     for (size_t i = 0; i < pb_json_count(troubles); i++) {
         const struct pb_json_value *trouble = pb_json_at(troubles, i);
-        (void)snprintf(text, sizeof text, "%s: %s; %s", cli_job_text(trouble, "code"),
-                       cli_job_text(trouble, "message"), cli_job_text(trouble, "hint"));
+        const char *hint = cli_job_text(trouble, "hint");
+        (void)snprintf(text, sizeof text, "%s: %s%s%s", cli_job_text(trouble, "code"),
+                       cli_job_text(trouble, "message"), hint[0] != '\0' ? "; " : "", hint);
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }

@@ -125,8 +125,8 @@ static void report_reading(struct pb_watch *watch, int rc)
         pb_trouble_clear(watch->options.troubles, "inbox");
         return;
     }
-    (void)snprintf(text, sizeof text, "inbox: cannot read %s: %s; trying again every %lld ms",
-                   watch->inbox, strerror(-rc), (long long)watch->options.rescan_ms);
+    (void)snprintf(text, sizeof text, "inbox: cannot read %s: %s; trying again every %g s",
+                   watch->inbox, strerror(-rc), (double)watch->options.rescan_ms / 1e3);
     pb_trouble_raise(watch->options.troubles, "inbox",
                      rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM, text);
 }

@@ -6,11 +6,13 @@ test_restart.py, devices that fail in test_device_tries.py, starting and systemd
 test_status_socket.py; whole runs with real pixels are elsewhere."""
 import json
 import os
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, RpcError, main, wait_for  # noqa: E402
+from patience import run_to_end  # noqa: E402
 from service_case import STOPS, Service  # noqa: E402
 
 
@@ -139,6 +141,9 @@ class Failure(Service):
         d = self.daemon()
         (d.root / "inbox").rmdir()
         wait_for(lambda: "cannot read" in d.log_text())
+        said = run_to_end([BIN / "pushbroom", "status"], stdout=subprocess.PIPE, text=True, env={"PUSHBROOM_SOCKET": str(d.root / "s.sock")})
+        self.assertRegex(" ".join(said.stdout.split()), r"^trouble system: inbox: cannot read \S+: No such file or directory; "
+                         r"trying again every 1 s no jobs yet")
         (d.root / "inbox").mkdir()
         wait_for(lambda: "is over; it was: inbox: cannot read" in d.log_text())
         d.drop("x.tif")
