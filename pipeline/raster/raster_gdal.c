@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Opens and closes scenes with GDAL. The files raster_gdal_*.c are what knows GDAL; its handles do
- * not leave them. All that needs none of them lives apart (tiff_header.c, tiff_tags.c, outline.c,
+ * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do not
+ * leave them. What needs no GDAL has files of its own (tiff_header.c, tiff_tags.c, outline.c,
  * raster_memory.c, text_clean.c). */
 #include "pipeline/raster/raster_gdal_inside.h"
 #include "pipeline/raster/raster_gdal_info.h"
@@ -113,7 +113,7 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
         rc = open_dataset(raster, raster->file.path, err);
     }
     if (rc == 0)
-        rc = pb_raster_unchanged(raster, err); /* or what first found out is of something else */
+        rc = pb_raster_unchanged(raster, err); /* or the header that `first` read is another file's */
     if (rc == 0)
         *out_raster = raster;
     else

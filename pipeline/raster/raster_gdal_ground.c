@@ -86,7 +86,7 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
     static bool (*const ways[])(const struct pb_raster *, double[N][2]) = {by_transform, by_gcps,
                                                                            by_rpc};
     const struct pb_geometry own = {raster->info.width, raster->info.height, pb_map_identity()};
-    struct pb_gdal_words words; /* why a way does not work is of no interest */
+    struct pb_gdal_words words; /* not read: the next transform is tried */
     int rc = -ENODATA;
     pb_gdal_listen(&words, raster);
     for (size_t i = 0; rc < 0 && i < sizeof ways / sizeof ways[0]; i++) {
@@ -102,7 +102,7 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
 bool pb_raster_same_crs(const struct pb_raster *a, const struct pb_raster *b)
 {
     OGRSpatialReferenceH one = pb_gdal_srs(a), other = pb_gdal_srs(b);
-    struct pb_gdal_words words; /* why they differ is of no interest */
+    struct pb_gdal_words words; /* not read */
     if (one == NULL || other == NULL)
         return one == other;
     pb_gdal_listen(&words, a);

@@ -44,7 +44,7 @@ static void read_datetime(GDALDatasetH dataset, char out[32])
         (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02uZ", y, mo, d, h, mi, s);
 }
 
-/* GDAL takes nonsense in the nodata tag for 0. */
+/* GDAL reads a nodata tag that is no number as 0. */
 static bool is_number(const char *text)
 {
     char *end = NULL;
@@ -150,7 +150,7 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
                       const struct pb_tiff_header *header, struct pb_err *err)
 {
     struct pb_raster_info *info = &raster->info;
-    struct pb_gdal_words words; /* metadata that GDAL complains about is taken as far as it goes */
+    struct pb_gdal_words words; /* a warning about metadata fails nothing */
     int n_bands = GDALGetRasterCount(raster->dataset);
     if (n_bands < 1)
         return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,

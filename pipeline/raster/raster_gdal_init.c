@@ -50,7 +50,7 @@ void pb_raster_init(void)
 /* Any code will do; this one is in every database. */
 int pb_raster_ready(struct pb_err *err)
 {
-    static atomic_bool ready; /* a process that is forked later finds it so as well */
+    static atomic_bool ready; /* processes forked later inherit it */
     struct pb_gdal_words words;
     if (atomic_load(&ready))
         return 0;

@@ -211,6 +211,6 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
     if (fine && to->mask != NULL)
         fine = read_mask(&read);
     pb_gdal_unlisten();
-    fine = fine && raster->file.error == 0; /* whatever GDAL made of it */
+    fine = fine && raster->file.error == 0; /* GDAL may hide it */
     return fine ? 0 : read_failed(&read, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What GDAL says, see the header. */
+ * GDAL's messages; see the header. */
 #include "pipeline/raster/raster_gdal_said.h"
 #include "pipeline/io/text_clean.h"
 

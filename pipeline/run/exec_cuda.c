@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA executor: the chain runs in a resident kernel, its warps
- * parked on their arrival. wic stands between it and the channels (wic/device/wic_device.h); this
- * makes the kernel's tables, says what becomes of a tile, and puts into words what went wrong. */
+/* The CUDA executor: a resident kernel runs the chain, its warps parked until tiles arrive. The
+ * device proxy (wic/device/wic_device.h) connects it with the channels; this file makes the kernel's
+ * tables, says what becomes of a tile, and reports what failed. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
@@ -73,7 +73,7 @@ static void close_device(struct exec_cuda *e)
     e->device = NULL;
 }
 
-/* A kernel that is still there has its tables and its argument. */
+/* A kernel that has not left still reads its tables and its argument. */
 static void exec_destroy(void *exec)
 {
     struct exec_cuda *e = exec;
@@ -128,8 +128,7 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
-/* Also makes the kernel's code ready: the first launch of a kernel may not come beside another that
- * stays. */
+/* Also loads the kernel's code: at its first launch that would wait for kernels that stay. */
 static int make_device(struct exec_cuda *e, struct pb_err *err)
 {
     const struct pb_stream *s = e->stream;
@@ -192,8 +191,8 @@ static uint64_t starved_ns(const struct exec_cuda *e)
     return e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
 }
 
-/* Of the device, not of the thread that stands for it: parked is no kernel, or one with nothing to
- * do. */
+/* Times of the device, not of its proxy thread: it is parked while there is no kernel or the kernel
+ * has nothing to do. */
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
@@ -204,7 +203,7 @@ static void count(struct exec_cuda *e)
     atomic_fetch_add(&c->bytes, e->stats.out_bytes);
 }
 
-/* Whatever CUDA says of it: a kernel that failed takes its context along. */
+/* Whatever error CUDA reports: after a kernel that failed its context is of no use. */
 static void lost(const struct exec_cuda *e, struct pb_err *err)
 {
     cudaError_t last = cudaGetLastError();

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The executor whose kernels come and go, by streams and events: a feeder thread queues copy in,
+/* The executor with a kernel a tile, by streams and events: a feeder thread queues copy in,
  * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
  * tile's events between naps, gives the input slot back as soon as it is copied and publishes the
  * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
@@ -77,7 +77,7 @@ static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
     }
 }
 
-/* Is the stream through, or will it be within a second? A context that is gone has nothing left. */
+/* Whether the work of the stream is done, or is within a second; none is left in a lost context. */
 static bool is_idle(cudaStream_t stream)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
