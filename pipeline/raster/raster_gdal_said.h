@@ -3,9 +3,9 @@
 #ifndef PB_RASTER_GDAL_SAID_H
 #define PB_RASTER_GDAL_SAID_H
 /* GDAL's messages. GDAL reports errors by messages, not only by return values: some codecs return
- * garbage with CE_None and an error message. So every call that matters runs with a collector installed for
- * this thread, and one error message fails a read whatever the call returned. Thread: any; each
- * collects its own. */
+ * garbage with CE_None and an error message. So every call that matters runs with a collector
+ * installed for this thread, and one error message fails a read whatever the call returned. Thread:
+ * any; each collects its own. */
 #include "pipeline/raster/raster_gdal_inside.h"
 
 struct pb_gdal_words {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA executor: a resident kernel runs the chain, its warps parked until tiles arrive. The
- * device proxy (wic/device/wic_device.h) connects it with the channels; this file makes the kernel's
- * tables, says what becomes of a tile, and reports what failed. */
+ * device proxy (wic/device/wic_device.h) connects it with the channels; this file makes the
+ * kernel's tables, says what becomes of a tile, and reports what failed. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
