@@ -92,6 +92,9 @@ const option table[] = {
      [](O *o, const char *) { o->ways_out = true; }},
     {"--replay", nullptr, "host and kernel walk the same schedules",
      [](O *o, const char *) { o->replay = true; }},
+    {"--patterns", "SIZES",
+     "classify, composite and gate by wic/patterns and by streams: all, or small",
+     [](O *o, const char *v) { o->patterns = v; }},
     {"--park", "MS", "a kernel without chunks for so long, for a profiler",
      [](O *o, const char *v) { o->park_ms = atof(v); }},
 };

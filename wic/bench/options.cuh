@@ -29,6 +29,7 @@ struct bench_options {
     uint64_t soak = 0;     // tiles
     std::string transport; // of the soak; empty: all
     bool ways_out = false, replay = false;
+    std::string patterns; // all or small; empty: not measured
     double park_ms = 0;
 };
 

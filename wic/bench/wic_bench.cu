@@ -9,6 +9,7 @@
 //   by default   throughput, latency of one chunk at a time and leaving (table.cu)
 // Usage: wic-bench --help.
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
+#include "wic/bench/patterns.cuh"
 #include "wic/bench/report.cuh"
 
 #include <algorithm>
@@ -138,6 +139,9 @@ int main(int argc, char **argv)
     }
     if (opt.replay) {
         return replay() ? 0 : 1;
+    }
+    if (!opt.patterns.empty()) {
+        return measure_patterns(opt) ? 0 : 1;
     }
     return opt.neighbours == "mps" ? measure_with_mps(opt) : measure(opt);
 }
