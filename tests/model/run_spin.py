@@ -103,6 +103,13 @@ HOLDS = {
         ("N=3 SLOTS=2 BLOCKS=2 TWO_WAY=1 RIVAL=1 IDLES=1", False, SMALL),
         ("N=2 SLOTS=2 BLOCKS=1 IDLES=1 TIMEOUTS=1 ABORT", True, LARGE),
     ],
+    "told": [
+        ("N=5 SLOTS=2", False, SMALL),
+        ("N=5 SLOTS=1 WAYS_END", False, SMALL),
+        ("N=4 SLOTS=2 COUNT=3 WAYS_END ABORT", False, SMALL),
+        ("N=3 SLOTS=1 WAYS_END ABORT", True, SMALL),
+        ("N=5 SLOTS=2 WAYS_END", False, LARGE),
+    ],
 }
 
 # One mistake each, in a shape that shows it: (defines, what spin must say).
@@ -178,6 +185,17 @@ BROKEN = {
         ("N=3 SLOTS=2 BLOCKS=1 WARPS BROKEN_COUNTS_BEFORE_WRITTEN", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS BROKEN_LEAVE_NOT_PASSED_ON", STUCK),
         ("N=3 SLOTS=2 BLOCKS=1 WARPS ABORT BROKEN_ACTIVATOR_DEAF", STUCK),
+    ],
+    "told": [
+        ("N=5 SLOTS=2 STEPS=2", TOUCHED),  # a ring of steps must have more than that of chunks
+        ("N=3 SLOTS=1 BROKEN_GIVES_BEFORE_WRITTEN", TOUCHED),
+        ("N=3 SLOTS=1 BROKEN_PUBLISHES_BEFORE_WRITTEN", TOUCHED),
+        ("N=3 SLOTS=1 BROKEN_GIVES_BACK_BEFORE_READ", TOUCHED),
+        ("N=3 SLOTS=1 BROKEN_SENDS_WITHOUT_ROOM", TOUCHED),
+        ("N=3 SLOTS=1 BROKEN_READS_WHAT_WAS_NOT_TOLD", TOUCHED),
+        ("N=3 SLOTS=1 BROKEN_TELLS_BEFORE_WRITTEN", TOUCHED),
+        ("N=3 SLOTS=1 ABORT BROKEN_DEAF_TO_THE_ABORT", STUCK),
+        ("N=3 SLOTS=1 BROKEN_NEVER_SAYS_THE_END", STUCK),
     ],
 }
 

@@ -361,6 +361,7 @@ bool replay()
         const std::vector<wic_step> steps = record(mixed, 2400, 1200, {access}, 7);
         good = agree(&s, std::string("both ways, ") + names[access], steps, 3600) && good;
     }
+    good = replay_told() && good;
     good = replay_device() && good;
     return disagree(&s, record(mixed, 2400, 1200, {WIC_RANDOM}, 7),
                     record(mixed, 2400, 1200, {WIC_RANDOM}, 8)) &&

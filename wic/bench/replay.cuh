@@ -10,5 +10,6 @@ extern "C" {
 extern const wic_pattern wic_pattern_alternating, wic_pattern_multiple, wic_pattern_probabilistic;
 }
 
+bool replay_told();   // replay_told.cu: steps that the device decides on
 bool replay_device(); // replay_device.cu: with the resident kernel of wic/device
 #endif
