@@ -21,7 +21,7 @@ STRATEGIES = {"wic": ("#e5484d", "circle"), "wic-channel": ("#f76b15", "circle")
               "poll-naps": ("#0d74ce", "square"), "poll-elected": ("#5b5bd6", "up"), "pipeline": ("#8e4ec6", "diamond"),
               "managed-flag": ("#8d8d8d", "cross"), "launch": ("#978365", "up"), "wait-value": ("#b58900", "down"),
               "stream": ("#4da333", "up"), "stream-batch": ("#2b9a66", "square"), "stream-batch-8": ("#29a383", "cross"),
-              "graph": ("#9a6dd7", "cross")}
+              "graph": ("#9a6dd7", "cross"), "asleep": ("#6e7781", "square")}
 OURS = ("wic", "wic-channel", "ce-post")
 DASHED = ("poll-nanosleep", "graph")  # which lie upon the one named before them
 PLACES = {"own": "in the same process", "process": "in another process", "mps": "in another process, with MPS"}
