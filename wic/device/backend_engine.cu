@@ -134,9 +134,7 @@ void queue_batch(wic_link *link, const direction &way)
                                  end, CU_STREAM_WRITE_VALUE_DEFAULT) != CUDA_SUCCESS) {
         link->failure = -EIO;
     }
-    copies.batch[(copies.oldest + copies.count++) % wic_batches_max] = {first, end, bytes,
-                                                                        copies.lane};
-    copies.bytes += bytes;
+    copies.batch[(copies.oldest + copies.count++) % WIC_BATCHES_MAX] = {first, end, copies.lane};
     copies.next = end;
     copies.ready_bytes -= bytes;
     copies.lane = (copies.lane + 1) % WIC_LINK_LANES;
@@ -144,16 +142,13 @@ void queue_batch(wic_link *link, const direction &way)
 
 bool is_due(const wic_copies &copies)
 {
-    return copies.ready > copies.next && copies.count < wic_batches_max &&
-           (copies.ready_bytes > 0 ? wic_batch_is_due(copies.count, copies.bytes,
-                                                      copies.ready_bytes, copies.batch_most)
-                                   : copies.count == 0);
+    return copies.ready > copies.next &&
+           wic_batch_is_due(copies.count, copies.ready_bytes, copies.batch_most);
 }
 
 void retire(wic_copies *copies)
 {
-    copies->bytes -= copies->batch[copies->oldest].bytes;
-    copies->oldest = (copies->oldest + 1) % wic_batches_max;
+    copies->oldest = (copies->oldest + 1) % WIC_BATCHES_MAX;
     copies->count--;
 }
 
@@ -227,7 +222,7 @@ void wic_engine_reset(wic_link *link)
     for (wic_copies *copies : {&link->to, &link->back}) {
         copies->oldest = copies->count = copies->lane = 0;
         copies->next = copies->ready = copies->arrived = link->view.first_tile;
-        copies->bytes = copies->ready_bytes = 0;
+        copies->ready_bytes = 0;
     }
     link->to.batch_most = wic_batch_most(link->view.in_slots, link->view.in_stride);
     link->back.batch_most = wic_batch_most(link->view.out_slots, link->view.out_stride);

@@ -14,12 +14,9 @@
 constexpr size_t wic_link_line = 128;
 static_assert(sizeof(wic_link_state) <= wic_link_line, "a report lands on one line");
 
-constexpr uint32_t wic_batches_max = 2 * WIC_LINK_LANES; // under way, of a direction
-
 // A run of tiles that one copy takes over the link.
 struct wic_batch {
     uint64_t first, end; // tiles
-    size_t bytes;
     uint32_t lane;
 };
 
@@ -28,9 +25,8 @@ struct wic_copies {
     cudaStream_t stream[WIC_LINK_LANES];
     uint64_t *landed; // written by the streams, by lane: the end of the lane's last batch; as the
                       // device sees it
-    wic_batch batch[wic_batches_max];
+    wic_batch batch[WIC_BATCHES_MAX];
     uint32_t oldest, count; // batches under way
-    size_t bytes;           // of their tiles
     size_t batch_most;      // of a batch
     uint32_t lane;          // of the next batch
     uint64_t next;          // the first tile that no batch has taken, nor needs to

@@ -88,17 +88,20 @@ static inline bool wic_way_choose(struct wic_way *way, size_t bytes, size_t back
  * that are computed, that come back and that gather. */
 static inline size_t wic_batch_most(uint64_t slots, size_t slot_bytes)
 {
-    const size_t part = (size_t)slots * slot_bytes / 8, most = (size_t)8 << 20;
+    const size_t part = (size_t)slots * slot_bytes / 6, most = (size_t)8 << 20;
     return part < most ? part : most;
 }
 
-/* Whether the tiles that are ready for a copy are worth one. With none under way, any is; while the
- * engine has little left to do, a short batch comes in time; else a longer one costs less. */
-static inline bool wic_batch_is_due(uint32_t batches, size_t under_way, size_t ready, size_t most)
+/* Of one direction, from their copy to the end of the work on them (or their arrival at the host):
+ * one that is copied, one that waits, one that is worked on. More of them only make each other
+ * wait, as a copy costs some 3 us beside its bytes. */
+#define WIC_BATCHES_MAX 3u
+
+/* Whether the tiles that are ready for a copy get one. With none under way, they do; else those
+ * that gather until one is through are as many as the load asks for. */
+static inline bool wic_batch_is_due(uint32_t batches, size_t ready, size_t most)
 {
-    const size_t mib = (size_t)1 << 20;
-    size_t least = batches == 0 ? 1 : under_way < mib ? mib / 4 : mib;
-    least = least < most / 2 ? least : most / 2;
-    return ready > 0 && ready >= least;
+    const size_t quarter = (size_t)1 << 18, worth = quarter < most / 2 ? quarter : most / 2;
+    return batches == 0 || (batches < WIC_BATCHES_MAX && ready > 0 && ready >= worth);
 }
 #endif
