@@ -19,8 +19,8 @@ struct pb_copies_side {
 };
 
 /* Seconds to copy `tiles` tiles to the device and as many results back, both ways at once, in long
- * copies of many slots each. Allocates as much device memory as the slots take, for the call.
- * Thread: any, one at a time. */
+ * copies of many slots each, after a round through the slots. Allocates as much device memory as
+ * the slots take, for the call. Thread: any, one at a time. */
 int pb_copies_measure(const struct pb_copies_side *in, const struct pb_copies_side *out,
                       uint64_t tiles, struct pb_err *err, double *out_seconds);
 #endif

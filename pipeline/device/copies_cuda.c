@@ -5,7 +5,7 @@
 #include "config/base/clock.h"
 #include "pipeline/device/cuda_err.h"
 
-enum { LANES = 2, WARM_UP = 2 };
+enum { LANES = 2 };
 
 struct copies {
     cudaStream_t to[LANES], back[LANES];
@@ -84,7 +84,7 @@ int pb_copies_measure(const struct pb_copies_side *in, const struct pb_copies_si
     double seconds = 0;
     init(&c, in, out);
     if (c.error == cudaSuccess) {
-        run(&c, in, out, tiles < WARM_UP ? tiles : WARM_UP);
+        run(&c, in, out, in->slots);
         uint64_t start = pb_clock_mono_ns();
         run(&c, in, out, tiles);
         seconds = (double)(pb_clock_mono_ns() - start) * 1e-9;

@@ -9,29 +9,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a shape takes beside the search: its chain and the copies alone. */
-#define AROUND_NS UINT64_C(20000000)
+/* What a shape takes beside the search: its chain, copies alone and the table's plan. */
+#define AROUND_NS UINT64_C(25000000)
+#define TABLE_NS  UINT64_C(5000000)
+
+/* The first shape of a ratio tries all candidates and gets more of the time; the others begin with
+ * those that came furthest. */
+enum { FIRST_PARTS = 3, KEPT = 12 };
 
 struct tuner {
     struct pb_tune_rig rig;
     uint64_t end_ns;
     void (*on_result)(void *user, const struct pb_tune_result *result);
     void *user;
+    struct wic_transfer_row kept[KEPT];
+    size_t n_kept;
     struct pb_tuning found;
 };
 
-/* The time that is left, in equal parts. */
-static uint64_t share(const struct tuner *t, uint32_t shapes_left)
+static bool is_first(uint32_t number)
 {
-    uint64_t now = pb_clock_mono_ns(), left = t->end_ns > now ? t->end_ns - now : 0;
-    uint64_t around = AROUND_NS * (shapes_left - 1);
-    return left > around ? (left - around) / shapes_left : 0;
+    return number == 0 || pb_tune_shapes[number].bands != pb_tune_shapes[number - 1].bands;
 }
 
-static void tell(struct tuner *t, const struct pb_tune_shape *shape, size_t best, double copies)
+/* The shape's part of the time that is left. */
+static uint64_t share(const struct tuner *t, uint32_t number)
+{
+    uint64_t now = pb_clock_mono_ns(), left = t->end_ns > now ? t->end_ns - now : 0;
+    uint64_t around = AROUND_NS * (PB_TUNE_SHAPES - 1 - number), parts = 0;
+    for (uint32_t i = number; i < PB_TUNE_SHAPES; i++)
+        parts += is_first(i) ? FIRST_PARTS : 1;
+    return left > around ? (left - around) * (is_first(number) ? FIRST_PARTS : 1) / parts : 0;
+}
+
+static void keep(struct tuner *t)
 {
     const struct pb_tune_rig *rig = &t->rig;
-    const struct wic_tune_trial *won = &rig->trials[best];
+    t->n_kept = 0;
+    for (size_t i = 0; i < rig->n_trials && t->n_kept < KEPT; i++)
+        if (rig->trials[i].error == 0)
+            t->kept[t->n_kept++] = rig->trials[i].row;
+}
+
+/* Of the built-in table's plan, for as long as that is comparable. */
+static int measure_table(struct tuner *t, struct pb_err *err, double *out_rate)
+{
+    struct pb_tune_rig *rig = &t->rig;
+    size_t i = 0;
+    while (i + 1 < rig->n_trials && rig->trials[i].number != 0)
+        i++;
+    *out_rate = rig->trials[i].rate;
+    if (i == 0 || rig->trials[i].error != 0)
+        return 0;
+    return pb_tune_rig_measure(rig, &rig->trials[i].plan, TABLE_NS, err, out_rate);
+}
+
+static void tell(struct tuner *t, const struct pb_tune_shape *shape, double copies, double table)
+{
+    const struct pb_tune_rig *rig = &t->rig;
+    const struct wic_tune_trial *won = &rig->trials[0];
     struct pb_tuning_row *row = &t->found.rows[t->found.n_rows++];
     *row = (struct pb_tuning_row){.in_bytes = rig->scene.posted.bytes,
                                   .out_bytes = rig->scene.posted.out_bytes,
@@ -41,7 +77,7 @@ static void tell(struct tuner *t, const struct pb_tune_shape *shape, size_t best
     struct pb_tune_result result = {.shape = *shape,
                                     .row = *row,
                                     .plan = won->plan,
-                                    .table_rate = (uint64_t)rig->trials[0].rate,
+                                    .table_rate = (uint64_t)table,
                                     .limit = pb_tune_limit(row, rig->to_device, rig->from_device)};
     for (size_t i = 0; i < rig->n_trials; i++)
         result.trials += rig->trials[i].ns > 0;
@@ -51,16 +87,21 @@ static void tell(struct tuner *t, const struct pb_tune_shape *shape, size_t best
 static int tune_shape(struct tuner *t, uint32_t number, struct pb_err *err)
 {
     const struct pb_tune_shape *shape = &pb_tune_shapes[number];
-    double copies = 0;
-    size_t best = 0;
-    int rc = pb_tune_rig_set(&t->rig, shape, err);
+    double copies = 0, table = 0;
+    bool first = is_first(number);
+    int rc = pb_tune_rig_set(&t->rig, shape, t->kept, first ? 0 : t->n_kept, err);
     if (rc == 0)
         rc = pb_tune_rig_copies(&t->rig, err, &copies);
     if (rc == 0)
-        rc = pb_tune_rig_find(&t->rig, share(t, PB_TUNE_SHAPES - number), err, &best);
+        rc = pb_tune_rig_find(&t->rig, share(t, number), err);
     if (rc == 0)
-        tell(t, shape, best, copies);
-    return rc;
+        rc = measure_table(t, err, &table);
+    if (rc < 0)
+        return rc;
+    tell(t, shape, copies, table);
+    if (first)
+        keep(t);
+    return 0;
 }
 
 int pb_tune(int32_t index, double seconds,

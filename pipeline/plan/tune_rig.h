@@ -23,14 +23,15 @@ struct pb_tune_rig {
 /* Pins the slots and measures the link. rig is zeroed; to be closed also after a failure. */
 int pb_tune_rig_open(struct pb_tune_rig *rig, int32_t index, struct pb_err *err);
 void pb_tune_rig_close(struct pb_tune_rig *rig);
-/* Makes chain and candidates of a shape, and takes those before down. */
-int pb_tune_rig_set(struct pb_tune_rig *rig, const struct pb_tune_shape *shape, struct pb_err *err);
+/* Makes chain and candidates of a shape, and takes those before down. Candidates: the table's row
+ * and the n_rows of rows; all, when n_rows is 0. */
+int pb_tune_rig_set(struct pb_tune_rig *rig, const struct pb_tune_shape *shape,
+                    const struct wic_transfer_row *rows, size_t n_rows, struct pb_err *err);
 /* Bytes of input a second of one plan, measured for about `ns`. */
 int pb_tune_rig_measure(struct pb_tune_rig *rig, const struct wic_transfer_plan *plan, uint64_t ns,
                         struct pb_err *err, double *out_rate);
 /* The same of copies alone, both ways. */
 int pb_tune_rig_copies(struct pb_tune_rig *rig, struct pb_err *err, double *out_rate);
-/* Halves the candidates; *out_best is one of rig->trials. */
-int pb_tune_rig_find(struct pb_tune_rig *rig, uint64_t budget_ns, struct pb_err *err,
-                     size_t *out_best);
+/* Halves the candidates; rig->trials[0] is the best then. */
+int pb_tune_rig_find(struct pb_tune_rig *rig, uint64_t budget_ns, struct pb_err *err);
 #endif

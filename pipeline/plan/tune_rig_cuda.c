@@ -58,14 +58,18 @@ static int make_chain(struct pb_tune_rig *rig, struct pb_err *err)
                       "uploading the chain");
 }
 
-int pb_tune_rig_set(struct pb_tune_rig *rig, const struct pb_tune_shape *shape, struct pb_err *err)
+int pb_tune_rig_set(struct pb_tune_rig *rig, const struct pb_tune_shape *shape,
+                    const struct wic_transfer_row *rows, size_t n_rows, struct pb_err *err)
 {
     unset(rig);
     int rc = pb_tune_scene_open(shape, &rig->traits, err, &rig->scene);
     if (rc < 0)
         return rc;
     const struct pb_tune_scene *s = &rig->scene;
-    rig->n_trials = wic_tune_enumerate(&rig->traits.gpu, &s->shape, &s->work, rig->trials);
+    const struct wic_gpu *gpu = &rig->traits.gpu;
+    rig->n_trials = n_rows == 0
+                        ? wic_tune_enumerate(gpu, &s->shape, &s->work, rig->trials)
+                        : wic_tune_rows(gpu, &s->shape, &s->work, rows, n_rows, rig->trials);
     rc = make_chain(rig, err);
     if (rc < 0)
         return rc;
@@ -92,10 +96,14 @@ static int explain(const struct pb_tune_rig *rig, int rc, struct pb_err *err)
     }
     if (rc == -EBUSY)
         return pb_fail(err, PB_E_DEVICE_BUSY, "other programs fill CUDA device %d", rig->index);
-    if (rc == -ETIME || rc == -ENODEV)
-        return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "no transfer plan could be measured on CUDA device %d%s", rig->index,
-                       rc == -ETIME ? " in time" : "");
+    if (rc == -ETIME)
+        return pb_fail(err, PB_E_DEVICE_BUSY,
+                       "measuring on CUDA device %d takes too long: other programs use it, or this "
+                       "machine's cores; end them and tune again",
+                       rig->index);
+    if (rc == -ENODEV)
+        return pb_fail(err, PB_E_DEVICE_FAILED, "no transfer plan works on CUDA device %d",
+                       rig->index);
     return pb_cuda_rc(err, rc, "measuring a transfer plan");
 }
 
@@ -119,10 +127,9 @@ int pb_tune_rig_copies(struct pb_tune_rig *rig, struct pb_err *err, double *out_
     return rc;
 }
 
-int pb_tune_rig_find(struct pb_tune_rig *rig, uint64_t budget_ns, struct pb_err *err,
-                     size_t *out_best)
+int pb_tune_rig_find(struct pb_tune_rig *rig, uint64_t budget_ns, struct pb_err *err)
 {
     const struct wic_tune_meter meter = {wic_tune_measure, NULL, &rig->stream};
-    int rc = wic_tune_halve(rig->trials, rig->n_trials, &meter, budget_ns, out_best);
+    int rc = wic_tune_halve(rig->trials, rig->n_trials, &meter, budget_ns);
     return rc < 0 ? explain(rig, rc, err) : 0;
 }

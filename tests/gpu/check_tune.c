@@ -76,7 +76,7 @@ static int check_shape(struct pb_tune_rig *rig, const struct pb_tune_result *own
 {
     struct pb_err err = {0};
     double rate;
-    must(pb_tune_rig_set(rig, &own->shape, &err), &err);
+    must(pb_tune_rig_set(rig, &own->shape, NULL, 0, &err), &err);
     for (size_t i = 0; i < rig->n_trials; i++)
         rig->trials[i].rate = measure(rig, &rig->trials[i].plan, ALL_NS);
     struct wic_transfer_plan table = rig->trials[0].plan;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Successive halving. All rounds get the same time, so each survivor is measured for about twice as
- * long as in the round before; what it had before counts on, by its length. The first round may
- * take half of the budget: making a link takes as long as a short measurement, and a candidate that
- * is not measured at all is lost. */
+ * long as in the round before; of its measurements the last one counts, as short ones err most. The
+ * first round may take half of the budget: making a link takes as long as a short measurement, and
+ * a candidate that is not measured at all is lost. */
 #include "wic/device/tune.h"
 
 #include "wic/futex.h"
@@ -64,6 +64,7 @@ static void add(struct list *list, const struct wic_transfer_row *row)
             return;
         }
     }
+    trial.number = (uint32_t)list->n;
     trial.handicap = handicap(list->gpu, &trial.plan);
     list->trials[list->n++] = trial;
 }
@@ -71,13 +72,15 @@ static void add(struct list *list, const struct wic_transfer_row *row)
 /* By copy engine: how the few tiles are pulled that come before the backlog matters less. */
 static void add_engine(struct list *list, const struct wic_transfer_row *table)
 {
-    struct wic_transfer_row row = *table;
     for (size_t b = 0; b < COUNT(backlogs); b++) {
+        struct wic_transfer_row row = *table;
         row.backlog = backlogs[b];
-        for (size_t k = 0; k < COUNT(block_percents); k++) {
-            row.blocks = block_percents[k];
-            add(list, &row);
-        }
+        add(list, &row);
+    }
+    for (size_t k = 0; k < COUNT(block_percents); k++) {
+        struct wic_transfer_row row = *table;
+        row.blocks = block_percents[k];
+        add(list, &row);
     }
 }
 
@@ -95,18 +98,26 @@ static void add_pulled(struct list *list, struct wic_transfer_row row)
     }
 }
 
+/* The table's row, which is the first candidate; false: there is no plan. */
+static bool begin(struct list *list, struct wic_transfer_row *out_table)
+{
+    if (list->gpu == NULL || list->shape == NULL ||
+        wic_transfer_row_find(list->gpu, list->shape->slot_bytes, out_table) != 0) {
+        return false;
+    }
+    add(list, out_table);
+    return list->n > 0;
+}
+
 size_t wic_tune_enumerate(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                           const struct wic_work *work, struct wic_tune_trial *trials)
 {
     struct list list = {gpu, shape, work, trials, 0};
-    struct wic_transfer_row table;
-    if (gpu == NULL || shape == NULL ||
-        wic_transfer_row_find(gpu, shape->slot_bytes, &table) != 0) {
+    struct wic_transfer_row row;
+    if (!begin(&list, &row)) {
         return 0;
     }
-    add(&list, &table);
-    add_engine(&list, &table);
-    struct wic_transfer_row row = table;
+    add_engine(&list, &row);
     row.backlog = 0;
     for (size_t p = 0; p < COUNT(piece_sizes); p++) {
         row.piece = piece_sizes[p];
@@ -115,12 +126,26 @@ size_t wic_tune_enumerate(const struct wic_gpu *gpu, const struct wic_tile_shape
     return list.n;
 }
 
+size_t wic_tune_rows(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                     const struct wic_work *work, const struct wic_transfer_row *rows,
+                     size_t n_rows, struct wic_tune_trial *trials)
+{
+    struct list list = {gpu, shape, work, trials, 0};
+    struct wic_transfer_row table;
+    if (!begin(&list, &table)) {
+        return 0;
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        add(&list, &rows[i]);
+    }
+    return list.n;
+}
+
 /* --- halving -------------------------------------------------------------------------------- */
 
 struct race {
-    struct wic_tune_trial *trials;
-    size_t *order; /* of those that are left, best first */
-    size_t n;
+    struct wic_tune_trial *trials; /* best first */
+    size_t n;                      /* that are left */
     const struct wic_tune_meter *meter;
     uint64_t end_ns;
     uint64_t around_ns; /* what a measurement takes beside its own time, on average */
@@ -146,9 +171,8 @@ static int measure(struct race *race, struct wic_tune_trial *trial, uint64_t ns)
     race->around_ns = race->around_ns > 0 ? (7 * race->around_ns + around) / 8 : around;
     trial->error = rc;
     if (rc == 0) {
-        trial->rate =
-            (trial->rate * (double)trial->ns + rate * (double)ns) / (double)(trial->ns + ns);
-        trial->ns += ns;
+        trial->rate = rate;
+        trial->ns = ns;
     }
     return ends_all(rc) ? rc : 0;
 }
@@ -158,16 +182,25 @@ static double score(const struct wic_tune_trial *trial)
     return trial->error == 0 && trial->ns > 0 ? trial->rate * (1 - trial->handicap) : 0;
 }
 
+/* What was not measured in this round is worse than what was. */
+static bool is_better(const struct wic_tune_trial *a, const struct wic_tune_trial *b)
+{
+    if (a->error != 0 || b->error != 0) {
+        return a->error == 0 && b->error != 0;
+    }
+    return a->rounds != b->rounds ? a->rounds > b->rounds : score(a) > score(b);
+}
+
 /* Insertion sort: stable, and for some dozens. */
 static void sort(struct race *race)
 {
     for (size_t i = 1; i < race->n; i++) {
-        size_t moved = race->order[i], at = i;
-        double own = score(&race->trials[moved]);
-        for (; at > 0 && score(&race->trials[race->order[at - 1]]) < own; at--) {
-            race->order[at] = race->order[at - 1];
+        const struct wic_tune_trial moved = race->trials[i];
+        size_t at = i;
+        for (; at > 0 && is_better(&moved, &race->trials[at - 1]); at--) {
+            race->trials[at] = race->trials[at - 1];
         }
-        race->order[at] = moved;
+        race->trials[at] = moved;
     }
 }
 
@@ -190,7 +223,7 @@ static int run_round(struct race *race, uint64_t until, uint64_t late)
 {
     int rc = 0;
     for (size_t i = 0; i < race->n && rc == 0; i++) {
-        struct wic_tune_trial *trial = &race->trials[race->order[i]];
+        struct wic_tune_trial *trial = &race->trials[i];
         uint64_t ns = length_of(race, race->n - i, until);
         if (ns == 0 || now(race) + race->around_ns + ns > late) {
             break;
@@ -227,25 +260,16 @@ static int run_race(struct race *race, uint64_t budget_ns)
 }
 
 int wic_tune_halve(struct wic_tune_trial *trials, size_t n, const struct wic_tune_meter *meter,
-                   uint64_t budget_ns, size_t *out_best)
+                   uint64_t budget_ns)
 {
-    size_t order[WIC_TUNE_TRIALS_MAX];
-    struct race race = {.trials = trials, .order = order, .n = n, .meter = meter};
+    struct race race = {.trials = trials, .n = n, .meter = meter};
     if (trials == NULL || n == 0 || n > WIC_TUNE_TRIALS_MAX || meter == NULL ||
-        meter->measure == NULL || out_best == NULL) {
+        meter->measure == NULL) {
         return -EINVAL;
     }
-    for (size_t i = 0; i < n; i++) {
-        order[i] = i;
-    }
     int rc = run_race(&race, budget_ns);
-    if (rc != 0) {
-        return rc;
+    if (rc == 0 && score(&trials[0]) <= 0) {
+        rc = trials[0].error != 0 ? -ENODEV : -ETIME;
     }
-    const struct wic_tune_trial *best = &trials[order[0]];
-    if (score(best) <= 0) {
-        return best->error != 0 ? -ENODEV : -ETIME;
-    }
-    *out_best = order[0];
-    return 0;
+    return rc;
 }

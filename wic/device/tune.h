@@ -4,13 +4,13 @@
 #define WIC_TUNE_H
 /* Finds the transfer plan that gets the most tiles through this GPU with this kernel, by
  * measurement: candidates are enumerated, and halved again and again, the better half being
- * measured for twice as long each time. The row that wins can be kept and given to
+ * measured for about twice as long each time. The row that wins can be kept and given to
  * wic_transfer_plan_by later on.
  *
  *   struct wic_tune_trial trials[WIC_TUNE_TRIALS_MAX];
- *   size_t n = wic_tune_enumerate(&gpu, &shape, &work, trials), best;
+ *   size_t n = wic_tune_enumerate(&gpu, &shape, &work, trials);
  *   struct wic_tune_meter meter = {wic_tune_measure, NULL, &stream};
- *   rc = wic_tune_halve(trials, n, &meter, 250000000, &best);
+ *   rc = wic_tune_halve(trials, n, &meter, 250000000);       then trials[0] is the best
  *
  * Nothing is kept here. Thread: one at a time. */
 #include "wic/device/link.h"
@@ -29,10 +29,11 @@ extern "C" {
 struct wic_tune_trial {
     struct wic_transfer_row row;
     struct wic_transfer_plan plan;
+    uint32_t number; /* in the order of enumeration; 0: by the built-in table */
     double handicap; /* up to WIC_TUNE_PREFERENCE: what the plan takes of the GPU */
-    double rate;     /* bytes of input a second, over all its measurements */
-    uint64_t ns;     /* it was measured for so long in all; 0: never */
-    uint32_t rounds; /* it took part in so many */
+    double rate;     /* bytes of input a second, in its last and longest measurement */
+    uint64_t ns;     /* that took so long; 0: it was never measured */
+    uint32_t rounds; /* it was measured in so many */
     int error;       /* of its last measurement; out of the race */
 };
 
@@ -42,6 +43,10 @@ struct wic_tune_trial {
  * plan. Pure arithmetic. Thread: any. */
 size_t wic_tune_enumerate(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                           const struct wic_work *work, struct wic_tune_trial *trials);
+/* The same for the built-in table's row and these n_rows, such as were good for a similar shape. */
+size_t wic_tune_rows(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
+                     const struct wic_work *work, const struct wic_transfer_row *rows,
+                     size_t n_rows, struct wic_tune_trial *trials);
 
 struct wic_tune_meter {
     /* Lets the plan run for about `ns` and gives its bytes of input a second. -E2BIG, -ENOSPC,
@@ -52,12 +57,13 @@ struct wic_tune_meter {
     void *context;
 };
 
-/* Measures n trials (plan and handicap are set, the rest is zeroed) in turn and halves them until
- * one is left. Begins no measurement that would not end within the budget; what was not measured
- * in time counts as worse than what was. *out_best: the index of the winner. 0; -ETIME: the budget
- * was over before anything was measured; -ENODEV: no plan worked; or what measure returned. */
+/* Measures n trials (plan, number and handicap are set, the rest is zeroed) in turn and halves them
+ * until one is left; they are sorted then, the best first. Begins no measurement that would not end
+ * within the budget; what was not measured in time counts as worse than what was. 0; -ETIME: the
+ * budget was over before anything was measured; -ENODEV: no plan worked; or what measure returned.
+ */
 int wic_tune_halve(struct wic_tune_trial *trials, size_t n, const struct wic_tune_meter *meter,
-                   uint64_t budget_ns, size_t *out_best);
+                   uint64_t budget_ns);
 
 /* A stream of equal tiles through a link, for wic_tune_measure. */
 struct wic_tune_stream {

@@ -10,11 +10,12 @@
 
 #include <errno.h>
 
-#define HANG_NS    INT64_C(2000000000) /* without a tile done */
-#define WARM_BYTES (UINT64_C(4) << 20) /* that are pulled before the rate counts, or a part of: */
-#define WARM_SHARE 4                   /* the slots */
-#define TILES_MIN  2                   /* that count */
-#define LOOKS      1024                /* of the host, between two looks at the kernel */
+#define HANG_NS        INT64_C(2000000000) /* without a tile done */
+#define WARM_BYTES     (UINT64_C(4) << 20) /* that are pulled before the rate counts, or a part of: */
+#define WARM_SHARE     4                   /* the slots */
+#define BATCHED_ROUNDS 2    /* of all slots count, as results come in bursts where copies batch */
+#define TILES_MIN      2    /* that count */
+#define LOOKS          1024 /* of the host, between two looks at the kernel */
 
 struct flow {
     struct wic_link *link;
@@ -62,7 +63,7 @@ static bool is_warm(const struct flow *flow)
 static bool is_enough(const struct flow *flow, int64_t ns)
 {
     uint64_t counted = flow->done - flow->first;
-    uint64_t least = flow->by_engine ? flow->window / 2 : 0;
+    uint64_t least = flow->by_engine ? BATCHED_ROUNDS * flow->window : 0;
     return flow->first_ns != 0 && flow->event_ns - flow->first_ns >= ns &&
            counted >= (least > TILES_MIN ? least : TILES_MIN);
 }
