@@ -184,6 +184,15 @@ const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_confi
     return other ? plan->resident.why_not : "";
 }
 
+const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    bool other = plan->cuda && request->config->compute.buffers == PB_BUFFERS_MANAGED &&
+                 plan->mem != PB_MEM_MANAGED;
+    return other ? "the process that owns the GPU computes, and memory that two processes map "
+                   "cannot be managed"
+                 : "";
+}
+
 struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
                                          const struct pb_plan_request *request)
 {

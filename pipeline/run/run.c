@@ -254,12 +254,18 @@ void pb_run_abort(struct pb_run *run)
         pb_run_passes_abort(run->passes, NULL);
 }
 
+const char *pb_run_buffers_why(const struct pb_run *run)
+{
+    return pb_plan_buffers_why(run->plan, &run->facts);
+}
+
 static void report(struct pb_run *run, struct pb_run_report *out)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     pb_run_passes_report(run->passes, out);
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
     (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
+    out->buffers_why = pb_run_buffers_why(run);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
     out->gate.why = pb_chain_gate_why(run->plan->chain);

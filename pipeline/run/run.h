@@ -87,6 +87,8 @@ struct pb_gate_report {
 struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];
+    const char *buffers_why; /* why it is pinned although compute.buffers is managed; "" or NULL =
+                                it is as configured. Static text */
     char sync[16];
     char
         sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
@@ -118,6 +120,8 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 /* After a wait that returned 0, and once. With a directory of the caller's the files are complete
  * there and nothing is made visible. The result is valid until destroy. */
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
+/* As buffers_why of the report, known from create on. */
+const char *pb_run_buffers_why(const struct pb_run *run);
 void pb_run_abort(struct pb_run *run);
 /* A snapshot. Thread: any, between create and destroy. */
 void pb_run_progress(struct pb_run *run, struct pb_run_progress *out_progress);

@@ -156,6 +156,8 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_object(json, "report");
     pb_json_string(json, "device", report->device);
     pb_json_string(json, "buffers", report->buffers);
+    bool other = report->buffers_why != NULL && report->buffers_why[0] != '\0';
+    pb_json_string(json, "buffers_why", other ? report->buffers_why : NULL);
     pb_json_string(json, "sync", report->sync);
     pb_json_string(json, "sync_why", report->sync_why[0] ? report->sync_why : NULL);
     pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);

@@ -100,6 +100,15 @@ static void set_run(struct worker *worker, struct pb_run *run)
     (void)pthread_mutex_unlock(&worker->lock);
 }
 
+static void say_buffers(const struct worker *worker, const struct pb_run *run)
+{
+    const char *why = pb_run_buffers_why(run);
+    if (why[0] != '\0')
+        (void)fprintf(stderr,
+                      "job %s: buffers are pinned although compute.buffers is managed: %s\n",
+                      pb_json_get_text(worker->command, "job"), why);
+}
+
 static int run_job(struct worker *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
@@ -130,6 +139,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
     if (rc != 0)
         return rc;
     set_run(worker, run);
+    say_buffers(worker, run);
     memset(&result, 0, sizeof result);
     rc = pb_run_start(run, err);
     rc = rc ? rc : pb_run_wait(run, -1, err);

@@ -31,6 +31,7 @@ static struct {
     bool time_limited, mps;
     int32_t jobs_beside;
     const char *stream_why;
+    bool remote;
 } around;
 
 /* A chain without a halo, on a scene of no special kind. */
@@ -39,6 +40,7 @@ static const struct question sum_of_bands = {
 
 static struct pb_config *config;
 static struct pb_plan *plan;
+static const char *buffers_why;
 
 /* What pb_plan_create says. */
 static int try_plan(const struct question *q, struct pb_err *err)
@@ -70,14 +72,18 @@ static int try_plan(const struct question *q, struct pb_err *err)
                                       .info = &info,
                                       .cuda = true,
                                       .jobs_beside = around.jobs_beside,
-                                      .stream_why = around.stream_why};
+                                      .stream_why = around.stream_why,
+                                      .remote = around.remote};
     struct pb_device_traits traits = {
         .integrated = q->integrated, .time_limited = around.time_limited, .mps = around.mps};
     if (q->gpu != NULL) {
         traits.gpu = *q->gpu;
         request.traits = &traits;
     }
-    return pb_plan_create(&request, err, &plan);
+    int rc = pb_plan_create(&request, err, &plan);
+    if (rc == 0)
+        buffers_why = pb_plan_buffers_why(plan, &request);
+    return rc;
 }
 
 static const struct pb_plan_resident *ask(const struct question *q)
@@ -320,6 +326,26 @@ START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
 }
 END_TEST
 
+START_TEST(slots_that_two_processes_map_are_pinned_and_it_is_said_why)
+{
+    struct question q = sum_of_bands;
+    q.compute = ", buffers: managed";
+    (void)ask(&q);
+    ck_assert_int_eq(plan->mem, PB_MEM_MANAGED);
+    ck_assert_str_eq(buffers_why, "");
+    forget();
+    around.remote = true;
+    (void)ask(&q);
+    ck_assert_int_eq(plan->mem, PB_MEM_PINNED);
+    ck_assert_ptr_nonnull(strstr(buffers_why, "two processes map"));
+    forget();
+    around.remote = true;
+    (void)ask(&sum_of_bands);
+    ck_assert_str_eq(buffers_why, "");
+    forget();
+}
+END_TEST
+
 START_TEST(managed_slots_are_bounded_whatever_the_budget)
 {
     struct question q = {", tile: 2048", "      - math: {bands: {OUT: \"B + G + R + N\"}}\n",
@@ -426,6 +452,7 @@ int main(void)
     tcase_add_test(tests, no_kernel_stays_where_other_processes_take_turns);
     tcase_add_test(tests, the_plan_says_that_the_service_goes_by_streams);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
+    tcase_add_test(tests, slots_that_two_processes_map_are_pinned_and_it_is_said_why);
     tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
     tcase_add_test(tests, rounds_of_kmeans_bring_back_sums_of_parts);
     tcase_add_test(tests, slots_of_sums_are_those_of_streams_too);
