@@ -196,4 +196,5 @@ static uint32_t threads(const void *exec)
     return 2;
 }
 
-const struct pb_exec_type batch_stream = {"stream", create, run, threads, destroy, NULL, false};
+const struct pb_exec_type batch_stream = {
+    .sync = "stream", .create = create, .run = run, .threads = threads, .destroy = destroy};
