@@ -113,8 +113,7 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
         rc = open_dataset(raster, raster->file.path, err);
     }
     if (rc == 0)
-        rc = pb_raster_unchanged(raster,
-                                 err); /* or the header that `first` read is another file's */
+        rc = pb_raster_unchanged(raster, err); /* or the header is another file's */
     if (rc == 0)
         *out_raster = raster;
     else
