@@ -126,8 +126,8 @@ START_TEST(gpus_stay_beside_each_other_and_a_new_driver_replaces_the_old)
 }
 END_TEST
 
-/* Every 13th byte in turn cut off or replaced: it is read as it was, told to be damaged, or what the byte
- * was part of is another number or name. */
+/* Every 13th byte in turn cut off or replaced: it is read as it was, told to be damaged, or what
+ * the byte was part of is another number or name. */
 START_TEST(damage_is_told_and_ignored)
 {
     struct pb_tuning tuning = one_row();
