@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/device.h"
+#include "pipeline/device/others.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -41,6 +42,13 @@ int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
     (void)index, (void)out_traits;
     return -ENODEV;
+}
+
+int pb_device_others(int32_t index, int32_t *out_pid)
+{
+    (void)index;
+    *out_pid = 0;
+    return 0;
 }
 #endif
 

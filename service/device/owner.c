@@ -5,8 +5,10 @@
  * answered when the device is there. The main thread accepts, each connection has a thread. */
 #include "service/device/owner.h"
 
+#include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/device_word.h"
+#include "pipeline/device/others.h"
 #include "pipeline/io/thread.h"
 #include "service/base/line_reader.h"
 #include "service/device/owner_parts.h"
@@ -23,9 +25,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 128
-#define OUT_FD          (STDERR_FILENO + 1)
-#define GPU_SHARES_MAX  4
+#define CONNECTIONS_MAX  128
+#define OUT_FD           (STDERR_FILENO + 1)
+#define GPU_SESSIONS_MAX 4
+#define FULL_MS          60000
+#define OTHERS_MS        5000 /* for so long they count, once found */
 
 static struct owner the_owner;
 static atomic_int connections;
@@ -78,36 +82,59 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     return rc;
 }
 
-/* Each of the sessions that compute at a time has its part of the multiprocessors, so that their
- * kernels are on the device side by side. Returns how many. */
-static int share_out(struct owner *owner, int sessions)
+/* How many sessions may compute at a time; on a GPU each has its part of the multiprocessors, so
+ * that their kernels are on the device side by side. */
+static int share_out(struct owner *owner, int wanted)
 {
     uint32_t *multiprocessors = &owner->traits.gpu.multiprocessors;
-    if (owner->index < 0)
-        return sessions;
-    int shares = sessions < GPU_SHARES_MAX ? sessions : GPU_SHARES_MAX;
-    *multiprocessors /= (uint32_t)shares;
+    int most = owner->index < 0 ? wanted : GPU_SESSIONS_MAX;
+    int sessions = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    if (owner->index >= 0)
+        *multiprocessors /= (uint32_t)sessions;
     if (*multiprocessors == 0)
         *multiprocessors = 1;
-    return shares;
+    return sessions;
+}
+
+void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES])
+{
+    struct pb_owner_facts facts = {.time_limited = owner->traits.time_limited,
+                                   .mps = owner->traits.mps};
+    (void)pthread_mutex_lock(&owner->lock);
+    facts.full = pb_clock_mono_ms() < owner->full_until_ms;
+    if (owner->index >= 0 && pb_clock_mono_ms() >= owner->others_until_ms) {
+        owner->others = pb_device_others(owner->index, &owner->other_pid);
+        owner->others_until_ms = pb_clock_mono_ms() + (owner->others > 0 ? OTHERS_MS : 0);
+    }
+    facts.others = owner->others;
+    facts.other_pid = owner->other_pid;
+    pb_owner_stream_why(&facts, why);
+    pb_owner_streams_say(&owner->streams, owner->device, why, stderr);
+    (void)pthread_mutex_unlock(&owner->lock);
+}
+
+void owner_is_full(struct owner *owner)
+{
+    (void)pthread_mutex_lock(&owner->lock);
+    owner->full_until_ms = pb_clock_mono_ms() + FULL_MS;
+    (void)pthread_mutex_unlock(&owner->lock);
 }
 
 /* What else is to be known of the device, in the log. */
-static void say_traits(const struct owner *owner, int shares)
+static void say_traits(struct owner *owner, int sessions)
 {
+    char why[PB_OWNER_WHY_BYTES];
     const struct pb_device_traits *t = &owner->traits;
     if (owner->index < 0)
         return;
-    if (shares > 1)
-        (void)fprintf(stderr, "%d jobs at a time, %u multiprocessors each\n", shares,
+    if (sessions > 1)
+        (void)fprintf(stderr, "%d jobs at a time, %u multiprocessors each\n", sessions,
                       t->gpu.multiprocessors);
     if (t->mps)
         (void)fprintf(stderr, "MPS shares the GPU with other programs\n");
-    if (t->time_limited)
-        (void)fprintf(stderr, "the GPU ends kernels that run for seconds, as a display uses it: "
-                              "jobs go by streams\n");
     if (t->tuning.why[0] != '\0')
         (void)fprintf(stderr, "measured transfer plans are ignored: %s\n", t->tuning.why);
+    owner_stream_why(owner, why);
 }
 
 static void *connection(void *user)
@@ -179,9 +206,9 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
         say_device(&the_owner, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
-    int shares = share_out(&the_owner, sessions_max > 0 ? sessions_max : 1);
-    pb_admission_init(&the_owner.admission, shares);
-    say_traits(&the_owner, shares);
+    int sessions = share_out(&the_owner, sessions_max);
+    pb_admission_init(&the_owner.admission, sessions);
+    say_traits(&the_owner, sessions);
     say_device(&the_owner, the_owner.device, "");
     return accept_all(the_owner.bound.fd);
 }

@@ -7,6 +7,7 @@
 #include "pipeline/device/device.h"
 #include "service/device/admission.h"
 #include "service/device/owner_load.h"
+#include "service/device/owner_streams.h"
 
 struct owner {
     char device[64]; /* "cuda:0", "cpu" */
@@ -16,8 +17,13 @@ struct owner {
     struct pb_socket_bind bound;
     struct pb_admission admission;
     int out;              /* lines to the parent */
-    pthread_mutex_t lock; /* load, what is written to out */
+    pthread_mutex_t lock; /* all below, what is written to out */
     struct pb_owner_load load;
+    struct pb_owner_streams streams;
+    int64_t full_until_ms; /* other programs left a kernel no room */
+    int64_t others_until_ms;
+    int others; /* processes on the GPU */
+    int32_t other_pid;
 };
 
 /* --- owner.c --- */
@@ -25,6 +31,12 @@ struct owner {
 void owner_retire(struct owner *owner);
 /* A session came (1) or went (-1), or its memory did; told to the parent. Thread: any. */
 void owner_loaded(struct owner *owner, int sessions, int64_t bytes);
+
+/* Why a job goes by streams now, "" = it need not; in the log when that has changed. Thread: any.
+ */
+void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES]);
+/* Other programs left a kernel no room: jobs go by streams for a minute. Thread: any. */
+void owner_is_full(struct owner *owner);
 
 /* --- owner_session.c --- */
 /* Serves a connection (taken) to its end. Thread: one of its own. */

@@ -135,10 +135,14 @@ static int take_hello(struct session *s, const struct pb_json_value *hello, stru
 
 static bool answer_hello(struct session *s)
 {
-    const struct owner *owner = s->owner;
+    struct owner *owner = s->owner;
+    char why[PB_OWNER_WHY_BYTES];
+    owner_stream_why(owner, why);
     struct pb_json *json = event("hello");
     pb_json_string(json, "device", owner->device);
     pb_json_int(json, "index", owner->index);
+    if (why[0] != '\0')
+        pb_json_string(json, "stream_why", why);
     if (owner->index >= 0)
         pb_blob_print(json, "traits", &owner->traits, sizeof owner->traits);
     pb_json_end(json);
@@ -232,6 +236,8 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     bool lost = is_lost(s->owner, err);
     if (lost)
         owner_retire(s->owner);
+    if (err->code == PB_E_DEVICE_BUSY)
+        owner_is_full(s->owner);
     struct pb_err told = *err;
     pb_device_left_err(&told); /* the job runs again, as it is this process that cannot go on */
     bool said = say_failed(s, &told);

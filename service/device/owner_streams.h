@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_OWNER_STREAMS_H
+#define PB_OWNER_STREAMS_H
+/* When jobs go by streams from their start, because a kernel that stays has no place on the GPU.
+ * Thread: any, one at a time. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PB_OWNER_WHY_BYTES 200
+
+/* What is known of the GPU now. */
+struct pb_owner_facts {
+    bool time_limited; /* its driver ends kernels that run for seconds */
+    bool mps;          /* processes share it side by side */
+    bool full;         /* a kernel found no room a short while ago */
+    int others;        /* processes that compute on it besides the owner, */
+    int32_t other_pid; /* and one of them; 0 = not known */
+};
+
+/* Why jobs go by streams, in `why`; "" = they need not. */
+void pb_owner_stream_why(const struct pb_owner_facts *facts, char why[PB_OWNER_WHY_BYTES]);
+
+/* Zero bytes at first: nothing was said. */
+struct pb_owner_streams {
+    char said[PB_OWNER_WHY_BYTES];
+};
+
+/* Writes one line when the reason has changed, or is gone. */
+void pb_owner_streams_say(struct pb_owner_streams *streams, const char *device, const char *why,
+                          FILE *log);
+#endif
