@@ -1,50 +1,158 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Whoever changes something that shares depend on counts `state` up; a kernel's thread compares it
+ * with what it knows, and takes the lock only when it differs. That somebody stopped counting is
+ * the one change that comes by time: `quiet_ns` says when. */
 #include "pipeline/device/residency.h"
+
+#include "config/base/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, changes of setups */
+#define LINGER_NS   UINT64_C(500000000)
+#define HIGH_WEIGHT 8u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int residents;
-static atomic_int setups; /* under way or waiting */
+static struct pb_resident *residents;
+static atomic_int frees; /* under way or waiting */
+static _Atomic uint64_t state;
+static _Atomic uint64_t quiet_ns = UINT64_MAX;
 
-void pb_residency_setup_begin(void)
+static void change(void)
+{
+    (void)atomic_fetch_add(&state, 1);
+    (void)pthread_cond_broadcast(&changed);
+}
+
+static bool counts(const struct pb_resident *r, uint64_t now)
+{
+    bool lingers = r->left_ns > 0 && now - r->left_ns < LINGER_NS;
+    return r->share > 0 || r->waits || lingers;
+}
+
+static void note_quiet(uint64_t now)
+{
+    uint64_t next = UINT64_MAX;
+    for (const struct pb_resident *r = residents; r != NULL; r = r->next)
+        if (r->share == 0 && !r->waits && counts(r, now) && r->left_ns + LINGER_NS < next)
+            next = r->left_ns + LINGER_NS;
+    atomic_store(&quiet_ns, next);
+}
+
+static uint32_t share_of(const struct pb_resident *own, uint64_t now)
+{
+    int64_t highest = own->priority;
+    uint32_t sum = 0;
+    for (const struct pb_resident *r = residents; r != NULL; r = r->next)
+        if (counts(r, now) && r->priority > highest)
+            highest = r->priority;
+    for (const struct pb_resident *r = residents; r != NULL; r = r->next)
+        if (r == own || counts(r, now))
+            sum += r->priority == highest ? HIGH_WEIGHT : 1;
+    return PB_RESIDENCY_WHOLE * (own->priority == highest ? HIGH_WEIGHT : 1) / sum;
+}
+
+/* What kernels that are there have, all together. */
+static uint32_t taken(void)
+{
+    uint32_t sum = 0;
+    for (const struct pb_resident *r = residents; r != NULL; r = r->next)
+        sum += r->share;
+    return sum;
+}
+
+void pb_residency_join(struct pb_resident *resident, int64_t priority)
+{
+    resident->priority = priority;
+    (void)pthread_mutex_lock(&lock);
+    resident->next = residents;
+    residents = resident;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void pb_residency_part(struct pb_resident *resident)
 {
     (void)pthread_mutex_lock(&lock);
-    (void)atomic_fetch_add(&setups, 1);
-    while (residents > 0)
+    struct pb_resident **at = &residents;
+    while (*at != NULL && *at != resident)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = resident->next;
+    note_quiet(pb_clock_mono_ns());
+    change();
+    (void)pthread_mutex_unlock(&lock);
+}
+
+uint32_t pb_residency_enter(struct pb_resident *resident)
+{
+    (void)pthread_mutex_lock(&lock);
+    resident->waits = true;
+    change();
+    uint32_t share = share_of(resident, pb_clock_mono_ns());
+    while (atomic_load(&frees) > 0 || taken() + share > PB_RESIDENCY_WHOLE) {
+        (void)pthread_cond_wait(&changed, &lock);
+        share = share_of(resident, pb_clock_mono_ns());
+    }
+    resident->waits = false;
+    resident->share = share;
+    resident->differs = false;
+    resident->known = atomic_load(&state);
+    (void)pthread_mutex_unlock(&lock);
+    return share;
+}
+
+void pb_residency_left(struct pb_resident *resident)
+{
+    (void)pthread_mutex_lock(&lock);
+    resident->share = 0;
+    resident->left_ns = pb_clock_mono_ns();
+    note_quiet(resident->left_ns);
+    change();
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void look(struct pb_resident *resident)
+{
+    (void)pthread_mutex_lock(&lock);
+    uint64_t now = pb_clock_mono_ns();
+    if (now >= atomic_load(&quiet_ns)) {
+        note_quiet(now);
+        change();
+    }
+    resident->differs = share_of(resident, now) != resident->share;
+    resident->known = atomic_load(&state);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+bool pb_residency_is_unwanted(struct pb_resident *resident)
+{
+    if (atomic_load(&frees) > 0)
+        return true;
+    uint64_t quiet = atomic_load(&quiet_ns);
+    bool same = atomic_load(&state) == resident->known &&
+                (quiet == UINT64_MAX || pb_clock_mono_ns() < quiet);
+    if (!same)
+        look(resident);
+    return resident->differs;
+}
+
+void pb_residency_free_begin(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    (void)atomic_fetch_add(&frees, 1);
+    while (taken() > 0)
         (void)pthread_cond_wait(&changed, &lock);
     (void)pthread_mutex_unlock(&lock);
 }
 
-void pb_residency_setup_end(void)
+void pb_residency_free_end(void)
 {
     (void)pthread_mutex_lock(&lock);
-    (void)atomic_fetch_sub(&setups, 1);
+    (void)atomic_fetch_sub(&frees, 1);
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);
-}
-
-void pb_residency_enter(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    while (atomic_load(&setups) > 0)
-        (void)pthread_cond_wait(&changed, &lock);
-    residents++;
-    (void)pthread_mutex_unlock(&lock);
-}
-
-void pb_residency_left(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    residents--;
-    (void)pthread_cond_broadcast(&changed);
-    (void)pthread_mutex_unlock(&lock);
-}
-
-bool pb_residency_is_unwanted(void)
-{
-    return atomic_load(&setups) > 0;
 }

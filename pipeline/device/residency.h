@@ -2,20 +2,48 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RESIDENCY_H
 #define PB_RESIDENCY_H
-/* The calls of a process that CUDA holds up while a kernel stays on the device (allocating,
- * freeing, pinning, making streams) go where none is: who makes them asks the resident kernels to
- * leave, and they come back afterwards. One count a process, for all of its devices. Thread: any;
- * setups may overlap. */
+/* The resident kernels of a process: how much of the device each may have, and when none may be
+ * there.
+ *
+ * A kernel gets a share of the device, its blocks and what its tiles take of the link: all of it
+ * when it is alone, else an equal part among those that run; one of a lower priority than another
+ * one that runs gets an eighth of that one's share. A kernel whose share has changed is asked to
+ * leave and comes back with the new one. Who has no kernel for LINGER counts no longer.
+ *
+ * The calls that CUDA holds up while a kernel stays go where none is there: those that free or
+ * unpin memory. (Allocating, pinning, uploading and making streams go on beside: measured, driver
+ * 580.) Who makes such calls asks the kernels to leave; they come back afterwards.
+ *
+ * One count a process, for its one device. Thread: any; a resident is used by one at a time. */
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Before and after such calls. Begin waits until no kernel stays. */
-void pb_residency_setup_begin(void);
-void pb_residency_setup_end(void);
+#define PB_RESIDENCY_WHOLE 1000 /* a share is given in parts of this */
 
-/* Before a resident kernel is launched: waits until no setup is under way. */
-void pb_residency_enter(void);
-/* It has left, or was not launched. */
-void pb_residency_left(void);
-/* Whether a setup waits for it. */
-bool pb_residency_is_unwanted(void);
+/* Who has a kernel at times. Members are residency.c's. */
+struct pb_resident {
+    struct pb_resident *next;
+    int64_t priority;
+    uint32_t share; /* of its kernel; 0 = it has none */
+    bool waits;     /* for the room to have one */
+    uint64_t left_ns;
+    uint64_t known; /* the state in which its share was looked at last, */
+    bool differs;   /* and whether it was another one */
+};
+
+/* Zeroed before; to be left before it is freed. */
+void pb_residency_join(struct pb_resident *resident, int64_t priority);
+void pb_residency_part(struct pb_resident *resident);
+
+/* Before its kernel is launched: waits until there is room for its share, and no memory is being
+ * freed. Returns the share. */
+uint32_t pb_residency_enter(struct pb_resident *resident);
+/* The kernel has left, or was not launched. */
+void pb_residency_left(struct pb_resident *resident);
+/* Whether its kernel is to leave: its share has changed, or memory is to be freed. Cheap. */
+bool pb_residency_is_unwanted(struct pb_resident *resident);
+
+/* Before and after calls that free memory; they may overlap. Begin waits until no kernel stays. */
+void pb_residency_free_begin(void);
+void pb_residency_free_end(void);
 #endif

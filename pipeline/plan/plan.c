@@ -201,6 +201,7 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
 int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     plan->device_index = request->device_index;
+    plan->priority = request->pipeline->priority;
     plan->geometry = pb_chain_geometry(plan->chain);
     plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
     plan->cuda = request->cuda;

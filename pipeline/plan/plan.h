@@ -112,6 +112,7 @@ struct pb_plan {
     bool cuda;
     const char *cpu_why; /* why it is the CPU although there is a GPU; NULL = it is not so */
     int32_t device_index;
+    int32_t priority; /* of its pipeline */
     struct pb_plan_resident resident;
     struct pb_plan_sums sums;
     enum pb_mem_kind mem;

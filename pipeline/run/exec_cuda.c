@@ -22,6 +22,7 @@ struct exec_cuda {
     struct pb_chain_resident *chain;
     struct wic_device *device;
     struct wic_device_stats stats; /* of the run, once it has ended */
+    struct pb_resident resident;
 };
 
 /* What becomes of a tile. */
@@ -44,32 +45,35 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
     return 0;
 }
 
-static void enter(void *context)
+_Static_assert(PB_RESIDENCY_WHOLE == WIC_SHARE_WHOLE, "shares are counted alike");
+
+static uint32_t enter(void *context)
 {
-    (void)context;
-    pb_residency_enter();
+    struct exec_cuda *e = context;
+    return pb_residency_enter(&e->resident);
 }
 
 static void left(void *context)
 {
-    (void)context;
-    pb_residency_left();
+    struct exec_cuda *e = context;
+    pb_residency_left(&e->resident);
 }
 
 static bool is_unwanted(void *context)
 {
-    (void)context;
-    return pb_residency_is_unwanted();
+    struct exec_cuda *e = context;
+    return pb_residency_is_unwanted(&e->resident);
 }
 
 static void close_device(struct exec_cuda *e)
 {
     if (e->device == NULL)
         return;
-    pb_residency_setup_begin();
+    pb_residency_free_begin();
     if (wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
         pb_device_leave_behind();
-    pb_residency_setup_end();
+    pb_residency_free_end();
+    pb_residency_part(&e->resident);
     e->device = NULL;
 }
 
@@ -83,7 +87,9 @@ static void exec_destroy(void *exec)
     close_device(e);
     if (pb_device_left_behind())
         return;
+    pb_residency_free_begin();
     pb_chain_resident_destroy(e->chain);
+    pb_residency_free_end();
     free(e);
 }
 
@@ -146,6 +152,8 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .starts = 1, /* the run goes on by streams then */
     };
     int rc = wic_device_open(&options, &e->device);
+    if (rc == 0)
+        pb_residency_join(&e->resident, s->plan->priority);
     if (rc == -ENOMEM)
         return no_memory(s->plan, err);
     if (rc == -E2BIG || rc == -ENOSPC)
@@ -185,18 +193,12 @@ static uint32_t exec_threads(const void *exec)
     return 1;
 }
 
-/* The mean over the blocks. */
-static uint64_t starved_ns(const struct exec_cuda *e)
-{
-    return e->stats.blocks ? e->stats.starved_ns / e->stats.blocks : 0;
-}
-
 /* Times of the device, not of its proxy thread: it is parked while there is no kernel or the kernel
  * has nothing to do. */
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
-    uint64_t starved = starved_ns(e), stayed = e->stats.resident_ns;
+    uint64_t starved = e->stats.starved_ns, stayed = e->stats.resident_ns;
     atomic_fetch_add(&c->busy_ns, stayed > starved ? stayed - starved : 0);
     atomic_fetch_add(&c->parked_ns, e->stats.parked_ns + (starved < stayed ? starved : stayed));
     atomic_fetch_add(&c->tiles, e->stats.tiles);
@@ -260,7 +262,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
         .used = true,
         .to_device_bytes = e->stats.in_bytes,
         .from_device_bytes = e->stats.out_bytes,
-        .starved_ns = starved_ns(e),
+        .starved_ns = e->stats.starved_ns,
         .leave_ns = e->stats.leave_ns,
         .blocks = e->stats.blocks,
         .launches = e->stats.launches,

@@ -92,18 +92,37 @@ static int make_arrivals(struct pb_served *s, struct pb_err *err)
     return 0;
 }
 
-/* Pins, measures and makes the executor, all of which a resident kernel would hold up. */
+/* Of the link, in bytes per second, measured by the first session of the process. */
+static struct {
+    pthread_mutex_t lock;
+    bool known;
+    double to_device, from_device;
+} rates = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void measure_link(struct pb_served *s)
+{
+    (void)pthread_mutex_lock(&rates.lock);
+    if (!rates.known) {
+        pb_residency_free_begin(); /* it also frees, and measures best alone */
+        pb_device_link(s->pass->device_index, RATE_BYTES, &rates.to_device, &rates.from_device);
+        pb_residency_free_end();
+    }
+    rates.known = true;
+    s->to_device_rate = rates.to_device;
+    s->from_device_rate = rates.from_device;
+    (void)pthread_mutex_unlock(&rates.lock);
+}
+
+/* Resident kernels of other sessions stay meanwhile. */
 static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
 {
-    pb_residency_setup_begin();
     int rc = s->pass->cuda ? pb_device_use(s->pass->device_index, err) : 0;
     rc = rc ? rc : make_pool(s, err, out_fd);
     if (rc == 0 && s->pass->cuda)
-        pb_device_link(s->pass->device_index, RATE_BYTES, &s->to_device_rate, &s->from_device_rate);
+        measure_link(s);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
     if (rc == 0 && s->exec_type->stored != NULL)
         s->stream.n_stored = s->exec_type->stored(s->exec);
-    pb_residency_setup_end();
     return rc;
 }
 
@@ -205,12 +224,12 @@ static void end_threads(struct pb_served *s)
 
 static void take_down(struct pb_served *s)
 {
-    pb_residency_setup_begin();
+    pb_residency_free_begin();
     if (s->exec != NULL)
         s->exec_type->destroy(s->exec);
     if (s->pinned && !pb_device_left_behind())
         pb_mem_unpin(s->pool.slots);
-    pb_residency_setup_end();
+    pb_residency_free_end();
 }
 
 void pb_served_destroy(struct pb_served *s)

@@ -82,18 +82,11 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     return rc;
 }
 
-/* How many sessions may compute at a time; on a GPU each has its part of the multiprocessors, so
- * that their kernels are on the device side by side. */
-static int share_out(struct owner *owner, int wanted)
+/* How many sessions may compute at a time. */
+static int session_count(const struct owner *owner, int wanted)
 {
-    uint32_t *multiprocessors = &owner->traits.gpu.multiprocessors;
     int most = owner->index < 0 ? wanted : GPU_SESSIONS_MAX;
-    int sessions = wanted < 1 ? 1 : wanted < most ? wanted : most;
-    if (owner->index >= 0)
-        *multiprocessors /= (uint32_t)sessions;
-    if (*multiprocessors == 0)
-        *multiprocessors = 1;
-    return sessions;
+    return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
 void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES])
@@ -128,7 +121,7 @@ static void say_traits(struct owner *owner, int sessions)
     if (owner->index < 0)
         return;
     if (sessions > 1)
-        (void)fprintf(stderr, "%d jobs at a time, %u multiprocessors each\n", sessions,
+        (void)fprintf(stderr, "up to %d jobs at a time share its %u multiprocessors\n", sessions,
                       t->gpu.multiprocessors);
     if (t->mps)
         (void)fprintf(stderr, "MPS shares the GPU with other programs\n");
@@ -206,7 +199,7 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
         say_device(&the_owner, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
-    int sessions = share_out(&the_owner, sessions_max);
+    int sessions = session_count(&the_owner, sessions_max);
     pb_admission_init(&the_owner.admission, sessions);
     say_traits(&the_owner, sessions);
     say_device(&the_owner, the_owner.device, "");

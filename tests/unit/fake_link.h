@@ -54,6 +54,7 @@ static struct {
     struct fake_script script;
     struct wic_link link;
     atomic_uint wrong, starts, beats, links, redone;
+    atomic_uint share, halves; /* said for the next start; starts with half */
     _Atomic uint64_t worked; /* tiles, in all launches */
 } fake;
 
@@ -194,9 +195,16 @@ int wic_link_destroy(struct wic_link *link)
     return 0;
 }
 
+void wic_link_share(struct wic_link *link, uint32_t share)
+{
+    fake_expect(!link->joinable && share > 0 && share <= WIC_SHARE_WHOLE);
+    atomic_store(&fake.share, share);
+}
+
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first)
 {
     fake.starts++;
+    fake.halves += atomic_load(&fake.share) == WIC_SHARE_WHOLE / 2;
     fake_expect(!link->joinable && atomic_load(&link->running) == 0);
     if (fake.script.busy > 0) {
         fake.script.busy--;
@@ -303,6 +311,7 @@ int wic_link_report(struct wic_link *link, struct wic_link_state *out_state)
 {
     fake_expect(!link->joinable);
     memset(out_state, 0, sizeof(*out_state));
+    out_state->started = 1;
     out_state->starved_ns = 1; /* so that the device proxy's sum is the number of launches */
     return fake.script.report_rc;
 }

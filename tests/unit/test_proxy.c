@@ -253,15 +253,18 @@ END_TEST
 struct rival {
     atomic_int entered, unwanted;
     atomic_bool stop;
+    unsigned turns;
 };
 
-static void rival_enter(void *context)
+/* In turn all of the device and half of it. */
+static uint32_t rival_enter(void *context)
 {
     struct rival *r = context;
     while (atomic_load(&r->unwanted) && !atomic_load(&r->stop)) {
         sleep_ns(MS / 10);
     }
     atomic_fetch_add(&r->entered, 1);
+    return r->turns++ % 2 == 0 ? WIC_SHARE_WHOLE : WIC_SHARE_WHOLE / 2;
 }
 
 static void rival_left(void *context)
@@ -303,6 +306,7 @@ START_TEST(unwanted_kernel_leaves_in_the_middle_and_comes_back)
     ck_assert_int_eq(s.rc, 0);
     ck_assert_int_eq(atomic_load(&rival.entered), 0);
     ck_assert_uint_ge(s.stats.launches, 2);
+    ck_assert_uint_eq(fake.halves, fake.starts / 2);
     ck_assert_uint_eq(fake.worked, s.tiles);
 }
 END_TEST

@@ -182,6 +182,8 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
     }
     link->kernel = options->kernel;
     link->argument = options->argument;
+    link->blocks = options->plan.blocks;
+    link->pulls = options->plan.pulls;
     link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
     link->shared_bytes = wic_transfer_plan_shared_bytes(&options->plan);
     int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
@@ -213,6 +215,16 @@ int wic_link_destroy(wic_link *link)
     wic_link_free(link);
     free(link);
     return 0;
+}
+
+void wic_link_share(wic_link *link, uint32_t share)
+{
+    const auto part = [share](uint32_t all) {
+        const uint32_t some = static_cast<uint32_t>(uint64_t{all} * share / WIC_SHARE_WHOLE);
+        return some > 0 ? some : 1;
+    };
+    link->view.plan.blocks = part(link->blocks);
+    link->view.plan.pulls = part(link->pulls);
 }
 
 int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)

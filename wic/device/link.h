@@ -133,6 +133,10 @@ int wic_link_create(const struct wic_link_options *options, struct wic_link **ou
  * limit. */
 int wic_link_destroy(struct wic_link *link);
 
+#define WIC_SHARE_WHOLE 1000u
+/* The part of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that launches from now on have: at
+ * least one of each. All of them at first. Not while the link runs. */
+void wic_link_share(struct wic_link *link, uint32_t share);
 /* Launches the kernel and waits until all its blocks are resident; makes the link's device the
  * thread's current one. Tiles are counted from first_tile again, which lies in input slot (in_first
  * + first_tile) % in_slots and in output slot (out_first + first_tile) % out_slots. -EBUSY: within

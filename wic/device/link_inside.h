@@ -46,6 +46,7 @@ struct wic_link {
     wic_view view;
     int gpu;
     const void *kernel, *argument;
+    uint32_t blocks, pulls; // of the plan; view.plan has those of a launch
     unsigned threads;
     size_t shared_bytes;
     cudaStream_t stream; // of the kernel

@@ -59,7 +59,7 @@ static int launch(struct wic_device *device)
     uint32_t starts = device->options.starts ? device->options.starts : STARTS_MAX;
     device->base = device->finished;
     if (device->options.enter != NULL) {
-        device->options.enter(device->options.context);
+        wic_link_share(device->link, device->options.enter(device->options.context));
     }
     for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
         rc = aborted(device) ? -ECANCELED
@@ -96,7 +96,7 @@ static int leave(struct wic_device *device)
         return rc;
     }
     device->stats.in_bytes += state.pulled_bytes;
-    device->stats.starved_ns += state.starved_ns;
+    device->stats.starved_ns += state.started > 0 ? state.starved_ns / state.started : 0;
     return 0;
 }
 

@@ -60,9 +60,10 @@ struct wic_device_options {
                     struct wic_device_tile *out_tile);
     void *context;
     /* Of a process with several devices of this kind, all NULL or none: `enter` is called before
-     * each launch of the kernel and may wait, `left` when that launch is over. When is_unwanted
+     * each launch of the kernel and may wait, `left` when that launch is over. It returns the part
+     * of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that the launch has. When is_unwanted
      * says so, the kernel leaves as soon as what it has is done, and is launched anew. */
-    void (*enter)(void *context);
+    uint32_t (*enter)(void *context);
     void (*left)(void *context);
     bool (*is_unwanted)(void *context);
     int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
@@ -77,7 +78,7 @@ struct wic_device_options {
 struct wic_device_stats {
     uint64_t tiles;
     uint64_t in_bytes, out_bytes; /* over the link, towards the device and back */
-    uint64_t starved_ns;  /* time that blocks waited for their next tile, summed over the blocks */
+    uint64_t starved_ns;  /* time that a block waited for its next tile, mean over the blocks */
     uint64_t resident_ns; /* time that the kernel was resident */
     uint64_t parked_ns;   /* time without a kernel, as no tiles arrived */
     uint64_t
