@@ -2,105 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * By which transport tiles come to a GPU, planned for devices that are not here. */
-#include "pipeline/plan/plan_resident.h"
-#include "pipeline/product/product_kinds.h"
-#include "pipeline/device/device.h"
 #include "pipeline/run/stream.h"
 
+#include "gpu_plan_fixture.h"
 #include "run_suite.h"
 
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
 static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
-
-struct question {
-    const char *compute, *steps;
-    const struct wic_gpu *gpu;
-    bool integrated, mask;
-    int32_t w, h;
-    enum pb_type type;
-};
-
-/* What keeps a kernel from staying, of the next question. */
-static struct {
-    bool time_limited, mps;
-    int32_t jobs_beside;
-    const char *stream_why;
-    bool remote;
-} around;
 
 /* A chain without a halo, on a scene of no special kind. */
 static const struct question sum_of_bands = {
     "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, false, 5000, 3000, PB_U16};
-
-static struct pb_config *config;
-static struct pb_plan *plan;
-static const char *buffers_why;
-
-/* What pb_plan_create says. */
-static int try_plan(const struct question *q, struct pb_err *err)
-{
-    char text[1000];
-    struct pb_err_list errors;
-    struct pb_raster_info info = {.width = q->w,
-                                  .height = q->h,
-                                  .n_bands = 4,
-                                  .type = q->type,
-                                  .has_mask = q->mask,
-                                  .block_w = 512,
-                                  .block_h = 512,
-                                  .stored_block_bytes = 512 * 512 * 8};
-    (void)snprintf(text, sizeof text,
-                   "compute: {threads: 2, memory: 32GiB%s}\n"
-                   "pipelines:\n"
-                   "  p:\n"
-                   "    input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}}\n"
-                   "    steps:\n%s"
-                   "    products:\n"
-                   "      - cog: {bands: [OUT]}\n",
-                   q->compute, q->steps);
-    ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config) ==
-                      0,
-                  "%s", errors.err[0].msg);
-    struct pb_plan_request request = {.config = config,
-                                      .pipeline = &config->pipelines[0],
-                                      .info = &info,
-                                      .cuda = true,
-                                      .jobs_beside = around.jobs_beside,
-                                      .stream_why = around.stream_why,
-                                      .remote = around.remote};
-    struct pb_device_traits traits = {
-        .integrated = q->integrated, .time_limited = around.time_limited, .mps = around.mps};
-    if (q->gpu != NULL) {
-        traits.gpu = *q->gpu;
-        request.traits = &traits;
-    }
-    int rc = pb_plan_create(&request, err, &plan);
-    if (rc == 0)
-        buffers_why = pb_plan_buffers_why(plan, &request);
-    return rc;
-}
-
-static const struct pb_plan_resident *ask(const struct question *q)
-{
-    struct pb_err err = {0};
-    ck_assert_msg(try_plan(q, &err) == 0, "%s", err.msg);
-    return &plan->resident;
-}
-
-static void forget(void)
-{
-    pb_plan_destroy(plan);
-    pb_config_destroy(config);
-    plan = NULL;
-    config = NULL;
-    memset(&around, 0, sizeof around);
-}
 
 START_TEST(a_chain_without_halo_pulls_lines_with_all_their_bands)
 {
@@ -374,69 +285,6 @@ START_TEST(managed_slots_are_bounded_whatever_the_budget)
 }
 END_TEST
 
-/* --- passes that a GPU sums up ---------------------------------------------------------------- */
-
-/* The pass before the products that has rounds, and one before it that has none. */
-static const struct pb_plan *pass_of_rounds(const char *compute, const char *steps)
-{
-    const struct question q = {compute, steps, &h200, false, false, 5000, 4000, PB_U16};
-    (void)ask(&q);
-    ck_assert_uint_ge(plan->n_earlier, 1);
-    return plan->earlier[plan->n_earlier - 1];
-}
-
-static const char KMEANS[] =
-    "      - classify: {bands: [B, R, N], classes: 7, rounds: 9, as: OUT}\n";
-
-START_TEST(rounds_of_kmeans_bring_back_sums_of_parts)
-{
-    const struct pb_plan *p = pass_of_rounds("", KMEANS);
-    const struct pb_plan *first = plan->earlier[0];
-    const struct pb_tile tile = pb_plan_tile(p, 0, 0);
-    ck_assert_uint_eq(p->sums.chain.n, 1);
-    ck_assert_uint_eq(p->sums.chain.n_numbers, 21);
-    ck_assert(p->resident.used && !p->resident.by_line);
-    ck_assert_int_eq(p->resident.chunks.transport, WIC_COPY);
-    /* in front of the pixels is room for the numbers */
-    ck_assert_uint_ge(p->format.head_bytes, sizeof(struct pb_slot_head) + 21 * sizeof(float));
-    ck_assert_uint_eq(p->format.head_bytes % PB_PLANE_ALIGN, 0);
-    /* each part has 7 counts and 18 limbs of 21 centres, which is little beside its planes */
-    ck_assert_uint_ge(p->sums.chain.words, 7 + 18 * 21);
-    ck_assert_uint_eq(pb_plan_out_bytes(p, &tile),
-                      (size_t)pb_plan_parts(p, &tile.core) * p->sums.chain.words * 4);
-    ck_assert_uint_lt(p->out_slot_bytes, pb_tile_out_px(&tile) * sizeof(float) / 8);
-    /* what finds the first centres is no such loop, nor is what makes the products */
-    ck_assert(first != p && first->sums.chain.n == 0 && first->format.head_bytes == 0);
-    ck_assert(plan->sums.chain.n == 0 && plan->format.head_bytes == 0);
-    forget();
-}
-END_TEST
-
-START_TEST(slots_of_sums_are_those_of_streams_too)
-{
-    const struct pb_plan *p = pass_of_rounds("", KMEANS);
-    const size_t in = p->in_slot_bytes, out = p->out_slot_bytes;
-    forget();
-    p = pass_of_rounds(", sync: stream", KMEANS);
-    ck_assert(!p->resident.used && p->sums.chain.n == 1);
-    ck_assert_uint_eq(p->in_slot_bytes, in);
-    ck_assert_uint_eq(p->out_slot_bytes, out);
-    forget();
-}
-END_TEST
-
-START_TEST(a_loop_beside_another_reduction_brings_back_planes)
-{
-    const struct pb_plan *p =
-        pass_of_rounds("", "      - classify: {bands: [B], classes: 2, centres: [1, 2], as: C}\n"
-                           "      - classify: {method: otsu, bands: [N], as: D}\n"
-                           "      - math: {bands: {OUT: \"C + D\"}}\n");
-    ck_assert_uint_eq(plan->n_earlier, 1);
-    ck_assert(p->sums.chain.n == 0 && p->format.head_bytes == 0);
-    forget();
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("plan_resident");
@@ -454,9 +302,6 @@ int main(void)
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
     tcase_add_test(tests, slots_that_two_processes_map_are_pinned_and_it_is_said_why);
     tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
-    tcase_add_test(tests, rounds_of_kmeans_bring_back_sums_of_parts);
-    tcase_add_test(tests, slots_of_sums_are_those_of_streams_too);
-    tcase_add_test(tests, a_loop_beside_another_reduction_brings_back_planes);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
