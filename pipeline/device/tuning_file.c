@@ -170,7 +170,7 @@ static bool take_gpu(const struct pb_json_value *gpu, struct pb_tuning *out)
     size_t n = pb_json_count(rows);
     if (date == NULL || strlen(date) >= sizeof found.date || n == 0 || n > PB_TUNING_ROWS_MAX)
         return false;
-    (void)strcpy(found.date, date);
+    (void)snprintf(found.date, sizeof found.date, "%s", date);
     for (size_t i = 0; i < n; i++)
         if (!take_row(pb_json_at(rows, i), &found.rows[found.n_rows++]))
             return false;
@@ -192,7 +192,7 @@ int pb_tuning_read(const char *path, const char *gpu, const char *driver, struct
 {
     struct pb_json_value *root = NULL;
     char *text = NULL;
-    size_t bytes;
+    size_t bytes = 0;
     int rc = load(path, err, &text, &bytes);
     if (rc != 0)
         return rc;
@@ -216,7 +216,7 @@ void pb_tuning_load(const char *gpu, const char *driver, struct pb_tuning *out_t
     pb_tuning_path(own);
     int rc = own[0] != '\0' ? pb_tuning_read(own, gpu, driver, &err, out_tuning) : -ENOENT;
     if (rc != 0 && (named == NULL || named[0] == '\0') && strcmp(own, SYSTEM_PATH) != 0)
-        rc = pb_tuning_read(SYSTEM_PATH, gpu, driver, &err, out_tuning);
+        (void)pb_tuning_read(SYSTEM_PATH, gpu, driver, &err, out_tuning);
     (void)snprintf(out_tuning->why, sizeof out_tuning->why, "%.159s", err.msg);
 }
 

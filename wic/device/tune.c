@@ -35,13 +35,15 @@ struct list {
     size_t n;
 };
 
-/* Blocks and shared memory are not others' any more, and a queue for the engines is latency. */
+/* Blocks and shared memory are not others' any more, and the sooner tiles queue for the engines,
+ * the later they come back. */
 static double handicap(const struct wic_gpu *gpu, const struct wic_transfer_plan *plan)
 {
     double blocks = (double)plan->blocks / gpu->multiprocessors;
     double shared = (double)wic_transfer_plan_shared_bytes(plan) / gpu->shared_block_bytes;
+    double queue = plan->engine_backlog > 0 ? 0.1 + 0.1 * MIB / (double)plan->engine_backlog : 0;
     double taken = 0.5 * (blocks < 1 ? blocks : 1) + 0.3 * (shared < 1 ? shared : 1) +
-                   (plan->engine_backlog > 0 ? 0.2 : 0);
+                   (queue < 0.2 ? queue : 0.2);
     return WIC_TUNE_PREFERENCE * taken;
 }
 
