@@ -162,6 +162,8 @@ static int read_tile(struct reader *r, uint32_t unit, uint32_t number, struct pb
     }
     if (rc < 0)
         return rc;
+    if (d.passes && !d.has_slot)
+        return pb_fail(err, PB_E_SYSTEM, "the exchange sends no part of tile %u", number);
     return d.passes ? publish(r, &d) : leave_out(r, &d.tile, err);
 }
 

@@ -28,7 +28,7 @@ int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
     int rc = store->at == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the tiles of rounds")
                                : pb_mem_alloc(PB_MEM_HOST, plan->kept_bytes, err, &memory);
     store->memory = memory;
-    if (rc < 0) {
+    if (rc < 0 || store->at == NULL) {
         pb_tile_store_destroy(store);
         return rc;
     }
