@@ -214,6 +214,23 @@ START_TEST(trials_in_vain_get_rarer)
 }
 END_TEST
 
+START_TEST(trials_in_vain_are_forgotten_when_the_load_is_gone)
+{
+    struct wic_way way;
+    wic_way_reset(&way, THRESHOLD, true);
+    for (int trial = 0; trial < 3; trial++) {
+        while (wic_way_choose(&way, TILE, THRESHOLD, 2, false)) {
+        }
+        while (!wic_way_choose(&way, TILE, THRESHOLD, 2, false)) {
+        }
+    }
+    ck_assert_uint_gt(way.patience, (uint64_t)WIC_WAY_PATIENCE * THRESHOLD);
+    ck_assert(!wic_way_choose(&way, TILE, 0, 0, false));
+    ck_assert_uint_eq(way.patience, (uint64_t)WIC_WAY_PATIENCE * THRESHOLD);
+    ck_assert(wic_way_choose(&way, TILE, THRESHOLD, 2, false));
+}
+END_TEST
+
 START_TEST(batch_is_due_when_the_engine_would_idle)
 {
     ck_assert(wic_batch_is_due(0, 1, 8 * MIB));
@@ -240,6 +257,7 @@ int main(void)
     tcase_add_test(tcase, one_tile_alone_is_pulled_however_long);
     tcase_add_test(tcase, way_without_a_threshold_stays);
     tcase_add_test(tcase, trials_in_vain_get_rarer);
+    tcase_add_test(tcase, trials_in_vain_are_forgotten_when_the_load_is_gone);
     tcase_add_test(tcase, batch_is_due_when_the_engine_would_idle);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

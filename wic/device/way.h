@@ -76,7 +76,8 @@ static inline bool wic_way_choose(struct wic_way *way, size_t bytes, size_t back
             wic_way_change(way, true, false);
         }
     } else if (!waiting && backlog <= threshold / WIC_WAY_CALM) {
-        wic_way_change(way, false, false);
+        wic_way_reset(way, threshold,
+                      false); /* trials under another load say nothing of the next */
     } else if (!waiting && backlog < 2 * threshold && way->bytes >= way->patience) {
         wic_way_change(way, false, true);
     }
