@@ -40,12 +40,12 @@ int wic_proxy_finish(struct wic_device *device)
         }
         int rc = wic_publish_all(device->options.out, &device->out[at], n);
         if (rc == 0) {
+            device->finished += n; /* an abort after this does not take them back */
             rc = wic_release_all(device->options.in, &device->in[at], n);
         }
         if (rc != 0) {
             return rc;
         }
-        device->finished += n;
         device->timeouts = 0;
     }
     return sum;
