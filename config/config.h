@@ -8,16 +8,15 @@
  * in it. Any thread may read. */
 #include "config/base/err.h"
 #include "config/exchange.h"
+#include "config/yaml/report.h"
+#include "config/yaml/yaml_tree.h"
 #include "kernels/op.h"
 #include "kernels/view.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_CONFIG_ERRORS_MAX 20
-#define PB_CONFIG_BYTES_MAX  (1024 * 1024)
-#define PB_CONFIG_DEPTH_MAX  32
-#define PB_BANDS_MAX         64
+#define PB_BANDS_MAX 64
 
 enum pb_device_kind { PB_DEVICE_AUTO, PB_DEVICE_CPU, PB_DEVICE_CUDA };
 enum pb_buffers { PB_BUFFERS_AUTO, PB_BUFFERS_PINNED, PB_BUFFERS_MANAGED, PB_BUFFERS_HOST };
@@ -170,12 +169,6 @@ struct pb_config {
     struct pb_pipeline_config *pipelines;
     size_t n_pipelines;
     void *memory; /* arena that owns everything above */
-};
-
-struct pb_err_list {
-    size_t n; /* reported; errors past PB_CONFIG_ERRORS_MAX are counted in n_more */
-    size_t n_more;
-    struct pb_err err[PB_CONFIG_ERRORS_MAX];
 };
 
 /* Reads and checks a file. 0 and *out_config (the caller's, destroy it), or a negative errno and at

@@ -10,7 +10,7 @@
 #include "config/base/arena.h"
 #include "config/lost_names.h"
 #include "config/wanted_bands.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "config/base/arena.h"
 #include "config/product_check.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <stdarg.h>
 #include <stdio.h>

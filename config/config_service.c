@@ -5,7 +5,7 @@
  * machine. */
 #include "config/config_parts.h"
 
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <limits.h>
 #include <stdio.h>

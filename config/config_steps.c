@@ -3,7 +3,7 @@
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>
 #include <string.h>

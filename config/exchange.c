@@ -7,7 +7,7 @@
 #include "config/base/arena.h"
 #include "config/config_parts.h"
 #include "config/patterns.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "config/lost_names.h"
 
 #include "config/base/arena.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 #include "kernels/graph/builder.h"
 
 #include <string.h>

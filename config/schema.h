@@ -6,7 +6,8 @@
  * operators and products (their descriptors). It reads and validates (schema_read.c and
  * schema_values.h), prints the effective values (schema_print.c) and documents (schema_doc.c).
  * Internal to config/, but for schema_doc.h. */
-#include "config/report.h"
+#include "config/config.h"
+#include "config/yaml/report.h"
 #include "kernels/key.h"
 
 struct pb_arena;

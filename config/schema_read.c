@@ -5,7 +5,7 @@
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 #include "kernels/nearest.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "config/base/arena.h"
 #include "config/schema_doc.h"
 #include "config/units.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>
 #include <string.h>

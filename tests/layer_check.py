@@ -14,8 +14,8 @@ ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 ROOMS = {
     "wic": ["examples", "bench", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
-    "config": ["", "base"],
-    "pipeline": ["run", "publish", "plan", "product", "cog", "raster", "codec", "device", "io", "grid"],
+    "config": ["", "yaml", "base"],
+    "pipeline": ["run", "publish", "plan", "product", "cog", "gdal", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
@@ -23,8 +23,8 @@ ROOMS = {
 TREES = ["service/runner"]
 # header pattern -> the files that may include it
 FOREIGN = {
-    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/raster/raster_gdal_inside.h"},
-    r"^yaml\.h$": {"config/yaml_tree.c"},
+    r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/gdal/raster_gdal_inside.h"},
+    r"^yaml\.h$": {"config/yaml/yaml_tree.c"},
     r"^sqlite3\.h$": {"service/jobs/job_store_sql.h"},
     r"^json-c/": {"config/base/json_reader.c"},
     r"^systemd/": {"service/daemon/notify.c"},

@@ -55,7 +55,7 @@ static struct {
     struct wic_link link;
     atomic_uint wrong, starts, beats, links, redone;
     atomic_uint share, halves; /* said for the next start; starts with half */
-    _Atomic uint64_t worked; /* tiles, in all launches */
+    _Atomic uint64_t worked;   /* tiles, in all launches */
 } fake;
 
 static inline void fake_expect(bool good)

@@ -4,7 +4,7 @@
 
 #include "config/base/arena.h"
 #include "config/base/text.h"
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product_kinds.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include "config/base/arena.h"
-#include "config/report.h"
+#include "config/yaml/report.h"
 
 #include "run_suite.h"
 

@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define PB_CONFIG_BYTES_MAX (1024 * 1024)
+#define PB_CONFIG_DEPTH_MAX 32
+
 struct pb_arena;
 struct pb_report;
 

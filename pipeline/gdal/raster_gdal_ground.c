@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The footprint of a scene on the ground, and its CRS as text. */
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_place.h"
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>

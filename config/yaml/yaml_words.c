@@ -3,7 +3,7 @@
 /* A table of libyaml 0.2's messages. A message that is not in it is passed on as it is.
  * tests/unit/bad_configs.h has a file for each row, so that a test fails when libyaml changes a
  * message. */
-#include "config/yaml_words.h"
+#include "config/yaml/yaml_words.h"
 
 #include <string.h>
 

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Where an image lies on the ground, as GDAL makes it of tie points, GeoKeys and RPCs. */
-#include "pipeline/raster/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/raster/ground_unit.h"
 #include "pipeline/raster/outline.h"
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_header.h"
 #include "pipeline/io/text_clean.h"
 

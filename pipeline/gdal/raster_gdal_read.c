@@ -10,8 +10,8 @@
  * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
  * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
  * error names the block. Other layouts go band by band. */
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 
 #include <stdio.h>
 #include <string.h>

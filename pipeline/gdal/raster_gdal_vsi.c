@@ -6,8 +6,8 @@
  * GDAL opens no path: it is given a name below VSI_PREFIX, and what it reads there comes through
  * the raster's own descriptor. So the bytes are of the file whose header was checked, a failed read
  * keeps its errno, and no file name has a meaning of its own to GDAL. */
-#include "pipeline/raster/raster_gdal_vsi.h"
-#include "pipeline/raster/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_vsi.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The georeferencing of a product as TIFF tags: what GDAL writes into a file of one pixel. */
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_tags.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * What a scene is, as GDAL makes it of the header: type, layout, bands, nodata, mask, limits. */
-#include "pipeline/raster/raster_gdal_info.h"
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_place.h"
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_info.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_header.h"
 #include "pipeline/io/text_clean.h"
 

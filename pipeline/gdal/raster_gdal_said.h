@@ -6,7 +6,7 @@
  * garbage with CE_None and an error message. So every call that matters runs with a collector
  * installed for this thread, and one error message fails a read whatever the call returned. Thread:
  * any; each collects its own. */
-#include "pipeline/raster/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
 
 struct pb_gdal_words {
     const char *path; /* GDAL begins many messages with it; ours name the file anyway */

@@ -3,7 +3,7 @@
 #ifndef PB_RASTER_GDAL_PLACE_H
 #define PB_RASTER_GDAL_PLACE_H
 /* Where an image lies on the ground. A raster belongs to one thread at a time. */
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 
 struct pb_tiff_geo;
 

@@ -4,11 +4,11 @@
  * spent. The recursion is bounded by the depth limit. Children are gathered in a linked list and
  * laid out as arrays when their parent ends. Duplicate keys are found by sorting, because comparing
  * each with each would take minutes on a megabyte of keys. */
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include "config/base/arena.h"
-#include "config/report.h"
-#include "config/yaml_words.h"
+#include "config/yaml/report.h"
+#include "config/yaml/yaml_words.h"
 
 #include <errno.h>
 #include <stdio.h>

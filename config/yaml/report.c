@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Insertion into a sorted list of twenty: a mistake late in the file is dropped when an earlier one
  * is found after it. */
-#include "config/report.h"
+#include "config/yaml/report.h"
 
 #include "kernels/nearest.h"
 

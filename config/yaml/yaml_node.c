@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Queries about nodes; independent of libyaml. */
-#include "config/yaml_tree.h"
+#include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>
 #include <string.h>

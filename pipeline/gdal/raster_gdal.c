@@ -4,10 +4,10 @@
  * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do not
  * leave them. What needs no GDAL has files of its own (tiff_header.c, tiff_tags.c, outline.c,
  * raster_memory.c, text_clean.c). */
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_info.h"
-#include "pipeline/raster/raster_gdal_said.h"
-#include "pipeline/raster/raster_gdal_vsi.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_info.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/tiff_header.h"
 
 #include <stdlib.h>

@@ -4,9 +4,18 @@
 #define PB_REPORT_H
 /* Collects the mistakes of one file in the order of their places, whatever the order in which they
  * are found; the first PB_CONFIG_ERRORS_MAX are kept, the rest counted. One thread. */
-#include "config/config.h"
+#include "config/base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#define PB_CONFIG_ERRORS_MAX 20
+
+struct pb_err_list {
+    size_t n; /* reported; errors past PB_CONFIG_ERRORS_MAX are counted in n_more */
+    size_t n_more;
+    struct pb_err err[PB_CONFIG_ERRORS_MAX];
+};
 
 struct pb_report {
     struct pb_err_list *list; /* borrowed */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * GDAL's messages; see the header. */
-#include "pipeline/raster/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/io/text_clean.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * What GDAL and PROJ need once per process, and the size of GDAL's block cache. */
-#include "pipeline/raster/raster_gdal_inside.h"
-#include "pipeline/raster/raster_gdal_place.h"
-#include "pipeline/raster/raster_gdal_said.h"
-#include "pipeline/raster/raster_gdal_vsi.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/tiff_tags.h"
 
 #include <assert.h>
