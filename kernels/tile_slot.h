@@ -15,17 +15,16 @@
 /* In front of the pixels in a slot of a format that has heads: what a round of a loop is made with,
  * as chain_sums.h has it. Any bits are a value. */
 struct pb_slot_head {
-    uint32_t round; /* from 1 */
-    uint32_t
-        is_stored; /* the device has the pixels from a round before; they are not in the slot */
-    uint32_t unused[2]; /* the numbers follow */
+    uint32_t round;     /* from 1 */
+    uint32_t unused[3]; /* the numbers follow */
 };
 
 /* One tile. What a source's window holds begins where the one before it ends. */
 struct pb_tile {
-    uint32_t number, unit;               /* row-major; of the visiting order */
-    uint32_t parts;                      /* that were read of it */
-    struct pb_rect core;                 /* on the grid of the outputs */
+    uint32_t number, unit; /* row-major; of the visiting order */
+    uint32_t parts;        /* that were read of it */
+    uint32_t is_stored;    /* 1: the device has its pixels; the slot has a head alone */
+    struct pb_rect core;   /* on the grid of the outputs */
     struct pb_rect read[PB_SOURCES_MAX]; /* on each source's grid; empty: nothing */
 };
 

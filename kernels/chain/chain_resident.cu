@@ -141,7 +141,7 @@ __device__ void find_sums_item(const task &task, const wic_piece &piece, sums_it
     item->keep_n = 0;
     if (tile->number < task.sums.n_stored) {
         unsigned char *const store = task.sums.store + tile->number * task.sums.stored_bytes;
-        if (item->head->is_stored) {
+        if (tile->is_stored) {
             pixels = store;
         } else {
             share_out(task, piece, pixels, store, item);

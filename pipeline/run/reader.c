@@ -77,13 +77,10 @@ static bool is_stored(const struct pb_stream *s, const struct pb_tile *tile)
 }
 
 /* What stands before the pixels in a slot. */
-static void put_head(const struct pb_stream *s, const struct pb_tile *tile, void *slot)
+static void put_head(const struct pb_stream *s, void *slot)
 {
-    struct pb_slot_head *head = slot;
-    if (s->head == NULL)
-        return;
-    memcpy(head, s->head, s->plan->format.head_bytes);
-    head->is_stored = is_stored(s, tile);
+    if (s->head != NULL)
+        memcpy(slot, s->head, s->plan->format.head_bytes);
 }
 
 /* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
@@ -139,11 +136,12 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
 static int publish(struct reader *r, struct down *d)
 {
     struct pb_stream *s = r->stream;
-    size_t bytes = is_stored(s, &d->tile) ? s->plan->format.head_bytes
-                                          : pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    d->tile.is_stored = is_stored(s, &d->tile);
+    size_t bytes = d->tile.is_stored ? s->plan->format.head_bytes
+                                     : pb_slot_tile_bytes(&s->plan->format, &d->tile);
     if (s->store != NULL && !has_tiles(s))
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
-    put_head(s, &d->tile, d->slot.data);
+    put_head(s, d->slot.data);
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);
     atomic_fetch_add(&s->read.bytes, bytes);

@@ -50,6 +50,9 @@ static int take_tile(void *context, struct wic_slot *slot)
     if (bytes > pass->in_slot_bytes || pb_plan_out_bytes(pass, own) > pass->out_slot_bytes)
         return -EPROTO;
     bool is_head = number < s->stream.n_stored && slot->bytes == pass->format.head_bytes;
+    /* In memory that the other process does not write: with a head alone the device's slot still
+     * holds what lay there before, which may be of another job. */
+    own->is_stored = is_head;
     slot->bytes = is_head ? pass->format.head_bytes : bytes;
     slot->user = own;
     return 0;

@@ -85,10 +85,9 @@ static int copy(void *to, const void *from, size_t bytes, void *stream, struct p
 int pb_stream_sums_send(struct pb_stream_sums *q, struct pb_stream_sums_tile *t, void *stream,
                         struct pb_err *err)
 {
-    const struct pb_slot_head *head = t->slot;
     const size_t head_bytes = q->plan->format.head_bytes;
     const unsigned char *from = (const unsigned char *)t->slot + head_bytes;
-    bool stays = t->tile->number < q->sums.n_stored, is_there = stays && head->is_stored != 0;
+    bool stays = t->tile->number < q->sums.n_stored, is_there = stays && t->tile->is_stored != 0;
     int rc = 0;
     if (t->lane_slot != NULL)
         rc = copy(t->lane_slot, t->slot, head_bytes, stream, err);
