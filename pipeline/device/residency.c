@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#define LINGER_NS   UINT64_C(500000000)
 #define HIGH_WEIGHT 8u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
@@ -21,6 +20,12 @@ static struct pb_resident *residents;
 static atomic_int frees; /* under way or waiting */
 static _Atomic uint64_t state;
 static _Atomic uint64_t quiet_ns = UINT64_MAX;
+static uint64_t linger_ns = PB_RESIDENCY_LINGER_NS;
+
+void pb_residency_set_linger(uint64_t ns)
+{
+    linger_ns = ns;
+}
 
 static void change(void)
 {
@@ -30,7 +35,7 @@ static void change(void)
 
 static bool counts(const struct pb_resident *r, uint64_t now)
 {
-    bool lingers = r->left_ns > 0 && now - r->left_ns < LINGER_NS;
+    bool lingers = r->left_ns > 0 && now - r->left_ns < linger_ns;
     return r->share > 0 || r->waits || lingers;
 }
 
@@ -38,8 +43,8 @@ static void note_quiet(uint64_t now)
 {
     uint64_t next = UINT64_MAX;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
-        if (r->share == 0 && !r->waits && counts(r, now) && r->left_ns + LINGER_NS < next)
-            next = r->left_ns + LINGER_NS;
+        if (r->share == 0 && !r->waits && counts(r, now) && r->left_ns + linger_ns < next)
+            next = r->left_ns + linger_ns;
     atomic_store(&quiet_ns, next);
 }
 

@@ -8,7 +8,8 @@
  * A kernel gets a share of the device, its blocks and what its tiles take of the link: all of it
  * when it is alone, else an equal part among those that run; one of a lower priority than another
  * one that runs gets an eighth of that one's share. A kernel whose share has changed is asked to
- * leave and comes back with the new one. Who has no kernel for LINGER counts no longer.
+ * leave and comes back with the new one. Who has no kernel for PB_RESIDENCY_LINGER_NS counts no
+ * longer.
  *
  * The calls that CUDA holds up while a kernel stays go where none is there: those that free or
  * unpin memory. (Allocating, pinning, uploading and making streams go on beside: measured, driver
@@ -18,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PB_RESIDENCY_WHOLE 1000 /* a share is given in parts of this */
+#define PB_RESIDENCY_WHOLE     1000 /* a share is given in parts of this */
+#define PB_RESIDENCY_LINGER_NS UINT64_C(500000000)
 
 /* Who has a kernel at times. Members are residency.c's. */
 struct pb_resident {
@@ -30,6 +32,9 @@ struct pb_resident {
     uint64_t known; /* the state in which its share was looked at last, */
     bool differs;   /* and whether it was another one */
 };
+
+/* Another time than PB_RESIDENCY_LINGER_NS. Thread: init. */
+void pb_residency_set_linger(uint64_t ns);
 
 /* Zeroed before; to be left before it is freed. */
 void pb_residency_join(struct pb_resident *resident, int64_t priority);
