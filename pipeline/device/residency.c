@@ -51,14 +51,14 @@ static void note_quiet(uint64_t now)
 static uint32_t share_of(const struct pb_resident *own, uint64_t now)
 {
     int64_t highest = own->priority;
-    uint32_t sum = 0;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
         if (counts(r, now) && r->priority > highest)
             highest = r->priority;
+    uint32_t weight = own->priority == highest ? HIGH_WEIGHT : 1, sum = weight;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
-        if (r == own || counts(r, now))
+        if (r != own && counts(r, now))
             sum += r->priority == highest ? HIGH_WEIGHT : 1;
-    return PB_RESIDENCY_WHOLE * (own->priority == highest ? HIGH_WEIGHT : 1) / sum;
+    return PB_RESIDENCY_WHOLE * weight / sum;
 }
 
 /* What kernels that are there have, all together. */
