@@ -79,6 +79,17 @@ static void expect_read(int rc, const char *name, const char *version, const cha
         ck_assert_int_eq(err.code, PB_OK);
 }
 
+/* Not byte by byte: a plan has padding. */
+static void expect_same_plan(const struct wic_transfer_plan *a, const struct wic_transfer_plan *b)
+{
+    char text_a[300], text_b[300];
+    (void)wic_transfer_plan_print(a, text_a, sizeof text_a);
+    (void)wic_transfer_plan_print(b, text_b, sizeof text_b);
+    ck_assert_str_eq(text_a, text_b);
+    ck_assert_uint_eq(a->pulls, b->pulls);
+    ck_assert_uint_eq(a->engine_backlog, b->engine_backlog);
+}
+
 /* --- the file --- */
 
 START_TEST(what_is_written_is_read_again)
@@ -96,8 +107,14 @@ START_TEST(what_is_written_is_read_again)
     ck_assert_int_eq(pb_tuning_read(path, gpu, driver, &err, &found), 0);
     ck_assert_uint_eq(found.n_rows, PB_TUNING_ROWS_MAX);
     ck_assert_str_eq(found.date, written.date);
-    for (uint32_t i = 0; i < found.n_rows; i++)
-        ck_assert_mem_eq(&found.rows[i], &written.rows[i], sizeof found.rows[i]);
+    for (uint32_t i = 0; i < found.n_rows; i++) {
+        const struct pb_tuning_row *a = &found.rows[i], *b = &written.rows[i];
+        ck_assert_uint_eq(a->in_bytes, b->in_bytes);
+        ck_assert_uint_eq(a->out_bytes, b->out_bytes);
+        ck_assert_mem_eq(&a->plan, &b->plan, sizeof a->plan); /* it has no padding; a row has */
+        ck_assert_uint_eq(a->rate, b->rate);
+        ck_assert_uint_eq(a->copies, b->copies);
+    }
 }
 END_TEST
 
@@ -302,7 +319,7 @@ START_TEST(every_shape_can_be_measured_on_every_gpu)
             ck_assert(!scene.plan->resident.measured);
             size_t n = wic_tune_enumerate(&traits.gpu, &scene.shape, &scene.work, trials);
             ck_assert_uint_gt(n, 5);
-            ck_assert_mem_eq(&trials[0].plan, &scene.plan->resident.chunks, sizeof trials[0].plan);
+            expect_same_plan(&trials[0].plan, &scene.plan->resident.chunks);
             pb_tune_scene_close(&scene);
         }
 }
