@@ -256,11 +256,6 @@ class composite_stream : public pattern_way
     std::vector<lane> lanes_;
     uint64_t begun_ = 0, ended_ = 0, checked_ = 0;
 };
-
-template <class Way> std::unique_ptr<pattern_way> make(const pattern_shape &shape)
-{
-    return std::make_unique<Way>(shape);
-}
 } // namespace
 
 pattern_use composite_use()
@@ -272,7 +267,7 @@ pattern_use composite_use()
             set_up,
             take_down,
             {{"wic",
-              make<composite_wic>,
+              make_pattern_way<composite_wic>,
               {{2, 4}, {2, 8}, {2, 16}, {4, 4}, {4, 8}, {4, 16}, {8, 4}, {8, 8}, {8, 16}}},
-             {"stream", make<composite_stream>, {{2, 0}, {4, 0}, {8, 0}, {16, 0}}}}};
+             {"stream", make_pattern_way<composite_stream>, {{2, 0}, {4, 0}, {8, 0}, {16, 0}}}}};
 }

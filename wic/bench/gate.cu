@@ -363,11 +363,6 @@ class gate_stream : public pattern_way
     record record_;
     uint64_t wanted_ = 0, started_ = 0, items_ = 0, next_ = 0;
 };
-
-template <class Way> std::unique_ptr<pattern_way> make(const pattern_shape &shape)
-{
-    return std::make_unique<Way>(shape);
-}
 } // namespace
 
 pattern_use gate_use()
@@ -378,6 +373,6 @@ pattern_use gate_use()
             bytes_of,
             set_up,
             take_down,
-            {{"wic", make<gate_wic>, {{4, 0}, {8, 0}, {16, 0}, {32, 0}}},
-             {"stream", make<gate_stream>, {{4, 0}, {8, 0}, {16, 0}, {32, 0}}}}};
+            {{"wic", make_pattern_way<gate_wic>, {{4, 0}, {8, 0}, {16, 0}, {32, 0}}},
+             {"stream", make_pattern_way<gate_stream>, {{4, 0}, {8, 0}, {16, 0}, {32, 0}}}}};
 }

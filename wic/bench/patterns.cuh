@@ -24,6 +24,11 @@ struct pattern_shape {
     uint32_t piece_kib; // of wic's; 0: by its plan
 };
 
+template <class Way> std::unique_ptr<pattern_way> make_pattern_way(const pattern_shape &shape)
+{
+    return std::make_unique<Way>(shape);
+}
+
 struct pattern_rival {
     const char *name;
     std::unique_ptr<pattern_way> (*make)(const pattern_shape &shape);

@@ -20,10 +20,9 @@
 
 namespace
 {
+using namespace replay_wait;
 constexpr uint32_t ring_slots = 4;
 constexpr size_t chunk_words = 512, steps_max = 4096; // of 8 bytes
-constexpr uint64_t limit_ns = 2000000000;
-constexpr uint32_t look_interval = 1024; // waits look at the clock and the abort word that seldom
 
 enum device_end : uint64_t { NONE, DONE, LEFT };
 
@@ -108,22 +107,6 @@ __global__ void __launch_bounds__(1024) be_d1(table *t, const wic_step *steps, u
 }
 
 // --- D0 ---
-
-void store(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-int wait_above(const uint64_t *word, uint64_t value)
-{
-    const double limit = bench_seconds() + 1e-9 * limit_ns;
-    for (uint32_t look = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) <= value; look++) {
-        if (look % look_interval == 0 && bench_seconds() > limit) {
-            return -ETIMEDOUT;
-        }
-    }
-    return 0;
-}
 
 struct host {
     table *t;

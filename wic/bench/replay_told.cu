@@ -17,6 +17,7 @@ using namespace told;
 
 namespace
 {
+using namespace replay_wait;
 constexpr uint64_t no_end = UINT64_C(1) << 62;
 
 struct told_exchange {
@@ -37,22 +38,6 @@ struct host {
     uint64_t trace; // of all chunks, in order
     bool fresh;     // no chunk of the step has been moved
 };
-
-void store(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-int wait_above(const uint64_t *word, uint64_t value)
-{
-    const double limit = bench_seconds() + 1e-9 * limit_ns;
-    for (uint32_t look = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) <= value; look++) {
-        if (look % look_interval == 0 && bench_seconds() > limit) {
-            return -ETIMEDOUT;
-        }
-    }
-    return 0;
-}
 
 // The chunk's words in its slot, written or checked. *words: 0, its way has ended.
 int move_words(host *h, const wic_step &step, uint64_t value, uint64_t *words)

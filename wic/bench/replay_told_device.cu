@@ -11,6 +11,7 @@ using namespace told;
 
 namespace
 {
+using namespace replay_wait;
 constexpr unsigned workers = 7; // warps
 
 // What the working warps are to do.

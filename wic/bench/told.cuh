@@ -3,15 +3,13 @@
 #ifndef WIC_BENCH_TOLD_CUH
 #define WIC_BENCH_TOLD_CUH
 // What both sides of replay_told.cu share: memory, and the rules by which each decides.
-#include "wic/bench/bench.cuh"
+#include "wic/bench/replay.cuh"
 #include "wic/pattern/pattern.h"
 
 namespace told
 {
 constexpr uint32_t ring_slots = 4, ring_steps = 8; // a step has a chunk at least, or its way's end
 constexpr size_t chunk_words = 512;                // of 8 bytes
-constexpr uint64_t limit_ns = 2000000000;
-constexpr uint32_t look_interval = 1024; // waits look at the clock and the abort word that seldom
 
 enum device_end : uint64_t { NONE, DONE, LEFT };
 enum telling { UNTIL_ZERO, NEXT_STEP }; // what the values are
