@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of tests/gpu/run. A new one is a function of (host, options) in a module here and a line of PARTS."""
+import collections
+
+from .devices import devices, tune
+from .faults import cuda_faults
+from .grids import grids, rounds
+from .operators import operators
+from .products import products
+from .sanitizer import grid_sanitizer, sanitizer
+from .service import service
+from .speed import speed
+from .wic import wic, wic_sanitizer
+from .wic_figures import wic_figures, wic_frontier
+
+Part = collections.namedtuple("Part", "number name run what sanitizes", defaults=(False,))
+# In the order in which they run.
+PARTS = [
+    Part("1.", "devices", devices, "what the driver shows"),
+    Part("", "tune", tune, "transfer plans by measurement beside trying every candidate (check_tune); what is kept is used"),
+    Part("2.", "operators", operators, "every operator and random expressions, CPU against GPU (check_ops); a GPU that is lost (check_lost)"),
+    Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
+    Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
+    Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
+    Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
+    Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
+    Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
+    Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
+    Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
+         "transport, one of them stopped for 6 s"),
+    Part("7.", "wic-sanitizer", wic_sanitizer, "memcheck and synccheck over a small soak by every transport; racecheck if wic-bench-racecheck and\n"
+         "wic-gates-racecheck are there: the latter with mistakes that racecheck must find", sanitizes=True),
+    Part("8.", "wic-figures", wic_figures, "wic-bench's short comparison, its table and its JSON (to WORK/wic-bench.json)"),
+    Part("", "wic-frontier", wic_frontier, "latency against offered load, neighbours and ablations, and how wic stands beside the best rival (JSON to WORK)"),
+    Part("9.", "cuda-faults", cuda_faults, "the n-th CUDA call of a run fails, for every n until a run passes; a GPU that ends nothing; a full GPU"),
+]
+
+
+def described():
+    """A line a part, and more where it has more to tell."""
+    return "\n".join(f"{part.number:>3} {part.name:16} " + part.what.replace("\n", "\n" + 21 * " ") for part in PARTS)

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of several grids and sources, and classes that are found in rounds, CPU against GPU."""
+from .host import sums
+from .pipelines import GRIDS, ROUNDS, USED, WAYS, grid_pipeline, grid_scene
+
+
+def grids(host, _):
+    print("3b. products of several grids and sources, CPU against GPU")
+    scene = grid_scene(host)
+    host.begin_owner()
+    for name in GRIDS:
+        pipeline = grid_pipeline(host.work, name)
+        reference, _ = host.run(host.config(name, pipeline), scene, "cpu", "cpu")
+        for buffers, sync in WAYS[:4]:
+            made, _ = host.run(host.config(f"{name}-{buffers}-{sync}", pipeline, buffers, sync), scene, "cuda", "cuda")
+            same = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
+            report = made.get("report", {})
+            used = report.get("buffers"), report.get("device"), report.get("sync")
+            right = used == (USED.get(buffers, buffers), "cuda:0", sync)
+            what = f"{report.get('elapsed_ms')} ms, cpu {reference.get('report', {}).get('elapsed_ms')} ms" if same and right else \
+                made.get("error") or (used, made.get("device_why"), sums(made), sums(reference), reference.get("error"))
+            host.check(same and right, f"{name:10} {buffers:8} {sync:7} {what}")
+    host.end_owner()
+
+
+def rounds(host, _):
+    """Classes that are found in rounds: what the CPU finds, sooner, and the scene goes down once a pass, not once a round."""
+    print("3c. rounds over a scene of 160 MB")
+    scene = host.scene("rounds", ["--size", "5000x4000", "--compress", "NONE", "--kind", "coast"])
+    reference, _ = host.run(host.config("rounds", ROUNDS), scene, "cpu", "cpu")
+    for owner in (False, True):
+        if owner:
+            host.begin_owner()
+        for sync in ("wic", "stream"):
+            made, _ = host.run(host.config(f"rounds-{sync}-{owner}", ROUNDS, "pinned", sync), scene, "cuda", "cuda")
+            same = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
+            report = made.get("report", {})
+            took, otherwise = report.get("elapsed_ms"), reference.get("report", {}).get("elapsed_ms")
+            down = report.get("link", {}).get("to_device_bytes", 0)
+            right = same and took < otherwise and down < 4 * scene.stat().st_size
+            host.check(right, f"{sync:7} {'owner' if owner else 'own':6} {took} ms, cpu {otherwise} ms, {down / 1e6:.0f} MB down, same {same} {made.get('error') or ''}")
+    host.end_owner()

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines and scenes of the parts."""
+
+EXACT = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - index: {names: [NDVI, EVI, SAVI]}
+    - convolve: {kernel: gaussian, size: 7, bands: {SOFT: NDVI}}
+    - convolve: {kernel: sobel, size: 3, bands: {EDGE: SOFT}}
+    - math: {bands: {MASK: "where(EDGE > 0.2, 1, 0)", ROOT: "sqrt(N * R)"}}
+  products:
+    - cog: {bands: [NDVI, EVI, SAVI, SOFT, EDGE, ROOT], compress: zstd}
+    - cog: {name: mask, bands: [MASK], type: uint8, nodata: 255, overviews: nearest, compress: zstd}
+    - quicklook: {bands: [R, G, B], size: 512}
+    - statistics: {}
+"""
+POINT = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - index: {names: [NDVI, EVI, SAVI]}
+    - math: {bands: {MASK: "where(NDVI > 0.2, 1, 0)", ROOT: "sqrt(N * R)", LN: "log(N + 1) ** 2"}}
+  products:
+    - cog: {bands: [NDVI, EVI, SAVI, ROOT, LN], compress: zstd}
+    - cog: {name: mask, bands: [MASK], type: uint8, nodata: 255, overviews: nearest, compress: zstd}
+    - quicklook: {bands: [R, G, B], size: 512}
+    - statistics: {}
+"""
+NDVI = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - index: {names: [NDVI]}
+  products:
+    - cog: {bands: [NDVI], compress: COMPRESS}
+"""
+CLASSES = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - classify: {bands: [B, G, R, N], classes: 6, rounds: 5, as: KIND}
+  products:
+    - cog: {bands: [KIND], type: uint8, nodata: 255, compress: COMPRESS}
+"""
+ROUNDS = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - classify: {bands: [B, G, R, N], classes: 7, rounds: 20, as: KIND}
+  products:
+    - cog: {bands: [KIND], type: uint8, nodata: 255, compress: zstd}
+    - statistics: {}
+"""
+CHAINS = {"point": POINT, "halo": EXACT}
+SCENES = {
+    "u16 tiled": ["--size", "2300x1900"],
+    "u16 strips, collar": ["--size", "2111x1777", "--strips", "--block", "16", "--collar", "--kind", "coast"],
+    "u8 band": ["--size", "1500x1500", "--type", "Byte", "--interleave", "BAND"],
+    "f32": ["--size", "1300x900", "--type", "Float32", "--compress", "NONE"],
+    "f64 tiny": ["--size", "17x5", "--type", "Float64", "--compress", "NONE", "--strips", "--block", "1"],
+    "i16": ["--size", "700x700", "--type", "Int16", "--block", "256"],
+    "u32": ["--size", "700x701", "--type", "UInt32", "--block", "256"],
+    "i32": ["--size", "701x700", "--type", "Int32", "--block", "256"],
+}
+METHODS = ["nearest", "bilinear", "cubic", "average", "mode"]
+# Steps that change the grid, and the output's bands; OLD is another day's scene, shifted, of another type; PAN has pixels a quarter as wide.
+GRIDS = {
+    "crop": (["crop: {window: [37, 21, 800, 601]}", 'math: {bands: {X: "(N - R) / (N + R)"}}'], ["X", "B"]),
+    "finer": ([f"resample: {{factor: 1.7, method: {m}, bands: {{{m.upper()}: N}}}}" for m in METHODS], [m.upper() for m in METHODS]),
+    "coarser": ([f"resample: {{factor: 0.37, method: {m}, bands: {{{m.upper()}: N}}}}" for m in METHODS], [m.upper() for m in METHODS]),
+    "tenth": ([f"resample: {{factor: 0.1, method: {m}, bands: {{{m.upper()}: N}}}}" for m in METHODS], [m.upper() for m in METHODS]),
+    "difference": (["difference: {bands: {X: R, Y: N}, minus: [OLD_R, OLD_N]}"], ["X", "Y"]),
+    "pansharpen": (["pansharpen: {pan: P, bands: [R, G, B]}"], ["R", "G", "B"]),
+    "stretch": (['math: {bands: {V: "(N - R) / (N + R)"}}', "stretch: {bands: {X: N, Y: V}, high: 255}",
+                 "stretch: {bands: {Z: Y}, method: stddev, beyond: keep}", "roughness: {bands: {W: Z}}"], ["X", "Y", "Z", "W"]),
+    "ranges": (["resample: {factor: 0.3, method: average, bands: {A: N}}", "stretch: {bands: {X: A}, percentiles: [1, 90]}"], ["X"]),
+    "classes": (['math: {bands: {V: "(G - N) / (G + N)"}}', "convolve: {kernel: gaussian, size: 5, bands: {SOFT: N}}",
+                 "classify: {bands: [B, G, R, SOFT], classes: 7, rounds: 9, as: KIND}", "classify: {bands: [V, R], classes: 16, rounds: 3, init: percentiles, as: FINE}",
+                 "classify: {method: otsu, bands: [V], as: WATER}"], ["KIND", "FINE", "WATER"]),
+    "gate": (['gate: {keep: "(N > 0.1) * (N < 0.4)"}', "convolve: {kernel: gaussian, size: 7, bands: {SOFT: N}}"], ["SOFT", "R"]),
+    "gate, all left out": (['gate: {keep: "N > 9"}', "stretch: {bands: {X: N}}"], ["X", "R"]),
+    "composite": (['math: {bands: {A_1: B, A_2: G, A_3: R, A_4: N}}', "convolve: {kernel: gaussian, size: 5, bands: {A_5: N}}",
+                   'composite: {bands: {MEDIAN: A}, of: [_1, _2, _3, _4, _5], clear: "A{} > 0.05"}',
+                   "composite: {method: max-ndvi, bands: {GREENEST: A}, of: [_1, _3, _4], red: A, nir: A}",
+                   'composite: {method: latest-clear, bands: {LATEST: A}, of: [_4, _2, _5], clear: "A{} < 0.2"}'], ["MEDIAN", "GREENEST", "LATEST"]),
+    "mix": (["convolve: {kernel: gaussian, size: 5, bands: {SOFT: N}}", "difference: {bands: {D: SOFT}, minus: [OLD_N], method: cubic}",
+             "pansharpen: {pan: P, bands: {S: D, T: R}}", "crop: {window: [411, 333, 2000, 1700], bands: [S, T]}",
+             "resample: {factor: 0.61, method: average, bands: [S, T]}", "roughness: {size: 5, bands: {ROUGH: S}}", 'math: {bands: {X: "ROUGH + sqrt(abs(T))"}}'],
+            ["S", "T", "X"]),
+}
+WAYS = [("pinned", "wic"), ("pinned", "stream"), ("managed", "wic"), ("managed", "stream"), ("host", "wic")]
+USED = {"managed": "pinned"}  # what the process that owns the GPU shares with others is host memory
+
+
+def grid_pipeline(work, name):
+    steps, outputs = GRIDS[name]
+    sources = f"""
+    sources:
+      OLD: {{file: {work}/old.tif, bands: {{OLD_B: 1, OLD_G: 2, OLD_R: 3, OLD_N: 4}}, scale: 0.01}}
+      PAN: {{file: {work}/pan.tif, bands: {{P: 1}}}}"""
+    own = sources if name in ("difference", "pansharpen", "mix") else ""
+    return f"""
+  input:
+    match: ["*"]
+    bands: {{B: 1, G: 2, R: 3, N: 4}}
+    scale: 0.0001{own}
+  steps:
+""" + "".join(f"    - {step}\n" for step in steps) + f"""
+  products:
+    - cog: {{bands: [{', '.join(outputs)}], type: float32, compress: zstd}}
+    - quicklook: {{bands: [{outputs[0]}], size: 256}}
+    - statistics: {{bands: [{outputs[0]}]}}
+"""
+
+
+def grid_scene(host):
+    """The scene of GRIDS, and its sources beside it."""
+    host.scene("old", ["--size", "700x900", "--type", "Int16", "--block", "128", "--pixel", "13", "--corner", "600220,5899000", "--seed", "5"])
+    host.scene("pan", ["--size", "4400x4000", "--bands", "1", "--pixel", "2.5", "--block", "256", "--seed", "7"])
+    return host.scene("grids", ["--size", "1100x1000", "--block", "256", "--collar", "--kind", "coast"])
