@@ -28,6 +28,8 @@ static bool is_muted(const struct pb_node *node, const uint8_t *state)
         return condition == MUTED ||
                (no == MUTED && (condition == CLOSED || state[node->arg[1]] == MUTED));
     }
+    if (node->kind == PB_VM_AND || node->kind == PB_VM_OR) /* one operand may decide */
+        return state[node->arg[0]] == MUTED && state[node->arg[1]] == MUTED;
     for (int k = 0; k < node->arity; k++)
         any = any || state[node->arg[k]] == MUTED;
     return any;

@@ -3,12 +3,15 @@
  *
  * Expressions: recursive descent straight into the builder, no tree in between. Loosest first:
  *
+ *   choice       both { or both }
+ *   both         negation { and negation }
+ *   negation     not negation | comparison
  *   comparison   sum [ (< | <= | > | >= | == | !=) sum ]           does not chain
  *   sum          term { (+ | -) term }
  *   term         unary { (* | /) unary }
  *   unary        (- | +) unary | power
  *   power        value [ ** unary ]        to the right, tighter than unary minus: -x**2 = -(x**2)
- *   value        number | name | name ( comparison {, comparison} ) | ( comparison )
+ *   value        number | name | name ( choice {, choice} ) | ( choice )
  *
  * An unknown name or function is reported and is poison from there on; a mistake in the grammar
  * ends the parsing. The text comes from users, so text, nesting and number of values are limited.
@@ -25,7 +28,7 @@
 #define DEPTH_MAX      64
 #define NAME_BYTES_MAX 63
 
-static pb_value parse_comparison(struct pb_expr_parser *p);
+static pb_value parse_choice(struct pb_expr_parser *p);
 static pb_value parse_unary(struct pb_expr_parser *p);
 
 /* A token in words. */
@@ -91,7 +94,7 @@ static int parse_args(struct pb_expr_parser *p, int open_col, pb_value args[PB_E
     if (!pb_token_is(&p->now, ")"))
         for (;;) {
             const int col = p->now.col;
-            const pb_value v = parse_comparison(p);
+            const pb_value v = parse_choice(p);
 
             if (p->failed)
                 return 0;
@@ -110,12 +113,26 @@ static int parse_args(struct pb_expr_parser *p, int open_col, pb_value args[PB_E
     return n;
 }
 
+/* A call of a function with a fixed number of values. */
+static pb_value emit_call(struct pb_expr_parser *p, int col, const struct pb_expr_function *f,
+                          const pb_value args[PB_EXPR_ARGS_MAX])
+{
+    if (f->one_is_second) { /* atan(x) is atan2(x, 1) */
+        const pb_value one = p->b ? pb_builder_constant(p->b, 1.0f) : 0;
+
+        return emit(p, col, f->op, args[0], one, -1);
+    }
+    if (f->op == PB_VM_BITS && !pb_expr_bits_fit(p, col, args[1], args[2]))
+        return PB_VALUE_POISON;
+    return emit(p, col, f->op, args[0], f->args > 1 ? args[1] : -1, f->args > 2 ? args[2] : -1);
+}
+
 static pb_value parse_call(struct pb_expr_parser *p, const struct pb_token *name_token,
                            const char *name)
 {
     const int open_col = p->now.col, col = name_token->col;
     const struct pb_expr_function *const f = pb_expr_function_called(p, name_token, name);
-    pb_value args[PB_EXPR_ARGS_MAX];
+    pb_value args[PB_EXPR_ARGS_MAX] = {0};
 
     if (p->failed)
         return -1;
@@ -136,7 +153,7 @@ static pb_value parse_call(struct pb_expr_parser *p, const struct pb_token *name
             v = emit(p, col, f->op, v, args[i], -1);
         return v;
     }
-    return emit(p, col, f->op, args[0], n > 1 ? args[1] : -1, n > 2 ? args[2] : -1);
+    return emit_call(p, col, f, args);
 }
 
 static pb_value parse_name(struct pb_expr_parser *p)
@@ -166,7 +183,7 @@ static pb_value parse_value(struct pb_expr_parser *p)
 
     if (p->failed)
         return -1;
-    if (token.kind == PB_TOKEN_NAME)
+    if (token.kind == PB_TOKEN_NAME && !pb_token_is_operator(&token))
         return parse_name(p);
     if (token.kind == PB_TOKEN_NUMBER) {
         advance(p);
@@ -180,7 +197,7 @@ static pb_value parse_value(struct pb_expr_parser *p)
     if (!enter(p, token.col))
         return -1;
     advance(p);
-    const pb_value v = parse_comparison(p);
+    const pb_value v = parse_choice(p);
     expect_close(p, token.col);
     p->depth--;
     return p->failed ? -1 : v;
@@ -263,20 +280,78 @@ static enum pb_vm_op comparison(const struct pb_token *token)
     return PB_VM_COUNT;
 }
 
+/* Whether what was read since `first` is the word that stands for an invalid pixel. */
+static bool is_invalid(const struct pb_expr_parser *p, const struct pb_token *first)
+{
+    const char *const end = first->text + first->len;
+
+    return pb_token_is_word(first, "invalid") && end + strspn(end, " \t\r\n") == p->now.text &&
+           p->b && pb_builder_find(p->b, "invalid") < 0;
+}
+
 static pb_value parse_comparison(struct pb_expr_parser *p)
 {
+    const struct pb_token first = p->now;
     const pb_value left = parse_sum(p);
     const enum pb_vm_op op = comparison(&p->now);
     const int col = p->now.col;
+    bool asks = is_invalid(p, &first);
 
     if (p->failed || op == PB_VM_COUNT)
         return left;
     advance(p);
+    const struct pb_token second = p->now;
     const pb_value right = parse_sum(p);
+    asks = asks || is_invalid(p, &second);
     if (!p->failed && comparison(&p->now) != PB_VM_COUNT)
         return pb_expr_fail(p, p->now.col,
-                            "comparisons do not chain; for 'a < b < c' write (a < b) * (b < c)");
+                            "comparisons do not chain; for 'a < b < c' write a < b and b < c");
+    if (!p->failed && asks)
+        return pb_expr_mistake(p, col,
+                               "a comparison with 'invalid' is invalid everywhere; ask "
+                               "with isvalid(x), or not isvalid(x)");
     return emit(p, col, op, left, right, -1);
+}
+
+static pb_value parse_negation(struct pb_expr_parser *p)
+{
+    const int col = p->now.col;
+
+    if (!pb_token_is_word(&p->now, "not"))
+        return parse_comparison(p);
+    if (p->failed || !enter(p, col))
+        return -1;
+    advance(p);
+    const pb_value v = parse_negation(p), zero = p->b ? pb_builder_constant(p->b, 0.0f) : 0;
+    p->depth--;
+    return emit(p, col, PB_VM_EQ, v, zero, -1);
+}
+
+/* Operands joined by `word`. */
+static pb_value parse_joined(struct pb_expr_parser *p, const char *word, enum pb_vm_op op,
+                             pb_value (*parse)(struct pb_expr_parser *p))
+{
+    pb_value left = parse(p);
+
+    for (;;) {
+        const int col = p->now.col;
+
+        if (p->failed || !pb_token_is_word(&p->now, word))
+            return p->failed ? -1 : left;
+        advance(p);
+        const pb_value right = parse(p);
+        left = emit(p, col, op, left, right, -1);
+    }
+}
+
+static pb_value parse_both(struct pb_expr_parser *p)
+{
+    return parse_joined(p, "and", PB_VM_AND, parse_negation);
+}
+
+static pb_value parse_choice(struct pb_expr_parser *p)
+{
+    return parse_joined(p, "or", PB_VM_OR, parse_both);
 }
 
 static pb_value parse_all(struct pb_expr_parser *p)
@@ -288,7 +363,7 @@ static pb_value parse_all(struct pb_expr_parser *p)
     advance(p);
     if (!p->failed && p->now.kind == PB_TOKEN_END)
         return pb_expr_fail(p, 1, "the expression is empty");
-    const pb_value v = parse_comparison(p);
+    const pb_value v = parse_choice(p);
     if (!p->failed && pb_token_is(&p->now, ")"))
         return pb_expr_fail(p, p->now.col, "a ')' without a '('");
     if (!p->failed && p->now.kind != PB_TOKEN_END)

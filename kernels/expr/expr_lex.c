@@ -82,7 +82,15 @@ static void bad_sign(struct pb_token *token)
         (void)snprintf(token->wrong, sizeof token->wrong, "'=' alone; use '==' to compare");
     else if (c == '^')
         (void)snprintf(token->wrong, sizeof token->wrong, "unknown operator '^'; powers are '**'");
-    else if (c == '!' || c == '&' || c == '|' || c == '?')
+    else if (c == '!' || c == '&' || c == '|')
+        (void)snprintf(token->wrong, sizeof token->wrong,
+                       "unknown operator '%c'; conditions are joined by 'and', 'or' and 'not', and "
+                       "bits(x, from, n) takes bits",
+                       c);
+    else if (c == '%')
+        (void)snprintf(token->wrong, sizeof token->wrong,
+                       "unknown operator '%%'; remainders are mod(x, y)");
+    else if (c == '?')
         (void)snprintf(token->wrong, sizeof token->wrong,
                        "unknown operator '%c'; choose with where(condition, a, b)", c);
     else if (c > 32 && c < 127)
@@ -139,4 +147,16 @@ int pb_token_is(const struct pb_token *token, const char *sign)
 {
     return token->kind == PB_TOKEN_SIGN && token->len == strlen(sign) &&
            memcmp(token->text, sign, token->len) == 0;
+}
+
+int pb_token_is_word(const struct pb_token *token, const char *word)
+{
+    return token->kind == PB_TOKEN_NAME && token->len == strlen(word) &&
+           memcmp(token->text, word, token->len) == 0;
+}
+
+int pb_token_is_operator(const struct pb_token *token)
+{
+    return pb_token_is_word(token, "and") || pb_token_is_word(token, "or") ||
+           pb_token_is_word(token, "not");
 }

@@ -25,5 +25,8 @@ struct pb_token {
 /* The token at or after *at; *at moves behind it. `start` is the whole text. */
 void pb_token_next(const char *start, size_t *at, struct pb_token *out);
 /* Whether the token is this sign. */
+/* Whether it is a word of the grammar: and, or, not. */
+int pb_token_is_operator(const struct pb_token *token);
+int pb_token_is_word(const struct pb_token *token, const char *word);
 int pb_token_is(const struct pb_token *token, const char *sign);
 #endif

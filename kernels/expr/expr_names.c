@@ -6,21 +6,30 @@
 #include "kernels/graph/builder_state.h"
 #include "kernels/nearest.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct pb_expr_function functions[] = {
-    {"min", PB_VM_MIN, 2, PB_EXPR_ARGS_MAX},
-    {"max", PB_VM_MAX, 2, PB_EXPR_ARGS_MAX},
-    {"abs", PB_VM_ABS, 1, 1},
-    {"sqrt", PB_VM_SQRT, 1, 1},
-    {"log", PB_VM_LOG, 1, 1},
-    {"exp", PB_VM_EXP, 1, 1},
-    {"pow", PB_VM_POW, 2, 2},
-    {"clamp", PB_VM_CLAMP, 3, 3},
-    {"where", PB_VM_WHERE, 3, 3},
-    {"valid", PB_VM_VALID, 1, 1},
+    {"min", PB_VM_MIN, 2, PB_EXPR_ARGS_MAX, false},
+    {"max", PB_VM_MAX, 2, PB_EXPR_ARGS_MAX, false},
+    {"abs", PB_VM_ABS, 1, 1, false},
+    {"floor", PB_VM_FLOOR, 1, 1, false},
+    {"mod", PB_VM_MOD, 2, 2, false},
+    {"bits", PB_VM_BITS, 3, 3, false},
+    {"sqrt", PB_VM_SQRT, 1, 1, false},
+    {"log", PB_VM_LOG, 1, 1, false},
+    {"exp", PB_VM_EXP, 1, 1, false},
+    {"pow", PB_VM_POW, 2, 2, false},
+    {"sin", PB_VM_SIN, 1, 1, false},
+    {"cos", PB_VM_COS, 1, 1, false},
+    {"atan", PB_VM_ATAN2, 1, 1, true},
+    {"atan2", PB_VM_ATAN2, 2, 2, false},
+    {"clamp", PB_VM_CLAMP, 3, 3, false},
+    {"where", PB_VM_WHERE, 3, 3, false},
+    {"isvalid", PB_VM_VALID, 1, 1, false},
+    {"valid", PB_VM_VALID, 1, 1, false}, /* the same */
 };
 #define N_FUNCTIONS (sizeof functions / sizeof functions[0])
 
@@ -101,6 +110,8 @@ pb_value pb_expr_name_value(struct pb_expr_parser *p, const struct pb_token *tok
     for (size_t i = 0; i < p->n_constants; i++)
         if (strcmp(p->constants[i].name, name) == 0)
             return pb_builder_constant(p->b, (float)p->constants[i].value);
+    if (strcmp(name, "invalid") == 0)
+        return pb_builder_constant(p->b, NAN);
     return unknown_name(p, token, name);
 }
 
@@ -129,8 +140,30 @@ pb_expr_function_called(struct pb_expr_parser *p, const struct pb_token *token, 
         return NULL;
     }
     const char *const near = pb_nearest(name, names, N_FUNCTIONS);
-    (void)pb_expr_mistake(
-        p, token->col, "unknown function '%s'; %s%s%s", name, near ? "did you mean '" : "known: ",
-        near ? near : "min, max, abs, sqrt, log, exp, pow, clamp, where, valid", near ? "'?" : "");
+    char known[200] = "";
+
+    for (size_t i = 0, at = 0; i < N_FUNCTIONS && at < sizeof known; i++)
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", names[i]);
+    (void)pb_expr_mistake(p, token->col, "unknown function '%s'; %s%s%s", name,
+                          near ? "did you mean '" : "known: ", near ? near : known,
+                          near ? "'?" : "");
     return NULL;
+}
+
+bool pb_expr_bits_fit(struct pb_expr_parser *p, int col, pb_value from, pb_value n)
+{
+    float first = 0.0f, width = 1.0f;
+
+    if (!p->b)
+        return true;
+    (void)pb_builder_is_number(p->b, from, &first);
+    (void)pb_builder_is_number(p->b, n, &width);
+    if (first >= 0.0f && width >= 1.0f && width <= 24.0f && first + width <= 32.0f &&
+        first == rintf(first) && width == rintf(width))
+        return true;
+    (void)pb_expr_mistake(p, col,
+                          "bits(x, from, n) takes 1 to 24 bits, the lowest being bit 0 and the "
+                          "highest bit 31; from is %g and n %g",
+                          (double)first, (double)width);
+    return false;
 }

@@ -32,6 +32,7 @@ struct pb_expr_function {
     const char *name;
     enum pb_vm_op op;
     int args, args_max;
+    bool one_is_second; /* the operation has one operand more, which is 1 */
 };
 
 /* Ends the parsing: everything after it is silent. Returns -1. */
@@ -47,6 +48,8 @@ pb_value pb_expr_mistake(struct pb_expr_parser *p, int col, const char *format, 
 pb_value pb_expr_name_value(struct pb_expr_parser *p, const struct pb_token *token,
                             const char *name);
 bool pb_expr_is_function(const char *name);
+/* Whether there are n bits behind bit `from`, where these are numbers; else that is reported. */
+bool pb_expr_bits_fit(struct pb_expr_parser *p, int col, pb_value from, pb_value n);
 /* The function that is called, p->now being the '('; NULL after a mistake. */
 const struct pb_expr_function *
 pb_expr_function_called(struct pb_expr_parser *p, const struct pb_token *token, const char *name);

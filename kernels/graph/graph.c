@@ -267,9 +267,10 @@ static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
     return node->kind != PB_NODE_RESAMPLE || pb_resampling_chooses((enum pb_resampling)node->index);
 }
 
-static bool is_comparison(int kind)
+/* Whether the operation makes a few values of any. */
+static bool is_decision(int kind)
 {
-    return (kind >= PB_VM_LT && kind <= PB_VM_NE) || kind == PB_VM_VALID;
+    return (kind >= PB_VM_LT && kind <= PB_VM_OR) || kind == PB_VM_VALID || kind == PB_VM_BITS;
 }
 
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
@@ -281,6 +282,6 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)
             few = classes[node->arg[i]] != 0;
-        classes[id] = few || is_comparison(node->kind);
+        classes[id] = few || is_decision(node->kind);
     }
 }

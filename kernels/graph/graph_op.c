@@ -4,7 +4,7 @@
  * Operations on pixels as values of the graph. Rewrites are few and exact for every pixel, NaN
  * included:
  *   - operations on constants alone are evaluated now;
- *   - x * 1, x / 1, x - 0 are x; operands of + * == != are put into order of id;
+ *   - x * 1, x / 1, x - 0 are x; operands of + * == != and or are put into order of id;
  *   - where() with a constant condition is its branch (invalid condition: a NaN constant);
  *   - x ** c with a small constant c becomes multiplications and square roots (see power()).
  * x + 0 and x * 0 stay: they change -0 and NaN. */
@@ -101,7 +101,8 @@ static pb_value rewrite(struct pb_graph *graph, enum pb_vm_op op, const pb_value
 
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z)
 {
-    const bool commutes = op == PB_VM_ADD || op == PB_VM_MUL || op == PB_VM_EQ || op == PB_VM_NE;
+    const bool commutes = op == PB_VM_ADD || op == PB_VM_MUL || op == PB_VM_EQ || op == PB_VM_NE ||
+                          op == PB_VM_AND || op == PB_VM_OR;
     const int arity = pb_vm_arity(op);
     const bool swap = commutes && x > y;
     const pb_value arg[3] = {swap ? y : x, arity < 2 ? -1 : (swap ? x : y), arity < 3 ? -1 : z};

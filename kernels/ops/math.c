@@ -70,6 +70,10 @@ static const struct pb_op_case cases[] = {
     EXPR("choices", "where(N > R, clamp(N, 0.1, 0.6), min(R, G, B)) + (G != B) * max(S1, S2)",
          true),
     EXPR("validity", "where(valid(N / B) * valid(R), R, valid(S1 / 0) - G)", true),
+    EXPR("logic", "N > R and not (G < B or S1) or isvalid(S2) * 2", true),
+    EXPR("whole numbers", "bits(floor(abs(N) * 1000), 2, 5) + mod(R, 0.25) + floor(-G)", true),
+    EXPR("invalid", "where(mod(N, 0.5) > 0.25 and isvalid(R), invalid, R)", true),
+    EXPR("angles", "sin(N * 3) * cos(R - 2) + atan2(G, B) - atan(N / R)", false),
     EXPR("exponential", "exp(-N / (R + 0.1))", false),
     EXPR("logarithm", "log(N + 1.5) / log(R + 2)", false),
     EXPR("power", "(N + 0.01) ** (R + 0.3)", false),
@@ -83,24 +87,37 @@ const struct pb_op pb_op_math = {
             .formula = "The expression, in float32.",
             .units = "As the expression makes them; a comparison gives 1 or 0.",
             .nodata =
-                "A pixel is invalid where a band it reads is (where() looks at the chosen branch "
-                "only, valid() gives 1 or 0), and where the result is not a finite number: x / 0, "
-                "log(0), sqrt(-1).",
+                "A pixel is invalid where a band it reads is, and where the result is not a finite "
+                "number: x / 0, mod(x, 0), log(0), sqrt(-1). where() looks at the chosen branch "
+                "only. and, or are decided by one operand where they can be: 0 and invalid is 0, 1 "
+                "or invalid is 1. isvalid() is 1 or 0 and never invalid itself; the word invalid "
+                "makes a pixel invalid.",
             .source =
                 "Band arithmetic as in other raster calculators; the grammar is of this program.",
             .notes =
-                "Operators, loosest first: comparisons (< <= > >= == !=, giving 1 or 0), + -, "
-                "* /,\n"
-                "unary minus, ** (power, to the right). Functions: min max abs sqrt log exp "
-                "pow(x, y)\n"
-                "clamp(x, low, high) where(condition, a, b) valid(x). Powers to 0.5, 1.5 and whole "
-                "numbers up\n"
-                "to 4, and to their negatives, are multiplications and square roots.\n"
+                "Operators, loosest first: or, and, not, comparisons (< <= > >= == !=), all giving "
+                "1 or 0, then\n"
+                "+ -, * /, unary minus, ** (power, to the right). Not 0 counts as true. Functions: "
+                "min max abs floor\n"
+                "sqrt log exp pow(x, y) clamp(x, low, high) where(condition, a, b) isvalid(x) "
+                "(also valid(x)), and\n"
+                "  mod(x, y)         the remainder, with the sign of y, exact\n"
+                "  bits(x, from, n)  n bits of a whole number up to 16777216 as a number, bit 0\n"
+                "                    being the lowest: bits(QA, 8, 2) == 3. Negative ones are in\n"
+                "                    two's complement; what is no whole number is invalid\n"
+                "  sin cos atan(x) atan2(y, x)\n"
+                "                    of and in radians; angles beyond 4194304 are invalid, for\n"
+                "                    float32 does not hold their direction\n"
+                "log exp ** sin cos atan are within 0.6 ULP, the same bits on every device. Powers "
+                "to 0.5, 1.5 and\n"
+                "whole numbers up to 4, and to their negatives, are multiplications and square "
+                "roots.\n"
                 "\n"
                 "  - math:\n"
                 "      bands:\n"
                 "        WATER: \"(G - N) / (G + N)\"\n"
-                "        WET: \"where(WATER > limit, 1, 0)\"\n"
+                "        WET: \"WATER > limit and not bits(QA, 3, 1)\"\n"
+                "        LAND: \"where(WET, invalid, N)\"\n"
                 "      constants: {limit: 0.2}\n",
         },
     .keys = keys,

@@ -4,16 +4,18 @@
 #define PB_VM_PIXEL_H
 /* One pixel function for each operation of vm_ops.def. The rules of validity:
  *   - NaN is an invalid pixel. An operation with an invalid operand is invalid, comparisons, min
- *     and max too; WHERE looks at its condition and at the chosen branch only, and
- *     VALID asks.
- *   - A pole is invalid at once: x / 0, log(x <= 0), 0 ** negative. So is sqrt(x < 0) and a
- *     negative number to a fraction.
+ *     and max too; WHERE looks at its condition and at the chosen branch only, AND and OR are
+ *     decided by one operand where they can be (as NULL in SQL), and VALID asks.
+ *   - A pole is invalid at once: x / 0, mod(x, 0), log(x <= 0), 0 ** negative. So is sqrt(x < 0)
+ *     and a negative number to a fraction, the sine of an angle of which float32 does not hold the
+ *     direction, and bits of what is no whole number.
  *   - An overflow is an infinity until it is stored; storing makes it invalid (pb_pixel_result).
  *
- * log, exp, ** and the arc tangent do not come from libm: the C library's and the GPU's differ in
- * the last bits, and neither can be vectorised by the compiler. They are computed in float64 with +
- * - * / alone, to about 1e-10, and rounded once: within 0.51 ULP (exp, log, arc tangent) and 0.6
- * ULP (**), the same bits everywhere. */
+ * log, exp, **, sine, cosine and the arc tangent do not come from libm: the C library's and the
+ * GPU's differ in the last bits, and neither can be vectorised by the compiler. They are computed
+ * in float64 with + - * / alone, to about 1e-10, and rounded once: within 0.51 ULP (exp, log, sine,
+ * cosine, arc tangent) and 0.6 ULP (**), the same bits everywhere. fmodf and floorf are exact, and
+ * so the same in every library. */
 #include "kernels/pixel.h"
 
 PB_PIXEL uint64_t pb_vm_bits(double v)
@@ -93,6 +95,37 @@ PB_PIXEL double pb_vm_atan64(double t)
     p = p * z + 1.0 / 5.0;
     p = p * z - 1.0 / 3.0;
     return (large ? 0.78539816339744831 : 0.0) + (s + s * z * p);
+}
+
+/* Beyond this angle float32 knows directions to half a radian at best. */
+#define PB_VM_ANGLE_MAX 4194304.0f
+
+/* The sine of x + quarters * pi / 2, |x| <= PB_VM_ANGLE_MAX. x = k * pi/2 + r, |r| <= pi/4; k times
+ * the first 31 bits of pi/2 is exact, and so is the difference. Taylor to r^13 and r^12. */
+PB_PIXEL double pb_vm_sin64(double x, uint64_t quarters)
+{
+    const double shift = 0x1.8p52;
+    const double t = x * 0.63661977236758134 + shift;
+    const double k = t - shift;
+    const double r = (x - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34;
+    const double z = r * r;
+    const uint64_t quadrant = pb_vm_bits(t) + quarters;
+    double s = 1.0 / 6227020800.0;
+    s = s * z - 1.0 / 39916800.0;
+    s = s * z + 1.0 / 362880.0;
+    s = s * z - 1.0 / 5040.0;
+    s = s * z + 1.0 / 120.0;
+    s = s * z - 1.0 / 6.0;
+    s = r + r * z * s;
+    double c = 1.0 / 479001600.0;
+    c = c * z - 1.0 / 3628800.0;
+    c = c * z + 1.0 / 40320.0;
+    c = c * z - 1.0 / 720.0;
+    c = c * z + 1.0 / 24.0;
+    c = c * z - 0.5;
+    c = 1.0 + z * c;
+    const double v = (quadrant & 1u) != 0 ? c : s;
+    return (quadrant & 2u) != 0 ? -v : v;
 }
 
 PB_PIXEL float pb_vm_ADD(float x, float y)
@@ -202,9 +235,56 @@ PB_PIXEL float pb_vm_NE(float x, float y)
     return pb_vm_truth(x != y, x, y);
 }
 
+PB_PIXEL float pb_vm_AND(float x, float y)
+{
+    const float both = x != x || y != y ? pb_pixel_nan() : 1.0f;
+    return x == 0.0f || y == 0.0f ? 0.0f : both;
+}
+PB_PIXEL float pb_vm_OR(float x, float y)
+{
+    const bool is_x = x == x && x != 0.0f, is_y = y == y && y != 0.0f;
+    const float neither = x != x || y != y ? pb_pixel_nan() : 0.0f;
+    return is_x || is_y ? 1.0f : neither;
+}
+
 PB_PIXEL float pb_vm_ROUND(float x)
 {
     return rintf(x);
+}
+PB_PIXEL float pb_vm_FLOOR(float x)
+{
+    return floorf(x);
+}
+PB_PIXEL float pb_vm_MOD(float x, float y)
+{
+    const float rest = fmodf(x, y); /* has the sign of x; of a divisor 0 it is NaN */
+    return rest != 0.0f && (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
+}
+
+/* x: a whole number up to 2^24, which float32 holds exactly; negative ones as two's complement.
+ * from + n up to 32, n up to 24. */
+PB_PIXEL float pb_vm_BITS(float x, float from, float n)
+{
+    const bool is_place = from == rintf(from) && n == rintf(n) && from >= 0.0f && n >= 1.0f &&
+                          n <= 24.0f && from + n <= 32.0f;
+    const bool good = is_place && x == rintf(x) && fabsf(x) <= 16777216.0f;
+    const uint32_t bits = (uint32_t)(int32_t)(good ? x : 0.0f);
+    const uint32_t shift = (uint32_t)(good ? from : 0.0f), width = (uint32_t)(good ? n : 1.0f);
+    const float field = (float)(int32_t)((bits >> shift) & ((1u << width) - 1u));
+    return good ? field : pb_pixel_nan();
+}
+
+PB_PIXEL float pb_vm_SIN(float x)
+{
+    const bool good = fabsf(x) <= PB_VM_ANGLE_MAX;
+    const float r = (float)pb_vm_sin64(good ? (double)x : 0.0, 0);
+    return good ? r : pb_pixel_nan();
+}
+PB_PIXEL float pb_vm_COS(float x)
+{
+    const bool good = fabsf(x) <= PB_VM_ANGLE_MAX;
+    const float r = (float)pb_vm_sin64(good ? (double)x : 0.0, 1);
+    return good ? r : pb_pixel_nan();
 }
 
 PB_PIXEL float pb_vm_ATAN2(float y, float x)

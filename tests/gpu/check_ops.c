@@ -68,10 +68,12 @@ static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 
 static void random_expression(char *text, int depth)
 {
-    static const char *const two[] = {"+", "-", "*", "/", "<", "==", ">="};
-    static const char *const calls[] = {"min(", "max(", "pow(",   "abs(",  "sqrt(",
-                                        "log(", "exp(", "clamp(", "where("};
-    static const int args[] = {2, 2, 2, 1, 1, 1, 1, 3, 3};
+    static const char *const two[] = {"+", "-", "*", "/", "<", "==", ">=", " and ", " or "};
+    static const char *const calls[] = {"min(", "max(",   "pow(",   "abs(",  "sqrt(",    "log(",
+                                        "exp(", "clamp(", "where(", "mod(",  "floor(",   "sin(",
+                                        "cos(", "atan(",  "atan2(", "bits(", "isvalid(", "(not "};
+    static const int args[] = {2, 2, 2, 1, 1, 1, 1, 3, 3, 2, 1, 1, 1, 1, 2, 3, 1, 1};
+    const uint32_t n_two = sizeof two / sizeof two[0], n_calls = sizeof calls / sizeof calls[0];
 
     if (depth == 0 || random_below(7) == 0) {
         if (random_below(4))
@@ -81,17 +83,21 @@ static void random_expression(char *text, int depth)
     } else if (random_below(3)) {
         strcat(text, "(");
         random_expression(text, depth - 1);
-        strcat(text, two[random_below(7)]);
+        strcat(text, two[random_below(n_two)]);
         random_expression(text, depth - 1);
         strcat(text, ")");
     } else {
-        const uint32_t f = random_below(9);
+        const uint32_t f = random_below(n_calls);
+        const bool bits = strcmp(calls[f], "bits(") == 0;
 
         strcat(text, calls[f]);
-        for (int i = 0; i < args[f]; i++) {
+        strcat(text, bits ? "floor(" : "");
+        for (int i = 0; i < (bits ? 1 : args[f]); i++) {
             strcat(text, i ? "," : "");
             random_expression(text, depth - 1);
         }
+        if (bits)
+            sprintf(text + strlen(text), "),%u,%u", random_below(16), 1 + random_below(16));
         strcat(text, ")");
     }
 }

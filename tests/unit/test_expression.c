@@ -96,6 +96,45 @@ START_TEST(grammar_follows_python)
         {"b**-0.5", 0.707106769f},
         {"b**5", 32},
         {"(a\n+\tb)", 5},
+        {"a > b and b > c", 1},
+        {"a > b and b < c", 0},
+        {"a < b or b > c", 1},
+        {"a and c or 0", 1},
+        {"0 and 1 or 1", 1},
+        {"1 or 1 and 0", 1},
+        {"not a", 0},
+        {"not a == b", 1},
+        {"not not a", 1},
+        {"not a < b and b", 1},
+        {"(a or b) + 1", 2},
+        {"min(a < b or c, 2)", 1},
+        {"d and 0", 0},
+        {"0 and d", 0},
+        {"d or a", 1},
+        {"a or d", 1},
+        {"isvalid(d) and d > 3", 0},
+        {"not isvalid(d) or d > 3", 1},
+        {"isvalid(d)", 0},
+        {"isvalid(a)", 1},
+        {"isvalid(invalid)", 0},
+        {"where(a > b, a, invalid)", 3},
+        {"floor(c + 1)", 1},
+        {"floor(-c)", -1},
+        {"mod(7, a)", 1},
+        {"mod(-7, a)", 2},
+        {"mod(7, -a)", -2},
+        {"mod(-7, -a)", -1},
+        {"mod(5.5, b)", 1.5f},
+        {"mod(3e38, a)", 2},
+        {"bits(22, 1, 2)", 3},
+        {"bits(a + 253, 8, 1)", 1},
+        {"bits(-a, 0, 16)", 65533},
+        {"bits(-a + 2, 31, 1)", 1},
+        {"bits(16777215 + 0 * a, 0, 24)", 16777215},
+        {"sin(a - a)", 0},
+        {"cos(a - a)", 1},
+        {"atan(a - b)", 0.785398163f},
+        {"atan2(a, -a)", 2.35619449f},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -156,6 +195,27 @@ START_TEST(invalid_operands_make_invalid_results)
         "(a * 1e30) ** 2",
         "where(a / 0, a, b)",
         "a * exp(a * 100)",
+        "d and a",
+        "a and d",
+        "d or 0",
+        "c - c or d",
+        "not d",
+        "invalid",
+        "where(a < b, a, invalid)",
+        "floor(d)",
+        "mod(a, 0)",
+        "mod(d, a)",
+        "mod(a, d)",
+        "bits(c, 0, 1)",
+        "bits(d, 0, 1)",
+        "bits(a * 6000000, 0, 1)",
+        "bits(a, c, 1)",
+        "bits(a, 0, a * 9)",
+        "bits(a, a * 10, a)",
+        "sin(d)",
+        "cos(d)",
+        "sin(a * 2000000)",
+        "cos(-a * 2000000)",
     };
 
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++)
@@ -197,6 +257,17 @@ START_TEST(errors_name_their_column)
         {"a ^ 2", 3, "powers are '**'"},
         {"a && b", 3, "unknown operator '&'"},
         {"!a", 1, "unknown operator '!'"},
+        {"a % b", 3, "mod(x, y)"},
+        {"a and", 6, "but found the end"},
+        {"and a", 1, "but found 'and'"},
+        {"a + not b", 5, "but found 'not'"},
+        {"a or or b", 6, "but found 'or'"},
+        {"a == invalid", 3, "ask with isvalid(x)"},
+        {"invalid < a + b", 9, "ask with isvalid(x)"},
+        {"1 + bits(a, 32, 1)", 5, "from is 32"},
+        {"bits(a, 20, 13)", 1, "n 13"},
+        {"bits(a, 0.5, 1)", 1, "from is 0.5"},
+        {"bits(a, 1)", 1, "bits() takes 3 values but 2 are given"},
         {"a $ b", 3, "unexpected character '$'"},
         {"a + \xc3\xa4", 5, "unexpected byte 0xc3"},
         {"a + \x01", 5, "unexpected byte 0x01"},
@@ -325,7 +396,8 @@ END_TEST
 /* A tree of the test's own: printed with as few parentheses as the grammar allows, and evaluated
  * directly. */
 struct tree {
-    char kind; /* v: variable, n: number, one of + - * / ~ (minus) p (power) < m M a s c w */
+    char kind; /* v: variable, n: number, one of + - * / ~ (minus) p (power) < m M a s c w, | & !
+                  (or, and, not), f (floor), i (isvalid), r (mod) */
     int variable;
     float number;
     struct tree *kid[3];
@@ -336,7 +408,7 @@ static size_t pool_used;
 
 static struct tree *grow(uint32_t *random, int depth)
 {
-    static const char kinds[] = "++--**//~~p<<mMascw";
+    static const char kinds[] = "++--**//~~p<<mMascw&|!fir";
     struct tree *const t = &pool[pool_used++];
     int kids;
 
@@ -348,7 +420,7 @@ static struct tree *grow(uint32_t *random, int depth)
         return t;
     }
     t->kind = kinds[fx_random(random) % (sizeof kinds - 1)];
-    kids = strchr("cw", t->kind) ? 3 : strchr("~asp", t->kind) ? 1 : 2;
+    kids = strchr("cw", t->kind) ? 3 : strchr("~asp!fi", t->kind) ? 1 : 2;
     t->number = (float)(2 + fx_random(random) % 3); /* the exponent of p */
     for (int k = 0; k < kids; k++)
         t->kid[k] = grow(random, depth - 1);
@@ -357,7 +429,10 @@ static struct tree *grow(uint32_t *random, int depth)
 
 static int rank(char kind)
 {
-    return kind == '<'          ? 0
+    return kind == '|'          ? -3
+           : kind == '&'        ? -2
+           : kind == '!'        ? -1
+           : kind == '<'        ? 0
            : strchr("+-", kind) ? 1
            : strchr("*/", kind) ? 2
            : kind == '~'        ? 3
@@ -367,8 +442,10 @@ static int rank(char kind)
 
 static void print(const struct tree *t, int least, char *text)
 {
-    static const char *const names[] = {['m'] = "min",  ['M'] = "max",   ['a'] = "abs",
-                                        ['s'] = "sqrt", ['c'] = "clamp", ['w'] = "where"};
+    static const char *const names[] = {
+        ['m'] = "min",   ['M'] = "max",   ['a'] = "abs",     ['s'] = "sqrt", ['c'] = "clamp",
+        ['w'] = "where", ['f'] = "floor", ['i'] = "isvalid", ['r'] = "mod",
+    };
     const int r = rank(t->kind);
     const bool wrapped = r < least;
 
@@ -384,15 +461,22 @@ static void print(const struct tree *t, int least, char *text)
     } else if (t->kind == 'p') {
         print(t->kid[0], 5, text);
         sprintf(text + strlen(text), "**%g", (double)t->number);
+    } else if (t->kind == '!') {
+        strcat(text, "not ");
+        print(t->kid[0], r, text);
     } else if (r < 3) {
         print(t->kid[0], r == 0 ? 1 : r, text);
-        sprintf(text + strlen(text), " %c ", t->kind);
+        sprintf(text + strlen(text),
+                t->kind == '&'   ? " and "
+                : t->kind == '|' ? " or "
+                                 : " %c ",
+                t->kind);
         print(t->kid[1], r + 1, text);
     } else {
         strcat(strcat(text, names[(int)t->kind]), "(");
         for (int k = 0; k < 3 && t->kid[k]; k++) {
             strcat(text, k ? ", " : "");
-            print(t->kid[k], 0, text);
+            print(t->kid[k], -3, text);
         }
         strcat(text, ")");
     }
@@ -408,6 +492,14 @@ static float lesser(float x, float y)
 static float greater(float x, float y)
 {
     return isnan(x) || isnan(y) ? NAN : x > y ? x : y;
+}
+
+/* As Python's %. */
+static float remainder_of(float x, float y)
+{
+    const float rest = fmodf(x, y);
+
+    return rest != 0.0f && signbit(rest) != signbit(y) ? rest + y : rest;
 }
 
 static float evaluate(const struct tree *t, const float v[4])
@@ -445,6 +537,20 @@ static float evaluate(const struct tree *t, const float v[4])
         return sqrtf(x);
     case 'c':
         return lesser(greater(x, y), z);
+    case '&':
+        return x == 0.0f || y == 0.0f ? 0.0f : isnan(x) || isnan(y) ? NAN : 1.0f;
+    case '|':
+        return (!isnan(x) && x != 0.0f) || (!isnan(y) && y != 0.0f) ? 1.0f
+               : isnan(x) || isnan(y)                               ? NAN
+                                                                    : 0.0f;
+    case '!':
+        return isnan(x) ? NAN : (float)(x == 0.0f);
+    case 'f':
+        return floorf(x);
+    case 'i':
+        return (float)!isnan(x);
+    case 'r':
+        return remainder_of(x, y);
     default: /* w */
         return isnan(x) ? NAN : x != 0.0f ? y : z;
     }
@@ -465,7 +571,7 @@ START_TEST(random_expressions_match_an_independent_evaluator)
         pool_used = 0;
         const struct tree *const t = grow(&random, 2 + i % 5);
         text[0] = '\0';
-        print(t, 0, text);
+        print(t, -3, text);
         if (strlen(text) > 4096 || pool_used > 250)
             continue;
         for (int b = 0; b < 4; b++)
@@ -556,6 +662,48 @@ START_TEST(arc_tangent_is_nearly_correctly_rounded_in_every_quadrant)
 }
 END_TEST
 
+START_TEST(sine_and_cosine_are_nearly_correctly_rounded)
+{
+    uint32_t random = 5;
+    double worst = 0.0;
+
+    for (int k = 0; k < 200000; k++) {
+        const int power = (int)(fx_random(&random) % 50) - 28;
+        const float x = fminf(ldexpf(fx_uniform(&random, 1.0f, 2.0f), power), 4194304.0f);
+        const float near = (float)((double)(k % 100000) * M_PI_2); /* next to a zero of one */
+
+        worst = fmax(worst, ulps(pb_vm_eval(PB_VM_SIN, x, 0.0f, 0.0f), sin((double)x)));
+        worst = fmax(worst, ulps(pb_vm_eval(PB_VM_COS, -x, 0.0f, 0.0f), cos((double)x)));
+        worst = fmax(worst, ulps(pb_vm_eval(PB_VM_SIN, near, 0.0f, 0.0f), sin((double)near)));
+        worst = fmax(worst, ulps(pb_vm_eval(PB_VM_COS, near, 0.0f, 0.0f), cos((double)near)));
+    }
+    ck_assert_msg(worst < 0.51, "%.3f ULP", worst);
+}
+END_TEST
+
+/* Of random numbers, whole ones and halves, with the C library's definitions in float64. */
+START_TEST(floor_mod_and_bits_are_exact)
+{
+    uint32_t random = 77;
+
+    for (int k = 0; k < 100000; k++) {
+        const int32_t whole = (int32_t)(fx_random(&random) % 33554433u) - 16777216;
+        const uint32_t from = fx_random(&random) % 32u, most = 32u - from;
+        const uint32_t n = 1u + fx_random(&random) % (most < 24u ? most : 24u);
+        const double field = floor((double)(uint32_t)whole / ldexp(1.0, (int)from));
+        const float x = ldexpf(fx_uniform(&random, -1.0f, 1.0f), (int)(fx_random(&random) % 40));
+        const float y = k % 3 ? fx_uniform(&random, -9.0f, 9.0f) : (float)(1 + k % 50);
+        const double rest = fmod((double)x, (double)y);
+        const bool other = rest != 0.0 && (rest < 0.0) != (y < 0.0f);
+
+        ck_assert(pb_vm_eval(PB_VM_BITS, (float)whole, (float)from, (float)n) ==
+                  (float)fmod(field, ldexp(1.0, (int)n)));
+        ck_assert(pb_vm_eval(PB_VM_FLOOR, x, 0.0f, 0.0f) == (float)floor((double)x));
+        ck_assert(pb_vm_eval(PB_VM_MOD, x, y, 0.0f) == (float)(other ? rest + (double)y : rest));
+    }
+}
+END_TEST
+
 START_TEST(power_obeys_signs_and_poles)
 {
     static const float x[] = {-2.0f, -2.0f, -2.0f, 0.0f, 0.0f,  0.0f,  5.0f,  -1.0f,
@@ -594,6 +742,8 @@ int main(void)
     tcase_add_test(tests, random_expressions_match_an_independent_evaluator);
     tcase_add_test(tests, log_exp_and_power_are_nearly_correctly_rounded);
     tcase_add_test(tests, arc_tangent_is_nearly_correctly_rounded_in_every_quadrant);
+    tcase_add_test(tests, sine_and_cosine_are_nearly_correctly_rounded);
+    tcase_add_test(tests, floor_mod_and_bits_are_exact);
     tcase_add_test(tests, power_obeys_signs_and_poles);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
