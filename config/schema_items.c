@@ -7,6 +7,7 @@
 #include "config/base/arena.h"
 #include "config/yaml/yaml_tree.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,17 @@ static bool read_key(const struct reading *r, const struct pb_yaml *key)
     return false;
 }
 
+/* A number, or a word that whoever owns the key knows. */
+static bool read_word(const struct reading *r, const struct pb_yaml *node, double *out_number)
+{
+    const char first = node->kind == PB_YAML_SCALAR ? node->text[0] : '\0';
+    bool is_number = (first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
+    *out_number = (double)NAN;
+    if (!is_number)
+        return read_text(r, node, "a word or a number");
+    return pb_read_number(r->load, r->key, node, r->what, out_number);
+}
+
 /* One scalar; its kind follows from the key's type. */
 static bool read_item(const struct reading *r, const struct pb_yaml *key,
                       const struct pb_yaml *node, struct pb_item *out_item)
@@ -51,6 +63,8 @@ static bool read_item(const struct reading *r, const struct pb_yaml *key,
     bool good = key == NULL || read_key(r, key);
     if (r->key->type == PB_KEY_EXPRESSIONS || r->key->type == PB_KEY_EXPRESSION)
         good = read_text(r, node, "an expression") && good;
+    else if (r->key->type == PB_KEY_WORDS)
+        good = read_word(r, node, &out_item->num) && good;
     else if (r->key->type == PB_KEY_NAMES)
         good = read_text(r, node, "a name") && good;
     else if (r->key->type == PB_KEY_BAND)
@@ -99,6 +113,8 @@ static const char *form_of(enum pb_key_type type)
         return "a number, or a map of names and numbers, such as {R: 0.5}";
     case PB_KEY_CONSTANTS:
         return "a map of names and numbers, such as {L: 0.5}";
+    case PB_KEY_WORDS:
+        return "a list of numbers and words, such as [0, 1, cloud]";
     default:
         return "a list of numbers, row after row, such as [0, -1, 0, -1, 4, -1, 0, -1, 0]";
     }
@@ -115,6 +131,7 @@ static bool form_fits(enum pb_key_type type, enum pb_yaml_kind kind)
     case PB_KEY_NUMBERS:
         return kind != PB_YAML_LIST;
     case PB_KEY_WEIGHTS:
+    case PB_KEY_WORDS:
         return kind == PB_YAML_LIST;
     default:
         return kind == PB_YAML_MAP;

@@ -70,7 +70,7 @@ const struct pb_yaml *pb_default_node(struct pb_load *load, const char *text)
 
 static bool is_items(enum pb_key_type type)
 {
-    return type >= PB_KEY_NAMES && type <= PB_KEY_WEIGHTS;
+    return type >= PB_KEY_NAMES && type <= PB_KEY_WORDS;
 }
 
 static void read_value(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,

@@ -54,6 +54,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_WORDS:
         return ((const struct pb_items *)(const void *)at)->n > 0;
     default:
         return key->more == 0 || !pb_key_may_tell(key->type) || *(const bool *)more;
@@ -114,6 +115,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_WORDS:
         return *(const struct pb_items *)at;
     case PB_KEY_DEVICE:
     case PB_KEY_PATTERNS:

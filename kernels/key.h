@@ -55,7 +55,8 @@ enum pb_key_type {
     PB_KEY_EXPRESSIONS, /* struct pb_items: {NAME: "expression", ...}          */
     PB_KEY_NUMBERS,     /* struct pb_items: 0.5 (one item, key NULL), or {NAME: 0.5, ...} */
     PB_KEY_CONSTANTS,   /* struct pb_items: {NAME: 0.5, ...}                   */
-    PB_KEY_WEIGHTS      /* struct pb_items: [1, 2, 3]                          */
+    PB_KEY_WEIGHTS,     /* struct pb_items: [1, 2, 3]                          */
+    PB_KEY_WORDS        /* struct pb_items: [cloud, 3]; num: NaN of a word     */
 };
 
 struct pb_key {
@@ -70,6 +71,7 @@ struct pb_key {
     const char *doc;     /* a sentence or two */
     bool required;
     bool makes_bands; /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
+    bool makes_one;   /* BAND: a band that the step makes besides those */
 };
 
 /* Keys that belong together, and what messages call them: "compute", "cog", "convolve". */

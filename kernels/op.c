@@ -53,6 +53,29 @@ const struct pb_items *pb_op_outputs(const struct pb_op *op, const void *params)
     return &none;
 }
 
+const char *pb_op_one_more(const struct pb_op *op, const void *params)
+{
+    for (size_t i = 0; i < op->n_keys; i++)
+        if (op->keys[i].makes_one) {
+            const struct pb_items *const items =
+                (const struct pb_items *)(const void *)((const char *)params + op->keys[i].offset);
+
+            return items->n > 0 ? pb_item_band(&items->items[0]) : NULL;
+        }
+    return NULL;
+}
+
+bool pb_op_makes(const struct pb_op *op, const void *params, const char *band)
+{
+    const struct pb_items *const outputs = pb_op_outputs(op, params);
+    const char *const more = pb_op_one_more(op, params);
+    bool found = outputs->n == 0 || (more && strcmp(more, band) == 0);
+
+    for (size_t i = 0; i < outputs->n && !found; i++)
+        found = strcmp(pb_item_band(&outputs->items[i]), band) == 0;
+    return found;
+}
+
 int pb_diag_set(struct pb_diag *diag, enum pb_diag_kind kind, const struct pb_item *item, int col,
                 const char *format, ...)
 {

@@ -118,6 +118,10 @@ struct pb_section pb_op_section(const struct pb_op *op);
 /* The bands that a step defines: one for each of these entries, called as pb_item_band says.
  * Without entries the step works on every band there is, each in place. Borrowed from params. */
 const struct pb_items *pb_op_outputs(const struct pb_op *op, const void *params);
+/* A band that it defines besides those; NULL = none. Borrowed from params. */
+const char *pb_op_one_more(const struct pb_op *op, const void *params);
+/* Whether the step defines the band, or may: where it works on every band. */
+bool pb_op_makes(const struct pb_op *op, const void *params, const char *band);
 
 /* The registry, in the order of ops.def. */
 size_t pb_op_count(void);

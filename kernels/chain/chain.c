@@ -61,6 +61,10 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
                                       input->name);
         const pb_value v = pb_graph_input(&b->graph, (uint32_t)i, b->source_grid[input->source]);
         rc = v < 0 ? v : pb_builder_define(b, input->name, v);
+        if (rc == 0 && (input->scale != 1.0 || input->offset != 0.0)) {
+            b->bands[b->n_bands - 1].scale = (float)input->scale;
+            b->bands[b->n_bands - 1].offset = (float)input->offset;
+        }
     }
     return rc;
 }
@@ -76,6 +80,8 @@ static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step
         rc = pb_builder_define(
             b, outputs->n ? pb_item_band(&outputs->items[i]) : pb_builder_band_name(b, i),
             PB_VALUE_POISON);
+    if (rc == 0 && pb_op_one_more(step->op, step->params))
+        rc = pb_builder_define(b, pb_op_one_more(step->op, step->params), PB_VALUE_POISON);
     return rc;
 }
 

@@ -137,6 +137,7 @@ int pb_builder_define(struct pb_builder *b, const char *name, pb_value value)
         return fail(b, "a step names a value that it did not make"), b->error;
     struct pb_band *const band = find_band(b, name);
     if (band) {
+        band->scale = 0.0f;
         band->value = value;
         return 0;
     }
@@ -153,7 +154,7 @@ int pb_builder_define(struct pb_builder *b, const char *name, pb_value value)
     char *const copy = strdup(name);
     if (!copy)
         return out_of_memory(b), b->error;
-    b->bands[b->n_bands++] = (struct pb_band){copy, value};
+    b->bands[b->n_bands++] = (struct pb_band){copy, value, 0.0f, 0.0f};
     return 0;
 }
 
@@ -187,6 +188,14 @@ const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes
     if (used >= bytes)
         memcpy(text + bytes - 4, "...", 4);
     return text;
+}
+
+bool pb_builder_is_number(const struct pb_builder *b, pb_value value, float *out)
+{
+    if (value == PB_VALUE_POISON || !known(b, value) || b->graph.nodes[value].kind != PB_NODE_CONST)
+        return false;
+    *out = b->graph.nodes[value].number;
+    return true;
 }
 
 pb_value pb_builder_constant(struct pb_builder *b, float number)
@@ -303,6 +312,19 @@ pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_
     if (poison || !on_one_grid(b, arg, pb_vm_arity(op)))
         return PB_VALUE_POISON;
     return checked(b, pb_graph_op(&b->graph, op, x, y, z));
+}
+
+pb_value pb_builder_stored(struct pb_builder *b, const char *name)
+{
+    const struct pb_band *const band = b->error ? NULL : find_band(b, name);
+
+    if (!band || band->scale == 0.0f || band->value == PB_VALUE_POISON)
+        return band ? band->value : -1;
+    const pb_value scale = pb_builder_constant(b, band->scale),
+                   offset = pb_builder_constant(b, band->offset);
+    const pb_value shifted = pb_builder_emit(b, PB_VM_SUB, band->value, offset, -1);
+    return pb_builder_emit(b, PB_VM_ROUND, pb_builder_emit(b, PB_VM_DIV, shifted, scale, -1), -1,
+                           -1);
 }
 
 pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb_value x)

@@ -33,6 +33,9 @@ int pb_builder_wrong(struct pb_builder *b, const void *member, const char *forma
 
 /* The value a band name stands for now; -1 when there is none (nothing is reported). */
 pb_value pb_builder_find(struct pb_builder *b, const char *name);
+/* The whole numbers that a band of the scene is stored as, whatever the input's scale and offset
+ * make of them, exact to about 2^20; of any other band its value. -1 when there is no such band. */
+pb_value pb_builder_stored(struct pb_builder *b, const char *name);
 /* Names known now, in order of definition: for messages and for "all bands". */
 size_t pb_builder_band_count(const struct pb_builder *b);
 const char *pb_builder_band_name(const struct pb_builder *b, size_t i);
@@ -41,6 +44,8 @@ const char *pb_builder_band_name(const struct pb_builder *b, size_t i);
 int pb_builder_define(struct pb_builder *b, const char *name, pb_value value);
 
 pb_value pb_builder_constant(struct pb_builder *b, float number);
+/* Whether the value is a number known now, which *out then has. */
+bool pb_builder_is_number(const struct pb_builder *b, pb_value value, float *out);
 /* op with its operands; unused ones -1. Folds constants and shares common subexpressions. Operands
  * on different grids are a mistake that names both. */
 pb_value pb_builder_emit(struct pb_builder *b, enum pb_vm_op op, pb_value x, pb_value y,

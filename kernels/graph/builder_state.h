@@ -8,6 +8,7 @@
 struct pb_band {
     char *name;
     pb_value value;
+    float scale, offset; /* of a band of the scene; scale 0: it is none, or is not scaled */
 };
 
 struct pb_builder {

@@ -4,6 +4,7 @@
  * gate: invalid where a condition does not hold, and tiles where it holds nowhere are left out
  * before their other bands are decoded (kernels/chain/chain_gate.h). */
 #include "kernels/expr/band_list.h"
+#include "kernels/expr/gate_args.h"
 
 #include <math.h>
 
@@ -62,20 +63,10 @@ static int build(const void *params, struct pb_builder *b)
     return rc || keep == PB_VALUE_POISON ? rc : pb_builder_gate(b, keep, gate->minimum);
 }
 
-/* What keep reads of a tile goes down; the value told with it says whether the rest follows, file
- * by file, or the result is there. */
 static void exchange(const void *params, struct pb_op_exchange *out)
 {
-    static const char *const names[] = {"n0", "n1", "by_data"};
-
     (void)params;
-    out->pattern = "probabilistic";
-    out->of = PB_EXCHANGE_PARTS;
-    out->by_data = true;
-    for (; out->n_args < sizeof names / sizeof names[0]; out->n_args++) {
-        out->arg[out->n_args].name = names[out->n_args];
-        out->arg[out->n_args].value = 1;
-    }
+    pb_gate_args_exchange(out);
 }
 
 static const struct pb_op_case cases[] = {

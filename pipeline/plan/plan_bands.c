@@ -81,11 +81,17 @@ static int add_bands(const struct reading *r, const struct pb_pipeline_config *p
     return rc;
 }
 
+/* Whether a step decides by data what of a tile is read. */
 static bool has_gate(const struct pb_pipeline_config *pipeline)
 {
     bool found = false;
-    for (size_t i = 0; i < pipeline->n_steps; i++)
-        found = found || pipeline->steps[i].op == pb_op_find("gate");
+    for (size_t i = 0; i < pipeline->n_steps && !found; i++) {
+        const struct pb_step_config *step = &pipeline->steps[i];
+        struct pb_op_exchange exchange = {.pattern = NULL};
+        if (step->op->exchange != NULL)
+            step->op->exchange(step->params, &exchange);
+        found = exchange.by_data;
+    }
     return found;
 }
 

@@ -206,7 +206,7 @@ static void write_value(struct pb_json *json, const struct pb_key *key, const st
 {
     if (key->type == PB_KEY_INT || key->type == PB_KEY_ODD || key->type == PB_KEY_POWER)
         pb_json_int(json, name, (int64_t)item->num);
-    else if (pb_key_is_number(key->type))
+    else if (pb_key_is_number(key->type) || (key->type == PB_KEY_WORDS && !isnan(item->num)))
         pb_json_number(json, name, item->num);
     else
         pb_json_string(json, name, item->text);
@@ -215,7 +215,8 @@ static void write_value(struct pb_json *json, const struct pb_key *key, const st
 static void write_items(struct pb_json *json, const struct pb_key *key,
                         const struct pb_items *items)
 {
-    bool list = key->type == PB_KEY_NAMES || key->type == PB_KEY_WEIGHTS || items->n > 1;
+    bool list = key->type == PB_KEY_NAMES || key->type == PB_KEY_WEIGHTS ||
+                key->type == PB_KEY_WORDS || items->n > 1;
     if (items->items[0].key != NULL) {
         pb_json_object(json, key->name);
         for (size_t i = 0; i < items->n; i++)
@@ -334,16 +335,6 @@ static bool step_formula(const struct pb_step_config *step, const char *band,
     return false;
 }
 
-/* Whether the step may have changed the band: it works on all, or names it among those it makes. */
-static bool may_change(const struct pb_step_config *step, const char *band)
-{
-    const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
-    bool found = outputs->n == 0;
-    for (size_t i = 0; i < outputs->n && !found; i++)
-        found = strcmp(pb_item_band(&outputs->items[i]), band) == 0;
-    return found;
-}
-
 static bool is_input(const struct pb_product_env *env, const char *band)
 {
     const struct pb_input_config *input = &env->pipeline->input;
@@ -366,9 +357,8 @@ void pb_stac_band_expression(struct pb_json *json, const struct pb_product_env *
         const struct pb_step_config *step = &env->pipeline->steps[i];
         if (step_formula(step, band, formula))
             expression = formula;
-        else if (may_change(
-                     step, band)) /* one formula does not describe it; the item's expression does */
-            return;
+        else if (pb_op_makes(step->op, step->params, band))
+            return; /* one formula does not describe it; the item's expression does */
     }
     if (expression == NULL && !is_input(env, band))
         return;

@@ -3,6 +3,7 @@
  *
  * What descriptors say: pb_op_outputs names the bands that build() defines, in every case of every
  * operator, and the documentation is there. */
+#include "kernels/expr/mask_presets.h"
 #include "kernels/graph/builder_state.h"
 #include "tests/op_cases.h"
 
@@ -51,19 +52,22 @@ static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
     ck_assert_msg(op->build(&params, &b) == 0 && b.n_mistakes == 0, "%s: %s: %s", op->name,
                   c->label, last.msg);
     const struct pb_items *const outputs = pb_op_outputs(op, &params);
+    const char *const more = pb_op_one_more(op, &params);
     size_t defined = 0;
     for (size_t i = 0; i < pb_builder_band_count(&b); i++) {
         const char *const band = pb_builder_band_name(&b, i);
         const bool changed = i >= OP_CASE_BANDS || pb_builder_find(&b, band) != before[i];
+        const bool is_more = more && strcmp(more, band) == 0;
 
-        ck_assert_msg(changed == is_output(outputs, band),
+        ck_assert(pb_op_makes(op, &params, band) == (is_output(outputs, band) || is_more));
+        ck_assert_msg(changed == (is_output(outputs, band) || is_more),
                       "%s: %s: band %s is %s, and so is not said", op->name, c->label, band,
                       changed ? "defined" : "not defined");
         defined += changed;
     }
-    ck_assert_msg(outputs->n == 0 || defined == outputs->n, "%s: %s: %zu bands of %zu", op->name,
-                  c->label, defined, outputs->n);
-    ck_assert_msg(is_output(outputs, c->output), "%s: %s: asks for %s", op->name, c->label,
+    ck_assert_msg(outputs->n == 0 || defined == outputs->n + (more != NULL),
+                  "%s: %s: %zu bands of %zu", op->name, c->label, defined, outputs->n);
+    ck_assert_msg(pb_op_makes(op, &params, c->output), "%s: %s: asks for %s", op->name, c->label,
                   c->output);
     pb_builder_fini(&b);
     return true;
@@ -135,6 +139,32 @@ START_TEST(every_field_of_the_documentation_says_something)
 }
 END_TEST
 
+START_TEST(presets_of_masks_are_whole_and_documented)
+{
+    const struct pb_op *const op = pb_op_find("mask");
+
+    for (size_t i = 0; i < pb_mask_preset_count(); i++) {
+        const struct pb_mask_preset preset = pb_mask_preset_at(i);
+        bool drops = false;
+
+        ck_assert_msg(strstr(op->doc.notes, preset.name) != NULL, "%s", preset.name);
+        for (size_t k = 0; k < preset.n; k++) {
+            const struct pb_mask_meaning *const m = &preset.meaning[k];
+
+            ck_assert_msg((m->n > 0) == preset.is_bits && m->value < 1 << (m->n ? m->n : 8) &&
+                              m->from + m->n <= 16,
+                          "%s: %s", preset.name, m->word);
+            ck_assert_ptr_eq(pb_mask_meaning_find(&preset, m->word), m);
+            ck_assert_msg(!m->drops || m->n > 1 || strstr(op->doc.notes, m->word) != NULL ||
+                              strncmp(m->word, "band_", 5) == 0,
+                          "%s: %s", preset.name, m->word);
+            drops = drops || m->drops;
+        }
+        ck_assert_msg(drops, "%s drops nothing", preset.name);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("op_outputs");
@@ -144,6 +174,7 @@ int main(void)
     tcase_add_test(tests, one_parameter_of_every_operator_names_its_bands);
     tcase_add_test(tests, cases_with_and_without_a_list_of_bands_are_walked);
     tcase_add_test(tests, every_field_of_the_documentation_says_something);
+    tcase_add_test(tests, presets_of_masks_are_whole_and_documented);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

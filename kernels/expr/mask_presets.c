@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The list is read twice: once for its presets, once for their meanings, which lie in one array in
+ * the order of the presets. */
+#include "kernels/expr/mask_presets.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t n;
+    bool is_bits;
+    const char *about;
+} presets[] = {
+#define PB_MASK_PRESET(name, n, is_bits, about) {name, n, is_bits, about},
+#define PB_MASK_MEANING(word, from, n, value, drops)
+#include "kernels/expr/mask_presets.def"
+};
+
+static const struct pb_mask_meaning meanings[] = {
+#define PB_MASK_PRESET(name, n, is_bits, about)
+#define PB_MASK_MEANING(word, from, n, value, drops) {word, from, n, value, drops},
+#include "kernels/expr/mask_presets.def"
+};
+
+size_t pb_mask_preset_count(void)
+{
+    return sizeof presets / sizeof presets[0];
+}
+
+struct pb_mask_preset pb_mask_preset_at(size_t i)
+{
+    size_t first = 0;
+
+    for (size_t k = 0; k < i; k++)
+        first += presets[k].n;
+    return (struct pb_mask_preset){presets[i].name, presets[i].is_bits, presets[i].about,
+                                   &meanings[first], presets[i].n};
+}
+
+bool pb_mask_preset_find(const char *name, struct pb_mask_preset *out)
+{
+    size_t i = 0;
+
+    while (i < pb_mask_preset_count() && strcmp(presets[i].name, name) != 0)
+        i++;
+    if (i < pb_mask_preset_count())
+        *out = pb_mask_preset_at(i);
+    return i < pb_mask_preset_count();
+}
+
+const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *preset,
+                                                   const char *word)
+{
+    for (size_t i = 0; i < preset->n; i++)
+        if (strcmp(preset->meaning[i].word, word) == 0)
+            return &preset->meaning[i];
+    return NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_MASK_PRESETS_H
+#define PB_MASK_PRESETS_H
+/* Mask bands that are known by name: what their values and bits mean. The list is
+ * mask_presets.def. Static, read-only; any thread. */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A pixel has it when its bits from .. from + n - 1 are `value`; n == 0: when it is `value`. */
+struct pb_mask_meaning {
+    const char *word;
+    int from, n, value;
+    bool drops; /* unless the step says what is dropped */
+};
+
+struct pb_mask_preset {
+    const char *name;
+    bool is_bits; /* its meanings are bits; else values */
+    const char *about;
+    const struct pb_mask_meaning *meaning;
+    size_t n;
+};
+
+size_t pb_mask_preset_count(void);
+struct pb_mask_preset pb_mask_preset_at(size_t i);
+/* False: there is none of that name. */
+bool pb_mask_preset_find(const char *name, struct pb_mask_preset *out);
+/* The meaning that a word stands for; NULL = none. */
+const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *preset,
+                                                   const char *word);
+#endif
