@@ -46,7 +46,7 @@ def glossary_gaps(text):
 
 def sample_gaps(data):
     manifest = (data / "MANIFEST.md").read_text()
-    for kind in ("real", "derived", "hostile"):
+    for kind in ("real", "derived", "metadata", "hostile"):
         section = manifest.split(f"## {kind}/")[1].split("\n## ")[0]
         listed = set(re.findall(r"^\| (\S+\.\S+) \|", section, re.M)) if kind != "derived" else set(re.findall(r"\w+\.tif", section))
         there = {p.relative_to(data / kind).as_posix() for p in (data / kind).rglob("*") if p.is_file()}

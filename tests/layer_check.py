@@ -15,7 +15,7 @@ ROOMS = {
     "wic": ["examples", "bench", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["", "yaml", "base"],
-    "pipeline": ["run", "publish", "plan", "product", "cog", "gdal", "raster", "codec", "device", "io", "grid"],
+    "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "gdal", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
@@ -35,6 +35,7 @@ FOREIGN = {
     r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
     r"^openssl/": {"pipeline/io/sha256.c"},
+    r"^libxml/": {"pipeline/metadata/meta_xml.c"},
 }
 
 

@@ -1,0 +1,86 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* PlanetScope (and RapidEye, SkySat of the same schema): *_metadata.xml. The file is the same for
+ * the two kinds of rasters that a delivery may hold: radiance (*_AnalyticMS.tif) and surface
+ * reflectance (*_AnalyticMS_SR.tif); which one a raster is, its name says (calibration.c). */
+#include "pipeline/metadata/family.h"
+#include "pipeline/metadata/meta_reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_one(const struct pb_meta_node *root)
+{
+    return root->first != NULL && strcmp(root->first->name, "EarthObservation") == 0 &&
+           pb_meta_below(root, "EarthObservationResult", NULL) != NULL;
+}
+
+static void read_bands(struct pb_meta_reader *r, const struct pb_meta_node *root)
+{
+    static const char name[] = "bandSpecificMetadata";
+    for (const struct pb_meta_node *at = NULL;
+         r->rc == 0 && (at = pb_meta_below(root, name, at)) != NULL;) {
+        const char *number = pb_meta_need_text(r, at, "bandNumber");
+        double radiance = pb_meta_number(r, at, "radiometricScaleFactor", 1e-9, 1e3);
+        double toa = pb_meta_number(r, at, "reflectanceCoefficient", 1e-9, 1);
+        double n = number != NULL ? pb_meta_number_of(r, number, "bandNumber", 1, 32) : NAN;
+        if (r->rc < 0 || n != floor(n))
+            return;
+        struct pb_meta_band *band = pb_meta_band(r, number);
+        if (band == NULL)
+            return;
+        if (band->number != 0)
+            pb_meta_conflict(r, "bandNumber %.10s stands twice", number);
+        band->number = (int)n;
+        pb_meta_set_scale(band, PB_QUANTITY_RADIANCE, radiance, 0);
+        pb_meta_set_scale(band, PB_QUANTITY_TOA, toa, 0);
+        pb_meta_set_scale(band, PB_QUANTITY_SURFACE, 1e-4, 0);
+    }
+}
+
+static double angle(struct pb_meta_reader *r, const struct pb_meta_node *root, const char *name,
+                    double low, double high)
+{
+    const char *text = pb_meta_text_below(root, name);
+    return text != NULL ? pb_meta_number_of(r, text, name, low, high) : NAN;
+}
+
+static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
+{
+    struct pb_metadata *out = r->out;
+    const char *serial = pb_meta_text_below(root, "serialIdentifier");
+    const char *sensor = pb_meta_text(pb_meta_below(root, "Instrument", NULL), "shortName");
+    const char *when = pb_meta_text_below(root, "acquisitionDateTime");
+    PB_META_SET(r, product, pb_meta_text_below(root, "identifier"), "the product");
+    PB_META_SET(r, level, pb_meta_text_below(root, "productType"), "the level");
+    PB_META_SET(r, platform, serial, "the satellite");
+    PB_META_SET(r, instrument, sensor, "the instrument");
+    pb_meta_set_time(r, when ? when : pb_meta_text_below(root, "beginPosition"), true);
+    out->sun_azimuth = angle(r, root, "illuminationAzimuthAngle", 0, 360);
+    out->sun_elevation = angle(r, root, "illuminationElevationAngle", -90, 90);
+    out->view_azimuth = angle(r, root, "azimuthAngle", -360, 360);
+    if (out->view_azimuth < 0)
+        out->view_azimuth += 360;
+    out->off_nadir = fabs(angle(r, root, "spaceCraftViewAngle", -90, 90));
+    out->incidence = fabs(angle(r, root, "incidenceAngle", -90, 90));
+    out->cloud_cover = angle(r, root, "cloudCoverPercentage", 0, 100);
+    out->gsd = angle(r, root, "rowGsd", 0.1, 100);
+    read_bands(r, root);
+    (void)snprintf(out->rule[PB_QUANTITY_RADIANCE], sizeof out->rule[0],
+                   "DN * radiometricScaleFactor");
+    (void)snprintf(out->rule[PB_QUANTITY_TOA], sizeof out->rule[0], "DN * reflectanceCoefficient");
+    (void)snprintf(out->rule[PB_QUANTITY_SURFACE], sizeof out->rule[0],
+                   "DN / 10000, as all rasters of surface reflectance (*_SR)");
+    (void)snprintf(out->why_not[PB_QUANTITY_TEMPERATURE], sizeof out->why_not[0],
+                   "PlanetScope has no thermal bands");
+}
+
+const struct pb_metadata_family pb_family_planetscope = {
+    .name = "planetscope",
+    .files = "*_metadata.xml",
+    .source = "Planet Imagery Product Specifications, PlanetScope analytic products",
+    .constellation = "planetscope",
+    .is_one = is_one,
+    .read = read,
+};

@@ -1,0 +1,306 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Sentinel-2: MTD_MSIL1C.xml and MTD_MSIL2A.xml, the tile's MTD_TL.xml (metadata.xml in old
+ * products), and the STAC item that Earth Search writes beside its copies of the bands.
+ *
+ * From processing baseline 04.00 on stored values have an offset, which the product names
+ * (RADIO_ADD_OFFSET, BOA_ADD_OFFSET). Which products have it is told by the baseline and never by a
+ * date: old scenes have been processed again. Copies of Earth Search may have the offset taken out:
+ * earthsearch:boa_offset_applied says so. */
+#include "pipeline/metadata/family.h"
+#include "pipeline/metadata/meta_reader.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BANDS = 13, OFFSET_BASELINE = 400 };
+
+/* By bandId. */
+static const char *const names[BANDS] = {"1", "2",  "3", "4",  "5",  "6", "7",
+                                         "8", "8A", "9", "10", "11", "12"};
+
+static const struct pb_meta_node *product_of(const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *first = root->first;
+    return first && strncmp(first->name, "Level-", 6) == 0 && strstr(first->name, "User_Product")
+               ? first
+               : NULL;
+}
+
+static const struct pb_meta_node *tile_of(const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *first = root->first;
+    return first && strncmp(first->name, "Level-", 6) == 0 && strstr(first->name, "Tile_ID") ? first
+                                                                                             : NULL;
+}
+
+static const struct pb_meta_node *item_of(const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *properties = pb_meta_child(root, "document/properties");
+    const char *of = pb_meta_text(properties, "constellation");
+    return of != NULL && strcmp(of, "sentinel-2") == 0 ? properties : NULL;
+}
+
+static bool is_one(const struct pb_meta_node *root)
+{
+    return product_of(root) != NULL || tile_of(root) != NULL || item_of(root) != NULL;
+}
+
+/* 509 of "05.09"; -1 = it is no baseline. */
+static int baseline_of(const char *text)
+{
+    int value = 0;
+    if (strlen(text) != 5 || text[2] != '.')
+        return -1;
+    for (int i = 0; i < 5; i++) {
+        if (i != 2 && !isdigit((unsigned char)text[i]))
+            return -1;
+        if (i != 2)
+            value = value * 10 + (text[i] - '0');
+    }
+    return value;
+}
+
+static void set_baseline(struct pb_meta_reader *r, const char *text)
+{
+    if (text != NULL && baseline_of(text) < 0)
+        pb_meta_wrong(r, "the processing baseline is '%.20s'; such as 05.09 is possible", text);
+    PB_META_SET(r, baseline, text, "the processing baseline");
+}
+
+static void set_platform(struct pb_meta_reader *r, const char *text)
+{
+    char platform[32];
+    size_t n = 0;
+    for (; text && text[n] != '\0' && n + 1 < sizeof platform; n++)
+        platform[n] = (char)tolower((unsigned char)text[n]);
+    platform[n] = '\0';
+    PB_META_SET(r, platform, platform, "the platform");
+}
+
+static void set_level(struct pb_meta_reader *r, bool is_2a)
+{
+    PB_META_SET(r, level, is_2a ? "L2A" : "L1C", "the level");
+    PB_META_SET(r, instrument, "msi", "the instrument");
+    if (r->rc < 0)
+        return;
+    struct pb_metadata *out = r->out;
+    (void)snprintf(out->why_not[is_2a ? PB_QUANTITY_TOA : PB_QUANTITY_SURFACE],
+                   sizeof out->why_not[0], "this is a product of Level %s",
+                   is_2a ? "2A, whose bands are surface reflectance: use to: surface"
+                         : "1C, whose bands are reflectance at the top of the atmosphere: use "
+                           "to: toa");
+    (void)snprintf(out->why_not[PB_QUANTITY_RADIANCE], sizeof out->why_not[0],
+                   "Sentinel-2 products hold reflectance");
+    (void)snprintf(out->why_not[PB_QUANTITY_TEMPERATURE], sizeof out->why_not[0],
+                   "Sentinel-2 has no thermal bands");
+}
+
+/* Sets gain and offset of all bands, and says why. */
+static void set_scales(struct pb_meta_reader *r, const double offset[BANDS], double quantum,
+                       const char *why)
+{
+    enum pb_quantity to = strcmp(r->out->level, "L2A") == 0 ? PB_QUANTITY_SURFACE : PB_QUANTITY_TOA;
+    struct pb_metadata *out = r->out;
+    for (int i = 0; i < BANDS && r->rc == 0; i++)
+        pb_meta_set_scale(pb_meta_band(r, names[i]), to, 1 / quantum, offset[i] / quantum);
+    (void)snprintf(out->boa_offset, sizeof out->boa_offset, "%s", why);
+    char sum[32] = "DN";
+    if (offset[3] != 0)
+        (void)snprintf(sum, sizeof sum, "(DN %c %g)", offset[3] < 0 ? '-' : '+', fabs(offset[3]));
+    (void)snprintf(out->rule[to], sizeof out->rule[to], "%s / %g, %s", sum, quantum, why);
+}
+
+/* --- MTD_MSIL1C.xml, MTD_MSIL2A.xml
+ * -------------------------------------------------------------*/
+
+/* The list of offsets, 0 where there is none; true: there is one. */
+static bool read_offsets(struct pb_meta_reader *r, const struct pb_meta_node *top, bool is_2a,
+                         double offset[BANDS])
+{
+    const char *name = is_2a ? "BOA_ADD_OFFSET" : "RADIO_ADD_OFFSET";
+    bool has[BANDS] = {false};
+    int n = 0;
+    for (const struct pb_meta_node *at = NULL; (at = pb_meta_below(top, name, at)) != NULL;) {
+        double id = pb_meta_need_number(r, at, "@band_id", 0, BANDS - 1);
+        double value = pb_meta_number_of(r, at->text, name, -30000, 30000);
+        if (r->rc < 0)
+            return false;
+        if (has[(int)id] && offset[(int)id] != value)
+            pb_meta_conflict(r, "%s of band_id %d is %g and %g", name, (int)id, offset[(int)id],
+                             value);
+        n += !has[(int)id];
+        has[(int)id] = true;
+        offset[(int)id] = value;
+    }
+    if (n > 0 && n < BANDS)
+        pb_meta_wrong(r, "%s is there for %d of %d bands", name, n, BANDS);
+    return n > 0;
+}
+
+static void read_product_scales(struct pb_meta_reader *r, const struct pb_meta_node *top,
+                                bool is_2a)
+{
+    double offset[BANDS] = {0};
+    const char *key = is_2a ? "BOA_QUANTIFICATION_VALUE" : "QUANTIFICATION_VALUE";
+    const char *quantum = pb_meta_text_below(top, key);
+    if (quantum == NULL && is_2a) /* of the first products */
+        quantum = pb_meta_text_below(top, "L2A_BOA_QUANTIFICATION_VALUE");
+    if (quantum == NULL) {
+        pb_meta_wrong(r, "it has no %s", key);
+        return;
+    }
+    double divisor = pb_meta_number_of(r, quantum, key, 1, 1e6);
+    bool has = read_offsets(r, top, is_2a, offset);
+    int baseline = baseline_of(r->out->baseline);
+    bool any = false;
+    for (int i = 0; i < BANDS; i++)
+        any = any || offset[i] != 0;
+    if (r->rc == 0 && baseline >= OFFSET_BASELINE && !has)
+        pb_meta_conflict(r, "baseline %s has an offset, but the list of %s is not there",
+                         r->out->baseline, is_2a ? "BOA_ADD_OFFSET" : "RADIO_ADD_OFFSET");
+    if (r->rc == 0 && baseline < OFFSET_BASELINE && any)
+        pb_meta_conflict(r, "baseline %s has no offset, but %s says %g", r->out->baseline,
+                         is_2a ? "BOA_ADD_OFFSET" : "RADIO_ADD_OFFSET", offset[3]);
+    if (r->rc < 0)
+        return;
+    char why[96];
+    (void)snprintf(why, sizeof why,
+                   has ? "offset of processing baseline %s"
+                       : "no offset before processing baseline 04.00 (this is %s)",
+                   r->out->baseline);
+    set_scales(r, offset, divisor, why);
+}
+
+static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *top)
+{
+    const struct pb_meta_node *info = pb_meta_child(top, "General_Info/Product_Info");
+    if (info == NULL)
+        info = pb_meta_child(top, "General_Info/L2A_Product_Info");
+    bool is_2a = strstr(top->name, "2A") != NULL;
+    set_level(r, is_2a);
+    const char *uri = pb_meta_text(info, "PRODUCT_URI");
+    PB_META_SET(r, product, uri ? uri : pb_meta_text(info, "PRODUCT_URI_2A"), "the product");
+    set_baseline(r, pb_meta_need_text(r, info, "PROCESSING_BASELINE"));
+    set_platform(r, pb_meta_text_below(info, "SPACECRAFT_NAME"));
+    pb_meta_set_time(r, pb_meta_need_text(r, info, "PRODUCT_START_TIME"), false);
+    const char *cloud = pb_meta_text_below(top, "Cloud_Coverage_Assessment");
+    if (cloud != NULL)
+        pb_meta_set_number(&r->out->cloud_cover,
+                           pb_meta_number_of(r, cloud, "Cloud_Coverage_Assessment", 0, 100));
+    if (r->rc == 0)
+        read_product_scales(r, top, is_2a);
+}
+
+/* --- MTD_TL.xml --------------------------------------------------------------------------------
+ */
+
+/* "..._N02.09" at the end of an identifier. */
+static const char *tile_baseline(const char *id)
+{
+    size_t n = id != NULL ? strlen(id) : 0;
+    return n > 7 && strncmp(id + n - 7, "_N", 2) == 0 ? id + n - 5 : NULL;
+}
+
+static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
+{
+    const struct pb_meta_node *info = pb_meta_child(top, "General_Info");
+    const struct pb_meta_node *sun = pb_meta_below(top, "Mean_Sun_Angle", NULL);
+    const char *id = pb_meta_text(info, "TILE_ID");
+    struct pb_metadata *out = r->out;
+    set_level(r, strstr(top->name, "2A") != NULL);
+    set_baseline(r, tile_baseline(id ? id : pb_meta_text(info, "TILE_ID_2A")));
+    pb_meta_set_time(r, pb_meta_need_text(r, info, "SENSING_TIME"), true);
+    double zenith = pb_meta_number(r, sun, "ZENITH_ANGLE", 0, 180);
+    pb_meta_set_number(&out->sun_elevation, 90 - zenith);
+    pb_meta_set_number(&out->sun_azimuth, pb_meta_number(r, sun, "AZIMUTH_ANGLE", 0, 360));
+    const struct pb_meta_node *view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", NULL);
+    for (; view != NULL; view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", view)) {
+        const char *band = pb_meta_text(view, "@bandId");
+        if (band == NULL || strcmp(band, "3") != 0) /* of B04, as one for all */
+            continue;
+        pb_meta_set_number(&out->incidence, pb_meta_number(r, view, "ZENITH_ANGLE", 0, 90));
+        pb_meta_set_number(&out->view_azimuth, pb_meta_number(r, view, "AZIMUTH_ANGLE", 0, 360));
+    }
+}
+
+/* --- STAC of Earth Search ----------------------------------------------------------------------
+ */
+
+static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node *item)
+{
+    const char *applied = pb_meta_text(item, "earthsearch:boa_offset_applied");
+    bool has = baseline_of(r->out->baseline) >= OFFSET_BASELINE;
+    double offset[BANDS] = {0};
+    char why[96];
+    if (has && (applied == NULL || applied[0] == '\0')) {
+        pb_meta_wrong(r,
+                      "baseline %s has an offset, and earthsearch:boa_offset_applied does not say "
+                      "whether the stored values still have it",
+                      r->out->baseline);
+        return;
+    }
+    bool is_out = applied != NULL && strcmp(applied, "true") == 0;
+    if (!has && is_out) {
+        pb_meta_conflict(r, "baseline %s has no offset, but earthsearch:boa_offset_applied is true",
+                         r->out->baseline);
+        return;
+    }
+    for (int i = 0; i < BANDS && has && !is_out; i++)
+        offset[i] = -1000;
+    (void)snprintf(why, sizeof why,
+                   !has     ? "no offset before processing baseline 04.00 (this is %s)"
+                   : is_out ? "boa_offset_applied: the offset of baseline %s is taken out already"
+                            : "offset of processing baseline %s",
+                   r->out->baseline);
+    set_scales(r, offset, 10000, why);
+}
+
+static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *item)
+{
+    struct pb_metadata *out = r->out;
+    const char *type = pb_meta_text(item, "s2:product_type");
+    set_level(r, type == NULL || strstr(type, "2A") != NULL);
+    PB_META_SET(r, product, pb_meta_text(item, "s2:product_uri"), "the product");
+    set_platform(r, pb_meta_text(item, "platform"));
+    set_baseline(r, pb_meta_need_text(r, item, "s2:processing_baseline"));
+    pb_meta_set_time(r, pb_meta_need_text(r, item, "datetime"), false);
+    pb_meta_set_number(&out->sun_azimuth, pb_meta_number(r, item, "view:sun_azimuth", 0, 360));
+    pb_meta_set_number(&out->sun_elevation, pb_meta_number(r, item, "view:sun_elevation", -90, 90));
+    pb_meta_set_number(&out->cloud_cover, pb_meta_number(r, item, "eo:cloud_cover", 0, 100));
+    if (r->rc == 0)
+        read_item_scales(r, item);
+}
+
+static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
+{
+    pb_meta_set_number(&r->out->gsd, 10);
+    if (product_of(root) != NULL)
+        read_product(r, product_of(root));
+    else if (tile_of(root) != NULL)
+        read_tile(r, tile_of(root));
+    else
+        read_item(r, item_of(root));
+}
+
+/* MTD_TL.xml alone has no scale. */
+static void finish(struct pb_meta_reader *r)
+{
+    for (int to = PB_QUANTITY_TOA; to <= PB_QUANTITY_SURFACE; to++)
+        if (r->out->rule[to][0] == '\0' && r->out->why_not[to][0] == '\0')
+            (void)snprintf(r->out->why_not[to], sizeof r->out->why_not[to],
+                           "the scale is in MTD_MSIL1C.xml or MTD_MSIL2A.xml; name that file in "
+                           "input.metadata as well");
+}
+
+const struct pb_metadata_family pb_family_sentinel2 = {
+    .name = "sentinel2",
+    .files = "MTD_MSIL1C.xml, MTD_MSIL2A.xml, MTD_TL.xml, the STAC item of Earth Search",
+    .source = "Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD), 14.5 and later",
+    .constellation = "sentinel-2",
+    .is_one = is_one,
+    .read = read,
+    .finish = finish,
+};

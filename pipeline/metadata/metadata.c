@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/metadata/metadata.h"
+
+#include "pipeline/metadata/family.h"
+#include "pipeline/metadata/meta_reader.h"
+#include "pipeline/raster/raster_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pb_metadata_family *const families[] = {
+#define PB_FAMILY(name) &pb_family_##name,
+#include "pipeline/metadata/families.def"
+#undef PB_FAMILY
+};
+
+size_t pb_metadata_family_count(void)
+{
+    return sizeof families / sizeof *families;
+}
+
+const struct pb_metadata_family *pb_metadata_family_at(size_t i)
+{
+    return families[i];
+}
+
+const char *pb_quantity_name(enum pb_quantity quantity)
+{
+    static const char *const names[] = {"toa", "surface", "radiance", "temperature"};
+    return names[quantity];
+}
+
+void pb_metadata_init(struct pb_metadata *out)
+{
+    *out = (struct pb_metadata){.sun_azimuth = NAN,
+                                .sun_elevation = NAN,
+                                .view_azimuth = NAN,
+                                .off_nadir = NAN,
+                                .incidence = NAN,
+                                .cloud_cover = NAN,
+                                .gsd = NAN};
+}
+
+static const struct pb_metadata_family *family_of(const struct pb_meta_node *root)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (families[i]->is_one(root))
+            return families[i];
+    return NULL;
+}
+
+static void read_tree(struct pb_meta_reader *r, const struct pb_meta_tree *tree)
+{
+    const struct pb_metadata_family *family = family_of(tree->root);
+    struct pb_metadata *out = r->out;
+    r->name = tree->name;
+    if (family == NULL) {
+        r->rc = pb_fail_at(r->err, PB_E_INPUT_METADATA_UNKNOWN, tree->name, 0, 0,
+                           "these are no metadata of a family of products that is known");
+        return;
+    }
+    if (out->family != NULL && out->family != family)
+        pb_meta_conflict(r, "it is of the family %s, the scene's other metadata are of %s",
+                         family->name, out->family->name);
+    if (r->rc < 0)
+        return;
+    out->family = family;
+    PB_META_SET(r, constellation, family->constellation, "the constellation");
+    family->read(r, tree->root);
+}
+
+int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, struct pb_metadata *out,
+                      struct pb_err *err)
+{
+    struct pb_err own = {0};
+    struct pb_meta_reader r = {.out = out, .err = err != NULL ? err : &own};
+    pb_metadata_init(out);
+    for (size_t i = 0; i < n_texts && r.rc == 0; i++) {
+        struct pb_meta_tree tree = {NULL, NULL, NULL, 0};
+        r.rc = texts[i].bytes > PB_METADATA_BYTES_MAX
+                   ? pb_fail_at(r.err, PB_E_INPUT_METADATA_INVALID, texts[i].name, 0, 0,
+                                "it is larger than %d MiB", PB_METADATA_BYTES_MAX >> 20)
+                   : pb_meta_tree_parse(texts[i].name, texts[i].text, texts[i].bytes, &tree, r.err);
+        if (r.rc == 0)
+            read_tree(&r, &tree);
+        pb_meta_tree_fini(&tree);
+    }
+    if (r.rc == 0 && out->family != NULL && out->family->finish != NULL)
+        out->family->finish(&r);
+    if (r.rc < 0)
+        pb_metadata_init(out);
+    return r.rc;
+}
+
+/* The whole file, malloc'd. */
+static int load(const char *path, struct pb_metadata_text *out, struct pb_err *err)
+{
+    struct pb_raster_file file;
+    struct pb_err why = {0};
+    char *text = NULL;
+    ssize_t n = 0;
+    int rc = pb_raster_file_open(&file, path, &why);
+    if (rc < 0 && (why.code == PB_E_INPUT_MISSING || why.code == PB_E_INPUT_NOT_TIFF))
+        rc = pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
+                        "the scene's metadata (input.metadata): %s", why.msg);
+    else if (rc < 0)
+        rc = pb_fail_at(err, why.code, path, 0, 0, "%s", why.msg);
+    else if (file.stat.st_size > PB_METADATA_BYTES_MAX)
+        rc = pb_fail_at(err, PB_E_INPUT_METADATA_INVALID, path, 0, 0, "it is larger than %d MiB",
+                        PB_METADATA_BYTES_MAX >> 20);
+    else if ((text = malloc((size_t)file.stat.st_size + 1)) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "no memory to read %s", path);
+    else if ((n = pb_raster_file_read(&file, 0, text, (size_t)file.stat.st_size)) < 0)
+        rc = pb_raster_file_check(&file, err);
+    pb_raster_file_close(&file);
+    if (rc < 0) {
+        free(text);
+        return rc;
+    }
+    *out = (struct pb_metadata_text){path, text, (size_t)n};
+    return 0;
+}
+
+int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,
+                     struct pb_err *err)
+{
+    struct pb_metadata_text texts[PB_METADATA_FILES_MAX] = {{NULL, NULL, 0}};
+    size_t n = 0;
+    int rc = n_paths >= 1 && n_paths <= PB_METADATA_FILES_MAX
+                 ? 0
+                 : pb_fail(err, PB_E_CONFIG_VALUE, "1 to %d files of metadata are possible",
+                           PB_METADATA_FILES_MAX);
+    pb_metadata_init(out);
+    for (; rc == 0 && n < n_paths; n++)
+        if ((rc = load(paths[n], &texts[n], err)) < 0)
+            break;
+    if (rc == 0)
+        rc = pb_metadata_parse(texts, n, out, err);
+    while (n > 0)
+        free((void *)texts[--n].text);
+    return rc;
+}

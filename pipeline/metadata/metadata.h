@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_METADATA_H
+#define PB_METADATA_H
+/* What the metadata that a producer delivers with a scene say of it: plain facts, one struct for
+ * all families of products (families.def). The files are read whole, with limits on size, depth and
+ * number of entries, and only by a process that may decode foreign files. Nothing is assumed: what
+ * the files do not say is "" or NaN, and what contradicts itself is an error. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PB_METADATA_FILES_MAX 8
+#define PB_METADATA_BANDS_MAX 32
+#define PB_METADATA_BYTES_MAX (16 * 1024 * 1024) /* of one file */
+
+/* What stored values can be turned into. */
+enum pb_quantity {
+    PB_QUANTITY_TOA,        /* reflectance at the top of the atmosphere, 0 .. 1 */
+    PB_QUANTITY_SURFACE,    /* reflectance of the surface, 0 .. 1 */
+    PB_QUANTITY_RADIANCE,   /* at the sensor, W / (m2 sr um) */
+    PB_QUANTITY_TEMPERATURE /* K: of brightness, or of the surface for products that have that */
+};
+#define PB_QUANTITIES 4
+
+/* value = stored * gain + offset. */
+struct pb_meta_scale {
+    bool known;
+    double gain, offset;
+};
+
+struct pb_meta_band {
+    char
+        id[16]; /* as the producer counts or calls it, without a leading "B": "4", "8A", "ST_B10" */
+    char file[128]; /* base name of its file without suffix; "" = not said */
+    int number;     /* in a file that has all bands, from 1; 0 = not said */
+    struct pb_meta_scale to[PB_QUANTITIES];
+    double k1, k2; /* of Planck's law for the sensor: T = k2 / ln(k1 / radiance + 1); NaN = none */
+};
+
+struct pb_metadata_family;
+
+struct pb_metadata {
+    const struct pb_metadata_family *family;              /* NULL = no metadata were read */
+    char platform[32], constellation[32], instrument[32]; /* as STAC writes them: "landsat-8" */
+    char product[160];                                    /* the producer's name of the product */
+    char level[16];                                       /* "L1TP", "L2A", ... */
+    char baseline[16]; /* of the processor, as it is written: "05.09" */
+    char datetime[40]; /* of the acquisition, RFC 3339 in UTC */
+    double sun_azimuth, sun_elevation, view_azimuth, off_nadir, incidence; /* degrees */
+    double cloud_cover;                                                    /* percent */
+    double gsd;                                                            /* metres */
+    char boa_offset[96];           /* in words, why an offset is applied or not; "" = not asked */
+    char rule[PB_QUANTITIES][160]; /* in words, how a band becomes that; "" = it cannot */
+    char why_not[PB_QUANTITIES][200]; /* in words, what keeps it from that; "" = nothing is known */
+    struct pb_meta_band band[PB_METADATA_BANDS_MAX];
+    size_t n_bands;
+};
+
+/* A kind of product and how its metadata look. */
+struct pb_meta_reader;
+struct pb_meta_node;
+struct pb_metadata_family {
+    const char *name;   /* as calibrate.sensor calls it */
+    const char *files;  /* for people: which files it is */
+    const char *source; /* the handbook that the rules are from */
+    const char *constellation;
+    /* Whether a document is of this family, by its first nodes. */
+    bool (*is_one)(const struct pb_meta_node *root);
+    /* Takes the facts of one document. Mistakes go to the reader. */
+    void (*read)(struct pb_meta_reader *r, const struct pb_meta_node *root);
+    /* When all files were read: what follows from them together. NULL = nothing. */
+    void (*finish)(struct pb_meta_reader *r);
+};
+
+/* The families, in the order of families.def. */
+size_t pb_metadata_family_count(void);
+const struct pb_metadata_family *pb_metadata_family_at(size_t i);
+
+/* Facts in which nothing is known. */
+void pb_metadata_init(struct pb_metadata *out);
+/* Reads the facts of one scene from 1 .. PB_METADATA_FILES_MAX files, all of one family. 0; or a
+ * negative errno with input.metadata_missing (names the file), input.metadata_invalid (syntax,
+ * limits), input.metadata_unknown (no family), input.metadata_value, input.metadata_conflict; a
+ * failing disk is input.io. *out as of pb_metadata_init on failure. Thread: worker. */
+int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,
+                     struct pb_err *err);
+/* The same of texts in memory; names for messages. */
+struct pb_metadata_text {
+    const char *name;
+    const char *text;
+    size_t bytes;
+};
+int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, struct pb_metadata *out,
+                      struct pb_err *err);
+const char *pb_quantity_name(enum pb_quantity quantity); /* "toa", ... */
+#endif

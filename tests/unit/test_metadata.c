@@ -1,0 +1,221 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/metadata_fixture.h"
+
+#include <math.h>
+
+#define RADIAN (3.14159265358979323846 / 180)
+
+START_TEST(landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck)
+{
+    struct pb_metadata f = facts_of(MTL_C1);
+    double height = sin(62.17310472 * RADIAN);
+    ck_assert_str_eq(f.family->name, "landsat-c2");
+    ck_assert_str_eq(f.platform, "landsat-8");
+    ck_assert_str_eq(f.constellation, "landsat");
+    ck_assert_str_eq(f.instrument, "OLI_TIRS");
+    ck_assert_str_eq(f.level, "L1TP");
+    ck_assert_str_eq(f.datetime, "2017-08-13T15:54:15.788464Z");
+    ck_assert_double_eq(f.sun_azimuth, 126.81463739);
+    ck_assert_double_eq(f.gsd, 30);
+    ck_assert_double_eq(f.cloud_cover, 26.70);
+    assert_scale(&f, "4", PB_QUANTITY_TOA, 2.0e-5 / height, -0.1 / height);
+    assert_scale(&f, "4", PB_QUANTITY_RADIANCE, 9.7350e-3, -48.67504);
+    assert_scale(&f, "10", PB_QUANTITY_RADIANCE, 3.3420e-4, 0.1);
+    ck_assert(!band_of(&f, "10")->to[PB_QUANTITY_TOA].known);
+    ck_assert_double_eq(band_of(&f, "10")->k1, 774.8853);
+    ck_assert_double_eq(band_of(&f, "10")->k2, 1321.0789);
+    ck_assert(isnan(band_of(&f, "4")->k1));
+    ck_assert_str_eq(band_of(&f, "4")->file, "LC08_L1TP_016037_20170813_20170814_01_RT_B4");
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_SURFACE], "Level 1"));
+}
+END_TEST
+
+START_TEST(landsat_level_2_has_surface_reflectance_and_temperature)
+{
+    struct pb_metadata f = facts_of(MTL_C2);
+    ck_assert_str_eq(f.level, "L2SP");
+    ck_assert_str_eq(f.datetime, "2020-10-31T14:31:47.808399Z");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 2.75e-5, -0.2);
+    assert_scale(&f, "ST_B10", PB_QUANTITY_TEMPERATURE, 0.00341802, 149.0);
+    ck_assert(!band_of(&f, "4")->to[PB_QUANTITY_TOA].known);
+    ck_assert_str_eq(band_of(&f, "ST_B10")->file,
+                     "LC08_L2SP_001062_20201031_20201106_02_T2_ST_B10");
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "to: surface"));
+}
+END_TEST
+
+START_TEST(every_landsat_and_every_notation_is_read)
+{
+    static const struct {
+        const char *file, *platform, *time;
+    } cases[] = {
+        {"LC09_L2SP_010065_20220129_20220131_02_T1_MTL.txt", "landsat-9", "2022-01-29T15:"},
+        {"LC08_L2SP_005009_20150710_20200908_02_T2_MTL.json", "landsat-8", "2015-07-10T14:"},
+        {"LE07_L2SP_021030_20100109_20200911_02_T1_MTL.xml", "landsat-7", "2010-01-09T16:"},
+        {"LT05_L2SP_058014_20110312_20200823_02_T1_MTL.xml", "landsat-5", "2011-03-12T19:"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb_metadata f = facts_of(cases[i].file);
+        ck_assert_str_eq(f.platform, cases[i].platform);
+        ck_assert_msg(strncmp(f.datetime, cases[i].time, 14) == 0, "%s", f.datetime);
+        assert_scale(&f, "3", PB_QUANTITY_SURFACE, 2.75e-5, -0.2);
+        ck_assert(f.sun_elevation > 0 && f.sun_elevation < 90);
+    }
+}
+END_TEST
+
+START_TEST(sentinel2_offset_follows_the_baseline)
+{
+    struct pb_metadata f = facts_of(S2_OFFSET);
+    ck_assert_str_eq(f.family->name, "sentinel2");
+    ck_assert_str_eq(f.platform, "sentinel-2b");
+    ck_assert_str_eq(f.level, "L2A");
+    ck_assert_str_eq(f.baseline, "04.00");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    assert_scale(&f, "8A", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    ck_assert_ptr_nonnull(strstr(f.boa_offset, "04.00"));
+    ck_assert_ptr_nonnull(strstr(f.rule[PB_QUANTITY_SURFACE], "(DN - 1000) / 10000"));
+    f = facts_of(S2_OLD);
+    ck_assert_str_eq(f.baseline, "02.12");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
+    ck_assert_ptr_nonnull(strstr(f.rule[PB_QUANTITY_SURFACE], "DN / 10000, no offset before"));
+    f = facts_of(S2_L1C);
+    ck_assert_str_eq(f.level, "L1C");
+    ck_assert_str_eq(f.datetime, "2021-09-08T04:27:01.024Z");
+    assert_scale(&f, "12", PB_QUANTITY_TOA, 1e-4, 0);
+    ck_assert(!band_of(&f, "4")->to[PB_QUANTITY_SURFACE].known);
+}
+END_TEST
+
+START_TEST(sentinel2_tile_adds_the_sun_and_the_time_of_sensing)
+{
+    struct pb_metadata f;
+    struct pb_err err;
+    int rc = parse_two(load_metadata(S2_OFFSET), load_metadata(S2_TILE), &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_double_eq_tol(f.sun_elevation, 90 - 76.5286190227361, 1e-9);
+    ck_assert_double_eq_tol(f.sun_azimuth, 246.540424743604, 1e-9);
+    ck_assert_str_eq(f.datetime, "2022-04-13T15:08:07.846358Z");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    f = facts_of(S2_TILE); /* alone: no scale, and it is said where that is */
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_SURFACE], "MTD_MSIL2A.xml"));
+}
+END_TEST
+
+START_TEST(earth_search_says_whether_the_offset_is_taken_out)
+{
+    struct pb_metadata f = facts_of(S2_ITEM);
+    struct pb_err err;
+    ck_assert_str_eq(f.datetime, "2020-02-19T11:34:25.405Z");
+    ck_assert_str_eq(f.baseline, "02.14");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
+    char *text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    ck_assert_int_eq(parse(text, &f, &err), 0); /* boa_offset_applied: false */
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    text = changed(text, "boa_offset_applied\":false", "boa_offset_applied\":true");
+    ck_assert_int_eq(parse(text, &f, &err), 0);
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
+    ck_assert_ptr_nonnull(strstr(f.boa_offset, "taken out"));
+    text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    assert_refused(changed(text, "earthsearch:boa_offset_applied", "x"), PB_E_INPUT_METADATA_VALUE,
+                   "boa_offset_applied does not say");
+    assert_refused(
+        changed(load_metadata(S2_ITEM), "boa_offset_applied\":false", "boa_offset_applied\":true"),
+        PB_E_INPUT_METADATA_CONFLICT, "no offset");
+}
+END_TEST
+
+START_TEST(planetscope_has_radiance_and_reflectance_by_band_number)
+{
+    struct pb_metadata f = facts_of(PLANET);
+    ck_assert_str_eq(f.family->name, "planetscope");
+    ck_assert_str_eq(f.platform, "101c");
+    ck_assert_str_eq(f.instrument, "PS2");
+    ck_assert_str_eq(f.datetime, "2017-08-31T17:27:54Z");
+    ck_assert_double_eq_tol(f.sun_elevation, 65.12005, 1e-9);
+    ck_assert_double_eq_tol(f.off_nadir, 0.240151, 1e-9);
+    ck_assert_double_eq(f.gsd, 3);
+    ck_assert_uint_eq(f.n_bands, 4);
+    ck_assert_int_eq(band_of(&f, "4")->number, 4);
+    assert_scale(&f, "4", PB_QUANTITY_TOA, 3.22221688359e-05, 0);
+    assert_scale(&f, "1", PB_QUANTITY_RADIANCE, 0.01, 0);
+}
+END_TEST
+
+/* Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth, and
+ * L d^2 pi / (E cos(90 - sunEl)) with d of 2009-12-06, which its formula makes 0.98525. */
+START_TEST(worldview_has_radiance_and_with_known_irradiance_reflectance)
+{
+    struct pb_metadata f = facts_of(IMD);
+    double radiance = 5.678345e-02 / 2.846000e-01, d = 0.98525;
+    ck_assert_str_eq(f.platform, "worldview-2");
+    ck_assert_str_eq(f.datetime, "2009-12-06T14:58:03.358375Z");
+    ck_assert_double_eq(f.off_nadir, 14.4);
+    ck_assert_double_eq_tol(f.incidence, 16.3, 1e-9);
+    ck_assert_double_eq_tol(f.cloud_cover, 0.4, 1e-9);
+    ck_assert_int_eq(band_of(&f, "P")->number, 1);
+    assert_scale(&f, "P", PB_QUANTITY_RADIANCE, radiance, 0);
+    double toa = radiance * d * d * 3.14159265358979 / (1580.8140 * sin(66.4 * RADIAN));
+    ck_assert_double_eq_tol(band_of(&f, "P")->to[PB_QUANTITY_TOA].gain, toa, 5e-5 * toa);
+    struct pb_err err; /* GeoEye-1's irradiance is not in the table: radiance alone */
+    ck_assert_int_eq(parse(changed(load_metadata(IMD), "WV02", "GE01"), &f, &err), 0);
+    ck_assert_str_eq(f.platform, "geoeye-1");
+    ck_assert(!band_of(&f, "P")->to[PB_QUANTITY_TOA].known);
+    ck_assert(band_of(&f, "P")->to[PB_QUANTITY_RADIANCE].known);
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "GE01"));
+}
+END_TEST
+
+START_TEST(dimap_has_radiance_and_reflectance_of_the_middle)
+{
+    struct pb_metadata f = facts_of(DIMAP);
+    struct pb_err err;
+    double d = 1.00014 - 0.01671 * cos((357.529 + 0.98560028 * 5843.9516) * RADIAN) -
+               0.00014 * cos(2 * (357.529 + 0.98560028 * 5843.9516) * RADIAN);
+    double factor = 3.14159265358979 * d * d / (1594 * sin(21.75 * RADIAN));
+    ck_assert_str_eq(f.platform, "phr-1b");
+    ck_assert_str_eq(f.datetime, "2016-01-01T10:50:23.02Z");
+    ck_assert_double_eq(f.sun_elevation, 21.75);
+    ck_assert_int_eq(band_of(&f, "2")->number, 1);
+    assert_scale(&f, "2", PB_QUANTITY_RADIANCE, 1 / 10.46, 0.5);
+    const struct pb_meta_scale *toa = &band_of(&f, "2")->to[PB_QUANTITY_TOA];
+    ck_assert_double_eq_tol(toa->gain, factor / 10.46, 1e-6 * toa->gain);
+    ck_assert_double_eq_tol(toa->offset, 0.5 * factor, 1e-6 * toa->offset);
+    ck_assert_int_eq(parse(changed(load_metadata(DIMAP), ">BASIC<", ">DISPLAY<"), &f, &err), 0);
+    ck_assert(!band_of(&f, "2")->to[PB_QUANTITY_RADIANCE].known);
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_RADIANCE], "DISPLAY"));
+}
+END_TEST
+
+START_TEST(sentinel1_has_facts_and_refuses_calibration_with_words)
+{
+    struct pb_metadata f = facts_of(S1);
+    ck_assert_str_eq(f.platform, "sentinel-1c");
+    ck_assert_str_eq(f.datetime, "2025-01-18T17:14:04.727079Z");
+    ck_assert_str_eq(f.level, "GRD");
+    ck_assert_double_eq(f.gsd, 10);
+    ck_assert_double_eq_tol(f.incidence, 37.19349957, 1e-6);
+    ck_assert_str_eq(f.band[0].id, "HH");
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_RADIANCE], "look-up tables"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("metadata");
+    TCase *tc = tcase_create("families");
+    tcase_add_test(tc, landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck);
+    tcase_add_test(tc, landsat_level_2_has_surface_reflectance_and_temperature);
+    tcase_add_test(tc, every_landsat_and_every_notation_is_read);
+    tcase_add_test(tc, sentinel2_offset_follows_the_baseline);
+    tcase_add_test(tc, sentinel2_tile_adds_the_sun_and_the_time_of_sensing);
+    tcase_add_test(tc, earth_search_says_whether_the_offset_is_taken_out);
+    tcase_add_test(tc, planetscope_has_radiance_and_reflectance_by_band_number);
+    tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
+    tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
+    tcase_add_test(tc, sentinel1_has_facts_and_refuses_calibration_with_words);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
