@@ -145,3 +145,34 @@ const struct pb_pipeline_config *pb_config_match(const struct pb_config *config,
     }
     return NULL;
 }
+
+/* Without the slashes at its end; false: too long, or nothing is left. */
+static bool folder_name(const char *path, char *out, size_t bytes)
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    if (begin == end || end - begin >= bytes)
+        return false;
+    memcpy(out, path + begin, end - begin);
+    out[end - begin] = '\0';
+    return true;
+}
+
+const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
+                                                        const char *path)
+{
+    char name[256], pattern[256];
+    if (!folder_name(path, name, sizeof name))
+        return NULL;
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const char *scene = config->pipelines[i].input.scene;
+        if (scene != NULL && folder_name(scene, pattern, sizeof pattern) &&
+            fnmatch(pattern, name, FNM_CASEFOLD) == 0)
+            return &config->pipelines[i];
+    }
+    return NULL;
+}

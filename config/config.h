@@ -81,29 +81,70 @@ struct pb_band_config {
     int32_t index; /* 1-based */
 };
 
-/* A file that a pipeline reads beside the delivered scene. */
+/* How bands of a file reach the scene's grid; words of the schema, PB_BRING_NO + 1 + an enum
+ * pb_resampling. */
+enum pb_bring { PB_BRING_NO };
+
+/* A file that a pipeline reads beside the one that gives the grid. */
 struct pb_source_config {
     char *name;
     char *file; /* path; {scene} = base name of the delivered file without its suffix; relative
-                   paths begin at the configuration's directory */
+                   paths begin at the configuration's directory. of_scene: a pattern, as in struct
+                   pb_file_config */
     struct pb_band_config *bands;
     size_t n_bands;
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
+    int32_t resample; /* enum pb_bring */
+    bool of_scene;    /* one of input.files */
+    bool is_needed;   /* an output may depend on it; known when the load is over */
 };
 
-#define PB_FILES_MAX 16 /* that a pipeline reads: the scene, and those of input.sources */
+/* An entry of input.files: one band of a scene of many files. */
+struct pb_file_config {
+    char *band;
+    char *match; /* fnmatch pattern of the base name, or with a slash of the path inside the scene;
+                    {scene} = the scene's name; upper and lower case are alike */
+    int32_t index;    /* of the band in the file, 1-based */
+    int32_t resample; /* enum pb_bring */
+    double scale, offset;
+    bool has_scale, has_offset; /* else those of the input */
+    bool has_nodata;
+    double nodata;
+};
+
+/* When a scene of many files is complete. */
+struct pb_complete_config {
+    int32_t all;       /* not 0: every file of input.files, else those that outputs need */
+    int64_t expire_ms; /* how long the service waits for what is missing */
+};
+
+#define PB_FILES_MAX 16 /* that a pipeline reads: the scene's, and those of input.sources */
 
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */
     size_t n_match;
-    struct pb_band_config *bands; /* empty: B1, B2, ... by number */
-    size_t n_bands;
+    char *scene;                  /* pattern of the folders that are a scene each; NULL = none */
+    struct pb_file_config *files; /* of a scene of many files; n_files 0 = scenes are one file */
+    size_t n_files;
+    char *grid;     /* the band whose grid is the scene's; NULL = the first of files */
+    char *metadata; /* pattern of the file with the product's metadata; NULL = none */
+    struct pb_complete_config complete;
+    bool has_complete;
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
-    struct pb_source_config *sources; /* beside the scene */
+    struct pb_band_config *own_bands; /* as written: input.bands, input.sources */
+    size_t n_own_bands;
+    struct pb_source_config *own_sources;
+    size_t n_own_sources;
+    /* What follows from the above (config/input_files.h): the bands of the file that gives the
+     * grid, how they are scaled, and all other files, those of the scene first. */
+    char *file;                   /* pattern of that file; NULL = the scene is one file */
+    struct pb_band_config *bands; /* empty: B1, B2, ... by number */
+    size_t n_bands;
+    struct pb_source_config *sources;
     size_t n_sources;
 };
 
@@ -186,6 +227,9 @@ const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *conf
 /* First pipeline one of whose patterns fits the base name of path, upper and lower case being
  * alike; NULL = none. */
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path);
+/* The same for a folder, by input.scene. A slash at the end of path counts for nothing. */
+const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
+                                                        const char *path);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);

@@ -9,6 +9,7 @@
 
 #include "config/base/arena.h"
 #include "config/lost_names.h"
+#include "config/input_files.h"
 #include "config/wanted_bands.h"
 #include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"
@@ -20,7 +21,7 @@
 struct check {
     struct pb_load *load;
     const struct pb_yaml *body;
-    const struct pb_pipeline_config *pipeline;
+    struct pb_pipeline_config *pipeline;
     const struct pb_pipeline_notes *notes;
     struct pb_chain_input inputs[PB_BANDS_MAX];
     struct pb_chain_source sources[2]; /* the scene, and what stands for all others */
@@ -167,6 +168,7 @@ static size_t add_source(struct check *t, const struct pb_source_config *source,
                                                  .nodata = source->nodata,
                                                  .scale = source->scale,
                                                  .offset = source->offset,
+                                                 .bring = source->resample,
                                                  .source = number};
     return n;
 }
@@ -225,15 +227,21 @@ static bool set_steps(struct check *t, struct pb_arena *arena)
     return true;
 }
 
-/* The bands that the plan will choose. When these are input bands, whose number is not known here,
- * the first stands for all. */
+/* The bands that the plan will choose. When these are bands of a scene that is one file, whose
+ * number is not known here, the first stands for all. */
 static bool set_outputs(struct check *t, struct pb_arena *arena)
 {
     struct pb_wanted_bands *wanted = pb_arena_alloc(arena, 1, sizeof *wanted);
     const struct pb_pipeline_config *pipeline = t->pipeline;
+    const char *inputs[PB_BANDS_MAX];
+    size_t n = pipeline->input.n_files > 0 ? pipeline->input.n_bands : 1;
     if (wanted == NULL)
         return false;
-    if (pb_wanted_bands(pipeline, &t->inputs[0].name, 1, wanted) < 0)
+    for (size_t i = 0; i < pipeline->input.n_sources; i++)
+        n += pipeline->input.sources[i].of_scene ? pipeline->input.sources[i].n_bands : 0;
+    for (size_t i = 0; i < n; i++)
+        inputs[i] = t->inputs[i].name;
+    if (pb_wanted_bands(pipeline, inputs, n, wanted) < 0)
         pb_report(&t->load->report, PB_E_CONFIG_VALUE, pipeline->line, pipeline->col,
                   "pipeline '%.63s': the products want more than %d bands", pipeline->name,
                   PB_WANTED_BANDS_MAX);
@@ -244,8 +252,7 @@ static bool set_outputs(struct check *t, struct pb_arena *arena)
 }
 
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
-                    const struct pb_pipeline_config *pipeline,
-                    const struct pb_pipeline_notes *notes)
+                    struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes)
 {
     struct pb_arena *scratch = pb_arena_create();
     struct check *t = pb_arena_alloc(scratch, 1, sizeof *t);
@@ -259,6 +266,8 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
     }
     if (rc == -ENOMEM)
         pb_arena_fail(load->arena);
+    if (chain != NULL)
+        pb_input_files_mark(pipeline, chain);
     pb_chain_destroy(chain);
     pb_arena_destroy(scratch);
 }

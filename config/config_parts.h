@@ -53,10 +53,10 @@ void pb_choose_exchanges(struct pb_load *load, const struct pb_yaml *map,
 
 /* config_check.c: builds the pipeline's chain for a scene that has every band the configuration
  * speaks of, and reports its mistakes, without those that follow from the mistakes in the notes.
- * body is the pipeline's node, a map. */
+ * body is the pipeline's node, a map. Marks the
+ * files that the outputs depend on (config/input_files.h). */
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
-                    const struct pb_pipeline_config *pipeline,
-                    const struct pb_pipeline_notes *notes);
+                    struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes);
 
 /* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,

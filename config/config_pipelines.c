@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/config_parts.h"
+#include "config/input_files.h"
 
 #include "config/base/arena.h"
 #include "config/yaml/yaml_tree.h"
@@ -117,6 +118,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
         if (scale && !pb_arena_failed(load->arena))
             WRONG(load, scale, "input.scale: 0 would make every pixel the same; use 1 for none");
     }
+    pb_input_files_resolve(load, key, input, &pipeline->input);
     check_names(load, input, &pipeline->input);
     notes->input_is_sound = pb_report_count(&load->report) == before;
     const struct pb_yaml *exchange = pb_yaml_find(body, "exchange", NULL);

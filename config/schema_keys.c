@@ -35,6 +35,9 @@
         .name = n, .type = kind, .offset = at, .more = also, .def = dflt, .doc = text              \
     }
 
+/* enum pb_bring */
+#define BRING_WORDS "none|nearest|bilinear|cubic|average|mode"
+
 static const struct pb_key service_keys[] = {
     PATH("inbox", inbox, "/var/lib/pushbroom/inbox", NULL,
          "Watched directory. A complete file is claimed by renaming it into work, so both must be "
@@ -128,7 +131,7 @@ static const struct pb_key input_keys[] = {
            "Patterns for the file name without its directory; upper and lower case are the same."),
     {.name = "bands",
      .type = PB_KEY_BAND_MAP,
-     TWO(pb_input_config, bands, n_bands),
+     TWO(pb_input_config, own_bands, n_own_bands),
      .sample = "{B: 1, G: 2, R: 3, N: 4}",
      .doc = "Names by band number, counted from 1; without this key: B1, B2, ..."},
     {.name = "scale",
@@ -142,12 +145,87 @@ static const struct pb_key input_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
-    OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, sources), AT(pb_input_config, n_sources),
+    OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, own_sources),
+           AT(pb_input_config, n_own_sources),
            "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
            "Up to 15 files that are read beside the scene, with the keys file, bands, scale, "
-           "offset and nodata. Their pixels may be of any size, in the scene's coordinate system. "
+           "offset, nodata and resample. Their pixels may be of any size, in the scene's "
+           "coordinate system. "
            "{scene} in a path is the name of the scene's file without its suffix; a relative path "
            "begins at the directory of this file."),
+    {.name = "scene",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, scene),
+     .example = "\"S2?_*_L2A/\"",
+     .doc = "Pattern for the names of folders that are one scene each, in place of match."},
+    OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
+           "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
+           "The bands of a scene of many files, in place of bands: each a pattern for the file's "
+           "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
+           "band, resample, scale, offset and nodata. {scene} is the scene's name. Upper and lower "
+           "case are the same. A band that no product needs is not opened."),
+    {.name = "grid",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, grid),
+     .example = "R",
+     .doc =
+         "The band of files whose grid is the scene's; without this key the first of them. Files "
+         "with resample are brought onto it in the same pass; the others stay on their own, for "
+         "steps that choose."},
+    {.name = "complete",
+     .type = PB_KEY_SECTION,
+     TWO(pb_input_config, complete, has_complete),
+     .section = &pb_section_complete,
+     .example = "{all: true, expire: 30m}",
+     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
+            "with those that products need. expire: what is incomplete for this long goes to "
+            "quarantine."},
+    {.name = "metadata",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, metadata),
+     .example = "\"{scene}_MTL.txt\"",
+     .doc = "Pattern for the file with the product's metadata; it belongs to a complete scene."},
+};
+
+static const struct pb_key file_keys[] = {
+    {.name = "match",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_file_config, match),
+     .example = "B11.tif",
+     .required = true,
+     .doc = "Pattern for the file's name, or with a slash for its path inside the scene."},
+    RANGED("band", PB_KEY_INT, AT(pb_file_config, index), 1, PB_BANDS_MAX, "1",
+           "Number of the band in the file, counted from 1."),
+    CHOICE("resample", AT(pb_file_config, resample), BRING_WORDS, "none",
+           "How the band reaches the scene's grid; none = it stays on its own."),
+    {.name = "scale",
+     .type = PB_KEY_NUMBER,
+     .offset = AT(pb_file_config, scale),
+     .more = AT(pb_file_config, has_scale),
+     .min = -1e12,
+     .max = 1e12,
+     .example = "1",
+     .doc = "Steps see stored value * scale + offset; without these keys those of input."},
+    {.name = "offset",
+     .type = PB_KEY_NUMBER,
+     .offset = AT(pb_file_config, offset),
+     .more = AT(pb_file_config, has_offset),
+     .min = -1e12,
+     .max = 1e12,
+     .example = "0",
+     .doc = "See scale."},
+    OPTION("nodata", PB_KEY_NODATA, AT(pb_file_config, nodata), AT(pb_file_config, has_nodata), "0",
+           "Stored value that means there is no measurement; overrides input.nodata and the "
+           "file's."),
+};
+
+static const struct pb_key complete_keys[] = {
+    CHOICE("all", AT(pb_complete_config, all), "false|true", "true",
+           "Whether every file of input.files belongs to a complete scene, or those that products "
+           "need."),
+    RANGED("expire", PB_KEY_DURATION, AT(pb_complete_config, expire_ms), 0, 30 * DAY, "30m",
+           "A scene of the inbox to which nothing was added for this long and that still lacks "
+           "files goes to quarantine."),
 };
 
 static const struct pb_key source_keys[] = {
@@ -165,6 +243,8 @@ static const struct pb_key source_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_source_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_source_config, nodata), AT(pb_source_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
+    CHOICE("resample", AT(pb_source_config, resample), BRING_WORDS, "none",
+           "How its bands reach the scene's grid; none = they stay on their own."),
 };
 
 static const struct pb_key pipeline_keys[] = {
@@ -185,5 +265,9 @@ const struct pb_section pb_section_input = {"input", "Which scenes, and what the
                                             input_keys, N_OF(input_keys)};
 const struct pb_section pb_section_source = {"source", "A file that is read beside the scene.",
                                              source_keys, N_OF(source_keys)};
+const struct pb_section pb_section_file = {"file", "A band of a scene of many files.", file_keys,
+                                           N_OF(file_keys)};
+const struct pb_section pb_section_complete = {
+    "complete", "When a scene of many files is complete.", complete_keys, N_OF(complete_keys)};
 const struct pb_section pb_section_pipeline = {"pipeline", "What becomes of a scene.",
                                                pipeline_keys, N_OF(pipeline_keys)};

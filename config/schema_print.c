@@ -61,22 +61,36 @@ static void print_items(struct pb_text *out, const struct pb_key *key, const str
 static void print_value(struct pb_text *out, const struct pb_key *key, const void *at,
                         const void *more);
 
-/* {PAN: {file: /data/pan.tif, bands: {P: 1}}} */
+/* {file: /data/pan.tif, bands: {P: 1}} */
+static void print_map(struct pb_text *out, const struct pb_section *section, const void *base)
+{
+    const char *separator = "";
+    pb_text_add(out, "{");
+    for (size_t k = 0; k < section->n; k++) {
+        const struct pb_key *key = &section->keys[k];
+        if (!pb_key_is_given(key, base))
+            continue;
+        pb_text_add(out, "%s%s: ", separator, key->name);
+        print_value(out, key, (const char *)base + key->offset, (const char *)base + key->more);
+        separator = ", ";
+    }
+    pb_text_add(out, "}");
+}
+
 static void print_sources(struct pb_text *out, const struct pb_source_config *sources, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *separator = "";
-        pb_text_add(out, "%s%s: {", i ? ", " : "{", sources[i].name);
-        for (size_t k = 0; k < pb_section_source.n; k++) {
-            const struct pb_key *key = &pb_section_source.keys[k];
-            const char *base = (const char *)&sources[i];
-            if (!pb_key_is_given(key, base))
-                continue;
-            pb_text_add(out, "%s%s: ", separator, key->name);
-            print_value(out, key, base + key->offset, base + key->more);
-            separator = ", ";
-        }
-        pb_text_add(out, "}");
+        pb_text_add(out, "%s%s: ", i ? ", " : "{", sources[i].name);
+        print_map(out, &pb_section_source, &sources[i]);
+    }
+    pb_text_add(out, "}");
+}
+
+static void print_files(struct pb_text *out, const struct pb_file_config *files, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pb_text_add(out, "%s%s: ", i ? ", " : "{", files[i].band);
+        print_map(out, &pb_section_file, &files[i]);
     }
     pb_text_add(out, "}");
 }
@@ -91,6 +105,12 @@ static void print_list(struct pb_text *out, const struct pb_key *key, const void
         break;
     case PB_KEY_SOURCES:
         print_sources(out, *(struct pb_source_config *const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_FILES:
+        print_files(out, *(struct pb_file_config *const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_SECTION:
+        print_map(out, key->section, at);
         break;
     case PB_KEY_BAND_MAP:
         print_bands(out, *(struct pb_band_config *const *)at, *(const size_t *)more);

@@ -73,6 +73,14 @@ static bool is_items(enum pb_key_type type)
     return type >= PB_KEY_NAMES && type <= PB_KEY_WORDS;
 }
 
+static void read_section(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                         char *base)
+{
+    pb_schema_read(load, key->section, node, base + key->offset);
+    if (key->more)
+        *(bool *)(base + key->more) = true;
+}
+
 static void read_value(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
                        const char *what, char *base)
 {
@@ -87,6 +95,10 @@ static void read_value(struct pb_load *load, const struct pb_key *key, const str
         pb_read_band_map(load, node, what, at, more);
     else if (key->type == PB_KEY_SOURCES)
         pb_read_sources(load, node, what, at, more);
+    else if (key->type == PB_KEY_FILES)
+        pb_read_files(load, node, what, at, more);
+    else if (key->type == PB_KEY_SECTION)
+        read_section(load, key, node, base);
     else
         pb_read_scalar(load, key, node, what, base);
 }
@@ -168,6 +180,8 @@ static void read_keys(struct pb_load *load, const struct pb_section *section,
         const struct pb_yaml *node = map ? pb_yaml_find(map, key->name, NULL) : NULL;
         if (key->def)
             read_default(load, key, what, base);
+        else if (key->type == PB_KEY_SECTION && node == NULL)
+            pb_schema_read(load, key->section, NULL, (char *)base + key->offset);
         if (node)
             read_value(load, key, node, what, base);
         else if (unknown && is_items(key->type)) /* the unknown key may be a misspelling of it */

@@ -24,6 +24,12 @@ void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char 
 /* {PAN: {file: /data/pan/{scene}.tif, bands: {P: 1}}} */
 void pb_read_sources(struct pb_load *load, const struct pb_yaml *node, const char *what,
                      struct pb_source_config **out_sources, size_t *out_n);
+/* {R: B04.tif, S1: {match: B11.tif, resample: bilinear}} */
+void pb_read_files(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                   struct pb_file_config **out_files, size_t *out_n);
+/* That a pattern names files inside a scene's folder. */
+void pb_check_file_pattern(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                           const char *match);
 /* {B: 1, N: 4} */
 void pb_read_band_map(struct pb_load *load, const struct pb_yaml *node, const char *what,
                       struct pb_band_config **out_bands, size_t *out_n);

@@ -49,6 +49,8 @@ enum pb_key_type {
     PB_KEY_BANDS,       /* char **; more: size_t                               */
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */
     PB_KEY_SOURCES,     /* struct pb_source_config *; more: size_t             */
+    PB_KEY_FILES,       /* struct pb_file_config *; more: size_t               */
+    PB_KEY_SECTION,     /* the struct of another section; more: given           */
     PB_KEY_NAMES,       /* struct pb_items: [A, B], or {OUT: IN} (key = OUT, text = IN) */
     PB_KEY_EXPRESSION,  /* struct pb_items: "expression" (one item, key NULL)  */
     PB_KEY_BAND,        /* struct pb_items: NAME, of a band (one item, key NULL) */
@@ -59,16 +61,19 @@ enum pb_key_type {
     PB_KEY_WORDS        /* struct pb_items: [cloud, 3]; num: NaN of a word     */
 };
 
+struct pb_section;
+
 struct pb_key {
     const char *name;
     enum pb_key_type type;
-    size_t offset, more; /* in the struct that the table fills */
-    double min, max;     /* of numbers, inclusive; min == max: any */
-    const char *def;     /* as written in YAML; NULL = stays as it is */
-    const char *choices; /* CHOICE: "auto|cpu" */
-    const char *example; /* for the default file when there is no default: a comment */
-    const char *sample;  /* for the default file in place of the default */
-    const char *doc;     /* a sentence or two */
+    size_t offset, more;              /* in the struct that the table fills */
+    double min, max;                  /* of numbers, inclusive; min == max: any */
+    const char *def;                  /* as written in YAML; NULL = stays as it is */
+    const char *choices;              /* CHOICE: "auto|cpu" */
+    const char *example;              /* for the default file when there is no default: a comment */
+    const char *sample;               /* for the default file in place of the default */
+    const char *doc;                  /* a sentence or two */
+    const struct pb_section *section; /* SECTION: its table */
     bool required;
     bool makes_bands; /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
     bool makes_one;   /* BAND: a band that the step makes besides those */
@@ -88,8 +93,8 @@ struct pb_key_value {
     char text[40];
 };
 /* The value of a key in the struct at base, whatever its member, as entries: of the types that
- * operators use, which are all but DEVICE, PATTERNS, BANDS, BAND_MAP and SOURCES. n == 0: not
- * given. The items are those of the struct, or in *room. */
+ * operators use, which are all but DEVICE, PATTERNS, BANDS, BAND_MAP, SOURCES, FILES and SECTION. n
+ * == 0: not given. The items are those of the struct, or in *room. */
 struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct pb_key_value *room);
 /* Whether items of this type hold their value in num. */
 bool pb_key_is_number(enum pb_key_type type);

@@ -39,6 +39,21 @@ static int define_grids(struct pb_builder *b, const struct pb_chain_spec *spec)
     return 0;
 }
 
+/* The band, brought onto the scene's grid where that is wanted. */
+static int define_input(struct pb_builder *b, const struct pb_chain_input *input, uint32_t number)
+{
+    pb_value v = pb_graph_input(&b->graph, number, b->source_grid[input->source]);
+
+    if (v >= 0 && input->bring > 0)
+        v = pb_builder_resample(b, (enum pb_resampling)(input->bring - 1), v, b->source_grid[0]);
+    const int rc = v < 0 ? v : pb_builder_define(b, input->name, v);
+    if (rc == 0 && (input->scale != 1.0 || input->offset != 0.0)) {
+        b->bands[b->n_bands - 1].scale = (float)input->scale;
+        b->bands[b->n_bands - 1].offset = (float)input->offset;
+    }
+    return rc;
+}
+
 static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 {
     int rc = 0;
@@ -59,12 +74,7 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
         if (input->source >= (spec->n_sources ? spec->n_sources : 1))
             return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has no source",
                                       input->name);
-        const pb_value v = pb_graph_input(&b->graph, (uint32_t)i, b->source_grid[input->source]);
-        rc = v < 0 ? v : pb_builder_define(b, input->name, v);
-        if (rc == 0 && (input->scale != 1.0 || input->offset != 0.0)) {
-            b->bands[b->n_bands - 1].scale = (float)input->scale;
-            b->bands[b->n_bands - 1].offset = (float)input->offset;
-        }
+        rc = define_input(b, input, (uint32_t)i);
     }
     return rc;
 }

@@ -32,6 +32,8 @@ struct pb_chain_input {
     double nodata;
     double scale, offset;
     uint32_t source; /* index into spec.sources */
+    int32_t bring; /* how the band reaches the scene's grid, an enum pb_resampling + 1; 0: it stays
+                      on its source's */
 };
 
 struct pb_chain_step {

@@ -17,7 +17,7 @@ struct inputs {
     struct pb_chain_input input[PB_BANDS_MAX];
     int32_t number[PB_BANDS_MAX];
     char own_name[PB_BANDS_MAX][8];
-    size_t n, n_scene;
+    size_t n, n_scene;           /* of all files; of the scene's, which come first */
     uint32_t file[PB_BANDS_MAX]; /* of the input: 0 = the scene */
     struct pb_chain_source source[PB_SOURCES_MAX];
     const struct pb_raster_info *first[PB_SOURCES_MAX]; /* the first file in each */
@@ -33,6 +33,7 @@ struct reading {
     size_t n_bands;
     double scale, offset, nodata;
     bool has_nodata;
+    int32_t bring; /* enum pb_bring */
 };
 
 static int add_band(const struct reading *r, const struct pb_raster_info *info, const char *name,
@@ -57,6 +58,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
         .nodata = r->has_nodata ? r->nodata : band->nodata,
         .scale = r->scale,
         .offset = r->offset,
+        .bring = r->bring,
         .source = in->window[in->n_files],
     };
     in->n++;
@@ -100,23 +102,23 @@ static bool is_alike(const struct pb_chain_source *a, const struct pb_chain_sour
     return a->w == b->w && a->h == b->h && a->placed && b->placed && pb_map_equal(&a->map, &b->map);
 }
 
-/* The source of the chain that a file beside the scene is a part of: one of equal grid and type,
- * or a new one. Masks are one to a source, and a gate looks at files one by one. */
+/* The source of the chain that a file beside the first is a part of: one of equal grid and type, or
+ * a new one. Masks are one to a source, and a gate looks at files one by one. */
 static int place_file(const struct pb_plan_request *request, const struct pb_raster_info *info,
                       const struct pb_chain_source *grid, struct inputs *in, struct pb_err *err)
 {
     bool apart = info->has_mask || has_gate(request->pipeline);
-    uint32_t window = 1;
+    uint32_t window = 0;
     while (window < in->n_sources &&
            (apart || !is_alike(&in->source[window], grid) || in->first[window]->has_mask ||
             in->first[window]->type != info->type))
         window++;
     if (window == PB_SOURCES_MAX)
         return pb_fail(err, PB_E_PIPELINE_BAND,
-                       "the files of input.sources are of more than %d kinds: files of one grid, "
-                       "one type and no mask are one kind; with a mask, or with a gate among the "
-                       "steps, each is its own",
-                       PB_SOURCES_MAX - 1);
+                       "the files are of more than %d kinds: files of one grid, one type and no "
+                       "mask are one kind; with a mask, or with a gate among the steps, each is "
+                       "its own",
+                       PB_SOURCES_MAX);
     if (window == in->n_sources) {
         in->first[window] = info;
         in->source[in->n_sources++] = *grid;
@@ -129,18 +131,22 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
                       struct inputs *in, struct pb_err *err)
 {
     char key[96];
-    (void)snprintf(key, sizeof key, "input.sources.%s", o->config->name);
+    (void)snprintf(key, sizeof key, "input.%s.%s", o->config->of_scene ? "files" : "sources",
+                   o->config->name);
     const struct reading other = {key,
                                   o->config->bands,
                                   o->config->n_bands,
                                   o->config->scale,
                                   o->config->offset,
                                   o->config->nodata,
-                                  o->config->has_nodata};
+                                  o->config->has_nodata,
+                                  o->config->resample};
     const struct pb_chain_source grid = {
         .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
     int rc = place_file(request, o->info, &grid, in, err);
     rc = rc ? rc : add_bands(&other, request->pipeline, o->info, in, err);
+    if (o->config->of_scene)
+        in->n_scene = in->n;
     in->n_files++;
     return rc;
 }
@@ -148,11 +154,18 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
 static int list_inputs(const struct pb_plan_request *request, struct inputs *in, struct pb_err *err)
 {
     const struct pb_input_config *c = &request->pipeline->input;
-    const struct reading scene = {"input",   c->bands,  c->n_bands,   c->scale,
-                                  c->offset, c->nodata, c->has_nodata};
+    const struct reading scene = {c->n_files > 0 ? "input.files" : "input",
+                                  c->bands,
+                                  c->n_bands,
+                                  c->scale,
+                                  c->offset,
+                                  c->nodata,
+                                  c->has_nodata,
+                                  PB_BRING_NO};
     int rc = add_bands(&scene, request->pipeline, request->info, in, err);
     in->n_scene = in->n;
     in->n_files = 1;
+    in->first[0] = request->info;
     in->source[in->n_sources++] = (struct pb_chain_source){.w = request->info->width,
                                                            .h = request->info->height,
                                                            .placed = true,

@@ -98,6 +98,14 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                    (double)plan->product_bytes / mib, reductions, kept);
 }
 
+static size_t bands_in(const struct pb_plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_sources; i++)
+        n += plan->source[i].n_bands;
+    return n;
+}
+
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[500], passes[160], memory[300], gate[240];
@@ -109,13 +117,13 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
     return snprintf(text, bytes,
                     "tiles      %u of %d x %d px, halo %d, visited %s\n"
                     "%s"
-                    "chain      %zu of the file's bands in, %zu out, %zu instructions\n"
+                    "chain      %zu band%s in, %zu out, %zu instructions\n"
                     "%s%s"
                     "threads    %u reading, %u %s, %u writing\n"
                     "%s%s",
                     pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
                     plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-                    plan->source[0].n_bands, plan->n_outputs,
+                    bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
                     pb_chain_instruction_count(plan->chain), gate, passes, plan->readers,
                     tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
                     plan->writers, device, memory);

@@ -15,8 +15,14 @@
 #define CHUNK_BYTES (256u << 10)
 #define ALIVE_MS    500
 
-struct pb_input_sum {
+struct part {
     struct pb_raster_file file; /* its descriptor and path are own copies */
+    char *name;                 /* NULL: the file is the whole input */
+};
+
+struct pb_input_sum {
+    struct part *part;
+    size_t n;
     pthread_t thread;
     bool started, joined;
     pthread_mutex_t lock;
@@ -31,21 +37,37 @@ struct pb_input_sum {
     unsigned char chunk[CHUNK_BYTES];
 };
 
-int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
-                        struct pb_input_sum **out_sum)
+static int copy_part(struct part *part, const struct pb_raster_file *file, const char *name,
+                     struct pb_err *err)
+{
+    part->file = (struct pb_raster_file){
+        .fd = -1, .path = strdup(file->path), .stat = file->stat, .handed = file->handed};
+    part->name = name != NULL ? strdup(name) : NULL;
+    if (part->file.path == NULL || (name != NULL && part->name == NULL))
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
+    part->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+    return part->file.fd >= 0
+               ? 0
+               : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
+}
+
+static int create(const struct pb_input_part *part, size_t n, struct pb_err *err,
+                  struct pb_input_sum **out_sum)
 {
     struct pb_input_sum *sum = calloc(1, sizeof *sum);
-    if (sum == NULL || (sum->file.path = strdup(file->path)) == NULL) {
+    if (sum != NULL)
+        sum->part = calloc(n, sizeof *sum->part);
+    if (sum == NULL || sum->part == NULL) {
         free(sum);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
+                       part[0].file->path);
     }
     (void)pthread_mutex_init(&sum->lock, NULL);
     (void)pthread_cond_init(&sum->ended, NULL);
-    sum->file.stat = file->stat;
-    sum->file.handed = file->handed;
-    sum->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
-    if (sum->file.fd < 0) {
-        int rc = pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
+    int rc = 0;
+    for (; sum->n < n && rc == 0; sum->n++)
+        rc = copy_part(&sum->part[sum->n], part[sum->n].file, part[sum->n].name, err);
+    if (rc < 0) {
         pb_input_sum_destroy(sum);
         return rc;
     }
@@ -53,19 +75,58 @@ int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
     return 0;
 }
 
-static int add_all(struct pb_input_sum *sum, struct pb_sha256 *sha)
+int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
+                        struct pb_input_sum **out_sum)
+{
+    const struct pb_input_part whole = {file, NULL};
+    return create(&whole, 1, err, out_sum);
+}
+
+int pb_input_sum_create_parts(const struct pb_input_part *part, size_t n, struct pb_err *err,
+                              struct pb_input_sum **out_sum)
+{
+    return create(part, n, err, out_sum);
+}
+
+static int add_file(struct pb_input_sum *sum, struct pb_raster_file *file, struct pb_sha256 *sha)
 {
     for (uint64_t at = 0; !atomic_load(&sum->stop);) {
-        ssize_t n = pb_raster_file_read(&sum->file, at, sum->chunk, sizeof sum->chunk);
+        ssize_t n = pb_raster_file_read(file, at, sum->chunk, sizeof sum->chunk);
         if (n < 0)
             return (int)n;
         if (n == 0)
             return 0;
         pb_sha256_add(sha, sum->chunk, (size_t)n);
         at += (uint64_t)n;
-        atomic_store(&sum->bytes, at);
+        atomic_fetch_add(&sum->bytes, (uint64_t)n);
     }
     return -ECANCELED;
+}
+
+/* The line of sha256sum(1): sum, two spaces, name. */
+static int add_line(struct pb_input_sum *sum, struct part *part, struct pb_sha256 *all)
+{
+    char hex[65];
+    struct pb_sha256 *own = pb_sha256_create();
+    int rc = own == NULL ? -ENOMEM : add_file(sum, &part->file, own);
+    rc = rc ? rc : pb_sha256_hex(own, hex);
+    pb_sha256_destroy(own);
+    if (rc < 0)
+        return rc;
+    pb_sha256_add(all, hex, 64);
+    pb_sha256_add(all, "  ", 2);
+    pb_sha256_add(all, part->name, strlen(part->name));
+    pb_sha256_add(all, "\n", 1);
+    return 0;
+}
+
+static int add_all(struct pb_input_sum *sum, struct pb_sha256 *sha)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sum->n && rc == 0; i++)
+        rc = sum->part[i].name == NULL ? add_file(sum, &sum->part[i].file, sha)
+                                       : add_line(sum, &sum->part[i], sha);
+    return rc;
 }
 
 static void *body(void *arg)
@@ -133,11 +194,12 @@ int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[
     if (rc < 0)
         return rc;
     join(sum);
-    if (sum->rc < 0) {
-        rc = pb_raster_file_check(&sum->file, err);
+    for (size_t i = 0; sum->rc < 0 && i < sum->n; i++)
+        rc = rc ? rc : pb_raster_file_check(&sum->part[i].file, err);
+    if (sum->rc < 0)
         return rc ? rc : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of the input");
-    }
-    rc = pb_raster_file_unchanged(&sum->file, err);
+    for (size_t i = 0; i < sum->n && rc == 0; i++)
+        rc = pb_raster_file_unchanged(&sum->part[i].file, err);
     if (rc == 0)
         (void)memcpy(out_hex, sum->hex, sizeof sum->hex);
     return rc;
@@ -150,7 +212,11 @@ void pb_input_sum_destroy(struct pb_input_sum *sum)
     atomic_store(&sum->stop, true);
     sum->alive = NULL;
     join(sum);
-    pb_raster_file_close(&sum->file);
+    for (size_t i = 0; i < sum->n; i++) {
+        pb_raster_file_close(&sum->part[i].file);
+        free(sum->part[i].name);
+    }
+    free(sum->part);
     (void)pthread_cond_destroy(&sum->ended);
     (void)pthread_mutex_destroy(&sum->lock);
     free(sum);

@@ -51,6 +51,8 @@ void pb_source_files_open(const struct pb_config *config, const struct pb_pipeli
     for (size_t i = 0; i < out->n; i++) {
         struct pb_err ignored = {0}; /* the run reports it */
         out->fd[i] = -ENAMETOOLONG;
+        if (pipeline->input.sources[i].of_scene) /* pb_scene_files_open did */
+            continue;
         if (pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) < 0)
             continue;
         out->fd[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
@@ -65,6 +67,9 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
     char path[PATH_MAX];
     for (size_t i = 0; i < PB_FILES_MAX - 1; i++) {
         struct pb_err ignored = {0};
+        if (pipeline != NULL && i < pipeline->input.n_sources &&
+            pipeline->input.sources[i].of_scene)
+            continue;
         bool known =
             pipeline != NULL && i < files->n && i < pipeline->input.n_sources &&
             pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) == 0;
@@ -90,7 +95,7 @@ void pb_source_files_blame(const struct pb_config *config,
     for (size_t i = 0; i < pipeline->input.n_sources; i++) {
         const struct pb_source_config *source = &pipeline->input.sources[i];
         struct pb_err place = {0}, named = {0}, ignored = {0};
-        if (pb_source_path(config, source, scene, path, &ignored) < 0)
+        if (source->of_scene || pb_source_path(config, source, scene, path, &ignored) < 0)
             continue;
         (void)pb_fail_at(&place, err->code, path, 0, 0, "source"); /* as it is displayed */
         if (strcmp(place.file, err->file) != 0)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/finish.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,17 @@ int pb_publish_begin(const struct pb_run_options *run, const char *scene,
                                          .existing = run->existing,
                                          .mode = run->mode};
     struct pb_raster_file file;
-    pb_input_id_set(&options.input, run->name ? run->name : run->input, info->file_bytes,
-                    info->file_mtime_ns);
+    const struct pb_scene_files *files = run->files;
+    pb_input_id_set(&options.input,
+                    run->name ? run->name
+                    : files   ? files->folder
+                              : run->input,
+                    files ? files->bytes : info->file_bytes,
+                    files ? files->mtime_ns : info->file_mtime_ns);
+    if (files != NULL) {
+        int made = pb_scene_files_sum(files, err, &options.sum);
+        return made ? made : pb_publish_open(&options, err, out_publish);
+    }
     int rc = pb_raster_file_open(&file, run->input, err);
     rc = rc ? rc : pb_input_sum_create(&file, err, &options.sum);
     pb_raster_file_close(&file);

@@ -9,11 +9,11 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/plan/plan_resident.h"
-#include "pipeline/raster/source_files.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
+#include "pipeline/run/run_sources.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,8 +28,7 @@ struct pb_run {
     struct pb_run_options options;
     char scene[NAME_MAX + 1];
     char device[64];
-    struct pb_raster *raster[PB_FILES_MAX]; /* the scene, then input.sources */
-    struct pb_plan_other others[PB_FILES_MAX - 1];
+    struct pb_run_sources sources;
     struct pb_plan_request facts; /* what the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
@@ -58,42 +57,6 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     else if (rc == 0)
         (void)snprintf(name, 64, "cpu");
     return rc;
-}
-
-/* What is told of a source's file names the source. */
-static int blame_source(const struct pb_run *run, int rc, struct pb_err *err)
-{
-    if (rc < 0)
-        pb_source_files_blame(run->options.config, run->options.pipeline, run->scene, err);
-    return rc;
-}
-
-static int open_sources(struct pb_run *run, struct pb_err *err)
-{
-    const struct pb_input_config *input = &run->options.pipeline->input;
-    char path[PATH_MAX];
-    int rc = 0;
-    for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
-        struct pb_plan_other *other = &run->others[i];
-        rc = pb_source_path(run->options.config, &input->sources[i], run->scene, path, err);
-        if (rc == 0)
-            rc = pb_raster_open(path, &run->options.config->limits, err, &run->raster[i + 1]);
-        if (rc < 0)
-            break;
-        other->config = &input->sources[i];
-        other->info = pb_raster_info(run->raster[i + 1]);
-        other->placed = pb_source_place(run->raster[0], run->raster[i + 1], &other->map);
-    }
-    return blame_source(run, rc, err);
-}
-
-/* None of the files that were read is another one now. */
-static int check_unchanged(const struct pb_run *run, struct pb_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i <= run->options.pipeline->input.n_sources && rc == 0; i++)
-        rc = pb_raster_unchanged(run->raster[i], err);
-    return blame_source(run, rc, err);
 }
 
 /* The device and what the plan has to know of it. */
@@ -125,14 +88,15 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     struct pb_plan_request *request = &run->facts;
     *request = (struct pb_plan_request){.config = run->options.config,
                                         .pipeline = run->options.pipeline,
-                                        .info = pb_raster_info(run->raster[0]),
-                                        .others = run->others,
+                                        .info = pb_raster_info(run->sources.raster[0]),
+                                        .others = run->sources.others,
                                         .n_others = run->options.pipeline->input.n_sources,
                                         .device_index = -1,
                                         .jobs_beside = run->options.jobs_beside,
                                         .stream_why = run->options.stream_why};
     int rc = find_device(run, request, err);
     rc = rc ? rc : pb_plan_create(request, err, &run->plan);
+    rc = rc ? rc : pb_run_sources_check(&run->sources, run->plan, err);
     if (rc < 0)
         return rc;
     if (request->cuda && !run->plan->cuda) {
@@ -140,7 +104,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
         run->options.remote = NULL; /* this process computes */
     }
     pb_plan_product_env(run->plan, request, &run->env);
-    run->env.raster = run->raster[0];
+    run->env.raster = run->sources.raster[0];
     run->env.scene = run->scene;
     run->env.input = run->options.input;
     run->env.device = run->device;
@@ -154,8 +118,8 @@ static int make_products(struct pb_run *run, struct pb_err *err)
     run->env.place = run->options.place;
     run->env.directory = run->options.directory;
     if (run->env.directory == NULL) {
-        rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->raster[0]), err,
-                              &run->publish);
+        rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->sources.raster[0]),
+                              err, &run->publish);
         if (rc < 0)
             return rc;
         run->env.place = pb_publish_place(run->publish);
@@ -169,14 +133,15 @@ static int make_products(struct pb_run *run, struct pb_err *err)
 
 static int make_passes(struct pb_run *run, struct pb_err *err)
 {
-    const struct pb_pass_request request = {.plan = run->plan,
-                                            .raster = (const struct pb_raster *const *)run->raster,
-                                            .limits = &run->options.config->limits,
-                                            .steps = run->options.pipeline->steps,
-                                            .sinks = run->products.sinks,
-                                            .n_sinks = run->products.n_sinks,
-                                            .remote = run->options.remote,
-                                            .facts = &run->facts};
+    const struct pb_pass_request request = {
+        .plan = run->plan,
+        .raster = (const struct pb_raster *const *)run->sources.raster,
+        .limits = &run->options.config->limits,
+        .steps = run->options.pipeline->steps,
+        .sinks = run->products.sinks,
+        .n_sinks = run->products.n_sinks,
+        .remote = run->options.remote,
+        .facts = &run->facts};
     return pb_run_passes_create(&request, err, &run->passes);
 }
 
@@ -192,9 +157,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         pb_file_name_scene(options->input, run->scene, sizeof run->scene);
     int rc = pb_raster_ready(err);
     if (rc == 0)
-        rc = pb_raster_open(options->input, &options->config->limits, err, &run->raster[0]);
-    if (rc == 0)
-        rc = open_sources(run, err);
+        rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)
@@ -238,10 +201,11 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
     if (run->state != STARTED && run->state != COMPUTED)
         return out_of_order(err, "wait");
-    int rc = blame_source(run, pb_run_passes_wait(run->passes, timeout_ms, err), err);
+    int rc =
+        pb_run_sources_blame(&run->sources, pb_run_passes_wait(run->passes, timeout_ms, err), err);
     if (rc != -ETIMEDOUT && atomic_load(&run->ended_ns) == 0)
         atomic_store(&run->ended_ns, pb_clock_mono_ns());
-    rc = rc ? rc : check_unchanged(run, err);
+    rc = rc ? rc : pb_run_sources_unchanged(&run->sources, err);
     if (rc == 0)
         run->state = COMPUTED;
     return rc;
@@ -287,7 +251,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     if (rc == 0 && atomic_load(&run->files.stop))
         rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
     if (rc == 0)
-        rc = check_unchanged(run, err);
+        rc = pb_run_sources_unchanged(&run->sources, err);
     if (rc == 0 && run->publish == NULL)
         (void)snprintf(out_result->directory, sizeof out_result->directory, "%s",
                        run->env.directory);
@@ -328,8 +292,7 @@ void pb_run_destroy(struct pb_run *run)
     free(run->results);
     pb_publish_close(run->publish);
     pb_plan_destroy(run->plan);
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
-        pb_raster_close(run->raster[i]);
+    pb_run_sources_close(&run->sources);
     free(run);
 }
 
@@ -348,12 +311,15 @@ int pb_run_device(const struct pb_compute_config *compute, char device[64], char
 
 int pb_run_explain(const struct pb_run *run, char *text, size_t bytes)
 {
-    const struct pb_raster_info *info = pb_raster_info(run->raster[0]);
+    const struct pb_raster_info *info = pb_raster_info(run->sources.raster[0]);
     int n = snprintf(
         text, bytes, "scene      %s, %d x %d px, %d band%s, %s, blocks %d x %d, device %s\n",
         run->scene, info->width, info->height, info->n_bands, info->n_bands == 1 ? "" : "s",
         info->compression, info->block_w, info->block_h, run->device);
     if (n < 0 || (size_t)n >= bytes)
+        return n;
+    n += pb_run_sources_describe(&run->sources, text + n, bytes - (size_t)n);
+    if ((size_t)n >= bytes)
         return n;
     return n + pb_plan_describe(run->plan, text + n, bytes - (size_t)n);
 }

@@ -21,11 +21,15 @@
 
 struct pb_run;
 struct pb_remote;
+struct pb_scene_files;
 
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input; /* path of the scene; borrowed until destroy */
+    const char *input;                  /* path of the scene; borrowed until destroy */
+    const struct pb_scene_files *files; /* of a scene that is a folder, handed before
+                                           (pb_scene_files_hand); NULL = the scene is one file;
+                                           borrowed until destroy */
     const char
         *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
                       is only there to be explained: no file is touched, no tile allocated */

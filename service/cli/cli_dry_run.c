@@ -3,6 +3,7 @@
 /* `pushbroom run --dry-run`: plans in this process, with the rights of who calls it. */
 #include "config/device_word.h"
 #include "pipeline/run/run.h"
+#include "pipeline/scene/scene_files.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
@@ -20,11 +21,20 @@ static void say_device(const struct pb_config *config)
 static int explain(const struct cli_run_options *o, const struct pb_config *config,
                    const struct cli_input *input, struct pb_err *err)
 {
-    char text[2048];
+    char text[8192], scene[256];
     struct pb_run *run = NULL;
+    struct pb_scene_files files = {.folder = NULL};
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
-    int rc = pb_run_create(&options, err, &run);
+    int rc = 0;
+    if (input->is_folder) {
+        pb_scene_files_name(input->path, scene, sizeof scene);
+        rc = pb_scene_files_open(input->pipeline, input->path, scene, err, &files);
+        pb_scene_files_hand(&files);
+        options.scene = scene;
+        options.files = &files;
+    }
+    rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0)
         (void)pb_run_explain(run, text, sizeof text);
     if (rc == 0 && o->json)
@@ -34,6 +44,9 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     else if (err->code == PB_OK)
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
     pb_run_destroy(run);
+    if (input->is_folder)
+        pb_scene_files_hand(NULL);
+    pb_scene_files_close(&files);
     return rc;
 }
 

@@ -19,16 +19,33 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
     struct stat st;
     struct cli_input *input = out_input;
     *input = (struct cli_input){.path = path};
-    input->pipeline =
-        o->pipeline ? pb_config_pipeline(config, o->pipeline) : pb_config_match(config, path);
-    if (stat(path, &st) != 0)
-        (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s", strerror(errno));
-    else if (S_ISDIR(st.st_mode))
-        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
-                      "this is a directory; name the files in it");
+    int missing = stat(path, &st) != 0 ? errno : 0;
+    bool is_folder = missing == 0 && S_ISDIR(st.st_mode);
+    if (o->pipeline != NULL)
+        input->pipeline = pb_config_pipeline(config, o->pipeline);
+    else
+        input->pipeline =
+            is_folder ? pb_config_match_folder(config, path) : pb_config_match(config, path);
+    input->is_folder = is_folder;
+    if (missing != 0)
+        (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s",
+                      strerror(missing));
+    else if (input->pipeline == NULL && is_folder)
+        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
+                      "this is a directory, and no pipeline of %s takes a folder of its name "
+                      "(input.scene)",
+                      o->config);
     else if (input->pipeline == NULL)
         (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                       "no pipeline of %s takes this file's name", o->config);
+    else if (is_folder && input->pipeline->input.n_files == 0)
+        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
+                      "this is a folder, and pipeline %s takes files; name the files in it",
+                      input->pipeline->name);
+    else if (!is_folder && input->pipeline->input.n_files > 0)
+        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
+                      "this is a file, and pipeline %s takes folders (input.scene)",
+                      input->pipeline->name);
 }
 
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
@@ -64,6 +81,13 @@ static int check(const struct cli_run_options *o)
     if (o->device != NULL && pb_device_word(o->device, &compute) != 0)
         return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", o->device);
     return CLI_DONE;
+}
+
+/* "scene/" is the folder "scene". */
+static void cut_slashes(char *path)
+{
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
 }
 
 static int parse(int argc, char **argv, struct cli_run_options *o)
@@ -106,6 +130,8 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
     }
     o->inputs = argv + optind;
     o->n_inputs = argc - optind;
+    for (int i = 0; i < o->n_inputs; i++)
+        cut_slashes(o->inputs[i]);
     return rc != CLI_DONE ? rc : check(o);
 }
 

@@ -20,11 +20,13 @@ struct cli_run_options {
 
 struct cli_input {
     const char *path;
+    bool is_folder;
     const struct pb_pipeline_config *pipeline; /* NULL = none takes it */
     struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
 };
 
-/* Checks an input without opening it: whether it is a file, and which pipeline takes it. */
+/* Checks an input without opening it: whether it is a file or a folder, and which pipeline takes
+ * it. */
 void cli_input_check(const struct cli_run_options *o, const struct pb_config *config,
                      const char *path, struct cli_input *out_input);
 /* Says on stdout (--json) or stderr why the input failed. */

@@ -10,6 +10,7 @@
 #include "config/base/clock.h"
 #include "config/device_word.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
@@ -110,7 +111,10 @@ static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input 
     (void)snprintf(out_job->id, sizeof out_job->id, "%d", at + 1);
     (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
-    pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
+    if (input->is_folder)
+        pb_scene_files_name(input->path, out_job->scene, sizeof out_job->scene);
+    else
+        pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
     out_job->attempts = jobs->attempt;
     return pb_job_set(&out_job->input, input->path);
 }

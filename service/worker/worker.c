@@ -236,7 +236,7 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
     if (rc == 0) {
         unsigned mode = is_foreground(worker) ? 0 : pb_products_mode(&worker->config->service);
-        rc = pb_worker_job_open(&worker->job, command, mode, &wait, &err);
+        rc = pb_worker_job_open(&worker->job, command, worker->config, mode, &wait, &err);
     }
     rc = rc ? rc : start_child(worker, &err);
     if (rc == 0 && !hand_over(worker))

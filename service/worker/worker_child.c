@@ -121,6 +121,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .config = worker->config,
         .pipeline = pb_config_pipeline(worker->config, pipeline),
         .input = pb_json_get_text(command, "input"),
+        .files = worker->child->files,
         .products = pb_json_get_text(command, "products"),
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
@@ -311,7 +312,10 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
-    pb_raster_file_hand(child->input, child->input_fd);
+    if (child->files != NULL)
+        pb_scene_files_hand(child->files);
+    else
+        pb_raster_file_hand(child->input, child->input_fd);
     (void)pb_confine_apply(child->confine, &worker->unfit, text);
 }
 

@@ -6,6 +6,7 @@
  * worker.h go over a socket. Beside "run" has "directory", where it writes: its parent publishes
  * the files there, and its "done" names that directory. It runs one job. */
 #include "config/config.h"
+#include "pipeline/scene/scene_files.h"
 #include "service/confine/confine.h"
 
 struct pb_worker_child {
@@ -13,6 +14,8 @@ struct pb_worker_child {
     struct pb_config *config;
     const char *input; /* the job's, and its descriptor */
     int input_fd;
+    const struct pb_scene_files
+        *files;   /* of a scene that is a folder, in place of input_fd; NULL */
     int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */
     const struct pb_confine *confine;
 };

@@ -81,7 +81,8 @@ static int by_number(const void *a, const void *b)
 /* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 3] = {child->socket, child->input_fd, child->owner_fd};
+    int stay[PB_WORKER_FORK_KEPT + 3 + PB_FILES_MAX + 1] = {child->socket, child->input_fd,
+                                                            child->owner_fd};
     size_t n = 3;
     unsigned from = STDERR_FILENO + 1;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -89,6 +90,8 @@ static void close_others(const struct pb_worker_child *child, const struct pb_wo
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     for (size_t i = 0; i < fork->n_kept; i++)
         stay[n++] = fork->kept[i];
+    if (child->files != NULL)
+        n += pb_scene_files_fds(child->files, stay + n);
     qsort(stay, n, sizeof stay[0], by_number);
     for (size_t i = 0; i < n; i++) {
         if (stay[i] < (int)from)
@@ -125,6 +128,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                     .config = config,
                                     .input = pb_json_get_text(job->command, "input"),
                                     .input_fd = job->input.fd,
+                                    .files = job->files.folder != NULL ? &job->files : NULL,
                                     .owner_fd = fork->owner_fd,
                                     .confine = &confine};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

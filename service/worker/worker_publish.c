@@ -22,6 +22,7 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
 {
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
+    const struct pb_scene_files *files = job->files.folder != NULL ? &job->files : NULL;
     const char *input = pb_json_get_text(command, "input"),
                *name = pb_json_get_text(command, "name"),
                *existing = pb_json_get_text(command, "existing"),
@@ -36,24 +37,63 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                                          .existing =
                                              refuse ? PB_EXISTING_REFUSE : PB_EXISTING_VERSION,
                                          .mode = mode};
-    pb_input_id_set(&options.input, name ? name : input, (uint64_t)st->st_size,
-                    (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
-    int rc = pb_input_sum_create(&job->input, err, &options.sum);
+    pb_input_id_set(&options.input,
+                    name    ? name
+                    : files ? files->folder
+                            : input,
+                    files ? files->bytes : (uint64_t)st->st_size,
+                    files ? files->mtime_ns
+                          : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
+    int rc = files ? pb_scene_files_sum(files, err, &options.sum)
+                   : pb_input_sum_create(&job->input, err, &options.sum);
     if (rc != 0)
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
     return pb_publish_open(&options, err, &job->publish);
 }
 
+/* The folder is the one that was submitted. */
+static int check_folder(const char *path, struct pb_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !pb_file_identity_is_expected(&st))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
+                          "it is not the folder that was submitted: replaced, or files were added "
+                          "or removed since; submit it again");
+    return 0;
+}
+
+static int open_input(struct pb_worker_job *job, struct pb_err *err)
+{
+    const char *path = pb_json_get_text(job->command, "input");
+    struct stat st;
+    bool takes_folders = job->pipeline != NULL && job->pipeline->input.n_files > 0;
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    job->input.fd = -1;
+    if (takes_folders && is_folder) {
+        int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
+                                     err, &job->files);
+        return rc ? rc : check_folder(path, err);
+    }
+    int rc = pb_raster_file_open(&job->input, path, err);
+    if (rc == 0 && takes_folders)
+        rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0,
+                        "pipeline %s takes folders (input.scene), and this is a file",
+                        job->pipeline->name);
+    return rc;
+}
+
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err)
+                       const struct pb_config *config, unsigned mode,
+                       const struct pb_worker_wait *wait, struct pb_err *err)
 {
     struct pb_job known = {.id = ""};
     memset(job, 0, sizeof *job);
     job->command = command;
+    job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
-    int rc = pb_raster_file_open(&job->input, pb_json_get_text(command, "input"), err);
+    int rc = open_input(job, err);
     pb_worker_lines_begin(&job->lines, &known, "");
     rc = rc ? rc : open_publish(job, mode, wait, err);
     if (rc != 0)
@@ -284,6 +324,7 @@ void pb_worker_job_close(struct pb_worker_job *job)
         return;
     pb_publish_close(job->publish);
     pb_raster_file_close(&job->input);
+    pb_scene_files_close(&job->files);
     memset(job, 0, sizeof *job);
     job->input.fd = -1;
 }

@@ -8,12 +8,15 @@
 #include "config/base/json_reader.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
+#include "pipeline/scene/scene_files.h"
 #include "service/worker/worker_lines.h"
 #include "service/confine/worker_user.h"
 
 struct pb_worker_job {
-    const struct pb_json_value *command; /* "run", borrowed until close */
-    struct pb_raster_file input;
+    const struct pb_json_value *command;       /* "run", borrowed until close */
+    const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL = there is none */
+    struct pb_raster_file input;               /* of a scene that is one file; else fd -1 */
+    struct pb_scene_files files;               /* of one that is a folder; else zeroed */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
     bool lent;                    /* the directory, to the child's user */
@@ -26,10 +29,12 @@ struct pb_worker_wait {
     void *user;
 };
 
-/* Opens input and directory. The command is that of worker.h. mode: of the products, see struct
+/* Opens the input, as the command's pipeline in config takes it, and the directory. The command is
+ * that of worker.h. mode: of the products, see struct
  * pb_publish_options. On failure it needs close, too. */
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       unsigned mode, const struct pb_worker_wait *wait, struct pb_err *err);
+                       const struct pb_config *config, unsigned mode,
+                       const struct pb_worker_wait *wait, struct pb_err *err);
 /* Lets the child's user make files in the directory, without owning it; the child is told "." as
  * its name. Publishing takes it back. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,

@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/input_files.h"
+
+#include "config/base/arena.h"
+#include "config/config_parts.h"
+#include "config/schema_values.h"
+#include "config/yaml/yaml_tree.h"
+#include "kernels/chain/chain.h"
+
+#include <string.h>
+
+#define WRONG(load, node, ...)                                                                     \
+    pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
+
+/* The value of a key of the section, else the section. */
+static const struct pb_yaml *place(const struct pb_yaml *owner, const struct pb_yaml *node,
+                                   const char *key)
+{
+    const struct pb_yaml *value = node ? pb_yaml_find(node, key, NULL) : NULL;
+    return value ? value : node ? node : owner;
+}
+
+static bool has(const struct pb_yaml *node, const char *key)
+{
+    return node != NULL && node->kind == PB_YAML_MAP && pb_yaml_find(node, key, NULL) != NULL;
+}
+
+/* Whether both are bands of one file that is read in one way. */
+static bool is_one_file(const struct pb_file_config *a, const struct pb_file_config *b)
+{
+    return strcmp(a->match, b->match) == 0 && a->scale == b->scale && a->offset == b->offset &&
+           a->has_nodata == b->has_nodata && (!a->has_nodata || a->nodata == b->nodata) &&
+           a->resample == b->resample;
+}
+
+static void settle_scaling(struct pb_input_config *input)
+{
+    for (size_t i = 0; i < input->n_files; i++) {
+        struct pb_file_config *file = &input->files[i];
+        if (!file->has_scale)
+            file->scale = input->scale;
+        if (!file->has_offset)
+            file->offset = input->offset;
+        if (!file->has_nodata && input->has_nodata) {
+            file->has_nodata = true;
+            file->nodata = input->nodata;
+        }
+        file->has_scale = file->has_offset = true;
+    }
+}
+
+/* The file that has the bands of files[first] and of those after it that are read like it. */
+static struct pb_source_config gather(struct pb_load *load, struct pb_input_config *input,
+                                      size_t first, bool *taken)
+{
+    const struct pb_file_config *lead = &input->files[first];
+    struct pb_source_config file = {.name = lead->band,
+                                    .file = lead->match,
+                                    .scale = lead->scale,
+                                    .offset = lead->offset,
+                                    .has_nodata = lead->has_nodata,
+                                    .nodata = lead->nodata,
+                                    .resample = lead->resample,
+                                    .of_scene = true,
+                                    .is_needed = true};
+    file.bands = pb_arena_alloc(load->arena, input->n_files, sizeof *file.bands);
+    for (size_t i = 0; file.bands && i < input->n_files; i++) {
+        if (taken[i] || !is_one_file(lead, &input->files[i]))
+            continue;
+        taken[i] = true;
+        file.bands[file.n_bands++] =
+            (struct pb_band_config){input->files[i].band, input->files[i].index};
+    }
+    return file;
+}
+
+static size_t grid_of(struct pb_load *load, const struct pb_yaml *node,
+                      const struct pb_input_config *input)
+{
+    for (size_t i = 0; input->grid != NULL && i < input->n_files; i++)
+        if (strcmp(input->files[i].band, input->grid) == 0)
+            return i;
+    if (input->grid != NULL && !pb_has_mistake(load, place(node, node, "files")))
+        WRONG(load, place(node, node, "grid"), "input.grid: '%.63s' is no band of input.files",
+              input->grid);
+    return 0;
+}
+
+static void spread_files(struct pb_load *load, const struct pb_yaml *node,
+                         struct pb_input_config *input)
+{
+    bool taken[PB_BANDS_MAX] = {false};
+    size_t grid = grid_of(load, node, input);
+    settle_scaling(input);
+    input->files[grid].resample = PB_BRING_NO;
+    const struct pb_source_config first = gather(load, input, grid, taken);
+    input->file = first.file;
+    input->bands = first.bands;
+    input->n_bands = first.n_bands;
+    input->scale = first.scale;
+    input->offset = first.offset;
+    input->has_nodata = first.has_nodata;
+    input->nodata = first.nodata;
+    for (size_t i = 0; i < input->n_files && !pb_arena_failed(load->arena); i++)
+        if (!taken[i] && input->n_sources < PB_FILES_MAX)
+            input->sources[input->n_sources++] = gather(load, input, i, taken);
+}
+
+/* Keys that say the same thing twice, or nothing. */
+static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
+                       const struct pb_yaml *node, const struct pb_input_config *input)
+{
+    static const char *const of_files[] = {"scene", "grid", "complete", "metadata"};
+    if (!has(node, "files")) {
+        for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+            if (has(node, of_files[i]))
+                WRONG(load, place(owner, node, of_files[i]),
+                      "input.%s is about scenes of many files; name them with input.files: {R: "
+                      "B04.tif}",
+                      of_files[i]);
+        return;
+    }
+    if (has(node, "bands"))
+        WRONG(load, place(owner, node, "bands"),
+              "input.files names the bands already; write {match: ..., band: 2} there in place of "
+              "input.bands");
+    if (has(node, "match"))
+        WRONG(load, place(owner, node, "match"),
+              "input.match is for scenes of one file; here input.scene says which are taken");
+    if (!has(node, "scene"))
+        WRONG(load, place(owner, node, "files"),
+              "input.files needs input.scene, a pattern for the folders that are one scene each, "
+              "such as \"S2?_*_L2A/\"");
+    if (input->scene != NULL && (input->scene[0] == '\0' || strcmp(input->scene, "/") == 0))
+        WRONG(load, place(owner, node, "scene"), "input.scene: an empty pattern fits no folder");
+    const char *slash = input->scene ? strchr(input->scene, '/') : NULL;
+    if (slash != NULL && slash[1] != '\0')
+        WRONG(load, place(owner, node, "scene"),
+              "input.scene: '%.80s' has a slash inside; it is a pattern for the name of one folder",
+              input->scene);
+    if (input->metadata != NULL)
+        pb_check_file_pattern(load, place(owner, node, "metadata"), "input.metadata",
+                              input->metadata);
+}
+
+void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
+                            const struct pb_yaml *node, struct pb_input_config *input)
+{
+    size_t before = pb_report_count(&load->report);
+    check_keys(load, owner, node, input);
+    input->bands = input->own_bands;
+    input->n_bands = input->n_own_bands;
+    input->sources = pb_arena_alloc(load->arena, PB_FILES_MAX + input->n_own_sources + 1,
+                                    sizeof *input->sources);
+    if (input->sources == NULL)
+        return;
+    if (input->n_files > 0) {
+        input->n_match = 0;
+        input->has_complete = true;
+    }
+    if (input->n_files > 0 && pb_report_count(&load->report) == before)
+        spread_files(load, node, input);
+    for (size_t i = 0; i < input->n_own_sources; i++) {
+        input->sources[input->n_sources] = input->own_sources[i];
+        input->sources[input->n_sources++].is_needed = true;
+    }
+    if (input->n_sources >= PB_FILES_MAX)
+        WRONG(load, place(owner, node, "files"),
+              "a pipeline reads at most %d files; input.files and input.sources name %zu",
+              PB_FILES_MAX, input->n_sources + 1);
+}
+
+/* --- which files are needed ------------------------------------------------------------------- */
+
+static void mark_used(const struct pb_input_config *input, const struct pb_chain *chain)
+{
+    const uint32_t *used;
+    size_t n = pb_chain_used(chain, &used);
+    for (size_t i = 0; i < n; i++) {
+        size_t band = used[i], first = input->n_bands;
+        for (size_t k = 0; k < input->n_sources; k++) {
+            if (band >= first && band < first + input->sources[k].n_bands)
+                input->sources[k].is_needed = true;
+            first += input->sources[k].n_bands;
+        }
+    }
+}
+
+/* The source that has a band of that name; NULL: another one has it, or none. */
+static struct pb_source_config *source_of(const struct pb_input_config *input, const char *band,
+                                          bool *out_known)
+{
+    *out_known = false;
+    for (size_t i = 0; i < input->n_bands; i++)
+        *out_known = *out_known || strcmp(input->bands[i].name, band) == 0;
+    for (size_t k = 0; k < input->n_sources; k++)
+        for (size_t i = 0; i < input->sources[k].n_bands; i++)
+            if (strcmp(input->sources[k].bands[i].name, band) == 0) {
+                *out_known = true;
+                return &input->sources[k];
+            }
+    return NULL;
+}
+
+/* A key that is plain text may name a band whose grid is taken (resample.like): no pixel of it is
+ * read, but its file tells the grid. Of a name that is not an input's, any file may be behind it.
+ */
+static void mark_named(const struct pb_input_config *input, const struct pb_step_config *step)
+{
+    for (size_t i = 0; i < step->op->n_keys; i++) {
+        const struct pb_key *key = &step->op->keys[i];
+        struct pb_key_value room;
+        if (key->type != PB_KEY_TEXT || !pb_key_is_given(key, step->params))
+            continue;
+        bool known;
+        const char *name = pb_key_items(key, step->params, &room).items[0].text;
+        struct pb_source_config *source = source_of(input, name, &known);
+        if (source != NULL)
+            source->is_needed = true;
+        for (size_t k = 0; !known && k < input->n_sources; k++)
+            input->sources[k].is_needed = true;
+    }
+}
+
+void pb_input_files_mark(struct pb_pipeline_config *pipeline, const struct pb_chain *chain)
+{
+    struct pb_input_config *input = &pipeline->input;
+    if (input->n_files == 0)
+        return;
+    for (size_t k = 0; k < input->n_sources; k++)
+        input->sources[k].is_needed = !input->sources[k].of_scene;
+    mark_used(input, chain);
+    for (size_t i = 0; i < pb_chain_earlier_count(chain); i++)
+        mark_used(input, pb_chain_earlier((struct pb_chain *)chain, i));
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        mark_named(input, &pipeline->steps[i]);
+}

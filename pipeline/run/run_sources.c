@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/run_sources.h"
+
+#include "pipeline/raster/source_files.h"
+#include "pipeline/scene/scene_files.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pb_input_config *input_of(const struct pb_run_sources *s)
+{
+    return &s->options->pipeline->input;
+}
+
+int pb_run_sources_blame(const struct pb_run_sources *s, int rc, struct pb_err *err)
+{
+    if (rc < 0 && s->options->files != NULL)
+        pb_scene_files_blame(s->options->files, err);
+    if (rc < 0)
+        pb_source_files_blame(s->options->config, s->options->pipeline, s->scene, err);
+    return rc;
+}
+
+/* --- where files of a scene lie --------------------------------------------------------------*/
+
+static const char *inner_of(const struct pb_run_sources *s, size_t file)
+{
+    return pb_scene_files_inner(s->options->files, s->options->files->file[file].path);
+}
+
+static const char *crs_of(const struct pb_raster_info *info)
+{
+    return info->crs_code[0] != '\0' ? info->crs_code
+           : info->has_crs           ? "a coordinate system without a code"
+                                     : "no coordinate system";
+}
+
+static int elsewhere(const struct pb_run_sources *s, size_t file, struct pb_err *err)
+{
+    const struct pb_raster_info *a = pb_raster_info(s->raster[0]),
+                                *b = pb_raster_info(s->raster[file]);
+    const char *name = inner_of(s, file), *first = inner_of(s, 0);
+    if (!pb_raster_same_crs(s->raster[0], s->raster[file]))
+        return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+                          "%s has %s, and %s, whose grid is the scene's, %s", name, crs_of(b),
+                          first, crs_of(a));
+    if (a->has_transform && b->has_transform)
+        return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+                          "the axes of %s are not parallel to those of %s, whose grid is the "
+                          "scene's",
+                          name, first);
+    return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+                      "%s has no geotransform and %d x %d pixels, where %s, whose grid is the "
+                      "scene's, has %d x %d",
+                      a->has_transform ? name : first, b->width, b->height,
+                      a->has_transform ? first : name, a->width, a->height);
+}
+
+static bool meets(double offset, double scale, int32_t own, int32_t other)
+{
+    return offset < other && offset + scale * own > 0;
+}
+
+/* That a file of the scene lies where the grid is, at least in part. */
+static int check_place(const struct pb_run_sources *s, size_t file, struct pb_err *err)
+{
+    const struct pb_plan_other *other = &s->others[file - 1];
+    const struct pb_raster_info *a = pb_raster_info(s->raster[0]), *b = other->info;
+    const struct pb_map *m = &other->map;
+    if (!other->config->of_scene)
+        return 0;
+    if (!other->placed)
+        return elsewhere(s, file, err);
+    if (meets(m->offset_x, m->scale_x, a->width, b->width) &&
+        meets(m->offset_y, m->scale_y, a->height, b->height))
+        return 0;
+    return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+                      "%s lies beside %s, whose grid is the scene's: they have no pixel in common",
+                      inner_of(s, file), inner_of(s, 0));
+}
+
+/* --- opening ---------------------------------------------------------------------------------*/
+
+/* A file that is not read: bands on the scene's grid. */
+static void stand_in(struct pb_run_sources *s, size_t i)
+{
+    const struct pb_source_config *config = &input_of(s)->sources[i];
+    struct pb_raster_info *info = &s->stand_in[i];
+    *info = *pb_raster_info(s->raster[0]);
+    info->n_bands = 1;
+    info->has_mask = info->top_down = false;
+    memset(info->band, 0, sizeof info->band);
+    for (size_t b = 0; b < config->n_bands; b++)
+        if (config->bands[b].index > info->n_bands)
+            info->n_bands = config->bands[b].index;
+    s->others[i].info = info;
+    s->others[i].placed = true;
+    s->others[i].map = pb_map_identity();
+}
+
+static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
+{
+    const struct pb_source_config *config = &input_of(s)->sources[i];
+    struct pb_plan_other *other = &s->others[i];
+    char path[PATH_MAX];
+    int rc = 0;
+    other->config = config;
+    if (config->of_scene && s->options->files->file[i + 1].fd < 0) {
+        stand_in(s, i);
+        return 0;
+    }
+    if (config->of_scene)
+        (void)snprintf(path, sizeof path, "%s", s->options->files->file[i + 1].path);
+    else
+        rc = pb_source_path(s->options->config, config, s->scene, path, err);
+    if (rc == 0)
+        rc = pb_raster_open(path, &s->options->config->limits, err, &s->raster[i + 1]);
+    if (rc < 0)
+        return rc;
+    other->info = pb_raster_info(s->raster[i + 1]);
+    other->placed = pb_source_place(s->raster[0], s->raster[i + 1], &other->map);
+    return check_place(s, i + 1, err);
+}
+
+int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *options,
+                        const char *scene, struct pb_err *err)
+{
+    const struct pb_scene_files *files = options->files;
+    *s = (struct pb_run_sources){.options = options, .scene = scene};
+    if (input_of(s)->n_files > 0 && files == NULL)
+        return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, options->input, 0, 0,
+                          "pipeline %s takes folders (input.scene), and this is a file",
+                          options->pipeline->name);
+    s->stand_in = calloc(input_of(s)->n_sources + 1, sizeof *s->stand_in);
+    if (s->stand_in == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
+    int rc = pb_raster_open(files ? files->file[0].path : options->input, &options->config->limits,
+                            err, &s->raster[0]);
+    for (size_t i = 0; i < input_of(s)->n_sources && rc == 0; i++)
+        rc = open_other(s, i, err);
+    return pb_run_sources_blame(s, rc, err);
+}
+
+void pb_run_sources_close(struct pb_run_sources *s)
+{
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        pb_raster_close(s->raster[i]);
+    free(s->stand_in);
+    memset(s, 0, sizeof *s);
+}
+
+int pb_run_sources_check(const struct pb_run_sources *s, const struct pb_plan *plan,
+                         struct pb_err *err)
+{
+    for (size_t i = 0; i < input_of(s)->n_sources; i++)
+        if (s->raster[i + 1] == NULL && plan->source[i + 1].n_bands > 0)
+            return pb_fail(err, PB_E_SYSTEM,
+                           "the plan reads file %s, which was thought not to be needed; please "
+                           "report it",
+                           input_of(s)->sources[i].name);
+    return 0;
+}
+
+int pb_run_sources_unchanged(const struct pb_run_sources *s, struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i <= input_of(s)->n_sources && rc == 0; i++)
+        if (s->raster[i] != NULL)
+            rc = pb_raster_unchanged(s->raster[i], err);
+    return pb_run_sources_blame(s, rc, err);
+}
+
+/* --- for people ------------------------------------------------------------------------------*/
+
+static int describe_file(const struct pb_run_sources *s, size_t i, char *text, size_t bytes)
+{
+    static const char *const bring[] = {"",        ", nearest", ", bilinear",
+                                        ", cubic", ", average", ", mode"};
+    const struct pb_input_config *input = input_of(s);
+    const struct pb_source_config *other = i > 0 ? &input->sources[i - 1] : NULL;
+    const struct pb_band_config *bands = other ? other->bands : input->bands;
+    size_t n_bands = other ? other->n_bands : input->n_bands, used = 0;
+    char names[80] = "";
+    for (size_t b = 0; b < n_bands && used < sizeof names - 1; b++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", b ? ", " : "",
+                                 bands[b].name);
+    if (s->raster[i] == NULL)
+        return snprintf(text, bytes, "file       %s: not opened, no product needs it\n", names);
+    const struct pb_raster_info *info = pb_raster_info(s->raster[i]);
+    return snprintf(text, bytes, "file       %s: %s, %d x %d px, %s%s\n", names, inner_of(s, i),
+                    info->width, info->height, pb_type_name(info->type),
+                    other == NULL ? ", the grid" : bring[other->resample]);
+}
+
+int pb_run_sources_describe(const struct pb_run_sources *s, char *text, size_t bytes)
+{
+    int n = 0;
+    if (bytes > 0)
+        text[0] = '\0';
+    for (size_t i = 0; s->options->files != NULL && i <= input_of(s)->n_sources; i++) {
+        size_t at = (size_t)n < bytes ? (size_t)n : bytes;
+        if (i == 0 || input_of(s)->sources[i - 1].of_scene)
+            n += describe_file(s, i, text + at, bytes - at);
+    }
+    return n;
+}

@@ -1,0 +1,58 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SCENE_FILES_H
+#define PB_SCENE_FILES_H
+/* The files of a scene that is a folder: which one each band of input.files is, found by walking
+ * the folder once, and opened at that moment. Nothing outside the folder is ever opened: no
+ * symbolic link is followed, no pattern leads out. What is opened is what the outputs need; what
+ * belongs to a complete scene is looked for as well. The process that opens is the one with the
+ * rights to; the one that decodes gets descriptors (pb_scene_files_hand). One thread an object. */
+#include "config/config.h"
+#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/raster_file.h"
+
+#include <stdint.h>
+
+/* Of the folder: more is no scene. */
+#define PB_SCENE_ENTRIES_MAX 20000
+#define PB_SCENE_DEPTH_MAX   8
+
+struct pb_scene_files {
+    char *folder; /* as given, without slashes at the end; NULL = none is open */
+    size_t n;     /* file[0] has the grid, file[i + 1] is input.sources[i] */
+    /* fd -1: not opened, as no output needs it, or it is none of the scene's. path: the folder's
+     * and the path inside it; NULL = none. */
+    struct pb_raster_file file[PB_FILES_MAX];
+    struct pb_raster_file metadata; /* of input.metadata; fd -1 = none is configured */
+    uint64_t bytes;                 /* of the opened ones together */
+    int64_t mtime_ns;               /* of the youngest of them */
+};
+
+/* The scene's name: the folder's, without a .SAFE at its end. */
+void pb_scene_files_name(const char *folder, char *out, size_t bytes);
+
+/* Finds and opens. scene: for {scene} in patterns. On failure *err names the folder and
+ *   input.incomplete  a file is missing: which band, and what was looked for
+ *   input.ambiguous   two files fit one band
+ *   input.link        a symbolic link lies where a file is looked for
+ *   input.limit       the folder has too many entries, or too deep ones
+ *   input.missing     the folder cannot be opened
+ * or what pb_raster_file_fail says. *out needs close in any case. */
+int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
+                        const char *scene, struct pb_err *err, struct pb_scene_files *out);
+void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine */
+
+/* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:
+ * none is there any more. */
+void pb_scene_files_hand(const struct pb_scene_files *files);
+/* The descriptors that are open, into out (PB_FILES_MAX + 1); how many. */
+size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
+/* The checksum of the opened files, in the order of their paths. */
+int pb_scene_files_sum(const struct pb_scene_files *files, struct pb_err *err,
+                       struct pb_input_sum **out_sum);
+/* The path inside the folder. */
+const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);
+/* Puts the path inside the folder into the message of an error about one of the files, whose place
+ * becomes the folder. Another error stays as it is. err may be NULL. */
+void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err);
+#endif

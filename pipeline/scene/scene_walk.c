@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/scene_walk.h"
+
+#include "pipeline/raster/raster_file.h"
+#include "pipeline/scene/scene_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+
+/* One walk: the folder's name for messages, and the entries of all kinds that were met. */
+struct walker {
+    struct pb_scene_walk *walk;
+    const char *folder;
+    struct pb_err *err;
+    size_t met;
+};
+
+static int add(struct walker *w, const char *path, bool is_link)
+{
+    struct pb_scene_walk *walk = w->walk;
+    if (walk->n == walk->room) {
+        size_t room = walk->room ? 2 * walk->room : 64;
+        struct pb_scene_entry *more = realloc(walk->entry, room * sizeof *more);
+        if (more == NULL)
+            return pb_fail(w->err, PB_E_MEMORY, "out of memory for the files of %s", w->folder);
+        walk->entry = more;
+        walk->room = room;
+    }
+    walk->entry[walk->n] = (struct pb_scene_entry){strdup(path), is_link};
+    if (walk->entry[walk->n].path == NULL)
+        return pb_fail(w->err, PB_E_MEMORY, "out of memory for the files of %s", w->folder);
+    walk->n++;
+    return 0;
+}
+
+static int list(struct walker *w, int directory, const char *inner, int depth);
+
+static int meet(struct walker *w, int directory, const char *inner, const char *name, int depth)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (++w->met > PB_SCENE_ENTRIES_MAX)
+        return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
+                          "the folder has more than %d entries", PB_SCENE_ENTRIES_MAX);
+    if (snprintf(path, sizeof path, "%s%s%s", inner, inner[0] ? "/" : "", name) >= (int)sizeof path)
+        return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
+                          "the folder has a path longer than %d bytes", PATH_MAX - 1);
+    if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0
+                               : pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
+    if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+        return add(w, path, S_ISLNK(st.st_mode));
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    if (depth == PB_SCENE_DEPTH_MAX)
+        return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
+                          "the folder has folders below each other deeper than %d: %.200s",
+                          PB_SCENE_DEPTH_MAX, path);
+    int fd = openat(directory, name, DIRECTORY);
+    if (fd < 0)
+        return pb_raster_file_fail(w->err, errno, w->folder, "cannot open a folder in it");
+    return list(w, fd, path, depth + 1);
+}
+
+/* Takes the descriptor. */
+static int list(struct walker *w, int directory, const char *inner, int depth)
+{
+    DIR *dir = fdopendir(directory);
+    if (dir == NULL) {
+        int error = errno;
+        (void)close(directory);
+        return pb_raster_file_fail(w->err, error, w->folder, "cannot list it");
+    }
+    int rc = 0;
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (e == NULL && errno != 0)
+            rc = pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
+        if (e == NULL || rc < 0)
+            break;
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = meet(w, dirfd(dir), inner, e->d_name, depth);
+        if (rc < 0)
+            break;
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct pb_scene_entry *)a)->path,
+                  ((const struct pb_scene_entry *)b)->path);
+}
+
+int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out)
+{
+    struct walker w = {.walk = out, .folder = folder, .err = err};
+    *out = (struct pb_scene_walk){.fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (out->fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+        return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
+    if (out->fd < 0)
+        return pb_fail_at(err, PB_E_INPUT_MISSING, folder, 0, 0, "cannot open the folder: %s",
+                          strerror(errno));
+    int fd = openat(out->fd, ".", DIRECTORY);
+    if (fd < 0)
+        return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
+    int rc = list(&w, fd, "", 1);
+    if (rc == 0 && out->n > 0)
+        qsort(out->entry, out->n, sizeof *out->entry, by_path);
+    return rc;
+}
+
+void pb_scene_walk_close(struct pb_scene_walk *walk)
+{
+    for (size_t i = 0; i < walk->n; i++)
+        free(walk->entry[i].path);
+    free(walk->entry);
+    if (walk->fd >= 0)
+        (void)close(walk->fd);
+    *walk = (struct pb_scene_walk){.fd = -1};
+}
+
+int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path)
+{
+    char part[NAME_MAX + 1];
+    int at = walk->fd, fd;
+    for (const char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+        if ((size_t)(slash - path) >= sizeof part)
+            return -ENAMETOOLONG;
+        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
+        fd = openat(at, part, DIRECTORY);
+        int error = errno;
+        if (at != walk->fd)
+            (void)close(at);
+        if (fd < 0)
+            return -error;
+        at = fd;
+    }
+    fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    int error = errno;
+    if (at != walk->fd)
+        (void)close(at);
+    return fd < 0 ? -error : fd;
+}
+
+bool pb_scene_walk_fits(const char *pattern, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (strchr(pattern, '/') != NULL)
+        return fnmatch(pattern, path, FNM_CASEFOLD | FNM_EXTMATCH | FNM_PATHNAME) == 0;
+    return fnmatch(pattern, slash ? slash + 1 : path, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+}

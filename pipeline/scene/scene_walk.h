@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SCENE_WALK_H
+#define PB_SCENE_WALK_H
+/* The names of all files below a folder, and their opening, without leaving it: every step on the
+ * way is opened by its name in the directory before it, and none may be a symbolic link. One thread
+ * an object. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pb_scene_entry {
+    char *path;   /* inside the folder */
+    bool is_link; /* a symbolic link: never followed */
+};
+
+struct pb_scene_walk {
+    int fd; /* of the folder; -1 = none */
+    struct pb_scene_entry *entry;
+    size_t n, room;
+};
+
+/* Lists plain files and symbolic links, directories among them being walked; other kinds are left
+ * out. In the order of their paths. input.missing, input.limit, input.io, memory. *out needs close
+ * in any case. */
+int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
+void pb_scene_walk_close(struct pb_scene_walk *walk);
+/* A descriptor of a file for reading, or a negative errno; -ELOOP: a link is on the way. */
+int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path);
+/* Whether the pattern of a configuration fits a path inside the folder: without a slash its last
+ * part, with one all of it. */
+bool pb_scene_walk_fits(const char *pattern, const char *path);
+#endif

@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scenes of many files through `pushbroom run`: a Sentinel-2 folder against numpy from its separate files, which files are
+opened, and what is said when files are missing, twice there, elsewhere, or links."""
+import hashlib
+import json
+import os
+import shutil
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+
+gdal.UseExceptions()
+FOLDER = "S2A_29RKH_20200219_0_L2A"
+NDVI = 'math: {bands: {NDVI: "where(SCL == 5, (N - R) / (N + R), 0/0)"}}'
+FILES = {"R": "B04.tif", "N": "B08.tif", "SCL": "{match: SCL.tif, resample: nearest, scale: 1}"}
+
+
+def config(scratch, files=None, steps=(NDVI,), outputs="NDVI", more="", scene='"S2?_*_L2A/"', scale="0.0001", limits=""):
+    path = scratch / "c.yaml"
+    path.write_text(f"""{limits}
+pipelines:
+  s2:
+    input:
+      scene: {scene}
+      scale: {scale}
+      files: {{{', '.join(f'{k}: {v}' for k, v in (files or FILES).items())}}}
+{more}
+    steps:
+{''.join(f'      - {s}' + chr(10) for s in steps)}
+    products:
+      - cog: {{bands: [{outputs}], type: float32}}
+      - stac: {{}}
+""")
+    return path
+
+
+def folder_of(scratch, name=FOLDER, files=("B04.tif", "B05.tif", "B08.tif", "SCL.tif")):
+    source = pbtest.need_data() / "real/sentinel2_29RKH"
+    (scratch / name).mkdir()
+    for file in files:
+        if not (source / file).exists():
+            raise pbtest.Skip(f"{source / file} is not there")
+        shutil.copyfile(source / file, scratch / name / file)
+    return scratch / name
+
+
+def small(path, array, x=500000.0, y=4000000.0, pixel=10.0, epsg=32632):
+    """A band file of a made-up scene."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = {"uint8": gdal.GDT_Byte, "uint16": gdal.GDT_UInt16}[str(array.dtype)]
+    out = gdal.GetDriverByName("GTiff").Create(str(path), array.shape[1], array.shape[0], 1, kind, ["COMPRESS=DEFLATE"])
+    out.SetGeoTransform((x, pixel, 0, y, 0, -pixel))
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(epsg)
+    out.SetProjection(system.ExportToWkt())
+    out.GetRasterBand(1).WriteArray(array)
+    return path
+
+
+def small_folder(scratch, name="S2X_a_L2A"):
+    random = np.random.default_rng(1)
+    for file, side, pixel in (("B04.tif", 64, 10.0), ("B08.tif", 64, 10.0), ("SCL.tif", 32, 20.0)):
+        high, kind = (12, np.uint8) if file == "SCL.tif" else (9999, np.uint16)
+        small(scratch / name / file, random.integers(1, high, (side, side)).astype(kind), pixel=pixel)
+    return scratch / name
+
+
+def compute(scratch, folder, path, code=0, *more):
+    done = pbtest.run("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", "--existing", "version", *more, folder, code=None)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout.splitlines()[0])
+
+
+def refused(scratch, folder, path, code, *words):
+    error = compute(scratch, folder, path, 1)["error"]
+    assert error["code"] == code, error
+    for word in words:
+        assert word in error["message"], (word, error)
+    assert not list((scratch / "out").glob("*")), "nothing is published"
+
+
+def pixels(report, kind="cog"):
+    return gdal.Open([p["path"] for p in report["products"] if p["type"] == kind][0]).ReadAsArray()
+
+
+def band(path):
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def numpy_ndvi(folder):
+    """As pushbroom computes: in float32, one operation after the other."""
+    def read(name):
+        raw = band(folder / name)
+        return np.where(raw == 0, np.float32(np.nan), raw.astype(np.float32) * np.float32(0.0001))
+    r, n = read("B04.tif"), read("B08.tif")
+    scl = band(folder / "SCL.tif").repeat(2, axis=0).repeat(2, axis=1)[:r.shape[0], :r.shape[1]]
+    with np.errstate(all="ignore"):
+        return np.where(scl == 5, (n - r) / (n + r), np.float32(np.nan)).astype(np.float32)
+
+
+def test_a_sentinel_2_folder_gives_what_numpy_makes_of_its_files(scratch):
+    folder = folder_of(scratch)
+    got, want = pixels(compute(scratch, f"{folder}/", config(scratch))), numpy_ndvi(folder)
+    assert np.isfinite(want).any() and np.isnan(want).any()
+    assert got.dtype == np.float32 and np.array_equal(got.view(np.uint32)[np.isfinite(want)], want.view(np.uint32)[np.isfinite(want)])
+    assert np.array_equal(np.isnan(got), np.isnan(want))
+
+
+def test_bands_on_coarser_grids_are_brought_as_gdal_brings_them(scratch):
+    folder = folder_of(scratch)
+    files = {"R": "B04.tif", "E": "{match: B05.tif, resample: bilinear}"}
+    got = pixels(compute(scratch, folder, config(scratch, files, ['math: {bands: {X: "E"}}'], "X", scale="1")))
+    big = gdal.Open(str(folder / "B04.tif"))
+    low, high = big.GetGeoTransform(), (big.RasterXSize, big.RasterYSize)
+    raw = gdal.Translate("", str(folder / "B05.tif"), format="MEM", outputType=gdal.GDT_Float32)
+    raw.GetRasterBand(1).SetNoDataValue(-1)
+    bounds = (low[0], low[3] + low[5] * high[1], low[0] + low[1] * high[0], low[3])
+    want = gdal.Warp("", raw, format="MEM", outputBounds=bounds, width=high[0], height=high[1], resampleAlg="bilinear").ReadAsArray()
+    valid = band(folder / "B05.tif").repeat(2, axis=0).repeat(2, axis=1)[:high[1], :high[0]] != 0
+    inner = np.zeros_like(valid)
+    inner[2:-2, 2:-2] = True
+    assert (band(folder / "B05.tif") == 0).any() or np.array_equal(got[inner], want[inner])
+    assert np.array_equal(np.isfinite(got), valid)
+
+
+def test_only_files_that_products_need_are_opened(scratch):
+    folder = small_folder(scratch)
+    (folder / "B02.tif").write_bytes(b"this is no image")
+    files = {**FILES, "B": "B02.tif"}
+    compute(scratch, folder, config(scratch, files))
+    error = compute(scratch, folder, config(scratch, files, [NDVI.replace("(N - R)", "(N - B)")]), 1)["error"]
+    assert error["code"] == "input.not_tiff" and ": B02.tif: " in error["message"], error
+
+
+def test_a_band_whose_grid_is_taken_is_opened(scratch):
+    folder = small_folder(scratch)
+    steps = ["resample: {like: SCL, method: average, bands: {LOW: R}}"]
+    files = {"R": "B04.tif", "SCL": "SCL.tif"}
+    assert pixels(compute(scratch, folder, config(scratch, files, steps, "LOW"))).shape == (32, 32)
+
+
+def test_which_bands_of_which_file(scratch):
+    folder = scratch / "S2X_b_L2A/deep/er"
+    for name, value in (("x_one.tif", 1), ("x_TWO.TIF", 2)):
+        small(folder / name, np.full((20, 30), value, np.uint8))
+    stack = gdal.BuildVRT("", [str(folder / "x_one.tif"), str(folder / "x_TWO.TIF")], separate=True)
+    gdal.Translate(str(folder / "stack.tif"), stack)
+    files = {"A": "{match: stack.tif, band: 2}", "B": "deep/*/x_one.tif", "C": "{match: stack.tif, band: 1}", "D": '"x_two.tif"'}
+    steps = ['math: {bands: {X: "1000 * A + 100 * B + 10 * C + D"}}']
+    got = pixels(compute(scratch, scratch / "S2X_b_L2A", config(scratch, files, steps, "X", scale="1")))
+    assert (got == 2112).all(), got
+
+
+def test_the_scene_names_files_and_products(scratch):
+    folder = scratch / "S2A_MSIL2A.SAFE"
+    small(folder / "IMG/S2A_MSIL2A_R.tif", np.full((20, 30), 7, np.uint8))
+    path = config(scratch, {"R": '"{scene}_R.tif"'}, ['math: {bands: {X: "R"}}'], "X", scene='"*.SAFE"', scale="1")
+    report = compute(scratch, folder, path)
+    assert (pixels(report) == 7).all()
+    assert report["products"][0]["path"].endswith("/out/S2A_MSIL2A/s2/S2A_MSIL2A.tif"), report
+
+
+def test_the_manifest_has_the_sum_of_what_was_read(scratch):
+    folder = small_folder(scratch)
+    report = compute(scratch, folder, config(scratch))
+    manifest = json.loads((scratch / "out/S2X_a_L2A/s2/.pushbroom.json").read_text())
+    names = sorted(p.name for p in folder.iterdir())
+    lines = "".join(f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names)
+    assert manifest["input"]["sha256"] == hashlib.sha256(lines.encode()).hexdigest()
+    assert manifest["input"]["name"] == "S2X_a_L2A" and manifest["input"]["bytes"] == sum(p.stat().st_size for p in folder.iterdir())
+    again = compute(scratch, folder, config(scratch))
+    assert again["products"][0]["path"] == report["products"][0]["path"], "the same input replaces its products"
+    small(folder / "SCL.tif", np.full((32, 32), 5, np.uint8), pixel=20.0)
+    assert "S2X_a_L2A~2" in compute(scratch, folder, config(scratch))["products"][0]["path"], "another one does not"
+
+
+def test_what_is_missing_is_named(scratch):
+    folder = small_folder(scratch)
+    (folder / "SCL.tif").unlink()
+    refused(scratch, folder, config(scratch), "input.incomplete", "1 of 3 files of the scene is missing: band SCL (SCL.tif)")
+    (folder / "B08.tif").unlink()
+    refused(scratch, folder, config(scratch, more='      metadata: "{scene}_MTL.txt"'), "input.incomplete",
+            "3 of 4 files of the scene are missing: band N (B08.tif), band SCL (SCL.tif), metadata ({scene}_MTL.txt)")
+    only_r = dict(steps=['math: {bands: {X: "R"}}'], outputs="X")
+    refused(scratch, folder, config(scratch, **only_r), "input.incomplete", "band N")
+    compute(scratch, folder, config(scratch, more="      complete: {all: false}", **only_r))
+
+
+def test_two_files_for_one_band(scratch):
+    folder = small_folder(scratch)
+    shutil.copytree(folder, folder / "copy")
+    refused(scratch, folder, config(scratch), "input.ambiguous", "two files fit band R: B04.tif and copy/B04.tif")
+
+
+def test_files_that_lie_elsewhere(scratch):
+    ones = np.ones((32, 32), np.uint8)
+    for change, words in ((dict(epsg=32633), "SCL.tif has EPSG:32633, and B04.tif, whose grid is the scene's, EPSG:32632"),
+                          (dict(x=900000.0), "SCL.tif lies beside B04.tif, whose grid is the scene's: they have no pixel in common"),
+                          (dict(pixel=-20.0), "axes of SCL.tif are not parallel")):
+        folder = small_folder(scratch)
+        (folder / "SCL.tif").unlink()
+        small(folder / "SCL.tif", ones, **{"pixel": 20.0, **change})
+        refused(scratch, folder, config(scratch), "input.grid", words)
+        shutil.rmtree(folder)
+
+
+def test_nothing_outside_the_folder_is_read(scratch):
+    folder = small_folder(scratch)
+    os.rename(folder / "SCL.tif", scratch / "SCL.tif")
+    (folder / "SCL.tif").symlink_to("../SCL.tif")
+    refused(scratch, folder, config(scratch), "input.link", "SCL.tif is a symbolic link")
+    (folder / "SCL.tif").unlink()
+    (scratch / "beside").mkdir()
+    os.rename(scratch / "SCL.tif", scratch / "beside/SCL.tif")
+    (folder / "sub").symlink_to("../beside")
+    refused(scratch, folder, config(scratch), "input.incomplete", "SCL.tif")
+    for pattern in ("../SCL.tif", "/etc/passwd", "a/../../x"):
+        done = pbtest.run("pushbroom", "check-config", config(scratch, {**FILES, "SCL": f'"{pattern}"'}), code=2)
+        assert "files of a scene are named by patterns inside its folder" in done.stderr, done.stderr
+
+
+def test_a_folder_that_is_too_large(scratch):
+    folder = small_folder(scratch)
+    deep = folder / "/".join("abcdefghij")
+    deep.mkdir(parents=True)
+    refused(scratch, folder, config(scratch), "input.limit", "deeper than 8")
+    shutil.rmtree(folder / "a")
+    (folder / "many").mkdir()
+    for i in range(20001):
+        (folder / f"many/{i}").touch()
+    refused(scratch, folder, config(scratch), "input.limit", "more than 20000 entries")
+
+
+def test_folders_and_files_go_to_pipelines_that_take_them(scratch):
+    folder = small_folder(scratch)
+    refused(scratch, folder / "B04.tif", config(scratch), "input.no_pipeline", "takes this file's name")
+    os.rename(folder, scratch / "other")
+    refused(scratch, scratch / "other", config(scratch), "input.no_pipeline", "no pipeline of", "takes a folder of its name (input.scene)")
+    done = pbtest.run("pushbroom", "run", "-c", config(scratch), "-p", "s2", scratch / "other/B04.tif", code=1)
+    assert "pipeline s2 takes folders (input.scene)" in done.stderr, done.stderr
+    one = scratch / "one.yaml"
+    one.write_text("pipelines:\n  p:\n    products: [cog: {}]\n")
+    done = pbtest.run("pushbroom", "run", "-c", one, "-p", "p", scratch / "other", code=1)
+    assert "this is a folder, and pipeline p takes files" in done.stderr, done.stderr
+
+
+def test_dry_run_tells_the_file_of_each_band(scratch):
+    folder = small_folder(scratch)
+    (folder / "B02.tif").write_bytes(b"this is no image")
+    said = pbtest.run("pushbroom", "run", "--dry-run", "-c", config(scratch, {**FILES, "B": "B02.tif"}), folder).stdout
+    for line in ("file       R: B04.tif, 64 x 64 px, uint16, the grid", "file       N: B08.tif, 64 x 64 px, uint16",
+                 "file       SCL: SCL.tif, 32 x 32 px, uint8, nearest", "file       B: not opened, no product needs it", "3 bands in, 1 out"):
+        assert line in said, (line, said)
+
+
+def test_the_effective_configuration_is_one(scratch):
+    shown = pbtest.run("pushbroom", "check-config", config(scratch, more="      grid: R\n      complete: {all: false, expire: 2h}")).stdout
+    again = scratch / "again.yaml"
+    again.write_text(shown)
+    assert pbtest.run("pushbroom", "check-config", again).stdout == shown and "complete: {all: false, expire: 2h}" in shown, shown
+
+
+def test_mistakes_of_the_configuration(scratch):
+    for files, more, words in (
+            (None, "      grid: Q", "input.grid: 'Q' is no band of input.files"),
+            (None, "      bands: {R: 1}", "input.files names the bands already"),
+            (None, '      match: ["*.tif"]', "input.match is for scenes of one file"),
+            ({"R": "{band: 2}"}, "", "'file' needs 'match'"),
+            ({"R": "{match: a.tif, resample: cubical}"}, "", "cubic"),
+            ({"R": "{match: a.tif, scale: 0}"}, "", "scale: 0 would make every pixel the same"),
+            ({"R": "[a.tif]"}, "", "must be a pattern, or a map with match"),
+            ({f"B{i}": f"B{i}.tif" for i in range(17)}, "", "a pipeline reads at most 16 files")):
+        done = pbtest.run("pushbroom", "check-config", config(scratch, files, ['math: {bands: {NDVI: "1"}}'], more=more), code=2)
+        assert words in done.stderr, (words, done.stderr)
+    alone = scratch / "alone.yaml"
+    alone.write_text('pipelines:\n  p:\n    input: {scene: "a/"}\n    products: [cog: {}]\n')
+    assert "input.scene is about scenes of many files" in pbtest.run("pushbroom", "check-config", alone, code=2).stderr
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
