@@ -37,6 +37,8 @@ static void read_sections(struct pb_load *load, const struct pb_yaml *root,
     pb_schema_read(load, &pb_section_limits, pb_yaml_find(root, "limits", NULL), &config->limits);
     if (!pb_arena_failed(load->arena))
         pb_read_pipelines(load, root, config);
+    if (!pb_arena_failed(load->arena))
+        pb_read_notify(load, pb_yaml_find(root, "notify", NULL), config);
 }
 
 static void read_text(struct pb_load *load, const char *text, size_t bytes,

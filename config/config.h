@@ -52,6 +52,7 @@ struct pb_service_config {
     int32_t keep_jobs;     /* finished jobs kept in the store */
     char **admins;         /* users (names or numbers) who may change every job */
     size_t n_admins;
+    char *notify_user; /* that events are delivered as, by pushbroom-notify */
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 
@@ -200,6 +201,31 @@ struct pb_pipeline_config {
     int line, col;
 };
 
+enum pb_notify_kind { PB_NOTIFY_EXEC, PB_NOTIFY_WEBHOOK, PB_NOTIFY_MQTT, PB_NOTIFY_KINDS };
+#define PB_NOTIFY_MAX 32
+
+/* Somebody who is told of events. Members of other kinds are NULL or 0. A secret is the path of a
+ * file, or the name of a credential of the unit. */
+struct pb_notify_config {
+    enum pb_notify_kind kind;
+    char *name; /* unique */
+    char **events;
+    size_t n_events;
+    char **pipelines; /* none: all */
+    size_t n_pipelines;
+    int64_t timeout_ms; /* of one try */
+    int64_t retry_ms;   /* the longest wait between two tries */
+    int64_t overdue_ms, expire_ms;
+    char **command; /* exec: program and arguments */
+    size_t n_command;
+    char *url, *secret, *token;           /* webhook */
+    char *host, *topic, *user, *password; /* mqtt */
+    int32_t port, qos;                    /* port 0: 8883 with tls, else 1883 */
+    int32_t tls;                          /* 0 on, 1 off */
+    char *ca_file;                        /* webhook and mqtt; NULL = the system's */
+    int line, col;
+};
+
 struct pb_config {
     const struct pb_product_kinds *kinds; /* borrowed */
     char *path;                           /* as given, for messages */
@@ -209,6 +235,8 @@ struct pb_config {
     struct pb_limits limits;
     struct pb_pipeline_config *pipelines;
     size_t n_pipelines;
+    struct pb_notify_config *notify;
+    size_t n_notify;
     void *memory; /* arena that owns everything above */
 };
 

@@ -4,7 +4,7 @@
  * works on any four-band scene. config/pushbroom.yaml is this text; a test holds them equal. */
 #include "config/config.h"
 
-#include "config/schema.h"
+#include "config/config_parts.h"
 #include "config/base/text.h"
 #include "wic/pattern/schedule.h"
 
@@ -48,6 +48,27 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
     }
 }
 
+/* As comments: nobody is told of events by default. */
+static void add_notify(struct pb_text *out)
+{
+    pb_text_add(out, "\n");
+    pb_text_comment(out, 0,
+                    "Who is told of events, by pushbroom-notify, at least once each. Without this "
+                    "list nobody is. A secret is the path of a file, or the name of a credential "
+                    "(LoadCredential=) of pushbroom-notify.service.");
+    pb_text_add(out, "# notify:\n");
+    for (int i = 0; i < PB_NOTIFY_KINDS; i++) {
+        struct pb_section section = *pb_notify_sections[i];
+        pb_text_add(out, "#   # %s\n#   - %s:\n", section.doc, section.name);
+        if (i > 0) { /* what the first has said */
+            section.keys += PB_NOTIFY_COMMON;
+            section.n -= PB_NOTIFY_COMMON;
+            pb_text_add(out, "#       # name to expire: as above.\n");
+        }
+        pb_schema_default_commented(out, &section, 7);
+    }
+}
+
 char *pb_config_default_text(const struct pb_product_kinds *kinds)
 {
     struct pb_text out = {.text = NULL};
@@ -59,5 +80,6 @@ char *pb_config_default_text(const struct pb_product_kinds *kinds)
     add_section(&out, &pb_section_compute);
     add_section(&out, &pb_section_limits);
     add_pipeline(&out, kinds);
+    add_notify(&out);
     return pb_text_take(&out);
 }

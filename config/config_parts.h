@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PB_TOP_KEYS 4
+#define PB_TOP_KEYS 5
 extern const char *const pb_top_keys[PB_TOP_KEYS];
 
 /* config_pipelines.c */
@@ -39,6 +39,12 @@ struct pb_pipeline_notes {
 /* config_steps.c */
 void pb_read_steps(struct pb_load *load, const struct pb_yaml *list,
                    struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes);
+
+/* notify/notify_read.c. list NULL: nobody is told. After the pipelines. */
+void pb_read_notify(struct pb_load *load, const struct pb_yaml *list, struct pb_config *config);
+/* notify_keys.c; their first PB_NOTIFY_COMMON keys are the same */
+#define PB_NOTIFY_COMMON 7
+extern const struct pb_section *const pb_notify_sections[PB_NOTIFY_KINDS];
 
 /* config_products.c */
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,

@@ -3,7 +3,7 @@
 /* The effective configuration. What it prints loads to the same values again. */
 #include "config/config.h"
 
-#include "config/schema.h"
+#include "config/config_parts.h"
 #include "config/base/text.h"
 #include "config/units.h"
 
@@ -84,5 +84,12 @@ char *pb_config_print(const struct pb_config *config)
     pb_text_add(&out, "pipelines:\n");
     for (size_t i = 0; i < config->n_pipelines; i++)
         add_pipeline(&out, &config->pipelines[i]);
+    if (config->n_notify > 0)
+        pb_text_add(&out, "notify:\n");
+    for (size_t i = 0; i < config->n_notify; i++) {
+        const struct pb_section *section = pb_notify_sections[config->notify[i].kind];
+        pb_text_add(&out, "  - %s:\n", section->name);
+        pb_schema_print(&out, section, &config->notify[i], 6);
+    }
     return pb_text_take(&out);
 }

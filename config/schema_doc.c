@@ -7,6 +7,7 @@
 #include "config/units.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *pb_key_form(enum pb_key_type type)
@@ -28,6 +29,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_DEVICE] = "device",
         [PB_KEY_PAIR] = "[percentile, percentile]",
         [PB_KEY_PATTERNS] = "[patterns]",
+        [PB_KEY_COMMAND] = "[program, arguments]",
         [PB_KEY_BANDS] = "[bands]",
         [PB_KEY_BAND_MAP] = "{NAME: number}",
         [PB_KEY_SOURCES] = "{NAME: {file: path, ...}}",
@@ -95,4 +97,17 @@ void pb_schema_default(struct pb_text *out, const struct pb_section *section, in
         pb_text_add(out, "%*s%s%s: %s\n", indent, "", value ? "" : "# ", key->name,
                     value ? value : key->example);
     }
+}
+
+void pb_schema_default_commented(struct pb_text *out, const struct pb_section *section, int indent)
+{
+    struct pb_text plain = {.text = NULL};
+    pb_schema_default(&plain, section, indent);
+    char *text = pb_text_take(&plain);
+    out->failed = out->failed || text == NULL;
+    for (char *line = text, *end; line != NULL && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        pb_text_add(out, "#%.*s\n", (int)(end - line), line);
+    }
+    free(text);
 }

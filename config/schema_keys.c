@@ -81,6 +81,12 @@ static const struct pb_key service_keys[] = {
            AT(pb_service_config, n_admins), "[operator, \"1000\"]",
            "Users, by name or number, who may cancel and retry every job, besides root, the "
            "service's own user and each job's owner."),
+    {.name = "notify_user",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_service_config, notify_user),
+     .def = "pushbroom-notify",
+     .doc = "User that pushbroom-notify runs as: it may take events from the socket, and change no "
+            "job. \"\": root, the service's own user and admins only."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_service_config, worker_user),

@@ -53,37 +53,71 @@ static bool is_pattern(struct pb_load *load, const struct pb_yaml *node, const c
     return false;
 }
 
-void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
-                   char ***out_words, size_t *out_n)
+/* How the lists of words differ. */
+struct word_list {
+    const char *example, *entry; /* for messages */
+    size_t most;
+    bool repeats; /* an entry may come twice */
+    bool (*is_good)(struct pb_load *load, const struct pb_yaml *node, const char *what);
+};
+
+static bool is_argument(struct pb_load *load, const struct pb_yaml *node, const char *what)
+{
+    if (strlen(node->text) < 4096)
+        return true;
+    WRONG(load, node, "%s: an argument over 4095 bytes", what);
+    return false;
+}
+
+static const struct word_list *word_list(enum pb_key_type type)
+{
+    static const struct word_list bands = {"[NDVI, EVI]", "a band's name", PB_BANDS_MAX, false,
+                                           is_band},
+                                  patterns = {"[\"*.tif\"]", "a pattern", WORDS_MAX, false,
+                                              is_pattern},
+                                  command = {"[/usr/local/bin/tell, --now]", "a text", 64, true,
+                                             is_argument};
+    return type == PB_KEY_BANDS ? &bands : type == PB_KEY_COMMAND ? &command : &patterns;
+}
+
+/* Reports it when it is there. */
+static bool is_twice(struct pb_load *load, const struct pb_yaml *item, const char *what,
+                     char *const *words, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (strcmp(words[k], item->text) != 0)
+            continue;
+        WRONG(load, item, "%s: '%.80s' is in the list twice; keep one", what, item->text);
+        return true;
+    }
+    return false;
+}
+
+void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                   enum pb_key_type type, char ***out_words, size_t *out_n)
 {
     char found[80], entry[80];
     (void)snprintf(entry, sizeof entry, "an entry of %s", what);
-    const char *example = bands ? "[NDVI, EVI]" : "[\"*.tif\"]";
+    const struct word_list *list = word_list(type);
     if (node->kind != PB_YAML_LIST) {
         WRONG(load, node, "%s must be a list, not %s; write it as %s", what,
-              pb_yaml_what(node, found, sizeof found), example);
+              pb_yaml_what(node, found, sizeof found), list->example);
         return;
     }
-    const size_t most = bands ? PB_BANDS_MAX : WORDS_MAX;
-    if (node->n == 0 || node->n > most) {
+    if (node->n == 0 || node->n > list->most) {
         WRONG(load, node, "%s has %zu entries; write 1 to %zu, or leave the key out", what, node->n,
-              most);
+              list->most);
         return;
     }
     char **words = pb_arena_alloc(load->arena, node->n, sizeof *words);
     size_t n = 0;
     for (size_t i = 0; words && i < node->n; i++) {
         const struct pb_yaml *item = node->items[i];
-        if (!pb_need_scalar(load, item, entry, bands ? "a band's name" : "a pattern") ||
-            !(bands ? is_band(load, item, what) : is_pattern(load, item, what)))
+        if (!pb_need_scalar(load, item, entry, list->entry) || !list->is_good(load, item, what) ||
+            (!list->repeats && is_twice(load, item, what, words, n)))
             continue;
-        bool twice = false;
-        for (size_t k = 0; k < n && !twice; k++)
-            twice = strcmp(words[k], item->text) == 0;
-        if (twice)
-            WRONG(load, item, "%s: '%.80s' is in the list twice; keep one", what, item->text);
-        else if ((words[n] = pb_arena_text(load->arena, item->text, strlen(item->text))) != NULL)
-            n++;
+        words[n] = pb_arena_text(load->arena, item->text, strlen(item->text));
+        n += words[n] != NULL;
     }
     *out_words = words;
     *out_n = n;

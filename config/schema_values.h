@@ -18,9 +18,9 @@ void pb_read_items(struct pb_load *load, const struct pb_key *key, const struct 
 /* [2, 98] */
 void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const char *what,
                          double *out_pair);
-/* Band names, each once, or patterns for file names. */
-void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what, bool bands,
-                   char ***out_words, size_t *out_n);
+/* BANDS: names, each once; PATTERNS for file names; or COMMAND. */
+void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                   enum pb_key_type type, char ***out_words, size_t *out_n);
 /* {PAN: {file: /data/pan/{scene}.tif, bands: {P: 1}}} */
 void pb_read_sources(struct pb_load *load, const struct pb_yaml *node, const char *what,
                      struct pb_source_config **out_sources, size_t *out_n);

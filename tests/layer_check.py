@@ -14,7 +14,7 @@ ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 ROOMS = {
     "wic": ["examples", "bench", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
-    "config": ["", "yaml", "base"],
+    "config": ["notify", "", "yaml", "base"],
     "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }

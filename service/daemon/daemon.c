@@ -120,6 +120,8 @@ static void on_beat(uv_timer_t *timer)
     pb_log_flush();
     pb_daemon_open_jobs(daemon);
     pb_daemon_sweep_work(daemon);
+    if (daemon->subscribe_again)
+        pb_daemon_subscribe(daemon);
     if (daemon->ready) {
         pb_methods_summary(&daemon->methods, text, sizeof text);
         pb_notify_status(text);
@@ -140,6 +142,9 @@ static void set_admins(struct pb_daemon *daemon)
                    service->admins[i]);
     }
     pb_facts_set_admins(&daemon->facts, &admins);
+    struct pb_admins notifier = {.n = 0};
+    bool known = service->notify_user[0] && pb_admins_add(&notifier, service->notify_user);
+    pb_facts_set_notifier(&daemon->facts, known ? notifier.uid[0] : -1);
 }
 
 /* Describes the confinement of the processes that compute. */
@@ -168,6 +173,7 @@ static void reload(struct pb_daemon *daemon)
         pb_intake_set_config(&daemon->intake, config);
         set_admins(daemon);
         say_confinement(daemon);
+        pb_daemon_subscribe(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
         if (daemon->methods.watch != NULL)
@@ -240,6 +246,7 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
                daemon->dirs.inbox);
     rc = rc ? rc : pb_job_store_create(daemon->dirs.state, err, &daemon->store);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
+    rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->chores_reader);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)snprintf(parent, sizeof parent, "%s", service->socket);
@@ -292,10 +299,15 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                    .metrics = &daemon->metrics,
                                    .troubles = &daemon->troubles,
                                    .facts = &daemon->facts,
+                                   .chores = &daemon->chores,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
     say_confinement(daemon);
-    daemon->chores = (struct pb_chores){.loop = &daemon->loop, .store = daemon->store};
+    daemon->chores = (struct pb_chores){.loop = &daemon->loop,
+                                        .store = daemon->store,
+                                        .reader = daemon->chores_reader,
+                                        .done = pb_daemon_look_at_subscribers,
+                                        .user = daemon};
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
     daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox);
@@ -368,6 +380,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     pb_checker_stop(&daemon->checker);
     pb_writer_events_destroy(daemon->intake.events);
     pb_job_store_close(daemon->reader);
+    pb_job_store_close(daemon->chores_reader);
     pb_job_store_close(daemon->store);
     pb_intake_fini(&daemon->intake);
     pb_dirs_unlock(&daemon->locks);

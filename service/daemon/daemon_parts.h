@@ -33,7 +33,9 @@ struct pb_daemon {
     uv_timer_t publish_late;
     int64_t published_ms;
     struct pb_chores chores;
-    uv_work_t sweep; /* of work/ */
+    struct pb_job_store *chores_reader;
+    bool subscribes, subscribe_again; /* the entries of notify go to the store, or must */
+    uv_work_t sweep;                  /* of work/ */
     struct pb_adopted swept;
     bool sweeps; /* it runs */
     char *socket;
@@ -48,6 +50,12 @@ struct pb_daemon {
 /* Jobs need their store. While it does not open (a full disk, an I/O error), the service runs,
  * reports that, and tries again: this is called repeatedly and does nothing once it is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
+/* The entries of notify become subscribers of the journal: here and now, before jobs change; or on
+ * the pool, after a reload. A failure is a trouble; again at a beat while subscribe_again. */
+int pb_daemon_subscribe_now(struct pb_daemon *daemon, struct pb_err *err);
+void pb_daemon_subscribe(struct pb_daemon *daemon);
+/* Their states were read anew: the trouble of events that wait too long. user: the daemon. */
+void pb_daemon_look_at_subscribers(void *user);
 /* Starts to answer clients, and notifies systemd. Once. */
 void pb_daemon_become_ready(struct pb_daemon *daemon);
 /* Tries again to archive or quarantine inputs, every few seconds at most. */

@@ -3,18 +3,30 @@
 #ifndef PB_CHORES_H
 #define PB_CHORES_H
 /* What keeps the job store small, on libuv's pool and one at a time: the oldest finished jobs are
- * forgotten, the write-ahead log goes into the database. Thread: loop. */
-#include "service/jobs/job_store.h"
+ * forgotten, events that nobody needs are deleted, the write-ahead log goes into the database. The
+ * states of the subscribers are read there as well. Thread: loop. */
+#include "service/jobs/journal.h"
 
 #include <uv.h>
 
 struct pb_chores {
     uv_loop_t *loop;
     struct pb_job_store *store;
+    struct pb_job_store *reader; /* of it, used on the pool alone */
+    void (*done)(void *user);    /* the states of the subscribers were read; NULL = nobody asks */
+    void *user;
+    /* ---- as last read ---- */
+    struct pb_subscriber_state subscribers[PB_SUBSCRIBERS_MAX];
+    int n_subscribers;
+    /* ---- the chores' own ---- */
     uv_work_t work;
     bool works;
-    bool prunes;
+    bool prunes, trims, looks;
     int keep;
+    struct pb_subscriber_state read[PB_SUBSCRIBERS_MAX];
+    int n_read;                     /* negative: they could not be read */
+    uint64_t looked_at, trimmed_at; /* commits of the store, then */
+    int64_t look_ms, trim_ms;       /* monotonic: not before */
 };
 
 /* Starts what is due; counts: of jobs, as last read; keep: finished jobs that stay. */

@@ -218,9 +218,8 @@ static const char *or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job)
+static void print_members(struct pb_json *json, const struct pb_job *job)
 {
-    pb_json_object(json, key);
     pb_json_string(json, "id", job->id);
     pb_json_string(json, "name", job->name);
     pb_json_string(json, "scene", job->scene);
@@ -247,7 +246,20 @@ void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *jo
     print_time(json, "finished", job->finished_ms);
     pb_json_string(json, "directory", job->directory);
     pb_json_raw(json, "products", job->products ? job->products : "[]");
-    pb_json_raw(json, "report", job->report ? job->report : "null");
     pb_job_print_error(json, "error", &job->error);
+}
+
+void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job)
+{
+    pb_json_object(json, key);
+    print_members(json, job);
+    pb_json_raw(json, "report", job->report ? job->report : "null");
+    pb_json_end(json);
+}
+
+void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job)
+{
+    pb_json_object(json, key);
+    print_members(json, job);
     pb_json_end(json);
 }

@@ -95,6 +95,8 @@ void pb_job_fail_words(struct pb_job *job, const char *code, const char *message
 
 /* The job in the form of the protocol, as a member `key` of (or, NULL, as an element in) json. */
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
+/* The same without its report, which is the largest part of it. */
+void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
 /* {"code", "message", "hint"}, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
 #endif

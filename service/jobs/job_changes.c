@@ -53,14 +53,29 @@ static int apply_statement(struct pb_job_store *store, struct pb_job_change *cha
     return pb_job_row_execute(store, change->sql, change->number, &change->err);
 }
 
+/* One by one: each change is in the journal. The result is their number. */
+static int apply_recover(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_job job;
+    int rc, n = 0;
+    while ((rc = pb_job_row_running(store, &change->err, &job)) > 0) {
+        job.status = PB_JOB_ACCEPTED;
+        job.updated_ms = change->number;
+        job.started_ms = job.tiles_done = job.tiles_total = 0;
+        job.progress = 0;
+        job.stage[0] = job.device[0] = job.device_why[0] = '\0';
+        rc = pb_job_row_update(store, &job, &change->err);
+        pb_job_fini(&job);
+        if (rc != 0)
+            return rc;
+        n++;
+    }
+    return rc < 0 ? rc : n;
+}
+
 int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
-    struct pb_job_change change = {
-        .apply = apply_statement,
-        .sql = "UPDATE jobs SET status = 0, updated_ms = ?1, started_ms = 0, progress = 0,"
-               " stage = '', device = '', device_why = '', tiles_done = 0, tiles_total = 0 "
-               "WHERE status = 1",
-        .number = wall_ms};
+    struct pb_job_change change = {.apply = apply_recover, .number = wall_ms};
     return pb_job_store_commit(store, &change, err);
 }
 

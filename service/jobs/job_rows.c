@@ -6,6 +6,7 @@
  * their last characters backwards, states by (status, seq), counts from a table that triggers
  * keep. */
 #include "service/jobs/job_store_sql.h"
+#include "service/jobs/journal_sql.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,6 +28,16 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
                        " AND seq > ?1 ORDER BY seq LIMIT ?2",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
+    [PB_JOB_RUNNING_ONE] =
+        "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 1 ORDER BY seq LIMIT 1",
+    [PB_JOB_STATE] = "SELECT status, input FROM jobs WHERE id = ?1",
+    [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
+    [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
+    [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
+    [PB_SUBSCRIBER_FIND] = "SELECT 1 FROM subscribers WHERE name = ?1",
+    [PB_SUBSCRIBER_NEXT] = PB_SUBSCRIBER_NEXT_SQL,
+    [PB_SUBSCRIBER_STATES] = PB_SUBSCRIBER_STATES_SQL,
+    [PB_SUBSCRIBER_ACK] = PB_SUBSCRIBER_ACK_SQL,
 };
 
 static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
@@ -45,14 +56,13 @@ static sqlite3_stmt *prepare(struct pb_job_store *store, sqlite3_stmt **slot, co
     return *slot;
 }
 
-static sqlite3_stmt *begin(struct pb_job_store *store, enum pb_job_statement which,
-                           struct pb_err *err)
+sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
+                               struct pb_err *err)
 {
     return prepare(store, &store->statement[which], sql[which], err);
 }
 
-/* Ends its read transaction and forgets what was bound. */
-static void end(struct pb_job_store *store, sqlite3_stmt *s)
+void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s)
 {
     store->steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
     (void)sqlite3_reset(s);
@@ -61,7 +71,7 @@ static void end(struct pb_job_store *store, sqlite3_stmt *s)
 
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
-    sqlite3_stmt *s = begin(store, PB_JOB_INSERT, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
     pb_job_fields_bind(s, 1, 0, job);
@@ -70,20 +80,42 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_
     if (rc == SQLITE_DONE)
         job->seq = sqlite3_last_insert_rowid(store->db);
     int result = rc == SQLITE_DONE ? 0 : taken ? -EEXIST : db_fail(store, err, "insert");
-    end(store, s);
+    pb_job_row_end(store, s);
+    return result ? result : pb_journal_record(store, &(struct pb_job_before){0}, job, err);
+}
+
+/* What the row says before it changes. */
+static int look_before(struct pb_job_store *store, const char *id, struct pb_err *err,
+                       struct pb_job_before *out)
+{
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_STATE, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    out->is_there = rc == SQLITE_ROW;
+    out->input[0] = '\0';
+    if (rc == SQLITE_ROW) {
+        out->status = (enum pb_job_status)sqlite3_column_int(s, 0);
+        pb_job_read_text(s, 1, out->input, sizeof out->input);
+    }
+    int result = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : db_fail(store, err, "find");
+    pb_job_row_end(store, s);
     return result;
 }
 
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
-    sqlite3_stmt *s = begin(store, PB_JOB_UPDATE, err);
+    struct pb_job_before before;
+    int found = look_before(store, job->id, err, &before);
+    sqlite3_stmt *s = found ? NULL : pb_job_row_begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
         return -EIO;
     pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
     (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 1, job->id, -1, SQLITE_STATIC);
     int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
-    end(store, s);
-    return result;
+    pb_job_row_end(store, s);
+    return result || !before.is_there ? result : pb_journal_record(store, &before, job, err);
 }
 
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
@@ -111,15 +143,25 @@ static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err
     return pb_job_fields_read(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
+int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job)
+{
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_RUNNING_ONE, err);
+    if (s == NULL)
+        return -EIO;
+    int rc = read_first(store, s, err, out_job);
+    pb_job_row_end(store, s);
+    return rc;
+}
+
 static int find_id(struct pb_job_store *store, const char *id, struct pb_err *err,
                    struct pb_job *out_job)
 {
-    sqlite3_stmt *s = begin(store, PB_JOB_FIND_ID, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_FIND_ID, err);
     if (s == NULL)
         return -EIO;
     (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
     int rc = read_first(store, s, err, out_job);
-    end(store, s);
+    pb_job_row_end(store, s);
     return rc;
 }
 
@@ -131,7 +173,7 @@ static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *
     for (; m < PB_JOB_TAIL_CHARS && m < n; m++)
         tail[m] = id[n - 1 - m];
     tail[m] = '\0';
-    sqlite3_stmt *s = begin(store, PB_JOB_FIND_TAIL, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_FIND_TAIL, err);
     if (s == NULL)
         return -EIO;
     (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
@@ -145,7 +187,7 @@ static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *
     } else if (rc > 0) {
         *out_job = job;
     }
-    end(store, s);
+    pb_job_row_end(store, s);
     return rc;
 }
 
@@ -179,7 +221,7 @@ static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
             pb_job_fini(&job);
         }
     }
-    end(store, s);
+    pb_job_row_end(store, s);
     return result;
 }
 
@@ -232,7 +274,7 @@ static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
     struct pb_job job;
     int64_t found = 0, looks = 0;
     int rc = SQLITE_DONE;
-    sqlite3_stmt *s = begin(store, PB_JOB_WAITING, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_WAITING, err);
     if (s == NULL)
         return -EIO;
     (void)sqlite3_bind_int64(s, 1, *after);
@@ -252,7 +294,7 @@ static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
     *after = found == 0 && looks == limit ? job.seq : 0;
     if (found == 0 && rc != SQLITE_DONE)
         found = db_fail(store, err, "find");
-    end(store, s);
+    pb_job_row_end(store, s);
     return found;
 }
 
@@ -263,11 +305,11 @@ int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
     int rc = 0;
     pb_job_store_take(store);
     int64_t seq = choose(store, after, limit, may, user, err);
-    sqlite3_stmt *s = seq > 0 ? begin(store, PB_JOB_FIND_SEQ, err) : NULL;
+    sqlite3_stmt *s = seq > 0 ? pb_job_row_begin(store, PB_JOB_FIND_SEQ, err) : NULL;
     if (s != NULL) {
         (void)sqlite3_bind_int64(s, 1, seq);
         rc = read_first(store, s, err, out_job);
-        end(store, s);
+        pb_job_row_end(store, s);
     } else if (seq != 0) {
         rc = -EIO;
     }
@@ -278,7 +320,7 @@ int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
 static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
                        struct pb_err *err)
 {
-    sqlite3_stmt *s = begin(store, PB_JOB_COUNTS, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_COUNTS, err);
     if (s == NULL)
         return -EIO;
     memset(out_counts, 0, PB_JOB_STATUS_COUNT * sizeof out_counts[0]);
@@ -289,7 +331,7 @@ static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STA
             out_counts[status] = sqlite3_column_int64(s, 1);
     }
     int result = rc == SQLITE_DONE ? 0 : db_fail(store, err, "count");
-    end(store, s);
+    pb_job_row_end(store, s);
     return result;
 }
 

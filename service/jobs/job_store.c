@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA_VERSION 3 /* 2: device_why; 3: uid, identity, indices, counts */
+#define SCHEMA_VERSION 4 /* 2: device_why; 3: uid, identity, indices, counts; 4: the journal */
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -55,6 +55,17 @@ static const char *const schema[SCHEMA_VERSION] = {
     " UPDATE job_counts SET n = n - 1 WHERE status = OLD.status;"
     " UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;"
     "PRAGMA user_version = 3;",
+
+    /* Numbers of events begin at the milliseconds since 1970: above those of an older store, as
+     * there are never more than a thousand events a second for long. */
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL,"
+    " kind TEXT NOT NULL, job TEXT NOT NULL, pipeline TEXT NOT NULL, data TEXT NOT NULL);"
+    "INSERT INTO sqlite_sequence (name, seq) VALUES"
+    " ('events', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER));"
+    "CREATE TABLE subscribers (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, events TEXT NOT NULL,"
+    " pipelines TEXT NOT NULL, expire_ms INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0,"
+    " given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);"
+    "PRAGMA user_version = 4;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

@@ -4,7 +4,8 @@
 #define PB_JOB_STORE_SQL_H
 /* Inside the job store: job_store.c opens and closes the database, job_rows.c reads and writes its
  * rows, job_changes.c has the changes that the service makes, job_commit.c gathers those of several
- * threads into transactions. Nobody else includes this. */
+ * threads into transactions; journal.c has the rows of events, subscribers.c who wants them. Nobody
+ * else includes this. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
@@ -22,6 +23,15 @@ enum pb_job_statement {
     PB_JOB_WAITING,
     PB_JOB_FIND_SEQ,
     PB_JOB_COUNTS,
+    PB_JOB_RUNNING_ONE,
+    PB_JOB_STATE,
+    PB_JOURNAL_ADD,
+    PB_JOURNAL_RANGE,
+    PB_JOURNAL_READ,
+    PB_SUBSCRIBER_FIND,
+    PB_SUBSCRIBER_NEXT,
+    PB_SUBSCRIBER_STATES,
+    PB_SUBSCRIBER_ACK,
     PB_JOB_STATEMENTS
 };
 
@@ -36,6 +46,8 @@ struct pb_job_change {
     size_t n;
     const char *sql; /* any other statement, with one integer */
     int64_t number;
+    const struct pb_subscriber *subscribers; /* n of them; of an ack: one, with `number` */
+    bool given_up;
     bool bulk; /* waits while others have something to store */
     bool done;
     int result;
@@ -80,6 +92,29 @@ int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, stru
 /* A statement with one integer; returns the number of changed rows. */
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err);
+
+/* A prepared statement of the store, to be ended; NULL and *err. */
+sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
+                               struct pb_err *err);
+/* Ends its read transaction and forgets what was bound. */
+void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s);
+/* The oldest running job: 1 and *out_job, 0 = none. */
+int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
+
+/* --- journal.c; likewise --- */
+/* The state and input of a job before a change of its row. */
+struct pb_job_before {
+    bool is_there;
+    enum pb_job_status status;
+    char input[PB_FILES_PATH_BYTES];
+};
+/* Records what the new row of the job says that the old one did not. */
+int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,
+                      const struct pb_job *job, struct pb_err *err);
+/* The event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
+struct pb_event;
+void pb_journal_take(sqlite3_stmt *s, struct pb_event *out);
+#define PB_EVENT_COLUMNS "e.seq, e.time_ms, e.kind, e.job, e.data"
 
 /* --- job_commit.c --- */
 /* The calling thread alone uses db and statements, from take to leave. */

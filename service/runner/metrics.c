@@ -150,6 +150,31 @@ static void print_jobs(FILE *out, const struct pb_metrics *metrics)
     }
 }
 
+static void print_subscribers(FILE *out, const struct pb_metrics_gauges *gauges)
+{
+    static const char *const words[] = {"delivered", "given_up", "expired"};
+    head(out, "notify_waiting", "gauge", "Events that wait to be delivered, by entry of notify.");
+    for (int i = 0; i < gauges->n_subscribers; i++) {
+        (void)fputs("pushbroom_notify_waiting{target=\"", out);
+        label(out, gauges->subscribers[i].name);
+        (void)fprintf(out, "\"} %" PRId64 "\n", gauges->subscribers[i].waiting);
+    }
+    head(out, "notify_oldest_seconds", "gauge", "Unix time of the oldest of them, 0: none.");
+    for (int i = 0; i < gauges->n_subscribers; i++) {
+        (void)fputs("pushbroom_notify_oldest_seconds{target=\"", out);
+        label(out, gauges->subscribers[i].name);
+        (void)fprintf(out, "\"} %.3f\n", (double)gauges->subscribers[i].oldest_ms / 1000);
+    }
+    head(out, "notify_total", "counter", "Events that were delivered, given up, or expired.");
+    for (int i = 0; i < 3 * gauges->n_subscribers; i++) {
+        const struct pb_subscriber_state *state = &gauges->subscribers[i / 3];
+        const int64_t n[] = {state->delivered, state->given_up, state->expired};
+        (void)fputs("pushbroom_notify_total{target=\"", out);
+        label(out, state->name);
+        (void)fprintf(out, "\",end=\"%s\"} %" PRId64 "\n", words[i % 3], n[i % 3]);
+    }
+}
+
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges)
 {
     char *text = NULL;
@@ -184,6 +209,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
                   "\npushbroom_device_retries_total{on=\"cpu\"} %" PRIu64 "\n",
                   metrics->device_retries_fresh, metrics->device_retries_stream,
                   metrics->device_retries_cpu);
+    if (gauges->n_subscribers > 0)
+        print_subscribers(out, gauges);
     pb_troubles_metrics(gauges->troubles, out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -5,7 +5,7 @@
 /* Counters since the start of the service, printed in Prometheus' text format. Labels are few and
  * bounded: no job ids, no file names. Plain memory. Thread: loop. */
 #include "service/runner/device_retry.h"
-#include "service/jobs/job.h"
+#include "service/jobs/journal.h"
 #include "service/base/troubles.h"
 
 #include <stddef.h>
@@ -39,6 +39,8 @@ struct pb_metrics_gauges {
     int64_t start_wall_ms;
     uint64_t planned_bytes; /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;
+    const struct pb_subscriber_state *subscribers;
+    int n_subscribers;
 };
 
 /* A run starts again, as `which` says. */

@@ -8,6 +8,7 @@
 void pb_facts_init(struct pb_facts *facts)
 {
     memset(facts, 0, sizeof *facts);
+    facts->notifier = -1;
     (void)pthread_mutex_init(&facts->lock, NULL);
 }
 
@@ -72,6 +73,22 @@ bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int
 {
     (void)pthread_mutex_lock(&facts->lock);
     bool may = pb_peer_may_change(peer, &facts->admins, owner);
+    (void)pthread_mutex_unlock(&facts->lock);
+    return may;
+}
+
+void pb_facts_set_notifier(struct pb_facts *facts, int64_t uid)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    facts->notifier = uid;
+    (void)pthread_mutex_unlock(&facts->lock);
+}
+
+bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    bool may = pb_peer_is_privileged(peer, &facts->admins) ||
+               (facts->notifier >= 0 && peer->uid == facts->notifier);
     (void)pthread_mutex_unlock(&facts->lock);
     return may;
 }

@@ -13,6 +13,7 @@ struct pb_facts {
     char *info;           /* JSON object, without the members that the status thread adds */
     char *metrics;        /* Prometheus text, likewise */
     struct pb_admins admins;
+    int64_t notifier; /* the user of pushbroom-notify, -1 = there is none */
 };
 
 void pb_facts_init(struct pb_facts *facts);
@@ -24,5 +25,8 @@ void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins)
 char *pb_facts_info(struct pb_facts *facts);
 char *pb_facts_metrics(struct pb_facts *facts);
 bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);
+void pb_facts_set_notifier(struct pb_facts *facts, int64_t uid);
+/* Whether the peer may take events for delivery: the notifier, and whoever is privileged. */
+bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer);
 bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner);
 #endif

@@ -5,6 +5,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
+#include "service/jobs/journal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +23,26 @@ static void print_paths(const struct pb_methods *methods, struct pb_json *json)
     pb_json_string(json, "products", dirs->products);
     pb_json_string(json, "state", dirs->state);
     pb_json_string(json, "socket", methods->socket);
+}
+
+static void print_subscribers(const struct pb_methods *methods, struct pb_json *json)
+{
+    const struct pb_chores *chores = methods->chores;
+    pb_json_array(json, "notify");
+    for (int i = 0; i < chores->n_subscribers; i++) {
+        const struct pb_subscriber_state *state = &chores->subscribers[i];
+        char oldest[PB_CLOCK_TEXT_BYTES];
+        pb_clock_text(state->oldest_ms, oldest);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", state->name);
+        pb_json_int(json, "waiting", state->waiting);
+        pb_json_string(json, "oldest", oldest[0] ? oldest : NULL);
+        pb_json_int(json, "delivered", state->delivered);
+        pb_json_int(json, "given_up", state->given_up);
+        pb_json_int(json, "expired", state->expired);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
 }
 
 static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
@@ -48,6 +69,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");
     print_paths(methods, json);
+    print_subscribers(methods, json);
     pb_json_object(json, "jobs");
     for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
         pb_json_int(json, pb_job_status_name((enum pb_job_status)i), counts[i]);
@@ -75,6 +97,8 @@ static char *metrics_text(const struct pb_methods *methods,
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
+        .subscribers = methods->chores->subscribers,
+        .n_subscribers = methods->chores->n_subscribers,
     };
     return pb_metrics_print(methods->metrics, &gauges);
 }
@@ -166,6 +190,50 @@ static int submit(struct pb_methods *methods, const struct pb_task *task, struct
     return 0;
 }
 
+/* An event that a subscriber has done with, on its way to the store. */
+struct ack {
+    uv_work_t work;
+    struct pb_methods *methods;
+    uint64_t ticket;
+    char *target;
+    int64_t seq;
+    bool given_up;
+    int rc;
+    struct pb_outcome outcome;
+};
+
+static void store_ack(uv_work_t *request)
+{
+    struct ack *ack = request->data;
+    ack->rc = pb_subscribers_ack(ack->methods->intake->store, ack->target, ack->seq, ack->given_up,
+                                 &ack->outcome.err);
+}
+
+static void on_acked(uv_work_t *request, int status)
+{
+    struct ack *ack = request->data;
+    (void)status;
+    answer(ack->methods, ack->ticket, ack->rc, &ack->outcome);
+    free(ack->target);
+    free(ack);
+}
+
+static int acknowledge(struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
+{
+    struct ack *ack = calloc(1, sizeof *ack);
+    if (ack == NULL || pb_job_set(&ack->target, task->target) != 0) {
+        free(ack);
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    }
+    ack->methods = methods;
+    ack->ticket = task->ticket;
+    ack->seq = task->seq;
+    ack->given_up = task->given_up;
+    ack->work.data = ack;
+    (void)uv_queue_work(methods->loop, &ack->work, store_ack, on_acked);
+    return 0;
+}
+
 /* The job as it is after the change. */
 static int find(const struct pb_methods *methods, const char *id, struct pb_outcome *out)
 {
@@ -194,6 +262,8 @@ void pb_methods_run(void *user, const struct pb_task *task)
         rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
     else if (task->method == PB_METHOD_JOB_SUBMIT)
         rc = submit(methods, task, &outcome.err);
+    else if (task->method == PB_METHOD_EVENT_ACK)
+        rc = acknowledge(methods, task, &outcome.err);
     else if (task->method == PB_METHOD_JOB_CANCEL)
         pb_runner_cancel(methods->runner, task->ticket, task->job);
     else

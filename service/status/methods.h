@@ -7,6 +7,7 @@
 #include "service/confine/confine.h"
 #include "service/status/facts.h"
 #include "service/inbox/intake.h"
+#include "service/jobs/chores.h"
 #include "service/runner/metrics.h"
 #include "service/runner/runner.h"
 #include "service/status/status.h"
@@ -24,6 +25,7 @@ struct pb_methods {
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     struct pb_facts *facts;
+    const struct pb_chores *chores;
     const char *socket;                      /* path in use */
     char confinement[PB_CONFINE_TEXT_BYTES]; /* of processes that compute, in words */
     int64_t start_wall_ms;

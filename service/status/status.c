@@ -105,7 +105,7 @@ static int patience_ms(struct pb_status *status)
     int64_t left = BEAT_MS - (status->now_ms - status->beat_ms);
     if (status->accept_at_ms != 0 && status->accept_at_ms - status->now_ms < left)
         left = status->accept_at_ms - status->now_ms;
-    left = left < 0 || !STAILQ_EMPTY(&status->taken) ? 0 : left;
+    left = left < 0 || status->replays || !STAILQ_EMPTY(&status->taken) ? 0 : left;
     return due >= 0 && due < left ? due : (int)left;
 }
 
@@ -133,6 +133,7 @@ static void round_of(struct pb_status *status)
     if (connects)
         pb_status_accept(status);
     pb_status_serve_round(status);
+    status->replays = pb_status_replay(status);
     beat(status);
     pb_status_bury(status);
 }

@@ -18,6 +18,7 @@
 #define PB_STATUS_WATCHERS_MAX      128 /* of the connections: those that watch */
 #define PB_STATUS_USER_WATCHERS_MAX 32
 #define PB_STATUS_USER_CALLS_MAX    8             /* of one user, that the service works on */
+#define PB_STATUS_REPLAY_ROWS       16            /* of the journal, to a client at a time */
 #define PB_STATUS_BACKLOG_BYTES     (1024 * 1024) /* unread lines before a client is dropped */
 #define PB_STATUS_STALL_MS          15000 /* of a client that reads nothing, or stops in a line */
 
@@ -35,6 +36,7 @@ struct pb_call {
     /* Set by serve: the client watches one job from now on, or ("") all. */
     bool watches;
     char watch[PB_JOB_ID_BYTES];
+    int64_t since;         /* and gets the rows of the journal after this one; -1 = it does not */
     struct pb_json *reply; /* what is written when the call is served */
     bool wants_descriptor; /* left for later: the client is told to pass its file */
     /* The server's own, zero at the beginning. */
@@ -62,6 +64,12 @@ struct pb_status_options {
     /* A job changed (before watchers are told), or is held as it is until the next event of it. */
     void (*on_event)(void *user, const struct pb_job *job, bool held);
     void (*on_beat)(void *user); /* about once a second */
+    /* A number that changes whenever the journal does. */
+    uint64_t (*journal_mark)(void *user);
+    /* Calls send for rows after `since` of the job ("" = of all), at most PB_STATUS_REPLAY_ROWS;
+     * returns the number of rows, or negative. */
+    int (*replay)(void *user, int64_t since, const char *job,
+                  void (*send)(void *to, int64_t seq, struct pb_json *row), void *to);
     bool (*is_privileged)(void *user, const struct pb_peer *peer);
     void *user;
     int extra_fd; /* polled as well; -1 = none */

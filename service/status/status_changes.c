@@ -90,6 +90,20 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
     return rc;
 }
 
+int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    const struct pb_request *request = call->request;
+    struct pb_task task = {
+        .ticket = call->ticket, .method = PB_METHOD_EVENT_ACK, .uid = call->peer.uid};
+    int rc = may_wait(call, err);
+    if (rc != 0)
+        return rc;
+    task.target = (char *)request->target; /* push copies it */
+    task.seq = request->seq;
+    task.given_up = request->given_up;
+    return push(methods, &task, err);
+}
+
 /* A retry that cannot be checked keeps the identity it has: the worker refuses another file. */
 static void on_checked(struct pb_status_methods *methods, const struct pb_check_result *result)
 {

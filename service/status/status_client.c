@@ -26,6 +26,7 @@ struct pb_status_client *pb_client_conn_create(int fd, int epoll, const struct p
     client->request_ms = client->moved_ms = now_ms;
     client->call.peer = *peer;
     client->call.fd = fd;
+    client->since = -1;
     return client;
 }
 

@@ -40,6 +40,8 @@ struct pb_status_client {
     bool last;  /* the connection ends when what is queued is sent */
     bool dead;  /* is freed at the end of this round */
     char watch[PB_JOB_ID_BYTES];
+    int64_t since;      /* of a watch: rows of the journal after this one; -1 = none */
+    uint64_t seen_mark; /* of the journal, when it had all its rows; 0 = it may not have them */
     unsigned served;
     int64_t request_ms; /* of the last whole request, or of the connection */
     int64_t moved_ms;   /* when it last read or sent something */

@@ -38,6 +38,7 @@ struct pb_status {
     struct pb_message *full; /* the reply to a refused client; NULL until the first */
     int64_t told_full_ms, told_slow_ms; /* of the last log line of each kind */
     bool told_gone;
+    bool replays;         /* there is more of the journal to send at once */
     pthread_mutex_t lock; /* news, stop */
     struct pb_news_queue news;
     struct pb_news_queue taken; /* of the status thread alone */
@@ -66,6 +67,8 @@ int64_t pb_status_cpu_us(void);
 void pb_status_serve_round(struct pb_status *status);
 void pb_status_spread(struct pb_status *status, const struct pb_job *job);
 void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
+/* Sends rows of the journal to those that watch since one. Whether there are more to send now. */
+bool pb_status_replay(struct pb_status *status);
 /* Ends clients that read nothing or stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);
 /* Frees dropped clients; no pending epoll event may refer to them. */

@@ -3,6 +3,7 @@
 #include "service/status/status_methods.h"
 
 #include "config/base/clock.h"
+#include "service/jobs/journal.h"
 #include "service/status/status_methods_parts.h"
 
 #include <errno.h>
@@ -71,6 +72,24 @@ static int print_page(const struct pb_status_methods *methods, struct pb_call *c
     return rc ? rc : page.n == wanted && call->left > 0;
 }
 
+/* From which number on the client hears of changes. It is read before the jobs, so that what
+ * happens between the two is in both. */
+static void print_watch(const struct pb_status_methods *methods, struct pb_call *call)
+{
+    const int64_t since = call->request->seq;
+    int64_t first = 0, last = -1;
+    bool known = pb_journal_range(methods->store, &first, &last, NULL) == 0;
+    bool gone = since >= 0 && (!known || since < first - 1 || since > last);
+    call->since = since < 0 ? -1 : gone ? last : since;
+    pb_json_bool(call->reply, "watching", true);
+    if (known)
+        pb_json_int(call->reply, "seq", call->since < 0 ? last : call->since);
+    else
+        pb_json_null(call->reply, "seq");
+    if (since >= 0)
+        pb_json_bool(call->reply, "gone", gone);
+}
+
 static int list(const struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
     bool watch = call->request->method == PB_METHOD_JOB_WATCH;
@@ -82,7 +101,7 @@ static int list(const struct pb_status_methods *methods, struct pb_call *call, s
         pb_reply_begin(call->reply, call->request);
         pb_json_object(call->reply, "result");
         if (watch)
-            pb_json_bool(call->reply, "watching", true);
+            print_watch(methods, call);
         pb_json_array(call->reply, "jobs");
     }
     int rc = print_page(methods, call, mask, err);
@@ -111,7 +130,7 @@ static int watch(const struct pb_status_methods *methods, struct pb_call *call, 
     (void)snprintf(call->watch, sizeof call->watch, "%s", job.id);
     pb_reply_begin(call->reply, call->request);
     pb_json_object(call->reply, "result");
-    pb_json_bool(call->reply, "watching", true);
+    print_watch(methods, call);
     pb_json_array(call->reply, "jobs");
     pb_job_print(call->reply, NULL, as_it_is(methods, &job));
     pb_json_end(call->reply);
@@ -180,6 +199,11 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
     case PB_METHOD_JOB_RETRY:
         *out_served = PB_SERVED_LATER;
         return pb_status_change(methods, call, err);
+    case PB_METHOD_EVENT_LIST:
+        return pb_status_list_events(methods, call, err);
+    case PB_METHOD_EVENT_ACK:
+        *out_served = PB_SERVED_LATER;
+        return pb_status_ack(methods, call, err);
     case PB_METHOD_SERVICE_INFO:
         return info(methods, call, err);
     case PB_METHOD_SERVICE_METRICS:
@@ -214,6 +238,8 @@ static void on_finish(void *user, struct pb_call *call, const struct pb_outcome 
     (void)user;
     if (outcome->err.code != PB_OK)
         fail(call, &outcome->err);
+    else if (call->request->method == PB_METHOD_EVENT_ACK)
+        pb_status_reply_ack(call);
     else
         reply_job(call, &outcome->job);
 }
@@ -249,6 +275,7 @@ int pb_status_methods_create(const struct pb_job_store *store, struct pb_facts *
     struct pb_status_methods *methods = calloc(1, sizeof *methods);
     if (methods == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
+    methods->writer = store;
     methods->facts = facts;
     methods->tasks = tasks;
     methods->checker = checker;
@@ -281,6 +308,7 @@ void pb_status_methods_options(struct pb_status_methods *methods, struct pb_stat
     options->on_event = on_event;
     options->on_beat = on_beat;
     options->is_privileged = is_privileged;
+    pb_status_journal_options(options);
     options->user = methods;
     options->extra_fd = methods->checker->fd;
     options->on_extra = on_extra;

@@ -8,7 +8,8 @@
 #include "service/status/status_methods.h"
 
 struct pb_status_methods {
-    struct pb_job_store *store;
+    struct pb_job_store *store;        /* a reader of */
+    const struct pb_job_store *writer; /* this one, borrowed */
     struct pb_facts *facts;
     struct pb_tasks *tasks;
     struct pb_checker *checker;
@@ -22,6 +23,16 @@ struct pb_status_methods {
 /* job.cancel and job.retry, and job.submit. 0: the outcome comes later; negative: *err. */
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
+/* event.ack of a peer that may; as above. */
+int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* The checker has results, or is gone. */
 void pb_status_read_checks(struct pb_status_methods *methods);
+
+/* --- status_events.c --- */
+int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
+                          struct pb_err *err);
+/* Its outcome comes later. */
+int pb_status_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
+void pb_status_reply_ack(struct pb_call *call);
+void pb_status_journal_options(struct pb_status_options *options);
 #endif

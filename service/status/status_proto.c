@@ -6,6 +6,7 @@
 #include "service/status/status_proto.h"
 
 #include "config/base/json_reader.h"
+#include "service/jobs/journal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,6 +19,10 @@
 #define PARAM_STATUS     8u
 #define PARAM_LIMIT      16u
 #define PARAM_DESCRIPTOR 32u
+#define PARAM_SINCE      64u
+#define PARAM_TARGET     128u
+#define PARAM_SEQ        256u
+#define PARAM_GIVEN_UP   512u
 
 static const struct {
     const char *name;
@@ -29,7 +34,10 @@ static const struct {
                               PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
-    [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID},
+    [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID | PARAM_SINCE},
+    [PB_METHOD_EVENT_LIST] = {"event.list", PARAM_TARGET, PARAM_TARGET | PARAM_LIMIT},
+    [PB_METHOD_EVENT_ACK] = {"event.ack", PARAM_TARGET | PARAM_SEQ,
+                             PARAM_TARGET | PARAM_SEQ | PARAM_GIVEN_UP},
     [PB_METHOD_SERVICE_INFO] = {"service.info", 0, 0},
     [PB_METHOD_SERVICE_METRICS] = {"service.metrics", 0, 0},
 };
@@ -38,8 +46,16 @@ static const struct {
     const char *name;
     unsigned bit;
 } params[] = {
-    {"id", PARAM_ID},         {"input", PARAM_INPUT}, {"pipeline", PARAM_PIPELINE},
-    {"status", PARAM_STATUS}, {"limit", PARAM_LIMIT}, {"descriptor", PARAM_DESCRIPTOR},
+    {"id", PARAM_ID},
+    {"input", PARAM_INPUT},
+    {"pipeline", PARAM_PIPELINE},
+    {"status", PARAM_STATUS},
+    {"limit", PARAM_LIMIT},
+    {"descriptor", PARAM_DESCRIPTOR},
+    {"since", PARAM_SINCE},
+    {"target", PARAM_TARGET},
+    {"seq", PARAM_SEQ},
+    {"given_up", PARAM_GIVEN_UP},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -114,6 +130,17 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
                    : fault(out_fault, PB_RPC_INVALID_PARAMS, "descriptor is true or false");
     case PARAM_STATUS:
         return take_status(request, value, out_fault);
+    case PARAM_TARGET:
+        return take_text(value, name, &request->target, out_fault);
+    case PARAM_SINCE:
+    case PARAM_SEQ:
+        return pb_json_get_int(object, name, &request->seq) == 0 && request->seq >= 0
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "%s is the number of an event", name);
+    case PARAM_GIVEN_UP:
+        return pb_json_get_bool(object, name, &request->given_up) == 0
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "given_up is true or false");
     default:
         if (pb_json_get_int(object, name, &request->limit) != 0 || request->limit < 1 ||
             request->limit > PB_STATUS_LIST_MAX)
@@ -161,6 +188,7 @@ int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_requ
     memset(out_fault, 0, sizeof *out_fault);
     request->status_mask = PB_JOB_MASK_ALL;
     request->limit = PB_STATUS_LIST_DEFAULT;
+    request->seq = -1;
     int rc = pb_json_parse(line, bytes, PB_JSON_LINE_MAX, &request->root);
     if (rc == -EFBIG)
         return fault(out_fault, PB_RPC_PARSE_ERROR, "over %d bytes or nested deeper than %d",
@@ -250,6 +278,15 @@ void pb_descriptor_print(struct pb_json *json)
     pb_json_object(json, NULL);
     pb_json_string(json, "jsonrpc", "2.0");
     pb_json_string(json, "method", "job.descriptor");
+    pb_json_end(json);
+}
+
+void pb_change_print(struct pb_json *json, const struct pb_event *event)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "jsonrpc", "2.0");
+    pb_json_string(json, "method", "job.change");
+    pb_event_write(json, "params", event);
     pb_json_end(json);
 }
 

@@ -10,7 +10,10 @@
  *   job.get      {id}                                                   -> job
  *   job.submit   {input, pipeline?, descriptor?}                                  -> job
  *   job.cancel   {id}      job.retry {id}                               -> job
- *   job.watch    {id?}   -> {watching: true, jobs: [job...]}, then notifications job.event {job}
+ *   job.watch    {id?, since?}   -> {watching: true, jobs: [job...], seq}, then notifications
+ *                job.event {job}, and with since job.change {seq, id, event, time, data}
+ *   event.list   {target, limit?: 1..1000}                              -> {target, events}
+ *   event.ack    {target, seq, given_up?: bool}                         -> {target, seq}
  *   service.info                                                        -> object
  *   service.metrics                                                     -> {text: Prometheus}
  *
@@ -31,6 +34,8 @@ enum pb_method {
     PB_METHOD_JOB_CANCEL,
     PB_METHOD_JOB_RETRY,
     PB_METHOD_JOB_WATCH,
+    PB_METHOD_EVENT_LIST,
+    PB_METHOD_EVENT_ACK,
     PB_METHOD_SERVICE_INFO,
     PB_METHOD_SERVICE_METRICS,
     PB_METHOD_COUNT
@@ -56,7 +61,10 @@ struct pb_request {
     const char *pipeline; /* job.submit, or NULL */
     bool descriptor;      /* job.submit: the opened file can be passed along */
     unsigned status_mask; /* job.list */
-    int64_t limit;        /* job.list */
+    int64_t limit;        /* job.list, event.list */
+    const char *target;   /* event.*: the name of an entry of notify */
+    int64_t seq;          /* event.ack; job.watch: since, -1 = not given */
+    bool given_up;        /* event.ack: it was not delivered and will not be */
 };
 
 /* A request that cannot be served. */
@@ -82,6 +90,9 @@ void pb_reply_error(struct pb_json *json, const struct pb_request *request,
                     const struct pb_err *err);
 /* A whole notification job.descriptor: the client may send the byte with the opened file now. */
 void pb_descriptor_print(struct pb_json *json);
+/* A whole notification job.change. */
+struct pb_event;
+void pb_change_print(struct pb_json *json, const struct pb_event *event);
 /* A whole notification job.event. */
 void pb_event_print(struct pb_json *json, const struct pb_job *job);
 #endif

@@ -174,6 +174,7 @@ static bool begin_call(struct pb_status *status, struct pb_status_client *client
                                     .clients = atomic_load(&status->n_clients),
                                     .may_watch = may_watch(status, client),
                                     .may_wait = client->account->n_later < PB_STATUS_USER_CALLS_MAX,
+                                    .since = -1,
                                     .reply = client->call.reply};
     client->in_call = true;
     return true;
@@ -185,6 +186,8 @@ static void follow_watch(struct pb_status *status, struct pb_status_client *clie
     if (!client->call.watches)
         return;
     (void)memcpy(client->watch, client->call.watch, sizeof client->watch);
+    client->since = client->call.since;
+    client->seen_mark = 0;
     if (!client->watches) {
         client->watches = true;
         client->account->n_watchers++;
@@ -284,6 +287,55 @@ void pb_status_spread(struct pb_status *status, const struct pb_job *job)
         pb_status_settle(status, client);
     }
     pb_message_put(message);
+}
+
+/* --- rows of the journal --- */
+
+struct replay {
+    struct pb_status *status;
+    struct pb_status_client *client;
+};
+
+static void send_row(void *to, int64_t seq, struct pb_json *row)
+{
+    struct replay *replay = to;
+    if (replay->client->dead)
+        return;
+    send_json(replay->status, replay->client, row);
+    replay->client->since = seq;
+}
+
+static bool wants_rows(const struct pb_status *status, const struct pb_status_client *client,
+                       uint64_t mark)
+{
+    (void)status;
+    return !client->dead && !client->last && client->watches && client->since >= 0 &&
+           !client->in_call && client->seen_mark != mark && STAILQ_EMPTY(&client->out);
+}
+
+/* A client with unread rows gets no more: its place in the journal waits for it, not a backlog. */
+bool pb_status_replay(struct pb_status *status)
+{
+    struct pb_status_client *client;
+    bool more = false;
+    if (status->n_watchers == 0 || status->options.replay == NULL)
+        return false;
+    uint64_t mark = status->options.journal_mark(status->options.user);
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (!wants_rows(status, client, mark))
+            continue;
+        struct replay replay = {status, client};
+        int64_t start_us = pb_status_cpu_us();
+        int n = status->options.replay(status->options.user, client->since, client->watch, send_row,
+                                       &replay);
+        if (n < PB_STATUS_REPLAY_ROWS) /* of a store that cannot be read: at its next change */
+            client->seen_mark = mark;
+        pb_fair_charge(client->account, pb_status_cpu_us() - start_us);
+        pb_status_settle(status, client);
+        more = more || wants_rows(status, client, mark);
+    }
+    return more;
 }
 
 /* --- reading --- */

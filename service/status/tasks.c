@@ -12,6 +12,7 @@ void pb_tasks_drop(struct pb_task *task)
         return;
     free(task->input);
     free(task->pipeline);
+    free(task->target);
     free(task);
 }
 
@@ -60,9 +61,10 @@ static struct pb_task *copy_of(const struct pb_task *task)
     if (copy == NULL)
         return NULL;
     *copy = *task;
-    copy->input = copy->pipeline = NULL;
+    copy->input = copy->pipeline = copy->target = NULL;
     if (pb_job_set(&copy->input, task->input) == 0 &&
-        pb_job_set(&copy->pipeline, task->pipeline) == 0)
+        pb_job_set(&copy->pipeline, task->pipeline) == 0 &&
+        pb_job_set(&copy->target, task->target) == 0)
         return copy;
     pb_tasks_drop(copy);
     return NULL;

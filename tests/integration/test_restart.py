@@ -103,7 +103,8 @@ class Restart(Service):
         db.executescript("DROP TABLE job_counts; DROP INDEX jobs_by_tail; DROP INDEX jobs_finished;"
                          "DROP TRIGGER jobs_inserted; DROP TRIGGER jobs_deleted; DROP TRIGGER jobs_moved;"
                          "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN identity;"
-                         "ALTER TABLE jobs DROP COLUMN device_why; PRAGMA user_version = 1;")
+                         "ALTER TABLE jobs DROP COLUMN device_why; DROP TABLE events; DROP TABLE subscribers;"
+                         "DELETE FROM sqlite_sequence WHERE name = 'events'; PRAGMA user_version = 1;")
         db.close()
         before["uid"] = None
         for _ in range(2):

@@ -20,7 +20,8 @@ static struct pb_load load;
 static const struct pb_section *const sections[] = {
     &pb_section_service,         &pb_section_compute,   &pb_section_limits,
     &pb_section_input,           &pb_kind_cog.section,  &pb_kind_quicklook.section,
-    &pb_kind_statistics.section, &pb_kind_stac.section,
+    &pb_kind_statistics.section, &pb_kind_stac.section, &pb_section_exec,
+    &pb_section_webhook,         &pb_section_mqtt,
 };
 #define N_SECTIONS ((int)(sizeof sections / sizeof *sections))
 
@@ -31,6 +32,7 @@ static union {
     struct pb_limits limits;
     struct pb_input_config input;
     struct pb_cog_config cog;
+    struct pb_notify_config notify;
     unsigned char product[256];
 } values;
 

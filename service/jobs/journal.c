@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What a row tells is compared with what the row before told, so that every change of a state makes
+ * an event, whoever makes the change, and none is made twice. */
+#include "service/jobs/journal.h"
+
+#include "config/base/clock.h"
+#include "config/base/json_reader.h"
+#include "config/notify/events.h"
+#include "service/jobs/job_store_sql.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PRODUCTS_BYTES_MAX (1024 * 1024)
+
+static_assert((int)PB_EVENT_ACCEPTED == (int)PB_JOB_ACCEPTED &&
+                  (int)PB_EVENT_DISMISSED == (int)PB_JOB_DISMISSED,
+              "an event for each state of a job, in the same order");
+
+static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+}
+
+static int add_row(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
+                   const char *data, struct pb_err *err)
+{
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, pb_clock_wall_ms());
+    (void)sqlite3_bind_text(s, 2, pb_event_name(kind), -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 3, job->id, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 4, job->pipeline, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 5, data, -1, SQLITE_STATIC);
+    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "event");
+    pb_job_row_end(store, s);
+    return result;
+}
+
+/* product: JSON of the one that the event is about, or NULL. */
+static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
+               const char *product, struct pb_err *err)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_job_print_brief(json, "job", job);
+    if (product != NULL)
+        pb_json_raw(json, "product", product);
+    pb_json_end(json);
+    const char *data = pb_json_text(json, NULL);
+    int rc = data ? add_row(store, kind, job, data, err)
+                  : pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+    pb_json_destroy(json);
+    return rc;
+}
+
+static int add_products(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_json_value *products = NULL;
+    int rc = 0;
+    if (job->products == NULL ||
+        pb_json_parse(job->products, strlen(job->products), PRODUCTS_BYTES_MAX, &products) != 0)
+        return 0;
+    for (size_t i = 0; i < pb_json_count(products) && rc == 0; i++)
+        rc = add(store, PB_EVENT_PUBLISHED, job, pb_json_source(pb_json_at(products, i)), err);
+    pb_json_release(products);
+    return rc;
+}
+
+/* An input that went into quarantine has a new place in a row of the same state. */
+static bool is_put_away(const struct pb_job_before *before, const struct pb_job *job)
+{
+    return before->is_there && job->owned && job->input != NULL &&
+           (job->status == PB_JOB_FAILED || job->status == PB_JOB_DISMISSED) &&
+           before->status == job->status && strcmp(before->input, job->input) != 0;
+}
+
+int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,
+                      const struct pb_job *job, struct pb_err *err)
+{
+    if (is_put_away(before, job))
+        return add(store, PB_EVENT_QUARANTINED, job, NULL, err);
+    if (before->is_there && before->status == job->status)
+        return 0;
+    int rc = add(store, (enum pb_event_kind)job->status, job, NULL, err);
+    return rc || job->status != PB_JOB_SUCCESSFUL ? rc : add_products(store, job, err);
+}
+
+void pb_journal_take(sqlite3_stmt *s, struct pb_event *out)
+{
+    out->seq = sqlite3_column_int64(s, 0);
+    out->time_ms = sqlite3_column_int64(s, 1);
+    pb_job_read_text(s, 2, out->kind, sizeof out->kind);
+    pb_job_read_text(s, 3, out->job, sizeof out->job);
+    out->data = (const char *)sqlite3_column_text(s, 4);
+    if (out->data == NULL)
+        out->data = "{}";
+}
+
+static int read_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
+                      struct pb_err *err)
+{
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_RANGE, err);
+    if (s == NULL)
+        return -EIO;
+    int result = sqlite3_step(s) == SQLITE_ROW ? 0 : db_fail(store, err, "events");
+    if (result == 0) {
+        *out_last = sqlite3_column_int64(s, 1);
+        *out_first =
+            sqlite3_column_type(s, 0) == SQLITE_NULL ? *out_last + 1 : sqlite3_column_int64(s, 0);
+    }
+    pb_job_row_end(store, s);
+    return result;
+}
+
+int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
+                     struct pb_err *err)
+{
+    pb_job_store_take(store);
+    int rc = read_range(store, out_first, out_last, err);
+    pb_job_store_leave(store);
+    return rc;
+}
+
+static int read_rows(struct pb_job_store *store, int64_t after, const char *job, int limit,
+                     void (*visit)(void *user, const struct pb_event *event), void *user,
+                     struct pb_err *err)
+{
+    struct pb_event event;
+    int rc, n = 0;
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_READ, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 1, after);
+    (void)sqlite3_bind_int(s, 2, limit);
+    (void)sqlite3_bind_text(s, 3, job, -1, SQLITE_STATIC);
+    for (; (rc = sqlite3_step(s)) == SQLITE_ROW; n++) {
+        pb_journal_take(s, &event);
+        visit(user, &event);
+    }
+    int result = rc == SQLITE_DONE ? n : db_fail(store, err, "events");
+    pb_job_row_end(store, s);
+    return result;
+}
+
+int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
+                    void (*visit)(void *user, const struct pb_event *event), void *user,
+                    struct pb_err *err)
+{
+    pb_job_store_take(store);
+    int rc = read_rows(store, after, job, limit, visit, user, err);
+    pb_job_store_leave(store);
+    return rc;
+}
+
+void pb_event_id(const struct pb_event *event, char out[PB_JOB_ID_BYTES + 24])
+{
+    (void)snprintf(out, PB_JOB_ID_BYTES + 24, "%s.%" PRId64, event->job, event->seq);
+}
+
+void pb_event_write(struct pb_json *json, const char *key, const struct pb_event *event)
+{
+    char id[PB_JOB_ID_BYTES + 24], when[PB_CLOCK_TEXT_BYTES];
+    pb_event_id(event, id);
+    pb_clock_text(event->time_ms, when);
+    pb_json_object(json, key);
+    pb_json_int(json, "seq", event->seq);
+    pb_json_string(json, "id", id);
+    pb_json_string(json, "event", event->kind);
+    pb_json_string(json, "time", when);
+    pb_json_raw(json, "data", event->data);
+    pb_json_end(json);
+}

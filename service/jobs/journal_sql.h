@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOURNAL_SQL_H
+#define PB_JOURNAL_SQL_H
+/* The statements about events and their subscribers. Inside the job store. */
+
+/* Whether subscriber s wants event e. */
+#define PB_SUBSCRIBER_WANTS                                                                        \
+    "EXISTS (SELECT 1 FROM json_each(s.events) AS g WHERE e.kind GLOB g.value)"                    \
+    " AND (s.pipelines = '[]' OR"                                                                  \
+    " EXISTS (SELECT 1 FROM json_each(s.pipelines) AS g WHERE e.pipeline GLOB g.value))"
+
+#define PB_JOURNAL_ADD_SQL                                                                         \
+    "INSERT INTO events (time_ms, kind, job, pipeline, data) VALUES (?1, ?2, ?3, ?4, ?5)"
+#define PB_JOURNAL_RANGE_SQL                                                                       \
+    "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM sqlite_sequence WHERE name = "         \
+    "'events')"
+#define PB_JOURNAL_READ_SQL                                                                        \
+    "SELECT " PB_EVENT_COLUMNS " FROM events e WHERE e.seq > ?1 AND (?3 = '' OR e.job = ?3)"       \
+    " ORDER BY e.seq LIMIT ?2"
+
+#define PB_SUBSCRIBER_NEXT_SQL                                                                     \
+    "SELECT " PB_EVENT_COLUMNS " FROM subscribers s JOIN events e ON e.seq > s.seq"                \
+    " WHERE s.name = ?1 AND " PB_SUBSCRIBER_WANTS " ORDER BY e.seq LIMIT ?2"
+#define PB_SUBSCRIBER_STATES_SQL                                                                   \
+    "SELECT s.name, s.seq, s.delivered, s.given_up, s.expired,"                                    \
+    " (SELECT count(*) FROM (SELECT 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS  \
+    " LIMIT ?1)),"                                                                                 \
+    " (SELECT e.time_ms FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS                \
+    " ORDER BY e.seq LIMIT 1)"                                                                     \
+    " FROM subscribers s ORDER BY s.name"
+/* An answer that comes twice, or late, moves nothing back. */
+#define PB_SUBSCRIBER_ACK_SQL                                                                      \
+    "UPDATE subscribers SET seq = ?2, delivered = delivered + (1 - ?3), given_up = given_up + ?3"  \
+    " WHERE name = ?1 AND seq < ?2"
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Events: lists and answers of their subscribers, and rows of the journal for those who watch. */
+#include "service/jobs/journal.h"
+#include "service/status/status_methods_parts.h"
+
+#include <stdio.h>
+
+static void print_event(void *user, const struct pb_event *event)
+{
+    pb_event_write(user, NULL, event);
+}
+
+static int may_deliver(const struct pb_status_methods *methods, const struct pb_call *call,
+                       struct pb_err *err)
+{
+    return pb_facts_may_deliver(methods->facts, &call->peer)
+               ? 0
+               : pb_fail(err, PB_E_SERVICE_DENIED,
+                         "user %lld may not take events; service.notify_user and service.admins "
+                         "may",
+                         (long long)call->peer.uid);
+}
+
+int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
+                          struct pb_err *err)
+{
+    int rc = may_deliver(methods, call, err);
+    if (rc != 0)
+        return rc;
+    pb_reply_begin(call->reply, call->request);
+    pb_json_object(call->reply, "result");
+    pb_json_string(call->reply, "target", call->request->target);
+    pb_json_array(call->reply, "events");
+    rc = pb_subscribers_next(methods->store, call->request->target, (int)call->request->limit,
+                             print_event, call->reply, err);
+    pb_json_end(call->reply);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_status_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    int rc = may_deliver(methods, call, err);
+    return rc ? rc : pb_status_push_ack(methods, call, err);
+}
+
+void pb_status_reply_ack(struct pb_call *call)
+{
+    pb_reply_begin(call->reply, call->request);
+    pb_json_object(call->reply, "result");
+    pb_json_string(call->reply, "target", call->request->target);
+    pb_json_int(call->reply, "seq", call->request->seq);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+}
+
+/* --- rows of the journal --- */
+
+static uint64_t journal_mark(void *user)
+{
+    const struct pb_status_methods *methods = user;
+    return pb_job_store_commits(methods->writer) + 1;
+}
+
+struct row {
+    void (*send)(void *to, int64_t seq, struct pb_json *row);
+    void *to;
+};
+
+static void send_row(void *user, const struct pb_event *event)
+{
+    struct row *row = user;
+    struct pb_json *json = pb_json_create(false);
+    pb_change_print(json, event);
+    row->send(row->to, event->seq, json);
+    pb_json_destroy(json);
+}
+
+static int replay(void *user, int64_t since, const char *job,
+                  void (*send)(void *to, int64_t seq, struct pb_json *row), void *to)
+{
+    const struct pb_status_methods *methods = user;
+    struct row row = {send, to};
+    struct pb_err err = {0};
+    return pb_journal_read(methods->store, since, job, PB_STATUS_REPLAY_ROWS, send_row, &row, &err);
+}
+
+void pb_status_journal_options(struct pb_status_options *options)
+{
+    options->journal_mark = journal_mark;
+    options->replay = replay;
+}

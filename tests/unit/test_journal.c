@@ -1,0 +1,272 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/journal.h"
+
+#include "config/base/clock.h"
+#include "service/base/files.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[64];
+static char moved[PB_FILES_PATH_BYTES];
+static struct pb_job_store *store;
+static struct pb_job job;
+
+static void open_store(void)
+{
+    struct pb_err err = {0};
+    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
+}
+
+static void setup(void)
+{
+    (void)snprintf(directory, sizeof directory, "/tmp/pb-journal-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    open_store();
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261123-000000-0001");
+    (void)snprintf(job.name, sizeof job.name, "a.tif");
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "vegetation");
+    job.owned = true;
+    ck_assert_int_eq(pb_job_set(&job.input, "/work/a.tif"), 0);
+}
+
+static void teardown(void)
+{
+    char command[128];
+    pb_job_fini(&job);
+    pb_job_store_close(store);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Names of events, a space behind each; the number of the last one. */
+struct seen {
+    char names[4096];
+    char data[4096]; /* of the last */
+    int64_t last, n;
+};
+
+static void see(void *user, const struct pb_event *event)
+{
+    struct seen *seen = user;
+    ck_assert_int_gt(event->seq, seen->last);
+    seen->last = event->seq;
+    seen->n++;
+    (void)snprintf(seen->data, sizeof seen->data, "%s", event->data);
+    size_t n = strlen(seen->names);
+    (void)snprintf(seen->names + n, sizeof seen->names - n, "%s ", event->kind);
+}
+
+static struct seen all_after(int64_t after)
+{
+    struct pb_err err = {0};
+    struct seen seen = {.last = after};
+    ck_assert_int_ge(pb_journal_read(store, after, "", 1000, see, &seen, &err), 0);
+    return seen;
+}
+
+static struct seen next_of(const char *name)
+{
+    struct pb_err err = {0};
+    struct seen seen = {.n = 0};
+    ck_assert_msg(pb_subscribers_next(store, name, 100, see, &seen, &err) >= 0, "%s", err.msg);
+    return seen;
+}
+
+static void subscribe(const char *name, const char *events, const char *pipelines)
+{
+    char events_text[200], pipelines_text[200];
+    struct pb_err err = {0};
+    (void)snprintf(events_text, sizeof events_text, "%s", events);
+    (void)snprintf(pipelines_text, sizeof pipelines_text, "%s", pipelines);
+    const struct pb_subscriber one = {name, events_text, pipelines_text, 1000};
+    int rc = pb_subscribers_set(store, &one, 1, &err);
+    ck_assert_msg(rc >= 0, "%s", err.msg);
+}
+
+static void move_to(enum pb_job_status status)
+{
+    ck_assert_int_eq(pb_job_move(&job, status, 5000), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+}
+
+static void run_to(enum pb_job_status status)
+{
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    move_to(PB_JOB_RUNNING);
+    if (status == PB_JOB_SUCCESSFUL)
+        ck_assert_int_eq(pb_job_set(&job.products, "[{\"type\":\"cog\",\"path\":\"/p/a.tif\"},"
+                                                   "{\"type\":\"stac\",\"path\":\"/p/a.json\"}]"),
+                         0);
+    move_to(status);
+}
+
+START_TEST(every_change_of_a_state_is_an_event_and_nothing_else_is)
+{
+    run_to(PB_JOB_SUCCESSFUL);
+    ck_assert_int_eq(pb_job_set(&job.input, "/archive/a.tif"), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    struct seen seen = all_after(0);
+    ck_assert_str_eq(seen.names, "job.accepted job.running job.successful product.published "
+                                 "product.published ");
+    ck_assert_ptr_nonnull(strstr(seen.data, "\"product\":{\"type\":\"stac\""));
+    ck_assert_ptr_nonnull(strstr(seen.data, "\"status\":\"successful\""));
+    ck_assert_ptr_null(strstr(seen.data, "\"report\""));
+}
+END_TEST
+
+START_TEST(an_input_in_quarantine_is_an_event_of_its_own)
+{
+    run_to(PB_JOB_FAILED);
+    int64_t before = all_after(0).last;
+    ck_assert_int_eq(pb_job_set(&job.input, "/quarantine/a.tif"), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    struct seen seen = all_after(before);
+    ck_assert_str_eq(seen.names, "input.quarantined ");
+    ck_assert_ptr_nonnull(strstr(seen.data, "/quarantine/a.tif"));
+}
+END_TEST
+
+START_TEST(numbers_go_on_after_a_restart_and_above_those_of_an_older_store)
+{
+    char command[128];
+    int64_t now_ms = pb_clock_wall_ms(), first = 0, last = 0, again_first = 0, again_last = 0;
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, NULL), 0);
+    ck_assert_int_eq(first, last + 1);
+    ck_assert_int_ge(last, now_ms - 60000);
+    ck_assert_int_le(last, pb_clock_wall_ms());
+    run_to(PB_JOB_RUNNING + 1);
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, NULL), 0);
+    pb_job_store_close(store);
+    open_store();
+    ck_assert_int_eq(pb_journal_range(store, &again_first, &again_last, NULL), 0);
+    ck_assert_int_eq(again_first, first);
+    ck_assert_int_eq(again_last, last);
+    pb_job_store_close(store);
+    (void)snprintf(command, sizeof command, "rm %s/jobs.db*", directory);
+    ck_assert_int_eq(system(command), 0);
+    while (pb_clock_wall_ms() <= last)
+        (void)usleep(1000);
+    open_store();
+    ck_assert_int_eq(pb_journal_range(store, &again_first, &again_last, NULL), 0);
+    ck_assert_int_ge(again_last, last);
+}
+END_TEST
+
+START_TEST(a_restart_is_an_event_of_each_job_that_ran)
+{
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    move_to(PB_JOB_RUNNING);
+    int64_t before = all_after(0).last;
+    ck_assert_int_eq(pb_job_store_recover(store, 7000, NULL), 1);
+    ck_assert_str_eq(all_after(before).names, "job.accepted ");
+}
+END_TEST
+
+START_TEST(a_subscriber_gets_what_it_wants_from_its_beginning_until_it_has_it)
+{
+    struct pb_err err = {0};
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    subscribe("c", "[\"job.*\"]", "[\"veg*\"]");
+    ck_assert_int_eq(next_of("c").n, 0);
+    move_to(PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_job_set(&job.products, "[{\"type\":\"cog\"}]"), 0);
+    move_to(PB_JOB_SUCCESSFUL);
+    struct seen seen = next_of("c");
+    ck_assert_str_eq(seen.names, "job.running job.successful ");
+    ck_assert_int_eq(pb_subscribers_ack(store, "c", seen.last, false, &err), 0);
+    ck_assert_int_eq(pb_subscribers_ack(store, "c", seen.last - 1, false, &err), 0); /* late */
+    ck_assert_int_eq(next_of("c").n, 0);
+    pb_job_store_close(store);
+    open_store();
+    subscribe("c", "[\"job.*\"]", "[\"veg*\"]");
+    ck_assert_int_eq(next_of("c").n, 0);
+    subscribe("c", "[\"product.*\"]", "[]"); /* other patterns, the same place */
+    ck_assert_str_eq(next_of("c").names, "product.published ");
+    subscribe("d", "[\"*\"]", "[]"); /* c is forgotten, and d is new */
+    ck_assert_int_eq(next_of("d").n, 0);
+    ck_assert_int_lt(pb_subscribers_next(store, "c", 1, see, &seen, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_NOTIFY_UNKNOWN);
+    ck_assert_int_lt(pb_subscribers_ack(store, "c", 1, false, &err), 0);
+}
+END_TEST
+
+START_TEST(what_waits_is_counted_and_expires)
+{
+    struct pb_subscriber_state states[PB_SUBSCRIBERS_MAX];
+    struct pb_err err = {0};
+    subscribe("c", "[\"job.running\", \"job.failed\"]", "[]");
+    run_to(PB_JOB_FAILED);
+    ck_assert_int_eq(pb_subscribers_states(store, states, &err), 1);
+    ck_assert_str_eq(states[0].name, "c");
+    ck_assert_int_eq(states[0].waiting, 2);
+    ck_assert_int_gt(states[0].oldest_ms, 0);
+    ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms(), &err), 0);
+    ck_assert_int_eq(next_of("c").n, 2); /* nothing is old enough */
+    ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms() + 5000, &err), 0);
+    ck_assert_int_eq(next_of("c").n, 0);
+    ck_assert_int_eq(pb_subscribers_states(store, states, &err), 1);
+    ck_assert_int_eq(states[0].expired, 2);
+    ck_assert_int_eq(states[0].waiting, 0);
+    ck_assert_int_eq(all_after(0).n, 3); /* they stay for those who reconnect */
+}
+END_TEST
+
+/* The journal is full of events that are not wanted: the newest stay, and those that wait. */
+START_TEST(rows_stay_while_somebody_wants_them)
+{
+    struct pb_err err = {0};
+    int64_t first = 0, last = 0;
+    enum { ROUNDS = 40, JOBS = 300 };
+    struct pb_job *jobs = calloc(JOBS, sizeof *jobs), *list[JOBS];
+    int results[JOBS];
+    subscribe("c", "[\"job.dismissed\"]", "[]");
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    move_to(PB_JOB_DISMISSED);
+    int64_t wanted = next_of("c").last;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < JOBS; i++) {
+            pb_job_init(&jobs[i]);
+            (void)snprintf(jobs[i].id, sizeof jobs[i].id, "20261123-%06d-%04x", round, i);
+            list[i] = &jobs[i];
+        }
+        ck_assert_int_eq(pb_job_store_insert_all(store, list, JOBS, results, &err), 0);
+    }
+    while (pb_journal_trim(store, pb_clock_wall_ms() - 500, &err) > 0)
+        ;
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(first, wanted);
+    ck_assert_int_eq(next_of("c").n, 1);
+    ck_assert_int_eq(pb_subscribers_ack(store, "c", wanted, false, &err), 0);
+    while (pb_journal_trim(store, pb_clock_wall_ms() - 500, &err) > 0)
+        ;
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(last - first + 1, PB_JOURNAL_KEEP);
+    free(jobs);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("journal");
+    TCase *tests = tcase_create("journal");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, every_change_of_a_state_is_an_event_and_nothing_else_is);
+    tcase_add_test(tests, an_input_in_quarantine_is_an_event_of_its_own);
+    tcase_add_test(tests, numbers_go_on_after_a_restart_and_above_those_of_an_older_store);
+    tcase_add_test(tests, a_restart_is_an_event_of_each_job_that_ran);
+    tcase_add_test(tests, a_subscriber_gets_what_it_wants_from_its_beginning_until_it_has_it);
+    tcase_add_test(tests, what_waits_is_counted_and_expires);
+    tcase_add_test(tests, rows_stay_while_somebody_wants_them);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
