@@ -60,6 +60,14 @@ int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double 
     return 0;
 }
 
+int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, double fill)
+{
+    int rc = pb_quantizer_init(quantizer, type, fill);
+    if (rc == 0)
+        quantizer->below = quantizer->above = quantizer->nodata;
+    return rc;
+}
+
 /* Valid x is stored as r: moved to a neighbour if r is nodata. */
 #define APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
 

@@ -22,6 +22,9 @@ struct pb_quantizer {
 /* nodata: an integer of the type's range, or for floats a value that the type holds (rounded to
  * float32 for PB_F32) or NaN. -EINVAL when it is not. */
 int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double nodata);
+/* The same where a mask says what is valid: invalid values are stored as `fill`, and no value moves
+ * away from it. */
+int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, double fill);
 /* in: n values; out: n values of the type, `step` samples apart (1 = packed). */
 void pb_quantize(const struct pb_quantizer *quantizer, const float *in, size_t n, void *out,
                  size_t step);

@@ -11,10 +11,10 @@
  * Entries are read after the threads that wrote them were joined. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/block_encoder.h"
+#include "pipeline/cog/mask_encoder.h"
 #include "pipeline/codec/predictor.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/cog/spool.h"
-#include "pipeline/cog/tiff_writer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,20 +34,21 @@ struct pb_cog_writer {
     struct pb_cog_options options;
     struct pb_grid grid;
     struct pb_block_format format;
-    uint32_t n_levels; /* with the full image */
-    struct index index[LEVELS_MAX];
-    struct pb_tiff_level level[LEVELS_MAX];
+    uint32_t n_levels; /* of the file: with the full image, and with a mask of each */
+    struct index index[2 * LEVELS_MAX];
+    struct pb_tiff_level level[2 * LEVELS_MAX];
     struct pb_pyramid *pyramid;    /* NULL without overviews */
     struct pb_spool *spool;        /* NULL when blocks have one size and go into the file */
     struct pb_tiff_layout *layout; /* these two: made when sizes are known */
     struct pb_file_out *file;
     struct pb_block_encoder **encoder; /* by worker */
+    struct pb_mask_encoder **mask;     /* the same; NULL without masks */
 };
 
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
 {
     if (!options->has_nodata)
-        return (double)NAN;
+        return options->mask && !pb_type_is_float(options->type) ? 0.0 : (double)NAN;
     return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
 }
 
@@ -71,9 +72,12 @@ static int format_of(const struct pb_cog_options *o, struct pb_err *err,
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "cog: tiles of %d px cannot be cut into blocks of %d px", o->grid->side_px,
                        o->block_px);
-    if (!o->has_nodata && !pb_type_is_float(o->type))
+    if (!o->has_nodata && !o->mask && !pb_type_is_float(o->type))
         return fail(err, "an integer type needs a nodata value; add 'nodata:'");
-    if (pb_quantizer_init(&format.quantizer, o->type, pb_cog_writer_nodata(o)) != 0)
+    if (o->has_nodata && o->mask)
+        return fail(err, "a mask and a nodata value exclude each other");
+    if ((o->mask ? pb_quantizer_init_masked : pb_quantizer_init)(&format.quantizer, o->type,
+                                                                 pb_cog_writer_nodata(o)) != 0)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: nodata %g is not a value of type %s",
                        o->nodata, pb_type_name(o->type));
     format.codec = pb_codec_of(o->compress);
@@ -124,7 +128,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
 
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
 {
-    struct pb_block_format format;
+    struct pb_block_format format = {.codec = &pb_codec_none};
     if (format_of(options, NULL, &format) != 0)
         return UINT64_MAX;
     struct pb_pyramid_options pyramid = pyramid_options(options);
@@ -132,34 +136,50 @@ uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
     if (bytes == UINT64_MAX)
         return UINT64_MAX;
     bytes += sizeof(struct pb_cog_writer) + PB_FILE_OUT_BYTES;
-    bytes += pb_tiff_layout_bytes(pyramid.levels + 1, GIVEN_TAGS_USUAL);
+    bytes += pb_tiff_layout_bytes((pyramid.levels + 1) * (options->mask ? 2 : 1), GIVEN_TAGS_USUAL);
     bytes += options->workers * (sizeof(void *) + pb_block_encoder_bytes(&format));
+    if (options->mask)
+        bytes +=
+            options->workers * (sizeof(void *) + pb_mask_encoder_bytes(pb_mask_codec(format.codec),
+                                                                       options->block_px));
     for (uint32_t k = 0; k <= pyramid.levels; k++) {
         int32_t w = pb_pyramid_size(options->grid->image_w, k);
         int32_t h = pb_pyramid_size(options->grid->image_h, k);
         bytes += (uint64_t)blocks(w, options->block_px) * (uint64_t)blocks(h, options->block_px) *
-                 sizeof(struct pb_spool_extent);
+                 sizeof(struct pb_spool_extent) * (options->mask ? 2 : 1);
     }
     return bytes;
 }
 
+/* Puts an encoded block where it belongs. level: of the file. */
+static int keep_block(struct pb_cog_writer *writer, uint32_t level, uint64_t i, const void *data,
+                      size_t bytes, struct pb_err *err)
+{
+    struct index *index = &writer->index[level];
+    if (writer->spool != NULL)
+        return pb_spool_append(writer->spool, data, bytes, err, &index->extent[i]);
+    int rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
+    if (rc == 0)
+        index->extent[i].bytes = bytes;
+    return rc;
+}
+
+/* level: of the pyramid. */
 static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col, uint32_t row,
                      const float *const *planes, size_t row_px, int32_t w, int32_t h,
                      uint32_t worker, struct pb_err *err)
 {
-    struct index *index = &writer->index[level];
+    uint32_t own = writer->mask != NULL ? 2 * level : level;
+    uint64_t i = (uint64_t)row * writer->index[own].cols + col;
     const void *data;
     size_t bytes;
     int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
-    if (rc != 0)
-        return rc;
-    uint64_t i = (uint64_t)row * index->cols + col;
-    if (writer->spool != NULL)
-        return pb_spool_append(writer->spool, data, bytes, err, &index->extent[i]);
-    rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
     if (rc == 0)
-        index->extent[i].bytes = bytes;
-    return rc;
+        rc = keep_block(writer, own, i, data, bytes, err);
+    if (rc != 0 || writer->mask == NULL)
+        return rc;
+    rc = pb_mask_encode(writer->mask[worker], planes, row_px, w, h, err, &data, &bytes);
+    return rc != 0 ? rc : keep_block(writer, own + 1, i, data, bytes, err);
 }
 
 static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
@@ -176,13 +196,27 @@ static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row,
 static int create_index(struct pb_cog_writer *writer, uint32_t k)
 {
     struct index *index = &writer->index[k];
-    int32_t w = pb_pyramid_size(writer->grid.image_w, k), side = writer->options.block_px;
-    int32_t h = pb_pyramid_size(writer->grid.image_h, k);
+    uint32_t level = writer->options.mask ? k / 2 : k;
+    int32_t w = pb_pyramid_size(writer->grid.image_w, level), side = writer->options.block_px;
+    int32_t h = pb_pyramid_size(writer->grid.image_h, level);
     index->cols = (uint32_t)blocks(w, side);
     uint64_t n = (uint64_t)index->cols * (uint64_t)blocks(h, side);
     index->extent = calloc(n, sizeof *index->extent);
     writer->level[k] = (struct pb_tiff_level){w, h, n, index->extent};
     return index->extent != NULL ? 0 : -ENOMEM;
+}
+
+static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
+{
+    const struct pb_cog_options *o = &writer->options;
+    int rc = 0;
+    writer->mask = calloc(o->workers, sizeof(struct pb_mask_encoder *));
+    if (writer->mask == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the masks of a product");
+    for (uint32_t i = 0; rc == 0 && i < o->workers; i++)
+        rc = pb_mask_encoder_create(pb_mask_codec(writer->format.codec), o->block_px, o->n_bands,
+                                    err, &writer->mask[i]);
+    return rc;
 }
 
 static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
@@ -196,7 +230,7 @@ static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
         return pb_fail(err, PB_E_MEMORY, "no memory for the index of a product's blocks");
     for (uint32_t i = 0; rc == 0 && i < workers; i++)
         rc = pb_block_encoder_create(&writer->format, err, &writer->encoder[i]);
-    return rc;
+    return rc == 0 && writer->options.mask ? create_masks(writer, err) : rc;
 }
 
 /* Of every block, where that is known before; else 0. */
@@ -212,7 +246,11 @@ static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
     struct pb_tiff_image image = {
         .level = writer->level,
         .n_levels = writer->n_levels,
+        .masks = o->mask,
         .block_bytes = block_bytes(&writer->format),
+        .mask_block_bytes = block_bytes(&writer->format) ? pb_mask_raw_bytes(o->block_px) : 0,
+        .mask_compression = pb_mask_codec(writer->format.codec)->tiff_compression,
+        .photometric = o->photometric,
         .block_px = o->block_px,
         .n_bands = o->n_bands,
         .type = o->type,
@@ -258,7 +296,7 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     struct pb_pyramid_options pyramid = pyramid_options(&writer->options);
     pyramid.sink = take_overview;
     pyramid.user = writer;
-    writer->n_levels = pyramid.levels + 1;
+    writer->n_levels = (pyramid.levels + 1) * (options->mask ? 2 : 1);
     rc = create_memory(writer, err);
     if (rc == 0 && pyramid.levels > 0)
         rc = pb_pyramid_create(&pyramid, err, &writer->pyramid);
@@ -331,6 +369,9 @@ void pb_cog_writer_destroy(struct pb_cog_writer *writer)
     for (uint32_t i = 0; writer->encoder != NULL && i < writer->options.workers; i++)
         pb_block_encoder_destroy(writer->encoder[i]);
     free(writer->encoder);
+    for (uint32_t i = 0; writer->mask != NULL && i < writer->options.workers; i++)
+        pb_mask_encoder_destroy(writer->mask[i]);
+    free(writer->mask);
     pb_pyramid_destroy(writer->pyramid);
     close_files(writer);
     for (uint32_t k = 0; k < writer->n_levels; k++)

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/cog/tiff_writer.h"
 #include "pipeline/grid/tile.h"
 
 #include <stdint.h>
@@ -32,8 +33,11 @@ struct pb_cog_options {
     int32_t predictor; /* 0 = auto; ignored without compression */
     int32_t block_px;
     enum pb_overviews overviews;
-    bool has_nodata; /* integers must have one; floats without one take NaN */
+    bool has_nodata; /* integers must have one, or a mask; floats without one take NaN */
     double nodata;
+    bool mask; /* of valid pixels, in the file, also of overviews; with it no value is nodata:
+                  has_nodata is false, and invalid pixels are stored as 0, in floats NaN */
+    enum pb_photometric photometric;   /* of struct pb_tiff_image */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
     bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
 };

@@ -68,45 +68,72 @@ static bool has(const struct pb_tiff_directory *directory, uint32_t own, uint16_
 static void add_given(struct pb_tiff_directory *directory, const struct pb_tiff_tags *tags,
                       bool overview)
 {
-    enum { GDAL_NODATA = 42113 };
+    enum { COLOR_MAP = 320, GDAL_NODATA = 42113 };
     uint32_t own = directory->n;
     for (size_t i = 0; tags != NULL && i < tags->n; i++) {
         const struct pb_tiff_tag *tag = &tags->tag[i];
-        if ((overview && tag->tag != GDAL_NODATA) || has(directory, own, tag->tag) ||
-            type_bytes(tag->type) == 0 || tag->count == 0)
+        if ((overview && tag->tag != GDAL_NODATA && tag->tag != COLOR_MAP) ||
+            has(directory, own, tag->tag) || type_bytes(tag->type) == 0 || tag->count == 0)
             continue;
         add(directory, tag->tag, tag->type, tag->count, tag->value);
     }
 }
 
-static void fill(struct pb_tiff_layout *layout, uint32_t k)
+/* Size and blocks, which directories of images and of masks have alike. */
+static void fill_blocks(const struct pb_tiff_layout *layout, uint32_t k,
+                        struct pb_tiff_directory *d)
 {
     const struct pb_tiff_image *image = &layout->image;
     const struct pb_tiff_level *level = &image->level[k];
-    struct pb_tiff_directory *d = &layout->directory[k];
     uint16_t offsets = layout->big ? PB_TIFF_LONG8 : PB_TIFF_LONG;
-    d->n = 0;
-    if (k > 0)
-        add_number(d, 254, PB_TIFF_LONG, 1); /* NewSubfileType: reduced resolution */
+    uint32_t reduced = k > (image->masks ? 1 : 0), mask = pb_tiff_is_mask(image, k) ? 4 : 0;
+    if (reduced || mask)
+        add_number(d, 254, PB_TIFF_LONG, reduced | mask); /* NewSubfileType */
     add_number(d, 256, PB_TIFF_LONG, (uint32_t)level->width);
     add_number(d, 257, PB_TIFF_LONG, (uint32_t)level->height);
-    add(d, 258, PB_TIFF_SHORT, image->n_bands, layout->bits);
-    add_number(d, 259, PB_TIFF_SHORT, image->compression);
-    add_number(d, 262, PB_TIFF_SHORT, 1); /* Photometric: MinIsBlack */
-    add_number(d, 277, PB_TIFF_SHORT, image->n_bands);
     add_number(d, 284, PB_TIFF_SHORT, 1); /* PlanarConfig: chunky */
-    if (k == 0 && image->software != NULL)
-        add(d, 305, PB_TIFF_ASCII, strlen(image->software) + 1, image->software);
-    if (image->predictor > 1)
-        add_number(d, 317, PB_TIFF_SHORT, image->predictor);
     add_number(d, 322, PB_TIFF_LONG, (uint32_t)image->block_px);
     add_number(d, 323, PB_TIFF_LONG, (uint32_t)image->block_px);
     add(d, 324, offsets, level->n_blocks, NULL)->source = PB_TIFF_OFFSETS;
     add(d, 325, PB_TIFF_LONG, level->n_blocks, NULL)->source = PB_TIFF_COUNTS;
-    if (image->n_bands > 1) /* ExtraSamples: unspecified */
-        add(d, 338, PB_TIFF_SHORT, image->n_bands - 1, layout->extra);
+}
+
+static void fill_image(const struct pb_tiff_layout *layout, uint32_t k, struct pb_tiff_directory *d)
+{
+    const struct pb_tiff_image *image = &layout->image;
+    uint32_t colors = image->photometric == PB_PHOTOMETRIC_RGB ? 3 : 1;
+    add(d, 258, PB_TIFF_SHORT, image->n_bands, layout->bits);
+    add_number(d, 259, PB_TIFF_SHORT, image->compression);
+    add_number(d, 262, PB_TIFF_SHORT,
+               image->photometric != 0 ? image->photometric : PB_PHOTOMETRIC_GRAY);
+    add_number(d, 277, PB_TIFF_SHORT, image->n_bands);
+    if (k == 0 && image->software != NULL)
+        add(d, 305, PB_TIFF_ASCII, strlen(image->software) + 1, image->software);
+    if (image->predictor > 1)
+        add_number(d, 317, PB_TIFF_SHORT, image->predictor);
+    if (image->n_bands > colors) /* ExtraSamples: unspecified */
+        add(d, 338, PB_TIFF_SHORT, image->n_bands - colors, layout->extra);
     add(d, 339, PB_TIFF_SHORT, image->n_bands, layout->format);
     add_given(d, image->tags, k > 0);
+}
+
+static void fill_mask(const struct pb_tiff_layout *layout, struct pb_tiff_directory *d)
+{
+    add(d, 258, PB_TIFF_SHORT, 1, &layout->one);
+    add_number(d, 259, PB_TIFF_SHORT, layout->image.mask_compression);
+    add_number(d, 262, PB_TIFF_SHORT, 4); /* Photometric: transparency mask */
+    add_number(d, 277, PB_TIFF_SHORT, 1);
+}
+
+static void fill(struct pb_tiff_layout *layout, uint32_t k)
+{
+    struct pb_tiff_directory *d = &layout->directory[k];
+    d->n = 0;
+    fill_blocks(layout, k, d);
+    if (pb_tiff_is_mask(&layout->image, k))
+        fill_mask(layout, d);
+    else
+        fill_image(layout, k, d);
     qsort(d->entry, d->n, sizeof *d->entry, by_tag);
     for (uint32_t i = 0; i < d->n; i++)
         if (d->entry[i].source == PB_TIFF_VALUE && d->entry[i].value == NULL)
@@ -192,6 +219,7 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
         layout->bits[b] = (uint16_t)(8 * pb_type_bytes(image->type));
         layout->format[b] = sample_format(image->type);
     }
+    layout->one = 1;
     layout->big = image->force_big;
     place(layout);
     if (!layout->big && layout->total > UINT32_MAX) {

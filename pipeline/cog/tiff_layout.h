@@ -33,15 +33,28 @@ struct pb_tiff_layout {
     uint64_t data; /* offset of the first block of all */
     struct pb_tiff_directory *directory;
     uint16_t bits[PB_BANDS_MAX], format[PB_BANDS_MAX], extra[PB_BANDS_MAX];
+    uint16_t one; /* bits of a sample of a mask */
 };
 
 #define PB_TIFF_LEADER  4 /* bytes before each block: its size */
 #define PB_TIFF_TRAILER 4 /* bytes after it: its last four again */
 
+static inline bool pb_tiff_is_mask(const struct pb_tiff_image *image, uint32_t level)
+{
+    return image->masks && level % 2 == 1;
+}
+
+/* Of every block of the level; 0 = each has its own. */
+static inline uint64_t pb_tiff_even_bytes(const struct pb_tiff_image *image, uint32_t level)
+{
+    return pb_tiff_is_mask(image, level) ? image->mask_block_bytes : image->block_bytes;
+}
+
 static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, uint32_t level,
                                            uint64_t block)
 {
-    return image->block_bytes != 0 ? image->block_bytes : image->level[level].extent[block].bytes;
+    uint64_t even = pb_tiff_even_bytes(image, level);
+    return even != 0 ? even : image->level[level].extent[block].bytes;
 }
 
 extern const char pb_tiff_ghost[]; /* right after the header */

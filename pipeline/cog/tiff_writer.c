@@ -151,7 +151,7 @@ static int put_blocks(const struct writer *w)
 int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
                         const void *data, struct pb_file_out *file, struct pb_err *err)
 {
-    uint64_t bytes = layout->image.block_bytes;
+    uint64_t bytes = pb_tiff_even_bytes(&layout->image, level);
     uint64_t at =
         layout->directory[level].data + block * (PB_TIFF_LEADER + bytes + PB_TIFF_TRAILER);
     char *body = (char *)(uintptr_t)data; /* an iovec knows no const */

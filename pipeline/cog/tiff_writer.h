@@ -6,8 +6,9 @@
  * size, in the file itself: then every offset is known before the first block is. The order of
  * bytes does not depend on the order of the blocks: header, GDAL's structural metadata, all
  * directories from the full image down, their tables of blocks, then the blocks of the smallest
- * overview first and of the full image last, row by row. Little-endian; classic TIFF when it fits 4
- * GiB, else BigTIFF. One thread. */
+ * overview first and of the full image last, row by row. With masks, each directory of the image is
+ * followed by one of its mask, one bit a pixel, 1 where it is valid. Little-endian; classic TIFF
+ * when it fits 4 GiB, else BigTIFF. One thread. */
 #include "config/base/err.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/raster/raster.h"
@@ -23,10 +24,17 @@ struct pb_tiff_level {
     const struct pb_spool_extent *extent; /* borrowed; all there; not used with block_bytes */
 };
 
+enum pb_photometric { PB_PHOTOMETRIC_GRAY = 1, PB_PHOTOMETRIC_RGB = 2, PB_PHOTOMETRIC_PALETTE = 3 };
+
 struct pb_tiff_image {
     const struct pb_tiff_level *level; /* [0] is the full image */
     uint32_t n_levels;
-    uint64_t block_bytes; /* of every block; 0 = each extent has its own */
+    bool masks;                      /* level[1], level[3], ... are the masks of those before */
+    uint64_t block_bytes;            /* of every block; 0 = each extent has its own */
+    uint64_t mask_block_bytes;       /* the same of masks' blocks */
+    uint16_t mask_compression;       /* tag 259 of masks */
+    enum pb_photometric photometric; /* 0: gray; RGB: of the first three bands; PALETTE: the tags
+                                        have the colours */
     int32_t block_px;
     uint32_t n_bands; /* 1 .. PB_BANDS_MAX, chunky */
     enum pb_type type;

@@ -64,6 +64,9 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .overviews = overviews_of(env, config),
         .has_nodata = config->has_nodata,
         .nodata = config->nodata,
+        .mask = config->mask != 0,
+        .photometric =
+            config->type == PB_U8 && n_bands == 3 ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
     };
 }
 
@@ -93,7 +96,7 @@ static int make_tags(struct cog *cog, const struct pb_cog_options *options, stru
     struct pb_geo_extra extra = {
         .band_names = names,
         .n_bands = cog->n_bands,
-        .has_nodata = true, /* NaN when the config names none: see pb_cog_writer_nodata */
+        .has_nodata = !options->mask, /* NaN when none is given: see pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,
@@ -183,7 +186,11 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
 {
     const struct pb_cog_config *cog = cog_of(result->config);
     const struct pb_stac_pixels pixels = {
-        .type = cog->type, .has_nodata = cog->has_nodata, .nodata = cog->nodata};
+        .type = cog->type,
+        .has_nodata = cog->has_nodata,
+        .nodata = cog->nodata,
+        .has_mask = cog->mask != 0,
+    };
     return pb_stac_raster(item, result->config, &pixels, err);
 }
 

@@ -14,6 +14,7 @@ struct pb_cog_config {
     int32_t blocksize; /* power of two, 64 .. 4096 */
     enum pb_overviews overviews;
     bool has_nodata;
-    double nodata; /* floats default to NaN; integers must say */
+    double nodata; /* floats default to NaN; integers must say, or have a mask */
+    int32_t mask;  /* bool */
 };
 #endif

@@ -61,6 +61,13 @@ static const struct pb_key keys[] = {
      .more = offsetof(struct pb_cog_config, has_nodata),
      .example = "-9999",
      .doc = "Value of invalid pixels; floats without this key: NaN."},
+    {.name = "mask",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, mask),
+     .choices = "false|true",
+     .def = "false",
+     .doc = "In place of nodata: a mask inside the file says which pixels are valid (all bands), "
+            "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata."},
 };
 
 static void check_nodata(struct pb_cog_config *cog, const struct pb_product_check *check)
@@ -77,14 +84,20 @@ static void check_nodata(struct pb_cog_config *cog, const struct pb_product_chec
     bool is_float = type == PB_F32 || type == PB_F64;
     double nodata = cog->nodata, min = ranges[type].min, max = ranges[type].max;
     char low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
-    if (!pb_product_key_is_sound(check, "type") || !pb_product_key_is_sound(check, "nodata"))
+    if (!pb_product_key_is_sound(check, "type") || !pb_product_key_is_sound(check, "nodata") ||
+        !pb_product_key_is_sound(check, "mask"))
         return;
+    if (cog->mask && cog->has_nodata) {
+        pb_product_key_wrong(check, "nodata",
+                             "cog.nodata means nothing with mask: true; leave one of the two out");
+        return;
+    }
     if (!cog->has_nodata) {
-        if (!is_float)
+        if (!is_float && !cog->mask)
             pb_product_key_wrong(
                 check, "type",
                 "cog: %s cannot hold invalid pixels without a nodata value; add one, such as "
-                "nodata: %s",
+                "nodata: %s, or mask: true",
                 pb_type_name(type), min < 0 ? pb_units_number_text(min, low) : "0");
         else
             cog->nodata = (double)NAN;

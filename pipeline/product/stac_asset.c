@@ -131,7 +131,7 @@ static bool is_float(enum pb_type type)
 static void write_nodata(struct pb_json *json, const struct pb_stac_pixels *pixels)
 {
     double nodata = pixels->has_nodata ? pixels->nodata : NAN;
-    if (!pixels->has_nodata && !is_float(pixels->type))
+    if (!pixels->has_nodata && (pixels->has_mask || !is_float(pixels->type)))
         return;
     if (isfinite(nodata))
         pb_json_number(json, "nodata", nodata);

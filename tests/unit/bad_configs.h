@@ -296,7 +296,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cog: {type: byte}"),
      5, 21, 1, "cog.type: 'byte' is not known; allowed: uint8, int16, uint16, int32, uint32, float32, float64"},
     {PRODUCT("", "cog: {type: uint8}"),
-     5, 21, 1, "cog: uint8 cannot hold invalid pixels without a nodata value; add one, such as nodata: 0"},
+     5, 21, 1, "cog: uint8 cannot hold invalid pixels without a nodata value; add one, such as nodata: 0, or mask: true"},
     {PRODUCT("", "cog: {type: uint8, nodata: 256}"),
      5, 36, 1, "cog.nodata: 256 does not fit uint8; allowed: whole numbers from 0 to 255"},
     {PRODUCT("", "cog: {type: int16, nodata: .nan}"),

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_MASK_ENCODER_H
+#define PB_MASK_ENCODER_H
+/* One block of a product's mask: a bit for each pixel, 1 where all bands are valid, compressed. An
+ * encoder owns all memory it needs and belongs to one thread. */
+#include "config/base/err.h"
+#include "pipeline/codec/codec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_mask_encoder;
+
+/* The codec of masks beside blocks of this codec: deflate, or none beside none. */
+const struct pb_codec *pb_mask_codec(const struct pb_codec *codec);
+uint64_t pb_mask_raw_bytes(int32_t block_px);
+uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px);
+/* codec: of pb_mask_codec. block_px: a multiple of 8. */
+int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint32_t n_bands,
+                           struct pb_err *err, struct pb_mask_encoder **out_encoder);
+/* planes[b]: w x h pixels, rows row_px apart, NaN = invalid. Pixels outside are 0. *out_data lives
+ * until the next call. */
+int pb_mask_encode(struct pb_mask_encoder *encoder, const float *const *planes, size_t row_px,
+                   int32_t w, int32_t h, struct pb_err *err, const void **out_data,
+                   size_t *out_bytes);
+void pb_mask_encoder_destroy(struct pb_mask_encoder *encoder); /* NULL is fine */
+#endif
