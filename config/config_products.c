@@ -47,6 +47,28 @@ const char *pb_product_key_text(const struct pb_product_check *check, const char
     return node && node->kind == PB_YAML_SCALAR ? node->text : NULL;
 }
 
+bool pb_product_key_is_given(const struct pb_product_check *check, const char *key)
+{
+    return value_of(check, key) != NULL;
+}
+
+const char *pb_product_key_path(const struct pb_product_check *check, const char *path)
+{
+    const char *config = check->load->report.file, *slash = strrchr(config, '/');
+    size_t directory = slash != NULL && path[0] != '/' ? (size_t)(slash - config) + 1 : 0;
+    char *out = pb_product_key_alloc(check, directory + strlen(path) + 1, 1);
+    if (out != NULL) {
+        memcpy(out, config, directory);
+        memcpy(out + directory, path, strlen(path));
+    }
+    return out;
+}
+
+void *pb_product_key_alloc(const struct pb_product_check *check, size_t count, size_t size)
+{
+    return pb_arena_alloc(check->load->arena, count, size);
+}
+
 void pb_product_key_wrong(const struct pb_product_check *check, const char *key, const char *format,
                           ...)
 {

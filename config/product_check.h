@@ -5,6 +5,7 @@
 /* The interface for the check of a kind of product (pb_product_kind.check). Valid during that call
  * only. */
 #include <stdbool.h>
+#include <stddef.h>
 
 struct pb_product_check;
 
@@ -13,6 +14,13 @@ struct pb_product_check;
 bool pb_product_key_is_sound(const struct pb_product_check *check, const char *key);
 /* The key's value as written; NULL = not in the file, or no scalar. Borrowed. */
 const char *pb_product_key_text(const struct pb_product_check *check, const char *key);
+/* Whether the key is in the file, whatever its value. */
+bool pb_product_key_is_given(const struct pb_product_check *check, const char *key);
+/* The path in a key's value, which begins at the configuration's directory when it is relative; and
+ * memory, zeroed. Both live as long as the configuration; NULL: none is left, which fails the
+ * load. */
+const char *pb_product_key_path(const struct pb_product_check *check, const char *path);
+void *pb_product_key_alloc(const struct pb_product_check *check, size_t count, size_t size);
 /* Reports a mistake at the key's value, or at the product when the key is not in the file. */
 void pb_product_key_wrong(const struct pb_product_check *check, const char *key, const char *format,
                           ...) __attribute__((format(printf, 3, 4)));

@@ -13,15 +13,25 @@
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define WORDS_MAX 1024
 
-void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const char *what,
-                         double *out_pair)
+static bool read_two(const struct pb_yaml *node, double out[2])
 {
-    double pair[2] = {0, 0};
     bool good = node->kind == PB_YAML_LIST && node->n == 2;
     for (size_t i = 0; good && i < 2; i++)
         good = node->items[i]->kind == PB_YAML_SCALAR &&
-               pb_units_number(node->items[i]->text, false, &pair[i]) == 0;
-    if (!good || pair[0] < 0 || pair[0] >= pair[1] || pair[1] > 100) {
+               pb_units_number(node->items[i]->text, false, &out[i]) == 0;
+    return good;
+}
+
+void pb_read_pair(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                  const char *what, void *base)
+{
+    double pair[2] = {0, 0}, *out_pair = (double *)(void *)((char *)base + key->offset);
+    bool good = read_two(node, pair), range = key->type == PB_KEY_RANGE;
+    if (range && (!good || pair[0] == pair[1])) {
+        WRONG(load, node, "%s must be two numbers that differ; write [-1, 1]", what);
+        return;
+    }
+    if (!range && (!good || pair[0] < 0 || pair[0] >= pair[1] || pair[1] > 100)) {
         WRONG(load, node,
               "%s must be two percentiles, the lower one first; write [2, 98], from 0 to 100",
               what);
@@ -29,6 +39,8 @@ void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const
     }
     out_pair[0] = pair[0];
     out_pair[1] = pair[1];
+    if (key->more)
+        *(bool *)((char *)base + key->more) = true;
 }
 
 static bool is_band(struct pb_load *load, const struct pb_yaml *node, const char *what)

@@ -160,6 +160,7 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
         print_device(out, choice, *(const int32_t *)more);
         break;
     case PB_KEY_PAIR:
+    case PB_KEY_RANGE:
         pb_text_add(out, "[%s, %s]", pb_units_number_text(((const double *)at)[0], text),
                     pb_units_number_text(((const double *)at)[1], second));
         break;

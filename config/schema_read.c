@@ -87,8 +87,8 @@ static void read_value(struct pb_load *load, const struct pb_key *key, const str
     void *at = base + key->offset, *more = base + key->more;
     if (is_items(key->type))
         pb_read_items(load, key, node, what, at);
-    else if (key->type == PB_KEY_PAIR)
-        pb_read_percentiles(load, node, what, at);
+    else if (key->type == PB_KEY_PAIR || key->type == PB_KEY_RANGE)
+        pb_read_pair(load, key, node, what, base);
     else if (key->type == PB_KEY_PATTERNS || key->type == PB_KEY_BANDS ||
              key->type == PB_KEY_COMMAND)
         pb_read_words(load, node, what, key->type, at, more);

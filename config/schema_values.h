@@ -15,9 +15,9 @@ bool pb_read_number(struct pb_load *load, const struct pb_key *key, const struct
 /* Of a type that is struct pb_items. *out_items gets what is good. */
 void pb_read_items(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
                    const char *what, struct pb_items *out_items);
-/* [2, 98] */
-void pb_read_percentiles(struct pb_load *load, const struct pb_yaml *node, const char *what,
-                         double *out_pair);
+/* [2, 98], percentiles, or [-1, 1], a range. */
+void pb_read_pair(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
+                  const char *what, void *base);
 /* BANDS: names, each once; PATTERNS for file names; or COMMAND. */
 void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char *what,
                    enum pb_key_type type, char ***out_words, size_t *out_n);

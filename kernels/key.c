@@ -17,6 +17,7 @@ bool pb_key_is_number(enum pb_key_type type)
     case PB_KEY_NUMBER:
     case PB_KEY_NODATA:
     case PB_KEY_PAIR:
+    case PB_KEY_RANGE:
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
@@ -28,7 +29,8 @@ bool pb_key_is_number(enum pb_key_type type)
 
 bool pb_key_may_tell(enum pb_key_type type)
 {
-    return type >= PB_KEY_INT && type <= PB_KEY_CHOICE;
+    return (type >= PB_KEY_INT && type <= PB_KEY_CHOICE) || type == PB_KEY_PAIR ||
+           type == PB_KEY_RANGE;
 }
 
 bool pb_key_is_given(const struct pb_key *key, const void *base)
@@ -131,6 +133,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_SECTION:
         return (struct pb_items){NULL, 0, false};
     case PB_KEY_PAIR:
+    case PB_KEY_RANGE:
         items.n = 2;
         room->item[1].num = ((const double *)at)[1];
         room->item[0].num = ((const double *)at)[0];

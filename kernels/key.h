@@ -44,7 +44,8 @@ enum pb_key_type {
     PB_KEY_NODATA,      /* double or NaN; more: given                          */
     PB_KEY_CHOICE,      /* an enum or int32_t: index in choices; more: given   */
     PB_KEY_DEVICE,      /* enum pb_device_kind; more: int32_t, N of cuda:N or -1 */
-    PB_KEY_PAIR,        /* double[2], percentiles                              */
+    PB_KEY_PAIR,        /* double[2], percentiles; more: given                 */
+    PB_KEY_RANGE,       /* double[2], finite, not equal; more: given           */
     PB_KEY_PATTERNS,    /* char **; more: size_t                               */
     PB_KEY_COMMAND,     /* char **; more: size_t. A program and its arguments  */
     PB_KEY_BANDS,       /* char **; more: size_t                               */

@@ -15,7 +15,7 @@ ROOMS = {
     "wic": ["examples", "bench", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["notify", "", "yaml", "base"],
-    "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
+    "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its

@@ -187,19 +187,35 @@ static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_valu
     return rc;
 }
 
-static int find_classes(const struct pb_graph *graph, const pb_value *values, size_t n,
-                        struct pb_chain *chain)
+static int32_t as_stored(const struct pb_chain_spec *spec, int32_t origin)
 {
+    const struct pb_chain_input *const input = origin >= 0 ? &spec->inputs[origin] : NULL;
+
+    return input && input->scale == 1 && input->offset == 0 ? origin : -1;
+}
+
+/* What products want to know of the values. */
+static int describe_outputs(const struct pb_graph *graph, const pb_value *values,
+                            const struct pb_chain_spec *spec, struct pb_chain *chain)
+{
+    const size_t n = spec->n_outputs;
     uint8_t *const few = calloc(graph->n + 1, 1);
+    int32_t *const origins = calloc(graph->n + 1, sizeof *origins);
 
     chain->classes = calloc(n + 1, sizeof *chain->classes);
-    if (few && chain->classes) {
+    chain->origins = calloc(n + 1, sizeof *chain->origins);
+    const bool room = few && origins && chain->classes && chain->origins;
+    if (room) {
         pb_graph_classes(graph, few);
-        for (size_t i = 0; i < n; i++)
-            chain->classes[i] = few[values[i]] != 0;
+        pb_graph_origins(graph, origins);
+    }
+    for (size_t i = 0; room && i < n; i++) {
+        chain->classes[i] = few[values[i]] != 0;
+        chain->origins[i] = as_stored(spec, origins[values[i]]);
     }
     free(few);
-    return few && chain->classes ? 0 : -ENOMEM;
+    free(origins);
+    return room ? 0 : -ENOMEM;
 }
 
 /* The gate, the chain, and the passes before it. */
@@ -237,7 +253,7 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
         goto out;
     rc = build(&b, spec, values);
     if (rc == 0)
-        rc = find_classes(&b.graph, values, spec->n_outputs, chain);
+        rc = describe_outputs(&b.graph, values, spec, chain);
     if (rc == 0)
         rc = plan(&b, values, spec, chain);
     if (rc == -E2BIG)
@@ -294,6 +310,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->stages);
     free(chain->used);
     free(chain->classes);
+    free(chain->origins);
     free(chain->leaf_places);
     free(chain->grids);
     free(chain->inputs);
@@ -309,6 +326,11 @@ size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
 size_t pb_chain_output_count(const struct pb_chain *chain)
 {
     return chain->n_outputs;
+}
+
+const int32_t *pb_chain_origins(const struct pb_chain *chain)
+{
+    return chain->origins;
 }
 
 const bool *pb_chain_classes(const struct pb_chain *chain)

@@ -144,6 +144,9 @@ size_t pb_chain_output_count(const struct pb_chain *chain);
 /* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
  * Borrowed until destroy. */
 const bool *pb_chain_classes(const struct pb_chain *chain);
+/* Of each output, the input of which its pixels are pixels as the file has them, without scale and
+ * offset; -1 = none. Borrowed until destroy. */
+const int32_t *pb_chain_origins(const struct pb_chain *chain);
 /* Whether outputs and inputs lie on one grid, that of one source. */
 bool pb_chain_keeps_grid(const struct pb_chain *chain);
 /* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without

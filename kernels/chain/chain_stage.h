@@ -70,6 +70,7 @@ struct pb_chain {
     struct pb_stage *stages;
     size_t n_stages, n_outputs;
     bool *classes;        /* of each output: pb_chain_classes */
+    int32_t *origins;     /* of each output: pb_chain_origins */
     size_t n_planes;      /* scratch planes */
     int32_t halo;         /* most of any plane */
     uint32_t n_registers; /* most of any stage */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 
 void pb_graph_init(struct pb_graph *graph)
@@ -271,6 +272,36 @@ static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
 static bool is_decision(int kind)
 {
     return (kind >= PB_VM_LT && kind <= PB_VM_OR) || kind == PB_VM_VALID || kind == PB_VM_BITS;
+}
+
+/* Of a node whose operands are known. */
+static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *node,
+                         const int32_t *origins)
+{
+    const bool where = node->kind == PB_VM_WHERE; /* whose condition makes no value */
+    const bool passes =
+        where || node->kind == PB_NODE_VIEW || (pb_node_is_plane(node) && chooses(graph, node));
+    int32_t origin = -1;
+
+    if (node->kind == PB_NODE_INPUT)
+        return (int32_t)node->index;
+    for (int i = where ? 1 : 0; passes && i < node->arity; i++) {
+        const struct pb_node *const from = &graph->nodes[node->arg[i]];
+        const int32_t one = origins[node->arg[i]];
+
+        if (from->kind == PB_NODE_CONST && isnan(from->number))
+            continue;
+        if (one < 0 || (origin >= 0 && one != origin))
+            return -1;
+        origin = one;
+    }
+    return origin;
+}
+
+void pb_graph_origins(const struct pb_graph *graph, int32_t *origins)
+{
+    for (size_t id = 0; id < graph->n; id++)
+        origins[id] = origin_of(graph, &graph->nodes[id], origins);
 }
 
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)

@@ -118,6 +118,10 @@ float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
  * comparisons, and what is made of such values alone (where(x > 1, 5, 9)). One byte a node. */
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
 
+/* origins[id] = the input of which every pixel of the value is a pixel, unchanged: it was cropped,
+ * resampled to the nearest, or masked at most; -1: there is none, or are several. One a node. */
+void pb_graph_origins(const struct pb_graph *graph, int32_t *origins);
+
 /* flags[id] != 0 spreads to all that id depends on; with through_planes false the walk ends at
  * nodes that are planes (they keep their flag, their operand gets none). */
 void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_planes);

@@ -10,6 +10,7 @@
 #include "pipeline/io/text_clean.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -95,6 +96,28 @@ static int read_type(struct pb_raster *raster, struct pb_err *err)
     return 0;
 }
 
+static int read_palette(struct pb_raster *raster, struct pb_err *err)
+{
+    GDALColorTableH table = GDALGetRasterColorTable(GDALGetRasterBand(raster->dataset, 1));
+    int n = table != NULL ? GDALGetColorEntryCount(table) : 0;
+    raster->info.has_palette = table != NULL;
+    if (n <= 0)
+        return 0;
+    raster->palette = calloc((size_t)n, sizeof *raster->palette);
+    if (raster->palette == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the colours of %s", raster->file.path);
+    for (int i = 0; i < n; i++) {
+        GDALColorEntry entry = {0, 0, 0, 0};
+        (void)GDALGetColorEntryAsRGB(table, i, &entry);
+        const short level[4] = {entry.c1, entry.c2, entry.c3, entry.c4};
+        for (int c = 0; c < 4; c++)
+            raster->palette[i][c] = (uint8_t)level[c];
+    }
+    raster->info.palette = (const uint8_t(*)[4])raster->palette;
+    raster->info.n_palette = (size_t)n;
+    return 0;
+}
+
 static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *header,
                        struct pb_err *err)
 {
@@ -108,7 +131,6 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
         info->n_bands > 1 && interleave != NULL && strcmp(interleave, "PIXEL") == 0;
     (void)pb_text_clean(compression ? compression : "NONE", info->compression,
                         sizeof info->compression);
-    info->has_palette = GDALGetRasterColorTable(band) != NULL;
     info->lossy = is_lossy(raster->dataset, info->compression);
     info->top_down = header->one_strip && info->block_h < info->height;
     info->stored_block_bytes = header->stored_block_max;
@@ -124,7 +146,7 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
                           "its header is contradictory: %d x %d or %d x %d pixels",
                           (int)header->width, (int)header->height, (int)info->width,
                           (int)info->height);
-    return 0;
+    return read_palette(raster, err);
 }
 
 /* The limits once more, on what GDAL made of the header. */

@@ -323,6 +323,7 @@ void pb_plan_destroy(struct pb_plan *plan)
     for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
         free(plan->output_names[i]);
     free(plan->output_names);
+    free(plan->output_bands);
     free(plan);
 }
 
@@ -354,6 +355,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
         .workers = pb_plan_sink_workers(plan),
         .band_names = (const char *const *)plan->output_names,
+        .scene_bands = plan->output_bands,
         .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
         .chain = plan->chain,
         .n_bands = plan->n_outputs,

@@ -105,6 +105,7 @@ struct pb_plan {
     size_t n_sources, n_windows;
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
+    int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
     char **output_names;
     size_t n_outputs;
     size_t n_default; /* the first so many are what a product without a list of bands takes */

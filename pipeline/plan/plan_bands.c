@@ -316,6 +316,20 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
                ? 0
                : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
 }
+/* Which outputs are bands of the scene. */
+static int find_scene_bands(struct pb_plan *plan, const struct inputs *in, struct pb_err *err)
+{
+    const int32_t *origins = pb_chain_origins(plan->chain);
+    size_t n = pb_chain_output_count(plan->chain);
+    plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
+    if (plan->output_bands == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    for (size_t i = 0; i < n; i++)
+        if (origins[i] >= 0 && in->file[origins[i]] == 0)
+            plan->output_bands[i] = in->number[origins[i]];
+    return 0;
+}
+
 static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
                       struct pb_err *err)
 {
@@ -343,6 +357,8 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)
         rc = copy_names(plan, wanted, err);
+    if (rc == 0)
+        rc = find_scene_bands(plan, in, err);
     if (rc == 0) {
         set_sources(plan, request, in);
         rc = add_earlier(plan, request, in, err);

@@ -40,6 +40,8 @@ struct pb_product_env {
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes of tiles */
+    const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
+                                   as stored, 1-based; 0 = none; NULL = not known yet */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_chain *chain; /* what steps have reduced the image to; NULL = not known yet */
     size_t n_bands;

@@ -1,24 +1,27 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A small picture of the scene: one band as grey, three as red, green and blue, always with alpha,
- * transparent where any shown band is invalid.
+/* A small picture of the scene: one band as grey, by a ramp or in the colours of the scene's own
+ * table, three as red, green and blue (quicklook_colours.h), always with alpha, transparent where
+ * any shown band is invalid.
  *
  * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
  * twice the size wanted; that level stays in memory. finish() brings it to the exact size by an
- * area average (of scenes with a palette both take the nearest pixel), stretches every band between
- * two percentiles of the pixels shown, and writes the PNG. Pyramid, average and percentiles have
- * one order of additions each, so the bytes depend on the pixels only.
+ * area average (of classes both take the nearest pixel), paints the pixels and writes the PNG.
+ * Pyramid, average and percentiles have one order of additions each, so the bytes depend on the
+ * pixels only.
  *
- * North is up: when y grows with the row (a south-up scene, or a radar scene of an ascending orbit)
- * rows are written from the last to the first, and when x shrinks with the column so are columns. A
- * scene without a transform goes by its GCPs or RPCs. One that is turned by more than 45 degrees,
- * or not placed, is shown as stored. */
+ * North is up as far as whole pixels allow (quicklook_turn.h): rows are reversed of a south-up
+ * scene or a radar scene of an ascending orbit, rows and columns change places in one that lies on
+ * its side. A scene without a transform goes by its GCPs or RPCs; one that is not placed is shown
+ * as stored. No pixel is resampled for it: in a scene that is turned by 30 degrees, north is 30
+ * degrees from the top. */
 #include "pipeline/io/file_out.h"
 #include "pipeline/product/png.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/quicklook.h"
+#include "pipeline/product/quicklook_colours.h"
+#include "pipeline/product/quicklook_turn.h"
 #include "pipeline/product/stac_asset.h"
-#include "pipeline/product/stretch.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/product/shrink.h"
 
@@ -42,9 +45,8 @@ struct quicklook {
     float *level[SHOWN_MAX];       /* source_w x source_h each; tiles write disjoint parts of it */
     float *target[SHOWN_MAX];      /* target_w x target_h; made by finish */
     const float *shown[SHOWN_MAX]; /* the same */
-    double low[SHOWN_MAX], high[SHOWN_MAX];
-    bool any_shown;
-    bool flip_rows, flip_cols;
+    struct pb_quicklook_colours colours;
+    struct pb_turn turn;
 };
 
 static int32_t size_of(const struct pb_product_config *config)
@@ -79,13 +81,21 @@ static struct pb_grid pyramid_grid(const struct pb_grid *grid, int32_t *out_bloc
     return out;
 }
 
-/* The average of two classes is none, and an index into a palette is a class. */
-static bool shows_classes(const struct pb_product_env *env)
+static const struct pb_quicklook_config *quicklook_of(const struct pb_product_config *config)
 {
-    return env->info->has_palette;
+    return (const struct pb_quicklook_config *)config;
 }
 
-static struct pb_pyramid_options pyramid_options(const struct pb_product_env *env,
+/* The average of two classes is none: an index into a palette is a class, and so is what a colour
+ * file names value by value. */
+static bool shows_classes(const struct pb_product_env *env,
+                          const struct pb_quicklook_config *config)
+{
+    const struct pb_ramp *ramp = config->paint.chosen;
+    return env->info->has_palette || (ramp != NULL && ramp->between == PB_RAMP_EXACT);
+}
+
+static struct pb_pyramid_options pyramid_options(const struct pb_product_env *env, bool classes,
                                                  const struct pb_grid *grid, int32_t block_px,
                                                  int32_t level, uint32_t n_bands)
 {
@@ -97,7 +107,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
         .block_px = block_px,
         .levels = (uint32_t)level,
         .n_bands = n_bands,
-        .nearest = shows_classes(env),
+        .nearest = classes,
     };
 }
 
@@ -113,14 +123,19 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
     uint32_t n = shown_of(pb_product_band_count(env, config));
     struct pb_shrink how = plan_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
+    uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), n);
+    int32_t longer = how.target_w > how.target_h ? how.target_w : how.target_h;
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
-                     n * target * sizeof(float) + pb_stretch_bytes() +
-                     pb_png_bytes((uint32_t)how.target_w, n == 1 ? 2 : 4) + PB_FILE_OUT_BYTES;
+                     n * target * sizeof(float) +
+                     pb_quicklook_colours_bytes(env, quicklook_of(config)) +
+                     pb_png_bytes((uint32_t)longer, (int)channels) + PB_FILE_OUT_BYTES;
     if (how.level > 0) {
         int32_t block_px;
         struct pb_grid grid = pyramid_grid(env->grid, &block_px);
-        struct pb_pyramid_options options = pyramid_options(env, &grid, block_px, how.level, n);
+        bool classes = shows_classes(env, quicklook_of(config));
+        struct pb_pyramid_options options =
+            pyramid_options(env, classes, &grid, block_px, how.level, n);
         uint64_t pyramid = pb_pyramid_bytes(&options);
         if (pyramid == UINT64_MAX)
             return UINT64_MAX;
@@ -139,6 +154,7 @@ static void quicklook_destroy(void *product)
         free(q->level[b]);
         free(q->target[b]);
     }
+    pb_quicklook_colours_fini(&q->colours);
     free(q);
 }
 
@@ -182,15 +198,6 @@ static int choose_bands(struct quicklook *q, struct pb_err *err)
     return 0;
 }
 
-static void choose_flips(struct quicklook *q)
-{
-    const double *d = q->env->info->orientation; /* x per column and row, y per column and row */
-    if (!q->env->info->has_orientation || fabs(d[1]) > fabs(d[0]) || fabs(d[2]) > fabs(d[3]))
-        return;
-    q->flip_rows = d[3] > 0;
-    q->flip_cols = d[0] < 0;
-}
-
 static int allocate(struct quicklook *q, struct pb_err *err)
 {
     size_t source = (size_t)q->how.source_w * (size_t)q->how.source_h;
@@ -205,8 +212,8 @@ static int allocate(struct quicklook *q, struct pb_err *err)
     if (q->how.level == 0)
         return 0;
     q->grid = pyramid_grid(q->env->grid, &q->block_px);
-    struct pb_pyramid_options options =
-        pyramid_options(q->env, &q->grid, q->block_px, q->how.level, q->n_bands);
+    struct pb_pyramid_options options = pyramid_options(
+        q->env, shows_classes(q->env, q->config), &q->grid, q->block_px, q->how.level, q->n_bands);
     options.sink = on_block;
     options.user = q;
     return pb_pyramid_create(&options, err, &q->pyramid);
@@ -220,9 +227,9 @@ static int quicklook_create(const struct pb_product_env *env,
     if (q == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook");
     q->env = env;
-    q->config = (const struct pb_quicklook_config *)config;
+    q->config = quicklook_of(config);
     q->how = plan_sizes(env, config);
-    choose_flips(q);
+    q->turn = pb_turn_of(env->info);
     int rc = choose_bands(q, err);
     if (rc == 0)
         rc = allocate(q, err);
@@ -248,57 +255,40 @@ static int quicklook_tile(void *product, const struct pb_tile *tile,
     return 0;
 }
 
+static void picture_size(const struct quicklook *q, int32_t *out_w, int32_t *out_h)
+{
+    *out_w = q->turn.transposed ? q->how.target_h : q->how.target_w;
+    *out_h = q->turn.transposed ? q->how.target_w : q->how.target_h;
+}
+
 static void fill_row(void *user, uint32_t y, uint8_t *out)
 {
     const struct quicklook *q = user;
-    int32_t w = q->how.target_w;
-    int32_t row = q->flip_rows ? q->how.target_h - 1 - (int32_t)y : (int32_t)y;
-    for (int32_t x = 0; x < w; x++) {
-        size_t pixel = (size_t)row * (size_t)w + (size_t)(q->flip_cols ? w - 1 - x : x);
-        bool shown = pb_stretch_is_shown(q->shown, q->n_bands, pixel);
-        for (uint32_t b = 0; b < q->n_bands; b++)
-            *out++ =
-                shown ? pb_stretch_shade((double)q->shown[b][pixel], q->low[b], q->high[b]) : 0;
-        *out++ = shown ? UINT8_MAX : 0;
-    }
-}
-
-/* "R 0.012 .. 0.31; G ..." and the percentiles they are. */
-static void describe(const struct quicklook *q, char *text, size_t bytes)
-{
-    const double *p = q->config->stretch;
-    size_t used = 0;
-    if (!q->any_shown) {
-        (void)snprintf(text, bytes, "no valid pixel");
-        return;
-    }
-    for (uint32_t b = 0; b < q->n_bands && used < bytes; b++)
-        used += (size_t)snprintf(text + used, bytes - used, "%s %.9g .. %.9g; ",
-                                 q->env->band_names[q->plane[b]], q->low[b], q->high[b]);
-    if (used < bytes)
-        (void)snprintf(text + used, bytes - used, "percentiles %g .. %g of the pixels shown", p[0],
-                       p[1]);
+    uint32_t channels = pb_painter_channels(&q->colours.painter);
+    size_t row_px = (size_t)q->how.target_w;
+    int32_t w, h;
+    picture_size(q, &w, &h);
+    for (int32_t x = 0; x < w; x++, out += channels)
+        pb_painter_row(&q->colours.painter, q->shown,
+                       pb_turn_pixel(&q->turn, w, h, x, (int32_t)y, row_px), 1, out);
 }
 
 static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_product_result *out)
 {
-    char stretch[512];
-    describe(q, stretch, sizeof stretch);
-    const char *turned = q->flip_rows && q->flip_cols ? "rows and columns reversed"
-                         : q->flip_rows               ? "rows reversed"
-                         : q->flip_cols               ? "columns reversed"
-                                                      : "as stored";
+    int32_t w, h;
+    picture_size(q, &w, &h);
     /* No colon in the keys: GDAL would cut them there. */
     const struct pb_png_text texts[] = {
         {"Title", q->env->scene},
         {"Software", "pushbroom " PB_VERSION},
-        {"pushbroom.stretch", stretch},
-        {"pushbroom.orientation", turned},
+        {"pushbroom.stretch", q->colours.ends},
+        {"pushbroom.colours", q->colours.colours},
+        {"pushbroom.orientation", pb_turn_text(&q->turn)},
     };
     struct pb_png_options options = {
-        .width = (uint32_t)q->how.target_w,
-        .height = (uint32_t)q->how.target_h,
-        .channels = q->n_bands == 1 ? 2 : 4,
+        .width = (uint32_t)w,
+        .height = (uint32_t)h,
+        .channels = (int)pb_painter_channels(&q->colours.painter),
         .texts = texts,
         .n_texts = sizeof texts / sizeof *texts,
         .row = fill_row,
@@ -328,16 +318,16 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
 {
     struct quicklook *q = product;
     void (*shrink)(const struct pb_shrink *how, const float *source, float *target) =
-        shows_classes(q->env) ? pb_shrink_nearest : pb_shrink_area;
+        shows_classes(q->env, q->config) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
     for (uint32_t b = 0; b < q->n_bands; b++) {
         shrink(&q->how, q->level[b], q->target[b]);
         q->shown[b] = q->target[b];
     }
-    int rc =
-        pb_stretch_find(q->shown, q->n_bands, (size_t)q->how.target_w * (size_t)q->how.target_h,
-                        q->config->stretch, err, q->low, q->high, &q->any_shown);
+    size_t n_px = (size_t)q->how.target_w * (size_t)q->how.target_h;
+    int rc = pb_quicklook_colours_init(&q->colours, q->env, q->config, q->plane, q->n_bands,
+                                       q->shown, n_px, err);
     if (rc < 0)
         return rc;
     struct pb_product_result result = {
@@ -345,9 +335,8 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         .name = q->config->product.name,
         .media_type = "image/png",
         .config = &q->config->product,
-        .width = q->how.target_w,
-        .height = q->how.target_h,
     };
+    picture_size(q, &result.width, &result.height);
     pb_product_file(q->env, &q->config->product, result.file, sizeof result.file);
     rc = write_png(q, err, &result);
     if (rc == 0)

@@ -4,10 +4,11 @@
 #define PB_PRODUCT_QUICKLOOK_H
 /* The configuration of a quicklook; quicklook_keys.c has the keys. */
 #include "config/config.h"
+#include "pipeline/paint/paint_config.h"
 
 struct pb_quicklook_config {
     struct pb_product_config product;
-    int32_t size_px;   /* longest side at most */
-    double stretch[2]; /* percentiles, 0 <= a < b <= 100 */
+    int32_t size_px; /* longest side at most */
+    struct pb_paint_config paint;
 };
 #endif

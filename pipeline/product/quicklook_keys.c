@@ -8,8 +8,8 @@
 static const struct pb_key keys[] = {
     PB_PRODUCT_KEY_NAME(struct pb_quicklook_config, "preview"),
     PB_PRODUCT_KEY_BANDS(struct pb_quicklook_config, "[R, G, B]",
-                         "One band (grey) or three (red, green, blue); without this key: the first "
-                         "three, or the first."),
+                         "One band (grey, by a ramp, or in the colours of its own table) or three "
+                         "(red, green, blue); without this key: the first three, or the first."),
     {.name = "size",
      .type = PB_KEY_INT,
      .offset = offsetof(struct pb_quicklook_config, size_px),
@@ -19,9 +19,12 @@ static const struct pb_key keys[] = {
      .doc = "Longest side in pixels."},
     {.name = "stretch",
      .type = PB_KEY_PAIR,
-     .offset = offsetof(struct pb_quicklook_config, stretch),
+     .offset = offsetof(struct pb_quicklook_config, paint.stretch),
+     .more = offsetof(struct pb_quicklook_config, paint.has_stretch),
      .def = "[2, 98]",
-     .doc = "Percentiles that become black and white."},
+     .doc = "Percentiles of the pixels shown that become the two ends of the ramp, or black and "
+            "white."},
+    PB_PAINT_KEYS(struct pb_quicklook_config, paint),
 };
 
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
@@ -32,6 +35,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                              "quicklook.bands has %zu bands; write one (grey) or three (red, "
                              "green, blue)",
                              n);
+    pb_paint_check(&((struct pb_quicklook_config *)product)->paint, n, check);
 }
 
 const struct pb_product_kind pb_kind_quicklook = {

@@ -29,9 +29,11 @@ struct pb_raster_info {
     int32_t n_bands; /* 1 .. PB_BANDS_MAX */
     enum pb_type type;
     int32_t block_w, block_h;
-    bool pixel_interleaved; /* all bands of a block decode together */
-    bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
-    bool has_palette;       /* band 1 is an index into a colour table: classes, as a rule */
+    bool pixel_interleaved;      /* all bands of a block decode together */
+    bool has_mask;               /* a mask or an alpha band: pb_raster_read fills `mask` */
+    bool has_palette;            /* band 1 is an index into a colour table: classes, as a rule */
+    const uint8_t (*palette)[4]; /* its colours: red, green, blue, alpha; owned by the raster */
+    size_t n_palette;
     bool lossy;
     bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
                       starts over */

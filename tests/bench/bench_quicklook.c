@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     struct pb_grid grid;
     struct pb_raster_info info = {.width = side, .height = side, .n_bands = BANDS};
     struct pb_quicklook_config config = {
-        .product.kind = &pb_kind_quicklook, .size_px = 1024, .stretch = {2, 98}};
+        .product.kind = &pb_kind_quicklook, .size_px = 1024, .paint.stretch = {2, 98}};
     struct pb_product_result result;
     struct pb_err err = {0};
     void *product = NULL;

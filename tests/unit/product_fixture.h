@@ -145,6 +145,7 @@ static inline int feed_product(const struct image *image, const struct pb_produc
         .scene = "scene",
         .input = "/in/scene.tif",
         .directory = feed_directory ? feed_directory : scratch(),
+        .scene_bands = (const int32_t[]){1, 2, 3, 4, 5, 6, 7, 8},
         .band_names = image->names,
         .n_bands = image->n_bands,
         .device = "cpu",

@@ -83,7 +83,7 @@ START_TEST(the_design_file_loads_as_printed)
     ck_assert_int_eq(cog->compress, PB_COMPRESS_DEFLATE);
     ck_assert(isnan(cog->nodata));
     ck_assert_int_eq(quicklook->size_px, 1024);
-    ck_assert(quicklook->stretch[1] == 98);
+    ck_assert(quicklook->paint.stretch[1] == 98);
     ck_assert_int_eq(statistics->buckets, 256);
     ck_assert_ptr_eq(p->products[3]->kind, &pb_kind_stac);
     pb_config_destroy(config);

@@ -10,7 +10,7 @@
 
 static const struct feed simple = {64, 2, true};
 static const struct pb_quicklook_config config_100 = {
-    .product.kind = &pb_kind_quicklook, .size_px = 100, .stretch = {2, 98}};
+    .product.kind = &pb_kind_quicklook, .size_px = 100, .paint.stretch = {2, 98}};
 
 struct picture {
     int32_t w, h;
@@ -150,30 +150,34 @@ START_TEST(nothing_valid_is_all_transparent)
 }
 END_TEST
 
-/* The upper left quarter of the file is bright. */
+/* The upper left corner of the file is bright. */
 START_TEST(north_is_up_and_east_is_right)
 {
     const struct {
         double d[4];
-        int32_t bright_x, bright_y;
-    } cases[] = {{{1, 0, 0, -1}, 0, 0},
-                 {{1, 0, 0, 1}, 0, 9},
-                 {{-1, 0, 0, 1}, 9, 9},
-                 {{-1, 0, 0, -1}, 9, 0},
-                 {{0, 1, 1, 0}, 0, 0}};
+        bool right, down; /* the corner of the picture where it is */
+        bool lies;
+    } cases[] = {{{1, 0, 0, -1}, false, false, false}, {{1, 0, 0, 1}, false, true, false},
+                 {{-1, 0, 0, 1}, true, true, false},   {{-1, 0, 0, -1}, true, false, false},
+                 {{0, 1, 1, 0}, false, true, true},    {{0, 1, -1, 0}, false, false, true},
+                 {{0, -1, 1, 0}, true, true, true},    {{0, -1, -1, 0}, true, false, true},
+                 {{2, 1, 1, -2}, false, false, false}, {{1, 2, -2, 1}, false, false, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct image image = image_create(10, 10, 1);
+        struct image image = image_create(10, 6, 1);
         struct pb_raster_info info = {
-            .width = 10, .height = 10, .n_bands = 1, .has_orientation = true};
+            .width = 10, .height = 6, .n_bands = 1, .has_orientation = true};
         memcpy(info.orientation, cases[i].d, sizeof info.orientation);
-        for (int32_t y = 0; y < 5; y++)
+        for (int32_t y = 0; y < 3; y++)
             for (int32_t x = 0; x < 5; x++)
                 *image_at(&image, 0, x, y) = 1;
         struct picture p = look(&image, &config_100.product, &info);
-        for (int32_t y = 0; y < 10; y += 9)
-            for (int32_t x = 0; x < 10; x += 9)
-                ck_assert_uint_eq(at(&p, x, y)[0],
-                                  x == cases[i].bright_x && y == cases[i].bright_y ? 255 : 0);
+        ck_assert_int_eq(p.w, cases[i].lies ? 6 : 10);
+        ck_assert_int_eq(p.h, cases[i].lies ? 10 : 6);
+        for (int down = 0; down < 2; down++)
+            for (int right = 0; right < 2; right++)
+                ck_assert_msg(at(&p, right ? p.w - 1 : 0, down ? p.h - 1 : 0)[0] ==
+                                  (right == cases[i].right && down == cases[i].down ? 255 : 0),
+                              "case %zu, corner %d %d", i, right, down);
         free(p.rgba);
         free(image.data);
     }
@@ -281,8 +285,8 @@ START_TEST(of_a_palette_only_its_own_indices_are_shown)
     struct image image = image_create(1000, 700, 1);
     struct pb_raster_info info = {.has_palette = true};
     struct pb_quicklook_config config = config_100;
-    config.stretch[0] = 0;
-    config.stretch[1] = 100;
+    config.paint.stretch[0] = 0;
+    config.paint.stretch[1] = 100;
     for (int32_t y = 0; y < image.h; y++)
         for (int32_t x = 0; x < image.w; x++)
             *image_at(&image, 0, x, y) = rnd() % 2 ? 1 : 9;
@@ -292,6 +296,48 @@ START_TEST(of_a_palette_only_its_own_indices_are_shown)
         for (int32_t x = 0; x < p.w; x++)
             ends += at(&p, x, y)[0] == 0 || at(&p, x, y)[0] == 255;
     ck_assert_uint_eq(ends, (size_t)p.w * (size_t)p.h);
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(a_colour_table_is_taken_unless_levels_are_asked_for)
+{
+    static const uint8_t table[][4] = {{1, 2, 3, 255}, {200, 100, 50, 255}, {9, 9, 9, 0}};
+    struct image image = image_create(4, 1, 1);
+    struct pb_raster_info info = {.has_palette = true, .palette = table, .n_palette = 3};
+    struct pb_quicklook_config config = config_100;
+    for (int32_t x = 0; x < 4; x++)
+        *image_at(&image, 0, x, 0) = (float)x;
+    struct picture p = look(&image, &config.product, &info);
+    ck_assert(memcmp(at(&p, 0, 0), table[0], 4) == 0);
+    ck_assert(memcmp(at(&p, 1, 0), table[1], 4) == 0);
+    ck_assert(at(&p, 2, 0)[3] == 0 && at(&p, 3, 0)[3] == 0); /* transparent; not in the table */
+    free(p.rgba);
+    config.paint.is_asked = true;
+    p = look(&image, &config.product, &info);
+    ck_assert(at(&p, 3, 0)[0] == 255 && at(&p, 3, 0)[1] == 255 && at(&p, 0, 0)[3] == 255);
+    free(p.rgba);
+    free(image.data);
+}
+END_TEST
+
+START_TEST(a_ramp_colours_the_range)
+{
+    struct image image = image_create(3, 1, 1);
+    struct pb_ramp_stop stops[PB_RAMP_NAMED_STOPS];
+    struct pb_ramp ramp;
+    struct pb_quicklook_config config = config_100;
+    pb_ramp_named(2, stops, &ramp);
+    config.paint = (struct pb_paint_config){
+        .ramp = 2, .chosen = &ramp, .range = {-1, 1}, .has_range = true, .is_asked = true};
+    *image_at(&image, 0, 0, 0) = -1;
+    *image_at(&image, 0, 1, 0) = 2;
+    *image_at(&image, 0, 2, 0) = NAN;
+    struct picture p = look(&image, &config.product, NULL);
+    ck_assert(memcmp(at(&p, 0, 0), stops[0].rgba, 4) == 0);
+    ck_assert(memcmp(at(&p, 1, 0), stops[255].rgba, 4) == 0);
+    ck_assert(at(&p, 2, 0)[3] == 0);
     free(p.rgba);
     free(image.data);
 }
@@ -324,6 +370,8 @@ int main(void)
     tcase_add_test(tc, nothing_valid_is_all_transparent);
     tcase_add_test(tc, north_is_up_and_east_is_right);
     tcase_add_test(tc, bands_are_one_or_three);
+    tcase_add_test(tc, a_colour_table_is_taken_unless_levels_are_asked_for);
+    tcase_add_test(tc, a_ramp_colours_the_range);
     tcase_add_test(tc, stretch_is_recorded);
     tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/stretch.h"
+#include "pipeline/paint/stretch.h"
 #include "kernels/reduce/percentiles.h"
 
 #include <math.h>

@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/paint/paint_config.h"
+#include "pipeline/paint/colour_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file's text, malloc'd; NULL after a mistake was reported. */
+static char *read_file(const char *path, const struct pb_product_check *check, size_t *out_bytes)
+{
+    char *text = malloc(PB_COLOUR_FILE_BYTES_MAX + 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    size_t bytes = 0;
+    ssize_t n = -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+        errno = EINVAL;
+    else if (fd >= 0 && text != NULL)
+        while ((n = read(fd, text + bytes, PB_COLOUR_FILE_BYTES_MAX + 1 - bytes)) > 0)
+            bytes += (size_t)n;
+    if (n < 0)
+        pb_product_key_wrong(check, "colours", "colours: cannot read %.200s: %s", path,
+                             text == NULL      ? "out of memory"
+                             : errno == EINVAL ? "it is no regular file"
+                                               : strerror(errno));
+    else if (bytes > PB_COLOUR_FILE_BYTES_MAX)
+        pb_product_key_wrong(check, "colours", "colours: %.200s has more than %d bytes", path,
+                             PB_COLOUR_FILE_BYTES_MAX);
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 0 || bytes > PB_COLOUR_FILE_BYTES_MAX) {
+        free(text);
+        return NULL;
+    }
+    *out_bytes = bytes;
+    return text;
+}
+
+static struct pb_ramp *read_colours(const char *path, const struct pb_product_check *check)
+{
+    char mistake[300];
+    size_t bytes = 0;
+    char *text = read_file(path, check, &bytes);
+    if (text == NULL)
+        return NULL;
+    struct pb_ramp *ramp = pb_product_key_alloc(check, 1, sizeof *ramp);
+    struct pb_ramp_stop *stops =
+        pb_product_key_alloc(check, pb_colour_file_lines(text, bytes), sizeof *stops);
+    int line = ramp != NULL && stops != NULL
+                   ? pb_colour_file_parse(text, bytes, stops, ramp, mistake, sizeof mistake)
+                   : -1;
+    if (line > 0)
+        pb_product_key_wrong(check, "colours", "%.200s:%d: %s", path, line, mistake);
+    free(text);
+    return line == 0 ? ramp : NULL;
+}
+
+static struct pb_ramp *name_ramp(int choice, const struct pb_product_check *check)
+{
+    struct pb_ramp *ramp = pb_product_key_alloc(check, 1, sizeof *ramp);
+    struct pb_ramp_stop *stops = pb_product_key_alloc(check, PB_RAMP_NAMED_STOPS, sizeof *stops);
+    if (ramp == NULL || stops == NULL)
+        return NULL;
+    pb_ramp_named(choice, stops, ramp);
+    return ramp;
+}
+
+static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp,
+                       const struct pb_product_check *check)
+{
+    bool shares = pb_ramp_needs_range(ramp);
+    if (ramp->between == PB_RAMP_EXACT && shares)
+        pb_product_key_wrong(check, "between",
+                             "between: exact is for values, and %.100s has percentages; use blend "
+                             "or nearest",
+                             paint->colours);
+    static const uint8_t none[4];
+    if (ramp->between != PB_RAMP_EXACT && memcmp(ramp->other, none, sizeof none) != 0)
+        pb_product_key_wrong(check, "between",
+                             "%.100s has a line 'default', for values that no line names; with "
+                             "between: %s there are none, write between: exact",
+                             paint->colours, ramp->between == PB_RAMP_BLEND ? "blend" : "nearest");
+    if (!shares && pb_product_key_is_given(check, "range"))
+        pb_product_key_wrong(check, "range",
+                             "range: the lines of %.100s have values of their own; leave the key "
+                             "out, or write percentages there",
+                             paint->colours);
+    if (!shares && pb_product_key_is_given(check, "stretch"))
+        pb_product_key_wrong(check, "stretch",
+                             "stretch: the lines of %.100s have values of their own; leave the key "
+                             "out, or write percentages there",
+                             paint->colours);
+}
+
+void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
+                    const struct pb_product_check *check)
+{
+    bool ramp = paint->ramp != 0 || paint->colours != NULL;
+    paint->is_asked = ramp || paint->has_range || pb_product_key_is_given(check, "stretch");
+    if (paint->ramp != 0 && paint->colours != NULL)
+        pb_product_key_wrong(check, "colours", "ramp and colours say the same; keep one of them");
+    if (paint->has_range && pb_product_key_is_given(check, "stretch"))
+        pb_product_key_wrong(check, "stretch",
+                             "range and stretch both say what the ends are; keep one of them");
+    if (ramp && n_bands != 1 && pb_product_key_is_sound(check, "bands"))
+        pb_product_key_wrong(check, pb_product_key_is_given(check, "bands") ? "bands" : "ramp",
+                             "a ramp colours one band, not %zu; write bands: [NAME]", n_bands);
+    if (paint->has_between && paint->colours == NULL)
+        pb_product_key_wrong(check, "between",
+                             "between is for a colour file; leave the key out, or name the file "
+                             "with colours");
+    struct pb_ramp *chosen = NULL;
+    if (paint->colours != NULL)
+        chosen = read_colours(pb_product_key_path(check, paint->colours), check);
+    else if (paint->ramp != 0)
+        chosen = name_ramp(paint->ramp, check);
+    if (chosen != NULL && paint->colours != NULL) {
+        chosen->between = (enum pb_ramp_between)paint->between;
+        check_file(paint, chosen, check);
+    }
+    paint->chosen = chosen;
+}

@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/paint/painter.h"
+#include "pipeline/paint/stretch.h"
+
+#include <string.h>
+
+static uint32_t colours_of(const struct pb_painter *painter)
+{
+    return painter->ramp != NULL ? 3 : painter->n_planes;
+}
+
+uint32_t pb_painter_channels(const struct pb_painter *painter)
+{
+    return colours_of(painter) + painter->alpha;
+}
+
+/* A valid level that is nodata becomes the next one. */
+static uint8_t apart(uint8_t level, uint8_t nodata)
+{
+    if (level != nodata)
+        return level;
+    return (uint8_t)(nodata < UINT8_MAX ? nodata + 1 : nodata - 1);
+}
+
+/* False: the pixel is invalid. */
+static bool shade(const struct pb_painter *painter, const float *const *planes, size_t pixel,
+                  uint8_t rgba[4])
+{
+    if (painter->ramp != NULL) {
+        pb_ramp_colour(painter->ramp, (double)planes[0][pixel], rgba);
+        return rgba[3] != 0;
+    }
+    if (!pb_stretch_is_shown(planes, painter->n_planes, pixel))
+        return false;
+    for (uint32_t p = 0; p < painter->n_planes; p++)
+        rgba[p] = pb_stretch_shade((double)planes[p][pixel], painter->low[p], painter->high[p]);
+    rgba[3] = UINT8_MAX;
+    return true;
+}
+
+void pb_painter_row(const struct pb_painter *painter, const float *const *planes, size_t first,
+                    size_t n, uint8_t *out)
+{
+    uint32_t colours = colours_of(painter);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t rgba[4] = {0, 0, 0, 0};
+        bool shown = shade(painter, planes, first + i, rgba);
+        for (uint32_t c = 0; c < colours && painter->alpha; c++)
+            *out++ = shown ? rgba[c] : 0;
+        for (uint32_t c = 0; c < colours && !painter->alpha; c++)
+            *out++ = shown ? apart(rgba[c], painter->nodata) : painter->nodata;
+        if (painter->alpha)
+            *out++ = shown ? rgba[3] : 0;
+    }
+}

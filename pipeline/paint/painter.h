@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PAINTER_H
+#define PB_PAINTER_H
+/* From values to pixels of 8 bits, for pictures and for COGs alike: one plane becomes grey or, by a
+ * ramp, red, green and blue; three planes become red, green and blue; each between the two ends of
+ * its range. A pixel is shown where every plane has a finite value. Invalid pixels are transparent,
+ * or nodata where there is no alpha. Immutable once made; any thread. */
+#include "pipeline/paint/ramp.h"
+
+#define PB_PAINTER_PLANES_MAX 3
+
+struct pb_painter {
+    uint32_t n_planes;                  /* 1 or 3 */
+    const struct pb_ramp_table *ramp;   /* of one plane; NULL = grey; borrowed */
+    double low[PB_PAINTER_PLANES_MAX];  /* what becomes 0; not used with a ramp */
+    double high[PB_PAINTER_PLANES_MAX]; /* what becomes 255 */
+    bool alpha;     /* a last channel: 255, 0 where invalid, or as the ramp has it */
+    uint8_t nodata; /* without alpha: every channel of invalid pixels; valid ones come one level
+                       beside it at the nearest */
+};
+
+/* Bytes of a pixel: 1 to 4. */
+uint32_t pb_painter_channels(const struct pb_painter *painter);
+/* Paints pixels first .. first + n - 1 of the planes; out: n x channels. */
+void pb_painter_row(const struct pb_painter *painter, const float *const *planes, size_t first,
+                    size_t n, uint8_t *out);
+#endif
