@@ -30,6 +30,8 @@ enum pb_products_mode {
     PB_MODE_0660,
     PB_MODE_0664
 };
+/* What to do when the place of the products is another input's. */
+enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION };
 enum pb_compress { PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE, PB_COMPRESS_ZSTD, PB_COMPRESS_LZW };
 enum pb_overviews {
     PB_OVERVIEWS_AUTO,
@@ -149,6 +151,12 @@ struct pb_input_config {
     size_t n_sources;
 };
 
+struct pb_output_config {
+    char *path; /* of the directory of a scene's products; config/output/output_path.h */
+    char *name; /* of a product's file without its suffix; NULL = <scene>, <scene>.<product> */
+    enum pb_existing exists;
+};
+
 struct pb_step_config {
     const struct pb_op *op;
     void *params;                       /* the operator's struct */
@@ -192,6 +200,7 @@ struct pb_pipeline_config {
     char *name;
     int32_t priority; /* of its jobs; the highest goes first */
     struct pb_input_config input;
+    struct pb_output_config output;
     struct pb_exchange_config exchange; /* of its tiles; unidirectional unless the file or an
                                            operator says otherwise */
     struct pb_step_config *steps;
@@ -267,6 +276,8 @@ char *pb_config_default_text(const struct pb_product_kinds *kinds);
 /* Enum words, both ways, for messages and products: "deflate", "uint16", ... Static strings. */
 const char *pb_type_name(enum pb_type type);
 const char *pb_compress_name(enum pb_compress compress);
+/* The number of a word of output.exists, or -1. */
+int pb_existing_find(const char *word);
 /* Permissions of product files, 0 = the umask decides. */
 unsigned pb_products_mode(const struct pb_service_config *service);
 #endif

@@ -27,6 +27,9 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
     pb_text_comment(out, 4, pb_section_input.doc);
     pb_text_add(out, "    input:\n");
     pb_schema_default(out, &pb_section_input, 6);
+    pb_text_comment(out, 4, pb_section_output.doc);
+    pb_text_add(out, "    output:\n");
+    pb_schema_default(out, &pb_section_output, 6);
     struct pb_exchange_keys room;
     const struct pb_section *exchange = pb_exchange_section(&wic_pattern_unidirectional, &room);
     pb_text_comment(out, 4, exchange->doc);

@@ -4,6 +4,7 @@
 #include "config/input_files.h"
 
 #include "config/base/arena.h"
+#include "config/output/output_path.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>
@@ -86,12 +87,28 @@ static void check_names(struct pb_load *load, const struct pb_yaml *body,
         }
 }
 
+static void read_output(struct pb_load *load, const struct pb_yaml *body,
+                        struct pb_output_config *output)
+{
+    const struct pb_yaml *map = pb_yaml_find(body, "output", NULL);
+    size_t before = pb_report_count(&load->report);
+    char why[200];
+    pb_schema_read(load, &pb_section_output, map, output);
+    if (pb_report_count(&load->report) != before || pb_arena_failed(load->arena))
+        return;
+    if (!pb_output_path_check(output->path, why))
+        WRONG(load, pb_yaml_find(map, "path", NULL), "output.path: '%.80s' %s", output->path, why);
+    if (output->name != NULL && !pb_output_name_check(output->name, why))
+        WRONG(load, pb_yaml_find(map, "name", NULL), "output.name: '%.80s' %s", output->name, why);
+}
+
 /* False when there is nothing in it to check further. */
 static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
                           struct pb_pipeline_notes *notes)
 {
-    static const char *const keys[] = {"priority", "input", "exchange", "steps", "products"};
+    static const char *const keys[] = {"priority", "input", "output",
+                                       "exchange", "steps", "products"};
     const size_t n_keys = sizeof keys / sizeof *keys;
     char found[80], where[80];
     (void)snprintf(where, sizeof where, "pipeline '%.63s'", key->text);
@@ -122,6 +139,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     pb_input_files_resolve(load, key, input, &pipeline->input);
     check_names(load, input, &pipeline->input);
     notes->input_is_sound = pb_report_count(&load->report) == before;
+    read_output(load, body, &pipeline->output);
     const struct pb_yaml *exchange = pb_yaml_find(body, "exchange", NULL);
     pb_read_exchange(load, exchange, pipeline);
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);

@@ -20,6 +20,15 @@ static const char *const compress_names[] = {
     [PB_COMPRESS_LZW] = "lzw",
 };
 
+int pb_existing_find(const char *word)
+{
+    static const char *const words[] = {"refuse", "replace", "version"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
 unsigned pb_products_mode(const struct pb_service_config *service)
 {
     static const unsigned modes[] = {0, 0600, 0640, 0644, 0660, 0664};
@@ -57,6 +66,8 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
     pb_schema_print(out, &pb_section_pipeline, pipeline, 4);
     pb_text_add(out, "    input:\n");
     pb_schema_print(out, &pb_section_input, &pipeline->input, 6);
+    pb_text_add(out, "    output:\n");
+    pb_schema_print(out, &pb_section_output, &pipeline->output, 6);
     struct pb_exchange_keys room;
     pb_text_add(out, "    exchange:\n");
     pb_schema_print(out, pb_exchange_section(pipeline->exchange.pattern, &room),

@@ -117,9 +117,14 @@ static struct pb_product_config *read_product(struct pb_load *load, const struct
     return product;
 }
 
-static bool same_name(const char *a, const char *b)
+/* What tells products of a kind apart in their file names, "" = nothing. */
+static const char *label_of(const struct pb_pipeline_config *pipeline,
+                            const struct pb_product_config *product)
 {
-    return a == b || (a && b && strcmp(a, b) == 0);
+    const char *form = pipeline->output.name;
+    if (form != NULL && strstr(form, "{product}") == NULL)
+        return "";
+    return product->name ? product->name : form ? product->kind->section.name : "";
 }
 
 /* Against the products before it. */
@@ -135,7 +140,13 @@ static void check_file_name(struct pb_load *load, const struct pb_pipeline_confi
             pb_report(&load->report, PB_E_CONFIG_VALUE, product->line, product->col,
                       "a second %s (first in line %d); one describes all products, keep one", kind,
                       other->line);
-        else if (same_name(other->name, product->name))
+        else if (strcmp(label_of(pipeline, other), label_of(pipeline, product)) == 0 &&
+                 pipeline->output.name != NULL && product->name != NULL)
+            pb_report(&load->report, PB_E_CONFIG_VALUE, product->line, product->col,
+                      "this %s would overwrite the one in line %d; put {product} into output.name, "
+                      "or give it another name",
+                      kind, other->line);
+        else if (strcmp(label_of(pipeline, other), label_of(pipeline, product)) == 0)
             pb_report(&load->report, PB_E_CONFIG_VALUE, product->line, product->col,
                       "this %s would overwrite the one in line %d; give it %s name", kind,
                       other->line, product->name ? "another" : "a");

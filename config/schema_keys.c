@@ -44,7 +44,7 @@ static const struct pb_key service_keys[] = {
          "on one file system."),
     PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
-         "Results: products/<scene>/<pipeline>/<files>, published by one rename when all are "
+         "Results, where output.path of the pipeline says; published by one rename when all are "
          "complete."),
     CHOICE("products_mode", AT(pb_service_config, products_mode), "umask|0600|0640|0644|0660|0664",
            "umask",
@@ -253,6 +253,23 @@ static const struct pb_key source_keys[] = {
            "How its bands reach the scene's grid; none = they stay on their own."),
 };
 
+static const struct pb_key output_keys[] = {
+    {.name = "path",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_output_config, path),
+     .def = "\"{scene}/{pipeline}\"",
+     .doc = "Directory of a scene's products, below service.products or -o: {scene}, {pipeline}, "
+            "{sensor}, {datetime:%Y/%m/%d} (UTC). The component with {scene} belongs to one scene; "
+            "one more may follow. A value that the scene does not tell is an error."},
+    OPTION("name", PB_KEY_TEXT, AT(pb_output_config, name), 0, "\"{scene}_{product}\"",
+           "Name of a product's file without its suffix, also with {product}: the product's name, "
+           "else its kind; without this key: {scene}, or {scene}.{product} for products with a "
+           "name."),
+    CHOICE("exists", AT(pb_output_config, exists), "refuse|replace|version", "refuse",
+           "What is done when another input has the place already: fail, replace what pushbroom "
+           "made there, or use {scene}~2. The same input again always replaces its own."),
+};
+
 static const struct pb_key pipeline_keys[] = {
     RANGED("priority", PB_KEY_INT, AT(pb_pipeline_config, priority), -100, 100, "0",
            "Of the jobs that wait, those of the highest priority start first, and get a GPU first; "
@@ -269,6 +286,8 @@ const struct pb_section pb_section_limits = {
     N_OF(limits_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
+const struct pb_section pb_section_output = {"output", "Where products go; what they are called.",
+                                             output_keys, N_OF(output_keys)};
 const struct pb_section pb_section_source = {"source", "A file that is read beside the scene.",
                                              source_keys, N_OF(source_keys)};
 const struct pb_section pb_section_file = {"file", "A band of a scene of many files.", file_keys,

@@ -14,7 +14,7 @@ ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 ROOMS = {
     "wic": ["examples", "bench", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
-    "config": ["notify", "", "yaml", "base"],
+    "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }

@@ -16,12 +16,41 @@ void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid
         pb_map_transform(&env->geometry.map, env->info->transform, env->transform);
 }
 
+static int expand_name(const struct pb_product_env *env, const struct pb_product_config *config,
+                       struct pb_err *err, char out[256])
+{
+    bool named = config->name != NULL && config->name[0] != '\0';
+    struct pb_output_facts facts = env->facts;
+    facts.scene = env->scene;
+    facts.pipeline = env->pipeline->name;
+    facts.product = named ? config->name : config->kind->section.name;
+    return pb_output_name_expand(env->pipeline->output.name, &facts, err, out);
+}
+
+int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err)
+{
+    char name[256];
+    int rc = 0;
+    for (size_t i = 0; env->pipeline->output.name && i < env->pipeline->n_products && rc == 0; i++)
+        rc = expand_name(env, env->pipeline->products[i], err, name);
+    return rc;
+}
+
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes)
 {
     bool named = config->name != NULL && config->name[0] != '\0';
-    (void)snprintf(out, bytes, "%s%s%s%s", env->scene, named ? "." : "", named ? config->name : "",
-                   pb_product_type(config->kind)->suffix);
+    const char *suffix = pb_product_type(config->kind)->suffix;
+    const char *form = env->pipeline ? env->pipeline->output.name : NULL;
+    char name[256];
+    struct pb_err err;
+    if (form == NULL || expand_name(env, config, &err, name) != 0) {
+        (void)snprintf(out, bytes, "%s%s%s%s", env->scene, named ? "." : "",
+                       named ? config->name : "", suffix);
+        return;
+    }
+    bool shortens = !named && strstr(form, "{product}") != NULL; /* that says "statistics" */
+    (void)snprintf(out, bytes, "%s%s", name, shortens ? strrchr(suffix, '.') : suffix);
 }
 
 /* "NDVI, EVI, ..." as far as it fits. */

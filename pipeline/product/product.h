@@ -9,6 +9,7 @@
  * size. */
 #include "config/config.h"
 #include "config/base/err.h"
+#include "config/output/output_path.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/raster/raster.h"
@@ -35,8 +36,9 @@ struct pb_product_env {
                                * last started one, in visiting order, counted in whole units */
     uint32_t workers;         /* tile() is called with worker < workers */
     const char *scene;        /* base name of the products */
-    const char *place;        /* name of the scene directory: scene, or scene~N; NULL = scene */
-    const char *input;        /* path of the scene */
+    const char *place; /* scene directory below products: scene, scene~N, a/b/scene; NULL = scene */
+    struct pb_output_facts facts;      /* of the metadata, for output.name; zeroed: none is known */
+    const char *input;                 /* path of the scene */
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes of tiles */
@@ -121,8 +123,10 @@ struct pb_product_type {
 /* The type of one of the kinds in pb_products. Static. */
 const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind);
 
-/* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json": what finish
- * writes. */
+/* Whether output.name can be expanded for every product; output.path if not. */
+int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err);
+/* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json", or by
+ * output.name: what finish writes. */
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes);
 /* Bands of a product: those it names, else the default ones. */

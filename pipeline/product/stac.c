@@ -187,9 +187,11 @@ static void write_extensions(const struct pb_stac_item *item)
 static void write_id(const struct pb_stac_item *item)
 {
     const struct pb_product_env *env = item->env;
-    char id[400];
+    char id[PB_OUTPUT_PATH_BYTES + 400];
     (void)snprintf(id, sizeof id, "%s.%s", env->place ? env->place : env->scene,
                    env->pipeline->name);
+    for (char *slash = id; (slash = strchr(slash, '/')) != NULL;)
+        *slash = '.';
     pb_json_string(item->json, "id", id);
 }
 

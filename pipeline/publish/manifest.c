@@ -43,7 +43,7 @@ void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, i
 
 bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
 {
-    return a->bytes == b->bytes && a->mtime_ns == b->mtime_ns && strcmp(a->name, b->name) == 0;
+    return a->bytes == b->bytes;
 }
 
 bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
@@ -73,6 +73,8 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
     pb_json_string(json, "pushbroom", PB_VERSION);
     pb_json_string(json, "scene", m->scene);
     if (m->pipeline[0] != '\0') {
+        if (m->path[0] != '\0')
+            pb_json_string(json, "path", m->path);
         pb_json_string(json, "pipeline", m->pipeline);
         pb_json_string(json, "job", m->job);
     }

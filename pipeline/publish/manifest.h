@@ -7,10 +7,13 @@
  *   products/<scene>/              which input the scene directory belongs to (pipeline is "")
  *   products/<scene>/<pipeline>/   job, input, and every product file with size and SHA-256
  *
+ * or where output.path says otherwise; without a component after {scene} there is the second only.
+ *
  * It is written last and synced before the directory is renamed into place, so a directory whose
  * manifest can be read was complete. A directory without one was not made by pushbroom, and is
  * never replaced or removed. Plain functions without state. Thread: any. */
 #include "config/base/err.h"
+#include "config/output/output_path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,10 +41,11 @@ struct pb_manifest_file {
 };
 
 struct pb_manifest {
-    char job[64];       /* id of the job, "" = made by `pushbroom run` */
-    char scene[256];    /* name of the scene directory: "a", "a~2" */
-    char pipeline[256]; /* "" = this is a scene directory's */
-    char version[32];   /* of the pushbroom that wrote it; filled by read */
+    char job[64];                          /* id of the job, "" = made by `pushbroom run` */
+    char scene[256];                       /* name of the scene directory: "a", "a~2" */
+    char pipeline[256];                    /* "" = this is a scene directory's */
+    char path[PB_OUTPUT_PATH_BYTES + 520]; /* of a directory of products, below products/ */
+    char version[32];                      /* of the pushbroom that wrote it; filled by read */
     struct pb_input_id input;
     struct pb_manifest_file *file; /* n_files; pb_manifest_fini frees them */
     size_t n_files;
@@ -50,7 +54,7 @@ struct pb_manifest {
 /* path: its base name is taken; bytes that are not UTF-8 are spelled %XX behind "bytes:". The
  * checksum is not known then. */
 void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, int64_t mtime_ns);
-/* The same input: all is the same, the checksum, known of both, included. */
+/* The same content: size and checksum, which is known of both. Name and mtime tell nothing. */
 bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b);
 /* The same as far as it is known without the checksum. */
 bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b);
@@ -69,12 +73,16 @@ void pb_manifest_fini(struct pb_manifest *manifest); /* a zeroed one is fine */
  * a negative errno (-ENOENT missing, -ESTALE another size or kind). */
 int pb_manifest_check(int directory, const struct pb_manifest *manifest);
 
-/* Whether a reader of products/ finds the products of a job: the complete directory
- * <products>/<scene or scene~N>/<pipeline> with the job's id in its manifest. 0, its real path in
+struct pb_manifest_job {
+    const char *id, *scene, *pipeline; /* scene: without a version */
+    const char *path;                  /* output.path of the pipeline */
+};
+/* Whether a reader of products/ finds the products of a job: a complete directory where the path
+ * may lead, whatever the scene's metadata, with the job's id in its manifest. 0, its real path in
  * out_directory (PATH_MAX bytes) and *out_manifest (the caller's to fini; NULL = not wanted);
  * -ENOENT there is none; another negative errno: products could not be read, the outcome is not
- * known. scene is the job's scene without a version. Call pb_publish_sweep first when a worker
- * died: it puts back what an interrupted exchange had set aside. */
-int pb_manifest_find(const char *products, const char *scene, const char *pipeline, const char *job,
-                     char *out_directory, struct pb_manifest *out_manifest);
+ * known. Call pb_publish_sweep first when a worker died: it puts back what an interrupted exchange
+ * had set aside. */
+int pb_manifest_find(const char *products, const struct pb_manifest_job *job, char *out_directory,
+                     struct pb_manifest *out_manifest);
 #endif

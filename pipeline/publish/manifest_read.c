@@ -79,6 +79,18 @@ static bool is_plain_name(const char *name)
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
+/* Of such names. */
+static bool is_plain_path(const char *path)
+{
+    bool plain = true;
+    for (const char *part = path; plain && part != NULL;) {
+        const char *slash = strchr(part, '/');
+        plain = part[0] != '\0' && part[0] != '.' && part[0] != '/';
+        part = slash ? slash + 1 : NULL;
+    }
+    return plain;
+}
+
 static bool take_file(const struct pb_json_value *value, struct pb_manifest_file *out)
 {
     if (pb_json_get(value, "name", NULL) != NULL &&
@@ -127,6 +139,9 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
         return -EINVAL;
     if (pb_json_get(root, "pipeline", NULL) == NULL)
         return 0;
+    if (pb_json_get(root, "path", NULL) != NULL &&
+        (!take_text(root, "path", m->path, sizeof m->path) || !is_plain_path(m->path)))
+        return -EINVAL;
     if (!take_text(root, "pipeline", m->pipeline, sizeof m->pipeline) ||
         !is_plain_name(m->pipeline) || !take_text(root, "job", m->job, sizeof m->job))
         return -EINVAL;
@@ -165,63 +180,4 @@ int pb_manifest_check(int directory, const struct pb_manifest *manifest)
             return -ESTALE;
     }
     return 0;
-}
-
-/* --- finding a job's ---------------------------------------------------------------------------*/
-
-/* Whether products/<entry>/<pipeline> is the job's; 0 and *out. */
-static int look_into(int products, const char *entry, const char *pipeline, const char *job,
-                     struct pb_manifest *out)
-{
-    struct pb_manifest found = {0};
-    int scene = openat(products, entry, DIRECTORY_FLAGS);
-    if (scene < 0)
-        return errno == ENOTDIR || errno == ELOOP ? -ENOENT : -errno;
-    int fd = openat(scene, pipeline, DIRECTORY_FLAGS);
-    int error = errno;
-    (void)close(scene);
-    if (fd < 0)
-        return error == ENOTDIR || error == ELOOP ? -ENOENT : -error;
-    int rc = pb_manifest_read(fd, &found);
-    if (rc == 0 && (strcmp(found.job, job) != 0 || strcmp(found.pipeline, pipeline) != 0))
-        rc = -ENOENT;
-    if (rc == 0)
-        rc = pb_manifest_check(fd, &found);
-    (void)close(fd);
-    if (rc == 0) {
-        *out = found;
-        return 0;
-    }
-    pb_manifest_fini(&found);
-    return rc == -EINVAL || rc == -ESTALE ? -ENOENT : rc;
-}
-
-int pb_manifest_find(const char *products, const char *scene, const char *pipeline, const char *job,
-                     char *out_directory, struct pb_manifest *out_manifest)
-{
-    char path[PATH_MAX] = "";
-    struct pb_manifest found = {0};
-    const struct dirent *entry;
-    if (job[0] == '\0' || !is_plain_name(scene) || !is_plain_name(pipeline))
-        return -ENOENT;
-    DIR *dir = opendir(products);
-    if (dir == NULL)
-        return -errno;
-    int rc = -ENOENT;
-    while (rc == -ENOENT && (errno = 0, entry = readdir(dir)) != NULL)
-        if (pb_file_name_is_place(entry->d_name, scene))
-            rc = look_into(dirfd(dir), entry->d_name, pipeline, job, &found);
-    if (rc == -ENOENT && errno != 0)
-        rc = -errno;
-    if (rc == 0 && snprintf(path, sizeof path, "%s/%s/%s", products, entry->d_name, pipeline) >=
-                       (int)sizeof path)
-        rc = -ENAMETOOLONG;
-    (void)closedir(dir);
-    if (rc == 0 && realpath(path, out_directory) == NULL)
-        rc = -errno;
-    if (rc == 0 && out_manifest != NULL)
-        *out_manifest = found;
-    else
-        pb_manifest_fini(&found);
-    return rc;
 }

@@ -5,7 +5,9 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
+#include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_move.h"
+#include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_place.h"
 #include "pipeline/publish/publish_temp.h"
 
@@ -21,13 +23,20 @@
 #define PLACE_TRIES 100 /* others may come and go */
 
 struct pb_publish {
-    struct pb_publish_options options; /* its strings are those below */
-    char products[PATH_MAX], scene[256], pipeline[256], job[64], input_path[PATH_MAX];
-    char directory[PATH_MAX]; /* products/temp/pipeline */
-    char place[256];          /* name of the scene directory */
-    char marked[256];         /* the place that the temporary directory's manifest names */
+    struct pb_input_id input;
+    struct pb_input_sum *sum;
+    struct pb_place_wanted wanted; /* its strings are those below */
+    struct pb_output_place path;   /* without a version */
+    unsigned mode;
+    char products[PATH_MAX], pipeline[256], job[64], input_path[PATH_MAX];
+    char base[PATH_MAX + PB_OUTPUT_PATH_BYTES + 1]; /* products/parents */
+    char directory[PATH_MAX];                       /* products/temp/leaf */
+    char place[256];                                /* name of the scene directory */
+    char shown[PB_OUTPUT_PATH_BYTES + 260];         /* parents/place */
+    char marked[256]; /* the place that the temporary directory's manifest names */
     char temp[256];
-    int products_fd, temp_fd; /* of temp, flock'd; after it became the scene directory, of that */
+    int products_fd, base_fd; /* base_fd: -1 until the parents exist */
+    int temp_fd;              /* of temp, flock'd; after it became the scene directory, of that */
     bool made, committed, unsynced, identified; /* the marker has the checksum */
     char warning[PATH_MAX + 400];
 };
@@ -46,49 +55,79 @@ static int copy(char *to, size_t bytes, const char *from, const char *what, stru
     return 0;
 }
 
+static int take_path(struct pb_publish *p, const struct pb_publish_options *options,
+                     struct pb_err *err)
+{
+    const struct pb_output_facts facts = {.scene = options->scene,
+                                          .pipeline = options->pipeline,
+                                          .sensor = options->sensor,
+                                          .has_time = options->has_time,
+                                          .time_s = options->time_s};
+    if (!is_usable_name(options->scene) || !is_usable_name(options->pipeline))
+        return pb_fail(err, PB_E_OUTPUT_NAME,
+                       "products cannot be named '%s'; give the input a name without a leading dot",
+                       is_usable_name(options->scene) ? options->pipeline : options->scene);
+    int rc = pb_output_path_expand(options->path ? options->path : PB_OUTPUT_PATH_DEFAULT, &facts,
+                                   err, &p->path);
+    (void)snprintf(p->base, sizeof p->base, "%s%s%s", p->products, p->path.parents[0] ? "/" : "",
+                   p->path.parents);
+    return rc;
+}
+
 static int take_options(struct pb_publish *p, const struct pb_publish_options *options,
                         struct pb_err *err)
 {
-    p->options = *options;
-    p->options.products = p->products;
-    p->options.scene = p->scene;
-    p->options.pipeline = p->pipeline;
-    p->options.job = p->job;
-    p->options.input_path = options->input_path ? p->input_path : NULL;
+    p->input = options->input;
+    p->sum = options->sum;
+    p->mode = options->mode;
+    p->wanted = (struct pb_place_wanted){.shown = p->base,
+                                         .scene = p->path.scene,
+                                         .inner = p->path.inner,
+                                         .pipeline = p->pipeline,
+                                         .input = &p->input,
+                                         .input_path = options->input_path ? p->input_path : NULL,
+                                         .existing = options->existing};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
-    rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
     rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
-    if (rc == 0 && (!is_usable_name(p->scene) || !is_usable_name(p->pipeline)))
-        rc = pb_fail(err, PB_E_OUTPUT_NAME,
-                     "products cannot be named '%s'; give the input a name without a leading dot",
-                     is_usable_name(p->scene) ? p->pipeline : p->scene);
-    return rc;
+    return rc ? rc : take_path(p, options, err);
+}
+
+/* The directory that is written: in the temporary one, and under another name after a rename. */
+static const char *leaf_of(const struct pb_publish *p)
+{
+    return p->path.inner[0] != '\0' ? p->path.inner : p->path.scene;
 }
 
 /* Completes the input's identity. */
 static int identify(struct pb_publish *p, struct pb_err *err)
 {
-    if (p->options.sum == NULL || p->options.input.sha256[0] != '\0')
+    if (p->sum == NULL || p->input.sha256[0] != '\0')
         return 0;
-    return pb_input_sum_get(p->options.sum, err, p->options.input.sha256);
+    return pb_input_sum_get(p->sum, err, p->input.sha256);
+}
+
+static void show_place(struct pb_publish *p)
+{
+    (void)snprintf(p->shown, sizeof p->shown, "%s%s%s", p->path.parents,
+                   p->path.parents[0] ? "/" : "", p->place);
 }
 
 static int choose_place(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
-    if (rc != 1)
-        return rc;
-    rc = identify(p, err);
-    return rc ? rc : pb_place_choose(p->products_fd, &p->options, err, p->place);
+    int rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
+    if (rc == 1 && (rc = identify(p, err)) == 0)
+        rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
+    show_place(p);
+    return rc;
 }
 
 /* The manifest that makes the temporary directory ours, and later the scene directory this
  * input's. */
 static int write_mark(struct pb_publish *p, struct pb_err *err)
 {
-    struct pb_manifest marker = {.input = p->options.input};
+    struct pb_manifest marker = {.input = p->input};
     (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
     int rc = pb_manifest_write(p->temp_fd, &marker, 0644, p->directory, err);
     p->identified = rc == 0 && marker.input.sha256[0] != '\0';
@@ -99,17 +138,31 @@ static int write_mark(struct pb_publish *p, struct pb_err *err)
 
 static int make_directory(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, err, p->temp, &p->temp_fd);
+    int rc =
+        pb_publish_temp_make(p->products_fd, p->products, p->path.scene, err, p->temp, &p->temp_fd);
     if (rc < 0)
         return rc;
     p->made = true;
-    if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp,
-                 p->pipeline) >= (int)sizeof p->directory)
+    if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp, leaf_of(p)) >=
+        (int)sizeof p->directory)
         return pb_fail(err, PB_E_OUTPUT_NAME, "the path %s is too long", p->products);
     rc = write_mark(p, err);
-    if (rc == 0 && mkdirat(p->temp_fd, p->pipeline, 0755) != 0)
+    if (rc == 0 && mkdirat(p->temp_fd, leaf_of(p), 0755) != 0)
         rc = pb_io_fail(err, errno, "cannot create", p->directory);
     return rc;
+}
+
+/* make: the parents are created when they are missing, else p->base_fd stays -1. */
+static int open_base(struct pb_publish *p, bool make, struct pb_err *err)
+{
+    if (p->base_fd >= 0)
+        return 0;
+    int fd =
+        pb_publish_parents(p->products_fd, p->path.parents, make, pb_publish_search_mode(p->mode));
+    if (fd < 0 && (make || fd != -ENOENT))
+        return pb_io_fail(err, -fd, make ? "cannot create" : "cannot open", p->base);
+    p->base_fd = fd < 0 ? -1 : fd;
+    return 0;
 }
 
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
@@ -120,7 +173,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
         pb_input_sum_destroy(options->sum);
         return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
     }
-    p->temp_fd = p->products_fd = -1;
+    p->temp_fd = p->base_fd = p->products_fd = -1;
     int rc = take_options(p, options, err);
     if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
         rc = pb_io_fail(err, -rc, "cannot create", p->products);
@@ -131,8 +184,10 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     }
     if (rc == 0) {
         (void)pb_publish_sweep(p->products); /* of runs that were killed */
-        rc = choose_place(p, err);
+        rc = open_base(p, false, err);
     }
+    if (rc == 0)
+        rc = choose_place(p, err);
     if (rc == 0)
         rc = make_directory(p, err);
     if (rc < 0) {
@@ -145,7 +200,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
 
 int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
 {
-    return p->options.sum != NULL ? pb_input_sum_start(p->options.sum, err) : 0;
+    return p->sum != NULL ? pb_input_sum_start(p->sum, err) : 0;
 }
 
 const char *pb_publish_directory(const struct pb_publish *publish)
@@ -155,7 +210,7 @@ const char *pb_publish_directory(const struct pb_publish *publish)
 
 const char *pb_publish_place(const struct pb_publish *publish)
 {
-    return publish->place;
+    return publish->shown;
 }
 
 const char *pb_publish_warning(const struct pb_publish *publish)
@@ -165,54 +220,32 @@ const char *pb_publish_warning(const struct pb_publish *publish)
 
 /* --- committing ------------------------------------------------------------------------------*/
 
-static int set_mode(int directory, const char *name, unsigned mode)
-{
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = fd < 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0 ? -errno : 0;
-    if (fd >= 0)
-        (void)close(fd);
-    return rc;
-}
-
-/* Users who may read the files may search the directories. */
-static int set_modes(const struct pb_publish *p, int fd, const struct pb_manifest *m)
-{
-    unsigned mode = p->options.mode, search = mode | ((mode & 0444u) >> 2);
-    if (mode == 0)
-        return 0;
-    int rc = set_mode(fd, PB_MANIFEST_FILE, mode);
-    for (size_t i = 0; i < m->n_files && rc == 0; i++)
-        rc = set_mode(fd, m->file[i].file, mode);
-    rc = rc ? rc : set_mode(p->temp_fd, PB_MANIFEST_FILE, mode);
-    if (rc == 0 && (fchmod(fd, search) != 0 || fchmod(p->temp_fd, search) != 0))
-        rc = -errno;
-    return rc;
-}
-
 /* Manifests, permissions, and all of it on disk. */
 static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
 {
-    struct pb_manifest m = {.input = p->options.input, .n_files = n_files};
+    struct pb_manifest m = {.input = p->input, .n_files = n_files};
     (void)snprintf(m.job, sizeof m.job, "%s", p->job);
     (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
     (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
+    (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",
+                   p->path.inner);
     m.file = calloc(n_files + 1, sizeof *m.file);
-    int fd = openat(p->temp_fd, p->pipeline, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(p->temp_fd, leaf_of(p), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = 0;
     if (fd < 0)
         rc = pb_io_fail(err, errno, "cannot open", p->directory);
     else if (m.file == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
-    if (rc == 0) {
+    if (rc == 0 && m.file != NULL) {
         for (size_t i = 0; i < n_files; i++)
             m.file[i] = file[i];
         if (strcmp(p->marked, p->place) != 0 || !p->identified)
             rc = write_mark(p, err);
         rc = rc ? rc : pb_manifest_write(fd, &m, 0644, p->directory, err);
     }
-    if (rc == 0 && ((rc = set_modes(p, fd, &m)) < 0 || (rc = pb_publish_sync(fd)) < 0 ||
-                    (rc = pb_publish_sync(p->temp_fd)) < 0))
+    if (rc == 0 && ((rc = pb_publish_set_modes(p->temp_fd, fd, &m, p->mode)) < 0 ||
+                    (rc = pb_publish_sync(fd)) < 0 || (rc = pb_publish_sync(p->temp_fd)) < 0))
         rc = pb_io_fail(err, -rc, "cannot sync", p->directory);
     if (fd >= 0)
         (void)close(fd);
@@ -225,31 +258,54 @@ static int move_on(struct pb_publish *p, struct pb_err *err)
 {
     char was[256];
     (void)memcpy(was, p->place, sizeof was);
-    int rc = pb_place_choose(p->products_fd, &p->options, err, p->place);
+    int rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
+    show_place(p);
     if (rc < 0)
         return rc;
     return strcmp(was, p->place) == 0 ? -EAGAIN : PB_PUBLISH_MOVED;
 }
 
+/* The scene directory that another input had is this one's from now on. A crash between this and
+ * the exchange leaves products of another input in it, which are never taken for this one's. */
+static int take_over(const struct pb_publish *p, int scene_fd, struct pb_err *err)
+{
+    struct pb_manifest marker = {.input = p->input};
+    (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
+    return pb_manifest_write(scene_fd, &marker, p->mode ? p->mode : 0644, p->shown, err);
+}
+
+static int move_to(struct pb_publish *p, const struct pb_place_look *look,
+                   struct pb_publish_move *move)
+{
+    bool flat = p->path.inner[0] == '\0';
+    *move = (struct pb_publish_move){.products_fd = p->products_fd,
+                                     .temp_fd = p->temp_fd,
+                                     .base_fd = p->base_fd,
+                                     .scene_fd = look->scene_fd,
+                                     .temp = p->temp,
+                                     .leaf = leaf_of(p),
+                                     .place = p->place,
+                                     .name = flat ? p->place : p->path.inner};
+    if (look->state == PB_PLACE_HOLDS)
+        return pb_publish_move_exchange(move, &look->products);
+    if (look->state == PB_PLACE_OURS)
+        return pb_publish_move_leaf(move);
+    move->scene_fd = p->base_fd;
+    return flat ? pb_publish_move_leaf(move) : pb_publish_move_scene(move);
+}
+
 static int try_place(struct pb_publish *p, struct pb_err *err)
 {
-    struct pb_place_look look;
-    struct pb_publish_move move = {.products_fd = p->products_fd, .temp_fd = p->temp_fd};
-    int rc = pb_place_look(p->products_fd, p->place, &p->options, &look);
+    struct pb_place_look look = {.scene_fd = -1};
+    struct pb_publish_move move = {.unsynced = 0};
+    int rc = open_base(p, true, err);
+    rc = rc ? rc : pb_place_look(p->base_fd, p->place, &p->wanted, &look);
     if (rc < 0)
         return rc;
     if (look.state == PB_PLACE_ANOTHER)
         return move_on(p, err);
-    move.temp = p->temp;
-    move.place = p->place;
-    move.pipeline = p->pipeline;
-    move.scene_fd = look.scene_fd;
-    if (look.state == PB_PLACE_FREE)
-        rc = pb_publish_move_scene(&move);
-    else if (look.state == PB_PLACE_OURS)
-        rc = pb_publish_move_pipeline(&move);
-    else
-        rc = pb_publish_move_exchange(&move, &look.products);
+    rc = look.takes_over ? take_over(p, look.scene_fd, err) : 0;
+    rc = rc ? rc : move_to(p, &look, &move);
     if (look.scene_fd >= 0)
         (void)close(look.scene_fd);
     p->unsynced = rc == 0 && move.unsynced != 0;
@@ -277,9 +333,9 @@ static void explain_place(struct pb_publish *p)
 {
     struct pb_place_look look;
     char first[256];
-    pb_file_name_place(p->scene, 1, first);
+    pb_file_name_place(p->path.scene, 1, first);
     if (strcmp(p->place, first) == 0 || p->warning[0] != '\0' ||
-        pb_place_look(p->products_fd, first, &p->options, &look) != 0)
+        pb_place_look(p->base_fd, first, &p->wanted, &look) != 0)
         return;
     if (look.scene_fd >= 0)
         (void)close(look.scene_fd);
@@ -292,7 +348,7 @@ static void explain_place(struct pb_publish *p)
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
-    char final[PATH_MAX + 520];
+    char final[PATH_MAX + PB_OUTPUT_PATH_BYTES + 520];
     int rc = identify(p, err);
     rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
@@ -302,7 +358,8 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         rc = try_place(p, err);
     if (rc == PB_PUBLISH_MOVED || (rc < 0 && err != NULL && err->code != PB_OK))
         return rc;
-    (void)snprintf(final, sizeof final, "%s/%s/%s", p->products, p->place, p->pipeline);
+    (void)snprintf(final, sizeof final, "%s/%s%s%s", p->products, p->shown,
+                   p->path.inner[0] ? "/" : "", p->path.inner);
     if (rc < 0)
         return pb_io_fail(err, -rc, "cannot publish", final);
     p->committed = true;
@@ -318,11 +375,13 @@ void pb_publish_close(struct pb_publish *p)
 {
     if (p == NULL)
         return;
-    pb_input_sum_destroy(p->options.sum);
+    pb_input_sum_destroy(p->sum);
     if (p->made && !p->committed)
         (void)pb_publish_temp_discard(p->products_fd, p->temp);
     if (p->temp_fd >= 0)
         (void)close(p->temp_fd);
+    if (p->base_fd >= 0)
+        (void)close(p->base_fd);
     if (p->products_fd >= 0)
         (void)close(p->products_fd);
     free(p);

@@ -4,12 +4,13 @@
 #define PB_PUBLISH_H
 /* A directory of products that appears all at once: files are written into
  * <products>/.<scene>.<pid>-<n>.tmp/<pipeline>, which becomes <products>/<scene>/<pipeline> by one
- * rename when everything is on disk, its manifest (manifest.h) last. A lock on the temporary
- * directory distinguishes live ones from those of dead processes.
+ * rename when everything is on disk, its manifest (manifest.h) last. output.path may put other
+ * directories above <scene>, which are made without following links, and leave out <pipeline>. A
+ * lock on the temporary directory distinguishes live ones from those of dead processes.
  *
- * <products>/<scene> belongs to one input, which its own manifest names. The same input (name,
- * size, mtime, SHA-256 of its bytes) replaces its older products in one exchange; another one is
- * refused, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
+ * <products>/<scene> belongs to one input, which its own manifest names. The same content (size and
+ * SHA-256) replaces its older products in one exchange; another one is refused, replaces them as
+ * well, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
  * are never replaced or removed: no directory without a manifest, none that holds a file its
  * manifest does not name, none that the input lies in.
  *
@@ -19,6 +20,8 @@
  *
  * One thread an object; any number of processes may publish into one directory. */
 #include "config/base/err.h"
+#include "config/config.h"
+#include "config/output/output_path.h"
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/publish/manifest.h"
 
@@ -26,13 +29,14 @@
 
 struct pb_publish;
 
-/* What to do when the scene's directory belongs to another input. */
-enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_VERSION };
-
 struct pb_publish_options {
     const char *products; /* directory, created with its parents when missing */
-    const char *scene;    /* name of the scene directory, without a version */
+    const char *scene;    /* name of the scene, without a version */
     const char *pipeline;
+    const char *path;   /* output.path; NULL = its default */
+    const char *sensor; /* of the scene's metadata, for the path; NULL = not known */
+    bool has_time;
+    int64_t time_s;  /* since 1970-01-01 UTC */
     const char *job; /* id, for the manifest; NULL = none */
     struct pb_input_id input;
     /* Tells the checksum that `input` lacks: before open returns, when a directory of an input
@@ -55,7 +59,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
  * this call commit computes it. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
-/* The scene directory's name: "a", "a~2". Borrowed; commit may change it. */
+/* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);
 /* Makes the files, all written and synced, visible. 0: *out_path (PATH_MAX bytes) gets the final
  * directory, and only close is left. PB_PUBLISH_MOVED: another input took the place since open;

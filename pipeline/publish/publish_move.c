@@ -51,25 +51,23 @@ static int settle(struct pb_publish_move *move, int rc, int back)
 
 int pb_publish_move_scene(struct pb_publish_move *move)
 {
-    int rc = rename_new(move->products_fd, move->temp, move->products_fd, move->place);
+    int rc = rename_new(move->products_fd, move->temp, move->base_fd, move->place);
     if (rc == -EEXIST)
         return -EAGAIN;
-    if (rc < 0 || (rc = pb_publish_sync(move->products_fd)) == 0)
+    if (rc < 0 || (rc = pb_publish_sync(move->base_fd)) == 0)
         return rc;
     /* Another pipeline of the input may have published into it by now: only ours is taken back. */
-    return settle(move, rc,
-                  rename_new(move->temp_fd, move->pipeline, move->products_fd, move->temp));
+    return settle(move, rc, rename_new(move->temp_fd, move->leaf, move->products_fd, move->temp));
 }
 
-int pb_publish_move_pipeline(struct pb_publish_move *move)
+int pb_publish_move_leaf(struct pb_publish_move *move)
 {
-    int rc = rename_new(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline);
+    int rc = rename_new(move->temp_fd, move->leaf, move->scene_fd, move->name);
     if (rc == -EEXIST)
         return -EAGAIN;
     if (rc < 0 || (rc = pb_publish_sync(move->scene_fd)) == 0)
         return rc;
-    return settle(move, rc,
-                  rename_new(move->scene_fd, move->pipeline, move->temp_fd, move->pipeline));
+    return settle(move, rc, rename_new(move->scene_fd, move->name, move->temp_fd, move->leaf));
 }
 
 static bool is_it(int fd, const char *name, const struct stat *expected)
@@ -81,8 +79,7 @@ static bool is_it(int fd, const char *name, const struct stat *expected)
 
 static int exchange(const struct pb_publish_move *move)
 {
-    return renameat2(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline,
-                     RENAME_EXCHANGE) == 0
+    return renameat2(move->temp_fd, move->leaf, move->scene_fd, move->name, RENAME_EXCHANGE) == 0
                ? 0
                : -errno;
 }
@@ -90,22 +87,22 @@ static int exchange(const struct pb_publish_move *move)
 /* By two renames. */
 static int undo_replace(const struct pb_publish_move *move)
 {
-    int rc = rename_new(move->scene_fd, move->pipeline, move->temp_fd, move->pipeline);
-    return rc ? rc : rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->pipeline);
+    int rc = rename_new(move->scene_fd, move->name, move->temp_fd, move->leaf);
+    return rc ? rc : rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
 }
 
 static int replace(struct pb_publish_move *move, const struct stat *old)
 {
-    int rc = rename_new(move->scene_fd, move->pipeline, move->temp_fd, PB_PUBLISH_OLD);
+    int rc = rename_new(move->scene_fd, move->name, move->temp_fd, PB_PUBLISH_OLD);
     if (rc == -ENOENT)
         return -EAGAIN;
     if (rc < 0)
         return rc;
     rc = is_it(move->temp_fd, PB_PUBLISH_OLD, old)
-             ? rename_new(move->temp_fd, move->pipeline, move->scene_fd, move->pipeline)
+             ? rename_new(move->temp_fd, move->leaf, move->scene_fd, move->name)
              : -EEXIST;
     if (rc < 0) {
-        (void)rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->pipeline);
+        (void)rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
         return rc == -EEXIST ? -EAGAIN : rc;
     }
     rc = pb_publish_sync(move->scene_fd);
@@ -121,7 +118,7 @@ int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *ol
         return -EAGAIN;
     if (rc < 0)
         return rc;
-    if (!is_it(move->temp_fd, move->pipeline, old)) {
+    if (!is_it(move->temp_fd, move->leaf, old)) {
         rc = exchange(move);
         return rc < 0 ? rc : -EAGAIN;
     }

@@ -8,21 +8,23 @@
 #include <sys/stat.h>
 
 struct pb_publish_move {
-    int products_fd, temp_fd;
-    int scene_fd;      /* of products/<place>; not for move_scene */
-    const char *temp;  /* products/<temp>/<pipeline> is what becomes visible */
-    const char *place; /* products/<place>/<pipeline> is where */
-    const char *pipeline;
+    int products_fd, temp_fd; /* temp_fd: of products/<temp> */
+    int base_fd;              /* of the directory that gets <place>; for move_scene */
+    int scene_fd;             /* of the directory that gets <name>; not for move_scene */
+    const char *temp;
+    const char *leaf;  /* products/<temp>/<leaf> is what becomes visible */
+    const char *place; /* of move_scene: <base>/<place>/<leaf> is where */
+    const char *name;  /* of the others: <scene>/<name> is where */
     int unsynced; /* out, with 0: errno of a sync that failed where the rename could not be taken
                      back */
 };
 
 /* The temporary directory becomes the scene directory. */
 int pb_publish_move_scene(struct pb_publish_move *move);
-/* Into a scene directory without products of the pipeline. */
-int pb_publish_move_pipeline(struct pb_publish_move *move);
+/* Into a directory that has nothing of that name. */
+int pb_publish_move_leaf(struct pb_publish_move *move);
 /* Changes places with the older products, which must be the directory `old`. They are left in the
- * temporary directory, as <pipeline> or, where the file system cannot exchange, as PB_PUBLISH_OLD;
+ * temporary directory, as <leaf> or, where the file system cannot exchange, as PB_PUBLISH_OLD;
  * there a reader finds nothing between the two renames, and a sweep puts the older ones back after
  * a crash between them. */
 int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *old);

@@ -132,28 +132,35 @@ static int of_another(const struct pb_input_id *found, const struct pb_input_id 
             look->state = PB_PLACE_ALIKE;
             return 0;
         }
-        why = found->sha256[0] != '\0' ? " and the same mtime, but with other content"
-                                       : " and the same mtime, without a checksum of its content";
+        why =
+            found->sha256[0] != '\0' ? " with other content" : " without a checksum of its content";
     }
     return another(look, "holds the products of another input, '%.200s' of %llu bytes%s",
                    found->name, (unsigned long long)found->bytes, why);
 }
 
-static int look_at_products(int scene_fd, const struct pb_publish_options *wanted,
+/* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */
+static bool may_replace(const struct pb_input_id *found, const struct pb_place_wanted *wanted,
+                        struct pb_place_look *look)
+{
+    if (wanted->existing == PB_EXISTING_REPLACE || pb_input_id_equal(found, wanted->input))
+        return true;
+    (void)of_another(found, wanted->input, look);
+    return false;
+}
+
+/* The open directory of products, which is there; what: how messages call it. */
+static int look_at_products(int fd, const char *what, const struct pb_place_wanted *wanted,
                             struct pb_place_look *look)
 {
     struct pb_manifest found = {0};
-    char what[80];
-    int fd = -1;
-    look->state = PB_PLACE_OURS;
-    (void)snprintf(what, sizeof what, "is this input's, but '%.48s' in it ", wanted->pipeline);
-    int rc = open_directory(scene_fd, wanted->pipeline, what, look, &fd);
-    if (rc <= 0)
-        return rc;
-    rc = read_manifest(fd, what, look, &found);
-    if (rc == 1 && (!pb_input_id_equal(&found.input, &wanted->input) ||
-                    strcmp(found.pipeline, wanted->pipeline) != 0))
-        rc = another(look, "%sholds other products", what);
+    int rc = read_manifest(fd, what, look, &found);
+    if (rc == 1 && strcmp(found.pipeline, wanted->pipeline) != 0)
+        rc = another(look, "%sholds %s%.64s", what,
+                     found.pipeline[0] ? "the products of pipeline " : "directories of products",
+                     found.pipeline);
+    if (rc == 1)
+        rc = may_replace(&found.input, wanted, look);
     if (rc == 1)
         rc = holds_only(fd, what, &found, look);
     if (rc == 1 && fstat(fd, &look->products) != 0)
@@ -163,40 +170,70 @@ static int look_at_products(int scene_fd, const struct pb_publish_options *wante
     if (rc == 1)
         look->state = PB_PLACE_HOLDS;
     pb_manifest_fini(&found);
-    (void)close(fd);
     return rc < 0 ? rc : 0;
 }
 
-int pb_place_look(int products_fd, const char *place, const struct pb_publish_options *wanted,
-                  struct pb_place_look *out)
+/* What has the inner name in the scene directory. */
+static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
+                       struct pb_place_look *look)
 {
-    struct pb_manifest marker = {0};
+    char what[80];
     int fd = -1;
-    *out = (struct pb_place_look){.state = PB_PLACE_FREE, .scene_fd = -1};
-    int rc = open_directory(products_fd, place, "", out, &fd);
+    look->state = PB_PLACE_OURS;
+    (void)snprintf(what, sizeof what, "is this input's, but '%.48s' in it ", wanted->inner);
+    int rc = open_directory(scene_fd, wanted->inner, what, look, &fd);
     if (rc <= 0)
         return rc;
-    rc = read_manifest(fd, "", out, &marker);
+    rc = look_at_products(fd, what, wanted, look);
+    (void)close(fd);
+    if (rc == 0 && look->state == PB_PLACE_ALIKE) /* the scene directory's manifest decides */
+        rc = another(look, "%sholds other products", what);
+    return rc;
+}
+
+/* The scene directory, whose manifest names its input. */
+static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb_place_look *out)
+{
+    struct pb_manifest marker = {0};
+    int rc = read_manifest(fd, "", out, &marker);
     if (rc == 1 && marker.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
-    if (rc == 1 && !pb_input_id_equal(&marker.input, &wanted->input))
-        rc = of_another(&marker.input, &wanted->input, out);
+    if (rc == 1 && !may_replace(&marker.input, wanted, out))
+        rc = 0;
     out->same_input = rc == 1;
+    out->takes_over = rc == 1 && !pb_input_id_equal(&marker.input, wanted->input);
     if (rc == 1)
-        rc = look_at_products(fd, wanted, out);
+        rc = look_inside(fd, wanted, out);
     pb_manifest_fini(&marker);
-    if (rc == 0 && (out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS))
-        out->scene_fd = fd;
-    else
-        (void)close(fd);
     return rc < 0 ? rc : 0;
 }
 
-static int state_of(int products_fd, const char *place, const struct pb_publish_options *wanted,
+int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
+                  struct pb_place_look *out)
+{
+    int fd = -1;
+    *out = (struct pb_place_look){.state = PB_PLACE_FREE, .scene_fd = -1};
+    int rc = base_fd < 0 ? 0 : open_directory(base_fd, place, "", out, &fd);
+    if (rc <= 0)
+        return rc;
+    if (wanted->inner[0] != '\0') {
+        rc = look_at_scene(fd, wanted, out);
+    } else {
+        rc = look_at_products(fd, "", wanted, out);
+        out->same_input = out->state == PB_PLACE_HOLDS;
+    }
+    if (rc == 0 && (out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS))
+        out->scene_fd = wanted->inner[0] != '\0' ? fd : openat(base_fd, ".", DIRECTORY_FLAGS);
+    if (out->scene_fd != fd)
+        (void)close(fd);
+    return rc;
+}
+
+static int state_of(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                     enum pb_place_state *out_state)
 {
     struct pb_place_look look;
-    int rc = pb_place_look(products_fd, place, wanted, &look);
+    int rc = pb_place_look(base_fd, place, wanted, &look);
     if (rc == 0 && look.scene_fd >= 0)
         (void)close(look.scene_fd);
     *out_state = look.state;
@@ -205,11 +242,11 @@ static int state_of(int products_fd, const char *place, const struct pb_publish_
 
 /* The version that is this input's already, or may be: 1, its name and whether it only may; 0 =
  * there is none. */
-static int find_own(int products_fd, const struct pb_publish_options *wanted, char out_place[256],
+static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_place[256],
                     bool *out_alike)
 {
     const struct dirent *e;
-    int fd = openat(products_fd, ".", DIRECTORY_FLAGS), found = 0;
+    int fd = openat(base_fd, ".", DIRECTORY_FLAGS), found = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (dir == NULL) {
         int rc = -errno;
@@ -220,7 +257,7 @@ static int find_own(int products_fd, const struct pb_publish_options *wanted, ch
     while (found == 0 && (e = readdir(dir)) != NULL) {
         enum pb_place_state state;
         if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
-            state_of(products_fd, e->d_name, wanted, &state) < 0)
+            state_of(base_fd, e->d_name, wanted, &state) < 0)
             continue;
         found = state == PB_PLACE_OURS || state == PB_PLACE_HOLDS || state == PB_PLACE_ALIKE;
         *out_alike = state == PB_PLACE_ALIKE;
@@ -231,26 +268,26 @@ static int find_own(int products_fd, const struct pb_publish_options *wanted, ch
     return found;
 }
 
-int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, struct pb_err *err,
+int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb_err *err,
                     char out_place[256])
 {
     struct pb_place_look look;
     bool alike = false;
     pb_file_name_place(wanted->scene, 1, out_place);
-    int rc = pb_place_look(products_fd, out_place, wanted, &look);
+    int rc = pb_place_look(base_fd, out_place, wanted, &look);
     if (rc == 0 && look.scene_fd >= 0)
         (void)close(look.scene_fd);
     if (rc < 0)
         return pb_io_fail(err, -rc, "cannot look at", out_place);
     if (look.state != PB_PLACE_ANOTHER)
         return look.state == PB_PLACE_ALIKE;
-    if (wanted->existing == PB_EXISTING_REFUSE)
-        return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->products, out_place, look.why);
-    rc = find_own(products_fd, wanted, out_place, &alike);
+    if (wanted->existing != PB_EXISTING_VERSION)
+        return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->shown, out_place, look.why);
+    rc = find_own(base_fd, wanted, out_place, &alike);
     for (unsigned n = 2; rc == 0 && n < VERSIONS_MAX; n++) {
         enum pb_place_state state;
         pb_file_name_place(wanted->scene, n, out_place);
-        rc = state_of(products_fd, out_place, wanted, &state);
+        rc = state_of(base_fd, out_place, wanted, &state);
         if (rc == 0 && state != PB_PLACE_ANOTHER)
             return state == PB_PLACE_ALIKE;
     }

@@ -9,29 +9,42 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct pb_place_wanted {
+    const char *shown; /* the directory that gets the place, for messages */
+    const char *scene; /* name of the place without a version */
+    const char *inner; /* of the directory in it that holds the files; "" = it holds them itself */
+    const char *pipeline;
+    const struct pb_input_id *input;
+    const char *input_path; /* see struct pb_publish_options */
+    enum pb_existing existing;
+};
+
 enum pb_place_state {
     PB_PLACE_FREE,   /* there is nothing of that name */
-    PB_PLACE_OURS,   /* this input's scene directory, and nothing of the pipeline's name in it */
-    PB_PLACE_HOLDS,  /* the same with older products of this input and pipeline: to be exchanged */
-    PB_PLACE_ALIKE,  /* an input's of this name, size and mtime; the wanted one's checksum, not
-                        known yet, tells whether it is this one */
-    PB_PLACE_ANOTHER /* of another input, or foreign */
+    PB_PLACE_OURS,   /* this input's scene directory, and nothing of the inner name in it */
+    PB_PLACE_HOLDS,  /* older products of this input and pipeline: to be exchanged */
+    PB_PLACE_ALIKE,  /* an input's of this size; the wanted one's checksum, not known yet, tells
+                        whether it is this one */
+    PB_PLACE_ANOTHER /* of another input that is not to be replaced, or foreign */
 };
 
 struct pb_place_look {
     enum pb_place_state state;
-    int scene_fd;         /* OURS and HOLDS: the scene directory, the caller's to close; else -1 */
+    int scene_fd;         /* OURS and HOLDS: the directory that gets the files' one, the caller's to
+                             close; else -1 */
     struct stat products; /* HOLDS: the directory of the older products */
     char why[320];        /* ANOTHER: "holds ..." */
-    bool same_input;      /* the scene directory is this input's, whatever lies in it */
+    bool same_input;      /* the place is this input's, whatever lies in it */
+    bool takes_over;      /* the scene directory's manifest names another input, to be replaced */
 };
 
-/* Looks at <products>/<place>. 0, or a negative errno when it cannot be looked at. */
-int pb_place_look(int products_fd, const char *place, const struct pb_publish_options *wanted,
+/* Looks at <base>/<place>; base_fd -1: that directory does not exist. 0, or a negative errno when
+ * it cannot be looked at. */
+int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                   struct pb_place_look *out);
-/* The place to use: the scene's own name, else the one of its versions that is this input's, else
- * the first free one; or output.exists when versions are not wanted. 1: that depends on the
- * checksum of the wanted input; call again with it. */
-int pb_place_choose(int products_fd, const struct pb_publish_options *wanted, struct pb_err *err,
+/* The place to use: the scene's own name, else, with versions, the one that is this input's, else
+ * the first free one; or output.exists. 1: that depends on the checksum of the wanted input; call
+ * again with it. */
+int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb_err *err,
                     char out_place[256]);
 #endif

@@ -6,6 +6,7 @@
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/publish/publish_parents.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,13 +163,18 @@ static void put_back_old(int products_fd, int temp_fd)
         return;
     int rc = pb_manifest_read(old, &m);
     (void)close(old);
-    int scene = rc == 0 ? openat(products_fd, m.scene, DIRECTORY_FLAGS) : -1;
+    if (rc == 0 && m.path[0] == '\0')
+        (void)snprintf(m.path, sizeof m.path, "%s/%s", m.scene, m.pipeline);
+    char *slash = strrchr(m.path, '/'), *name = slash ? slash + 1 : m.path;
+    if (slash != NULL)
+        *slash = '\0';
+    int scene = -1;
+    if (rc == 0 && m.pipeline[0] != '\0')
+        scene = pb_publish_parents(products_fd, slash ? m.path : "", false, 0);
     /* Onto a directory with anything in it the rename fails. */
-    if (scene >= 0 && m.pipeline[0] != '\0' &&
-        renameat(temp_fd, PB_PUBLISH_OLD, scene, m.pipeline) == 0)
+    if (scene >= 0 && renameat(temp_fd, PB_PUBLISH_OLD, scene, name) == 0)
         (void)fsync(scene);
-    else if (scene >= 0 && (errno == ENOTEMPTY || errno == EEXIST) &&
-             has_manifest(scene, m.pipeline))
+    else if (scene >= 0 && (errno == ENOTEMPTY || errno == EEXIST) && has_manifest(scene, name))
         (void)remove_products(temp_fd, PB_PUBLISH_OLD);
     if (scene >= 0)
         (void)close(scene);

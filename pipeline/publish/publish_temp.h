@@ -7,7 +7,7 @@
  * the manifest of a scene directory in it, and a lock that no other process holds.
  *
  *   .pushbroom.json   written first
- *   <pipeline>/       what is being written; after an exchange the older products
+ *   <leaf>/           what is being written; after an exchange the older products
  *   .old/             older products set aside, on file systems that cannot exchange two
  * directories
  *

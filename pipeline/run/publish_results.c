@@ -16,9 +16,10 @@ int pb_publish_begin(const struct pb_run_options *run, const char *scene,
     struct pb_publish_options options = {.products = run->products,
                                          .scene = scene,
                                          .pipeline = run->pipeline->name,
+                                         .path = run->pipeline->output.path,
                                          .job = run->job,
                                          .input_path = run->input,
-                                         .existing = run->existing,
+                                         .existing = run->pipeline->output.exists,
                                          .mode = run->mode};
     struct pb_raster_file file;
     const struct pb_scene_files *files = run->files;

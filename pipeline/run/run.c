@@ -109,7 +109,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.input = run->options.input;
     run->env.device = run->device;
     run->env.progress = &run->files;
-    return 0;
+    return pb_product_names_check(&run->env, err);
 }
 
 static int make_products(struct pb_run *run, struct pb_err *err)

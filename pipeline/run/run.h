@@ -46,8 +46,7 @@ struct pb_run_options {
                                        that config chooses; borrowed until destroy */
     const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
     const char *job;  /* id for the manifest; NULL = none; copied */
-    enum pb_existing existing; /* when the scene's directory is another input's */
-    unsigned mode;             /* permissions of product files; see struct pb_publish_options */
+    unsigned mode;    /* permissions of product files; see struct pb_publish_options */
 };
 
 enum pb_phase { PB_PHASE_PLAN, PB_PHASE_COMPUTE, PB_PHASE_PUBLISH, PB_PHASE_DONE };

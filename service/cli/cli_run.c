@@ -63,9 +63,9 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
 
 static int take_existing(struct cli_run_options *o, const char *word)
 {
-    if (strcmp(word, "refuse") != 0 && strcmp(word, "version") != 0)
-        return cli_usage("run", "--existing is refuse or version, not '%s'", word);
-    o->existing = word[0] == 'v' ? PB_EXISTING_VERSION : PB_EXISTING_REFUSE;
+    if (pb_existing_find(word) < 0)
+        return cli_usage("run", "--existing is refuse, replace or version, not '%s'", word);
+    o->existing = word;
     return CLI_DONE;
 }
 

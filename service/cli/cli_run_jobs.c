@@ -100,7 +100,8 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs)
     return (struct pb_run_how){.products = jobs->products,
                                .device = jobs->o->device,
                                .foreground = true,
-                               .refuse = jobs->o->existing == PB_EXISTING_REFUSE};
+                               .path = jobs->input.pipeline->output.path,
+                               .existing = jobs->o->existing};
 }
 
 static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input *input,

@@ -58,7 +58,8 @@ static void do_step(struct pb_pending *pending)
     const struct pb_pending_list *list = pending->list;
     pending->err = pending->dispose_err = (struct pb_err){0};
     if (pending->step == PB_PENDING_LOOK) {
-        pending->published = pb_outcome_is_published(&pending->job, pending->products);
+        pending->published =
+            pb_outcome_is_published(&pending->job, pending->products, pending->path);
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);
@@ -115,6 +116,10 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
 {
     struct pb_pending_list *list = pending->list;
     (void)snprintf(pending->products, sizeof pending->products, "%s", list->dirs->products);
+    const struct pb_pipeline_config *pipeline =
+        pb_config_pipeline(list->env->config, pending->job.pipeline);
+    (void)snprintf(pending->path, sizeof pending->path, "%s",
+                   pipeline ? pipeline->output.path : PB_OUTPUT_PATH_DEFAULT);
     pending->on_success = list->env->config->service.on_success;
     pending->step = step;
     pending->then = then;

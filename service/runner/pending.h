@@ -8,6 +8,7 @@
  *
  * Members of struct pb_pending_list are pending.c's, but for those above the line, which the owner
  * sets before the first use. Thread: loop. */
+#include "config/output/output_path.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/runner_env.h"
@@ -42,6 +43,7 @@ struct pb_pending {
     enum pb_pending_step step;
     struct pb_job job;
     char products[PB_FILES_PATH_BYTES]; /* directory of the service */
+    char path[PB_OUTPUT_PATH_BYTES];    /* output.path of the job's pipeline */
     enum pb_on_success on_success;
     void (*then)(void *user, struct pb_pending *pending);
     void *user;

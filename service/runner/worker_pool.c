@@ -141,7 +141,11 @@ int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
 void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job)
 {
     bool on_cpu = slot->express && strcmp(pool->device, "cpu") != 0;
-    struct pb_run_how how = {.products = pool->dirs->products, .device = on_cpu ? "cpu" : NULL};
+    const struct pb_pipeline_config *pipeline =
+        pb_config_pipeline(pool->env->config, job->pipeline);
+    struct pb_run_how how = {.products = pool->dirs->products,
+                             .path = pipeline ? pipeline->output.path : NULL,
+                             .device = on_cpu ? "cpu" : NULL};
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)
         (void)snprintf(job->device_why, sizeof job->device_why,

@@ -79,9 +79,10 @@ struct pb_worker_slot_owner {
 /* How a job is to be run. Copied. */
 struct pb_run_how {
     const char *products; /* its products go below this directory */
+    const char *path;     /* where output.path of the job's pipeline says; NULL = the default */
     const char *device;   /* value instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
-    bool refuse; /* fail where another input has the directory, instead of making a version */
+    const char *existing; /* instead of output.exists; NULL = as configured */
 };
 
 /* NULL = out of memory. */

@@ -71,8 +71,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "device", how->device);
     if (how->foreground)
         pb_json_string(json, "foreground", "yes");
-    if (how->refuse)
-        pb_json_string(json, "existing", "refuse");
+    if (how->existing != NULL)
+        pb_json_string(json, "existing", how->existing);
     return json;
 }
 
@@ -86,10 +86,10 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                                        : slot->how.device[0] != '\0' ? slot->how.device
                                                                      : NULL,
                              .foreground = slot->how.foreground,
-                             .refuse = slot->how.refuse};
+                             .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL};
     slot->next[0] = '\0';
     slot->moved_ms = pb_clock_mono_ms();
-    pb_worker_lines_begin(&slot->lines, job, slot->how.products);
+    pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);
     if (told)
         return;
     struct pb_json *json = run_command(slot, job, &how);

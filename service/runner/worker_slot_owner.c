@@ -47,7 +47,9 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     (void)snprintf(slot->how.products, sizeof slot->how.products, "%s", how->products);
     (void)snprintf(slot->how.device, sizeof slot->how.device, "%s", how->device ? how->device : "");
     slot->how.foreground = how->foreground;
-    slot->how.refuse = how->refuse;
+    (void)snprintf(slot->how.path, sizeof slot->how.path, "%s", how->path ? how->path : "");
+    (void)snprintf(slot->how.existing, sizeof slot->how.existing, "%s",
+                   how->existing ? how->existing : "");
     slot->began_ms = pb_clock_mono_ms();
     slot->bytes_checked = slot->io_since_ms = slot->kill_at_ms = 0;
     slot->wait_why = NULL;

@@ -85,7 +85,8 @@ struct pb_worker_slot {
     struct pb_job job;
     struct {
         char products[PB_WORKER_PATH_BYTES], device[16];
-        bool foreground, refuse;
+        char path[PB_OUTPUT_PATH_BYTES], existing[16];
+        bool foreground;
     } how;
     char next[PB_JOB_ID_BYTES]; /* job that the worker was told already; "" = none */
     enum pb_device_try device_try;

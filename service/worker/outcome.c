@@ -42,14 +42,15 @@ static void describe(struct pb_job *job, const char *directory, const struct pb_
     pb_json_destroy(json);
 }
 
-bool pb_outcome_is_published(struct pb_job *job, const char *products)
+bool pb_outcome_is_published(struct pb_job *job, const char *products, const char *path)
 {
     char directory[PATH_MAX], words[128];
     struct pb_manifest manifest = {0};
     if (job->pipeline[0] == '\0')
         return false;
     (void)pb_publish_sweep(products); /* puts back what an interrupted exchange had set aside */
-    int rc = pb_manifest_find(products, job->scene, job->pipeline, job->id, directory, &manifest);
+    const struct pb_manifest_job known = {job->id, job->scene, job->pipeline, path};
+    int rc = pb_manifest_find(products, &known, directory, &manifest);
     if (rc != 0 && rc != -ENOENT)
         pb_log(PB_LOG_WARNING, "job %s: cannot look for its products in %s: %s", job->id, products,
                strerror_r(-rc, words, sizeof words));

@@ -10,7 +10,7 @@
  * before a job fails, goes back into the queue or starts again. Thread: loop. */
 #include "service/jobs/job.h"
 
-/* Whether the job's products are in place. Then the job has their directory and list, and no error;
- * the error that it had is logged as a warning. */
-bool pb_outcome_is_published(struct pb_job *job, const char *products);
+/* Whether the job's products are in place; path: output.path of its pipeline. Then the job has
+ * their directory and list, and no error; the error that it had is logged as a warning. */
+bool pb_outcome_is_published(struct pb_job *job, const char *products, const char *path);
 #endif

@@ -15,8 +15,7 @@
  *    "owner_why",                                      why there is none although the machine has
  *                                                      a GPU
  *    "stream_why",                                     by streams whatever it says, for this reason
- *    "existing",                                       "refuse": a place that is another input's,
- *                                                      instead of making a version
+ *    "existing",                                       instead of the pipeline's output.exists
  *    "foreground"}                                     of `pushbroom run`: the manifest names no
  * job, permissions are the umask's, no job runs beside, and the first answer is a "device" A run
  * that comes while another one runs is next and begins with that one's end; one can wait.

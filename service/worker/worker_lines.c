@@ -35,8 +35,9 @@ void pb_worker_lines_reset(struct pb_worker_lines *lines)
 }
 
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
-                           const char *products)
+                           const char *products, const char *path)
 {
+    const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
     if (lines->credit_ms != 0) /* what is over the most goes with the next line */
         lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
@@ -44,6 +45,7 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
     (void)snprintf(lines->scene, sizeof lines->scene, "%s", job->scene);
     (void)snprintf(lines->pipeline, sizeof lines->pipeline, "%s", job->pipeline);
     (void)snprintf(lines->products, sizeof lines->products, "%s", products);
+    pb_output_path_pattern(path && path[0] ? path : PB_OUTPUT_PATH_DEFAULT, &facts, &lines->place);
 }
 
 void pb_worker_lines_end(struct pb_worker_lines *lines)

@@ -7,6 +7,7 @@
  * that runs, its numbers are in range and never decrease, its paths are those of that job's
  * products, and its texts are bounded and without control characters. The lines of a worker are
  * limited in rate. Plain memory without I/O. Thread: any, one at a time an object. */
+#include "config/output/output_path.h"
 #include "service/jobs/job.h"
 
 #include <stdbool.h>
@@ -53,6 +54,7 @@ struct pb_worker_lines {
     char job[PB_JOB_ID_BYTES]; /* "" = none */
     char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
     char products[PB_WORKER_PATH_BYTES];
+    struct pb_output_pattern place;       /* where its products may go below `products` */
     char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
     struct pb_worker_numbers said;
     bool refused;              /* it broke the protocol: the caller ignores its lines */
@@ -61,9 +63,10 @@ struct pb_worker_lines {
 
 /* The worker is new: it has all its credit and no job. */
 void pb_worker_lines_reset(struct pb_worker_lines *lines);
-/* It was given a job (borrowed for the call), whose products go below `products`. */
+/* It was given a job (borrowed for the call), whose products go below `products`, where output.path
+ * of its pipeline (NULL = the default) says. */
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
-                           const char *products);
+                           const char *products, const char *path);
 /* It has no job any more: lines about one are ignored. */
 void pb_worker_lines_end(struct pb_worker_lines *lines);
 /* Counts a line of that many bytes; false: the rate limit is exceeded. */
@@ -77,8 +80,8 @@ void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine *
 
 /* --- worker_result.c: the parts of "done" --- */
 struct pb_json_value;
-/* Whether path is the directory where it writes, or, if that is not known,
- * products/<scene>/<pipeline>, where the scene may have a version (~2). */
+/* Whether path is the directory where it writes, or, if that is not known, one where output.path
+ * may lead, where the scene may have a version (~2). */
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path);
 /* Both return malloc'd JSON, or NULL with the reason in why (empty: out of memory). */
 char *pb_worker_products(const struct pb_json_value *products, const char *directory,

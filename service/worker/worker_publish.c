@@ -17,25 +17,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The command's word, else the configuration's. */
+static enum pb_existing existing_of(const struct pb_json_value *command,
+                                    const struct pb_output_config *output)
+{
+    const char *word = pb_json_get_text(command, "existing");
+    int existing = word ? pb_existing_find(word) : -1;
+    return existing >= 0 ? (enum pb_existing)existing : output->exists;
+}
+
 static int open_publish(struct pb_worker_job *job, unsigned mode, const struct pb_worker_wait *wait,
                         struct pb_err *err)
 {
+    const struct pb_output_config *output = &job->pipeline->output;
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
     const struct pb_scene_files *files = job->files.folder != NULL ? &job->files : NULL;
     const char *input = pb_json_get_text(command, "input"),
                *name = pb_json_get_text(command, "name"),
-               *existing = pb_json_get_text(command, "existing"),
                *job_id = pb_json_get_text(command, "job");
-    bool refuse = existing != NULL && strcmp(existing, "refuse") == 0;
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {.products = pb_json_get_text(command, "products"),
                                          .scene = pb_json_get_text(command, "scene"),
                                          .pipeline = pb_json_get_text(command, "pipeline"),
                                          .job = unnamed ? NULL : job_id,
                                          .input_path = input,
-                                         .existing =
-                                             refuse ? PB_EXISTING_REFUSE : PB_EXISTING_VERSION,
+                                         .path = output->path,
+                                         .existing = existing_of(command, output),
                                          .mode = mode};
     pb_input_id_set(&options.input,
                     name    ? name
@@ -67,7 +75,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *path = pb_json_get_text(job->command, "input");
     struct stat st;
-    bool takes_folders = job->pipeline != NULL && job->pipeline->input.n_files > 0;
+    bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     job->input.fd = -1;
     if (takes_folders && is_folder) {
@@ -93,8 +101,10 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
-    int rc = open_input(job, err);
-    pb_worker_lines_begin(&job->lines, &known, "");
+    int rc = job->pipeline ? open_input(job, err)
+                           : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
+                                     pb_json_get_text(command, "pipeline"));
+    pb_worker_lines_begin(&job->lines, &known, "", NULL);
     rc = rc ? rc : open_publish(job, mode, wait, err);
     if (rc != 0)
         return rc;

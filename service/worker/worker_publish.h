@@ -6,6 +6,7 @@
  * child writes in, and the commit, for which the child has no rights. The child's files are checked
  * before: plain files, with the announced names and sizes. One thread. */
 #include "config/base/json_reader.h"
+#include "config/config.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"

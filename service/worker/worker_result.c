@@ -20,21 +20,6 @@
 #define REPORT_VALUES  2000
 #define REPORT_MEMBERS 64
 
-/* Length of the path's first component when it is `name` or a version of it (name~2), else 0. */
-static size_t versioned(const char *path, const char *name)
-{
-    size_t n = strlen(name);
-    if (strncmp(path, name, n) != 0)
-        return 0;
-    if (path[n] == '~') {
-        size_t digits = strspn(path + n + 1, "0123456789");
-        if (digits == 0 || digits > 9)
-            return 0;
-        n += 1 + digits;
-    }
-    return path[n] == '/' || path[n] == '\0' ? n : 0;
-}
-
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path)
 {
     size_t n = strlen(lines->products);
@@ -44,11 +29,9 @@ bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path)
         return false;
     if (lines->products[n - 1] != '/' && path[n++] != '/')
         return false;
-    size_t scene = versioned(path + n, lines->scene);
-    if (scene == 0 || lines->scene[0] == '.' || strchr(lines->scene, '/') != NULL)
+    if (lines->scene[0] == '.' || strchr(lines->scene, '/') != NULL)
         return false;
-    const char *rest = path + n + scene;
-    return rest[0] == '/' && strcmp(rest + 1, lines->pipeline) == 0;
+    return pb_output_path_fits(&lines->place, path + n);
 }
 
 static bool is_clean(const char *word, size_t bytes_max)

@@ -47,10 +47,11 @@ BIG = 1200 if SANITIZED else 3500
 
 
 @contextlib.contextmanager
-def service(start=True, **settings):
+def service(start=True, output=None, **settings):
     d = Daemon(fake=False, stall="300s", **settings)
     text = d.config.read_text()
-    d.config.write_text(text[:text.index("pipelines:")] + PIPELINE)
+    pipeline = PIPELINE.replace("    steps:", f"    output: {output}\n    steps:") if output else PIPELINE
+    d.config.write_text(text[:text.index("pipelines:")] + pipeline)
     try:
         yield d.start() if start else d
     finally:
@@ -249,7 +250,7 @@ def test_the_same_file_again_replaces_its_products_in_one_step(scratch):
 
 
 def test_another_file_of_the_same_name_size_and_mtime_gets_a_place_of_its_own(scratch):
-    with service() as d:
+    with service(output="{exists: version}") as d:
         run("make_scene", "--size", "300x300", "--compress", "none", scratch / "x.tif")
         other = bytearray((scratch / "x.tif").read_bytes())
         other[-1] ^= 1
@@ -269,13 +270,14 @@ def test_another_file_of_the_same_name_size_and_mtime_gets_a_place_of_its_own(sc
 
 
 def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
-    with service() as d:
+    with service(output="{exists: version}") as d:
         drop(d, scene(700), "x.tif")
         before = wait(d, "x.tif", "successful")
         run("make_scene", "--size", "700x700", "--seed", "7", scratch / "other.tif")
         drop(d, scratch / "other.tif", "x.tif")
         after = d.wait_for(lambda: [j for j in d.jobs(status="successful") if j["id"] != before["id"]])[0]
-        drop(d, scene(700), "x.tiff")  # the suffix is no part of the scene's name
+        run("make_scene", "--size", "700x700", "--seed", "8", scratch / "third.tif")
+        drop(d, scratch / "third.tif", "x.tiff")  # the suffix is no part of the scene's name
         third = wait(d, "x.tiff", "successful")
         assert products(d) == ["x", "x~2", "x~3"], products(d)
         for job, place in ((before, "x"), (after, "x~2"), (third, "x~3")):
@@ -284,6 +286,40 @@ def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
             item = json.loads((d.root / "products" / place / "vegetation/x.stac.json").read_text())
             assert item["id"] == place + ".vegetation", item
         assert after["products"][0]["checksum"] != before["products"][0]["checksum"]
+
+
+def test_products_go_where_the_path_says_and_another_input_is_refused(scratch):
+    with service(output='{path: "all/{pipeline}/{scene}", name: "{scene}_{product}"}') as d:
+        drop(d, scene(300), "x.tif")
+        job = wait(d, "x.tif", "successful")
+        folder = d.root / "products/all/vegetation/x"
+        assert job["directory"] == str(folder), job
+        assert sorted(p.name for p in folder.iterdir()) == [".pushbroom.json", "x_cog.tif", "x_quicklook.png", "x_stac.json", "x_statistics.json"]
+        manifest = json.loads((folder / ".pushbroom.json").read_text())
+        assert manifest["path"] == "all/vegetation/x" and manifest["job"] == job["id"], manifest
+        item = json.loads((folder / "x_stac.json").read_text())
+        assert item["id"] == "all.vegetation.x.vegetation" and {a["href"] for a in item["assets"].values()} == {"./x_cog.tif", "./x_quicklook.png", "./x_statistics.json"}, item
+        before = kept(folder)
+        run("make_scene", "--size", "300x300", "--seed", "7", scratch / "other.tif")
+        drop(d, scratch / "other.tif", "x.tif")
+        failed, = d.wait_for(lambda: d.jobs(status="failed"))
+        assert failed["error"]["code"] == "output.exists" and "another input" in failed["error"]["message"], failed
+        assert kept(folder) == before and (d.root / "quarantine/x.tif").exists()
+        drop(d, scene(300), "x.tif")  # the same content is the same input
+        again = d.wait_for(lambda: [j for j in d.jobs(status="successful") if j["id"] != job["id"]])[0]
+        assert again["directory"] == str(folder)
+
+
+def kept(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def test_what_the_scene_does_not_tell_fails_before_a_pixel_is_read(scratch):
+    with service(output='{path: "{sensor}/{scene}"}') as d:
+        drop(d, scene(300), "x.tif")
+        job = wait(d, "x.tif", "failed")
+        assert job["error"]["code"] == "output.path" and "{sensor}" in job["error"]["message"], job
+        assert job["tiles_done"] == 0 and not products(d), job
 
 
 def test_permissions_of_products_are_those_of_the_config(scratch):

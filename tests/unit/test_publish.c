@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "find_job.h"
 #include "publish_fixture.h"
 #include "run_suite.h"
 
@@ -24,7 +25,7 @@ START_TEST(shows_nothing_before_commit_and_everything_after)
     ck_assert_str_eq(get("scene/p/a.txt"), "new");
     ck_assert(there("scene/p/.pushbroom.json") && there("scene/.pushbroom.json"));
     ck_assert_int_eq(hidden(), 0);
-    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", path, NULL), 0);
+    ck_assert_int_eq(find_job(root, "scene", "p", "job", path, NULL), 0);
 }
 END_TEST
 
@@ -126,7 +127,7 @@ START_TEST(within_a_scene_nothing_of_others_is_replaced)
     ck_assert_int_eq(unlink(at("scene/p/notes")), 0);
     ck_assert_int_eq(rename(at("scene/p"), at("scene/q")), 0);
     o.pipeline = "q"; /* products of p, whatever the directory is called */
-    refuse(&o, PB_E_OUTPUT_EXISTS, "other products");
+    refuse(&o, PB_E_OUTPUT_EXISTS, "products of pipeline");
     o.pipeline = "r";
     ck_assert_int_eq(mkdir(at("scene/r"), 0755), 0);
     refuse(&o, PB_E_OUTPUT_EXISTS, "not made by pushbroom");

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Publishing on disks that fail, on file systems without the flags of renameat2, and in processes
  * that are killed at the worst moment. fsync and the renames are this program's own. */
+#include "find_job.h"
 #include "publish_fixture.h"
 #include "run_suite.h"
 
@@ -135,12 +136,12 @@ START_TEST(a_rename_that_cannot_be_synced_is_taken_back)
         q.pipeline = "q";
         fail_to_sync(&o, p_file, ""); /* the whole scene directory */
         char directory[PATH_MAX];
-        ck_assert_int_eq(pb_manifest_find(root, scene, "p", "job", directory, NULL), -ENOENT);
+        ck_assert_int_eq(find_job(root, scene, "p", "job", directory, NULL), -ENOENT);
         publish(&o, "old");
         fail_to_sync(&o, p_file, "old"); /* an exchange */
         fail_to_sync(&q, q_file, "");    /* a new pipeline in it */
         ck_assert_str_eq(get(p_file), "old");
-        ck_assert_int_eq(pb_manifest_find(root, scene, "p", "job", directory, NULL), 0);
+        ck_assert_int_eq(find_job(root, scene, "p", "job", directory, NULL), 0);
     }
 }
 END_TEST
@@ -159,7 +160,7 @@ START_TEST(what_cannot_be_taken_back_is_a_success_with_a_warning)
         ck_assert_ptr_nonnull(strstr(pb_publish_warning(p), "could not be synced"));
         ck_assert_str_eq(get("scene/p/a.txt"), round ? "two" : "one");
         pb_publish_close(p);
-        ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", path, NULL), 0);
+        ck_assert_int_eq(find_job(root, "scene", "p", "job", path, NULL), 0);
         read_only = fail_renames_back = false;
     }
     (void)pb_publish_sweep(root);
@@ -217,14 +218,14 @@ START_TEST(a_crash_between_two_renames_brings_the_older_products_back)
     ck_assert(!there("scene/p"));
     ck_assert_int_eq(pb_publish_sweep(root), 1);
     ck_assert_str_eq(get("scene/p/a.txt"), "old");
-    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "job", directory, NULL), 0);
-    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "newer", directory, NULL), -ENOENT);
+    ck_assert_int_eq(find_job(root, "scene", "p", "job", directory, NULL), 0);
+    ck_assert_int_eq(find_job(root, "scene", "p", "newer", directory, NULL), -ENOENT);
     ck_assert_int_eq(hidden(), 0);
     publish_and_die(&newer, 2); /* the new ones are there, the older ones not removed yet */
     ck_assert_str_eq(get("scene/p/a.txt"), "new");
     ck_assert_int_eq(pb_publish_sweep(root), 1);
     ck_assert_str_eq(get("scene/p/a.txt"), "new");
-    ck_assert_int_eq(pb_manifest_find(root, "scene", "p", "newer", directory, NULL), 0);
+    ck_assert_int_eq(find_job(root, "scene", "p", "newer", directory, NULL), 0);
     ck_assert_int_eq(hidden(), 0);
 }
 END_TEST

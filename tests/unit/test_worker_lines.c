@@ -30,7 +30,7 @@ static void begin(void)
 {
     struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
     pb_worker_lines_reset(&lines);
-    pb_worker_lines_begin(&lines, &job, "/p");
+    pb_worker_lines_begin(&lines, &job, "/p", NULL);
 }
 
 static int take(const char *text)
@@ -221,12 +221,12 @@ START_TEST(many_short_jobs_are_no_flood)
     struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
     begin();
     for (int i = 0; i < 5000; i++) { /* 500 jobs a second */
-        pb_worker_lines_begin(&lines, &job, "/p");
+        pb_worker_lines_begin(&lines, &job, "/p", NULL);
         for (int said = 0; said < 3; said++)
             ck_assert(pb_worker_lines_admit(&lines, 2000, 1 + i * 2));
     }
     for (int i = 0; i < PB_WORKER_LINES_BURST; i++) /* jobs earn no more than a full burst */
-        pb_worker_lines_begin(&lines, &job, "/p");
+        pb_worker_lines_begin(&lines, &job, "/p", NULL);
     int admitted = 0;
     while (pb_worker_lines_admit(&lines, 100, 10000))
         admitted++;

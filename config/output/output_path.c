@@ -1,0 +1,397 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "config/output/output_path.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PART_BYTES       256
+#define COMPONENT_BYTES  255
+#define NAME_BYTES       200 /* leaves room for suffixes */
+#define TIME_DEFAULT     "%Y%m%dT%H%M%S"
+#define TIME_CONVERSIONS "YmdHMSjy%"
+
+/* A template split at '/'; a FORMAT with '/' becomes a placeholder in each component. */
+struct parts {
+    char text[PB_OUTPUT_PARTS_MAX][PART_BYTES];
+    size_t n;
+};
+
+/* --- taking a template apart ------------------------------------------------------------------ */
+
+static bool add_char(struct parts *p, size_t *length, char c)
+{
+    if (*length + 2 >= PART_BYTES)
+        return false;
+    p->text[p->n - 1][(*length)++] = c;
+    p->text[p->n - 1][*length] = '\0';
+    return true;
+}
+
+/* Ends the component, inside a placeholder ("{key:...") by closing and opening it anew. */
+static bool next_part(struct parts *p, size_t *length, const char *open, size_t open_bytes)
+{
+    if ((open != NULL && !add_char(p, length, '}')) || p->n == PB_OUTPUT_PARTS_MAX)
+        return false;
+    p->text[p->n++][0] = '\0';
+    *length = 0;
+    bool good = true;
+    for (size_t i = 0; open != NULL && i < open_bytes && good; i++)
+        good = add_char(p, length, open[i]);
+    return good;
+}
+
+/* False: too long, or too many components. */
+static bool split(const char *text, struct parts *p)
+{
+    const char *open = NULL; /* the '{' of the placeholder that c is in */
+    size_t length = 0;
+    p->n = 1;
+    p->text[0][0] = '\0';
+    for (const char *c = text; *c != '\0'; c++) {
+        const char *colon = open ? memchr(open, ':', (size_t)(c - open)) : NULL;
+        if (*c == '/' && (open == NULL || colon != NULL)) {
+            if (!next_part(p, &length, open, colon ? (size_t)(colon - open) + 1 : 0))
+                return false;
+            continue;
+        }
+        if (!add_char(p, &length, *c))
+            return false;
+        open = *c == '{' ? c : *c == '}' ? NULL : open;
+    }
+    return true;
+}
+
+struct placeholder {
+    char key[32], format[64];
+};
+
+/* Reads the placeholder at *at and moves it behind; false: it is none. */
+static bool read_placeholder(const char **at, struct placeholder *out)
+{
+    const char *end = strchr(*at, '}'), *begin = *at + 1;
+    if (end == NULL)
+        return false;
+    const char *colon = memchr(begin, ':', (size_t)(end - begin));
+    size_t key = (size_t)((colon ? colon : end) - begin);
+    size_t format = colon ? (size_t)(end - colon) - 1 : 0;
+    if (key >= sizeof out->key || format >= sizeof out->format)
+        return false;
+    (void)snprintf(out->key, sizeof out->key, "%.*s", (int)key, begin);
+    (void)snprintf(out->format, sizeof out->format, "%.*s", (int)format, colon ? colon + 1 : "");
+    *at = end + 1;
+    return memchr(out->key, '{', key) == NULL;
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+static bool is_format(const char *format)
+{
+    for (const char *c = format; *c != '\0'; c++)
+        if (*c == '%' && (*++c == '\0' || strchr(TIME_CONVERSIONS, *c) == NULL))
+            return false;
+    return true;
+}
+
+static bool is_placeholder(const struct placeholder *p, bool in_name, char why[200])
+{
+    static const char *const keys[] = {"scene", "pipeline", "sensor", "datetime", "product"};
+    size_t n = in_name ? 5 : 4, i = 0;
+    while (i < n && strcmp(keys[i], p->key) != 0)
+        i++;
+    if (i == n)
+        (void)snprintf(why, 200,
+                       "has an unknown {%s}; allowed: {scene}, {pipeline}, {sensor}, "
+                       "{datetime:%%Y%%m%%d}%s",
+                       p->key, in_name ? ", {product}" : "");
+    else if (strcmp(p->key, "datetime") != 0 && p->format[0] != '\0')
+        (void)snprintf(why, 200, "has a format in {%s}, which only {datetime} takes", p->key);
+    else if (!is_format(p->format))
+        (void)snprintf(why, 200, "has '%s' in {datetime}; allowed: %%Y %%m %%d %%H %%M %%S %%j %%y",
+                       p->format);
+    else
+        return true;
+    return false;
+}
+
+/* One piece of a component: a placeholder, or a letter that stands for itself. */
+struct piece {
+    bool is_placeholder;
+    struct placeholder placeholder;
+    char letter;
+};
+
+/* False: a brace that belongs to no placeholder. */
+static bool next_piece(const char **at, struct piece *out)
+{
+    out->is_placeholder = **at == '{';
+    if (out->is_placeholder)
+        return read_placeholder(at, &out->placeholder);
+    out->letter = *(*at)++;
+    return out->letter != '}';
+}
+
+static bool check_part(const char *part, bool in_name, bool *out_has_scene, char why[200])
+{
+    struct piece piece;
+    *out_has_scene = false;
+    why[0] = '\0';
+    if (part[0] == '\0' || part[0] == '.')
+        (void)snprintf(why, 200, "has %s",
+                       part[0] == '.' ? "a component that begins with '.'" : "an empty component");
+    for (const char *c = part; *c != '\0' && why[0] == '\0';) {
+        if (!next_piece(&c, &piece))
+            (void)snprintf(why, 200, "has a brace that belongs to no placeholder");
+        else if (!piece.is_placeholder && is_control(piece.letter))
+            (void)snprintf(why, 200, "has a control character");
+        else if (piece.is_placeholder && is_placeholder(&piece.placeholder, in_name, why))
+            *out_has_scene = *out_has_scene || strcmp(piece.placeholder.key, "scene") == 0;
+    }
+    return why[0] == '\0';
+}
+
+bool pb_output_path_check(const char *path, char why[200])
+{
+    struct parts parts;
+    size_t n_scenes = 0, scene = 0;
+    if (path[0] == '/') {
+        (void)snprintf(why, 200, "is absolute; it begins below the directory of products");
+        return false;
+    }
+    if (strlen(path) >= PB_OUTPUT_PATH_BYTES / 2 || !split(path, &parts)) {
+        (void)snprintf(why, 200, "is too long; at most %d components are allowed",
+                       PB_OUTPUT_PARTS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < parts.n; i++) {
+        bool has_scene;
+        if (!check_part(parts.text[i], false, &has_scene, why))
+            return false;
+        n_scenes += has_scene;
+        scene = has_scene ? i : scene;
+    }
+    if (n_scenes == 1 && scene + 2 >= parts.n)
+        return true;
+    (void)snprintf(why, 200, "%s",
+                   n_scenes == 0  ? "does not name the scene: one component needs {scene}"
+                   : n_scenes > 1 ? "has {scene} in several components; one is enough"
+                                  : "has several components after {scene}; at most one may follow");
+    return false;
+}
+
+bool pb_output_name_check(const char *name, char why[200])
+{
+    bool has_scene;
+    if (strchr(name, '/') != NULL || strlen(name) >= PART_BYTES) {
+        (void)snprintf(why, 200, "%s",
+                       strchr(name, '/') ? "has a '/'; directories belong into output.path"
+                                         : "is too long");
+        return false;
+    }
+    return check_part(name, true, &has_scene, why);
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* NULL = not known. room: for times. */
+static const char *value_of(const struct placeholder *p, const struct pb_output_facts *facts,
+                            char room[128])
+{
+    if (strcmp(p->key, "scene") == 0)
+        return facts->scene;
+    if (strcmp(p->key, "pipeline") == 0)
+        return facts->pipeline;
+    if (strcmp(p->key, "product") == 0)
+        return facts->product;
+    if (strcmp(p->key, "sensor") == 0)
+        return facts->sensor;
+    struct tm tm;
+    time_t seconds = (time_t)facts->time_s;
+    if (!facts->has_time || gmtime_r(&seconds, &tm) == NULL)
+        return NULL;
+    char format[66];
+    (void)snprintf(format, sizeof format, "%s", p->format[0] ? p->format : TIME_DEFAULT);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    size_t n = strftime(room, 128, format, &tm);
+#pragma GCC diagnostic pop
+    room[n] = '\0';
+    return room;
+}
+
+static bool is_name(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        if (is_control(*c) || *c == '/')
+            return false;
+    return text[0] != '\0' && text[0] != '.';
+}
+
+static int unknown(const char *template, const struct placeholder *p, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_OUTPUT_PATH, "%s needs {%s}, which the scene's metadata does not tell",
+                   template, p->key);
+}
+
+/* One component with its values. */
+static int expand(const char *template, const char *part, size_t bytes_max,
+                  const struct pb_output_facts *facts, struct pb_err *err, char out[PART_BYTES])
+{
+    char room[128];
+    size_t n = 0;
+    struct piece piece;
+    for (const char *c = part; *c != '\0';) {
+        char letter[2] = "";
+        const char *value = letter;
+        if (!next_piece(&c, &piece))
+            return pb_fail(err, PB_E_OUTPUT_PATH, "%s has a brace too many", template);
+        letter[0] = piece.letter;
+        if (piece.is_placeholder)
+            value = value_of(&piece.placeholder, facts, room);
+        if (value == NULL)
+            return unknown(template, &piece.placeholder, err);
+        size_t length = strlen(value);
+        if (n + length > bytes_max)
+            return pb_fail(err, PB_E_OUTPUT_PATH, "%s makes a name of more than %zu bytes",
+                           template, bytes_max);
+        (void)memcpy(out + n, value, length);
+        n += length;
+    }
+    out[n] = '\0';
+    if (!is_name(out))
+        return pb_fail(err, PB_E_OUTPUT_PATH, "%s makes '%.80s', which is not a plain name",
+                       template, out);
+    return 0;
+}
+
+static size_t scene_part(const struct parts *parts)
+{
+    size_t i = 0;
+    while (i + 1 < parts->n && strstr(parts->text[i], "{scene}") == NULL)
+        i++;
+    return i;
+}
+
+int pb_output_path_expand(const char *path, const struct pb_output_facts *facts, struct pb_err *err,
+                          struct pb_output_place *out)
+{
+    struct parts parts;
+    struct pb_output_place place = {.parents = ""};
+    char why[200], name[PART_BYTES];
+    size_t used = 0;
+    if (!pb_output_path_check(path, why) || !split(path, &parts))
+        return pb_fail(err, PB_E_OUTPUT_PATH, "output.path: '%.200s' %s", path, why);
+    size_t scene = scene_part(&parts);
+    for (size_t i = 0; i < parts.n; i++) {
+        int rc = expand(path, parts.text[i], COMPONENT_BYTES, facts, err, name);
+        if (rc != 0)
+            return rc;
+        if (i >= scene)
+            (void)snprintf(i == scene ? place.scene : place.inner, PART_BYTES, "%s", name);
+        else if (used + strlen(name) + 2 > sizeof place.parents)
+            return pb_fail(err, PB_E_OUTPUT_PATH, "%s makes a path that is too long", path);
+        else
+            used += (size_t)snprintf(place.parents + used, sizeof place.parents - used, "%s%s",
+                                     i > 0 ? "/" : "", name);
+    }
+    *out = place;
+    return 0;
+}
+
+int pb_output_name_expand(const char *name, const struct pb_output_facts *facts, struct pb_err *err,
+                          char out[256])
+{
+    return expand(name, name, NAME_BYTES, facts, err, out);
+}
+
+/* --- patterns --------------------------------------------------------------------------------- */
+
+static size_t add_escaped(char *out, size_t bytes, size_t n, const char *text)
+{
+    for (const char *c = text; *c != '\0' && n + 3 < bytes; c++) {
+        if (strchr("*?[]\\", *c) != NULL)
+            out[n++] = '\\';
+        out[n++] = *c;
+    }
+    return n;
+}
+
+static void make_pattern(const char *part, const struct pb_output_facts *facts,
+                         struct pb_output_part *out)
+{
+    char room[128];
+    bool exact = true;
+    size_t n = 0;
+    struct piece piece;
+    struct pb_err err;
+    for (const char *c = part; *c != '\0' && next_piece(&c, &piece);) {
+        char letter[2] = {piece.letter, '\0'};
+        const char *value =
+            piece.is_placeholder ? value_of(&piece.placeholder, facts, room) : letter;
+        exact = exact && value != NULL;
+        if (value != NULL)
+            n = add_escaped(out->pattern, sizeof out->pattern, n, value);
+        else if (n + 2 < sizeof out->pattern)
+            out->pattern[n++] = '*';
+    }
+    out->pattern[n] = '\0';
+    if (!exact || expand(part, part, COMPONENT_BYTES, facts, &err, out->exact) != 0)
+        out->exact[0] = '\0';
+}
+
+void pb_output_path_pattern(const char *path, const struct pb_output_facts *facts,
+                            struct pb_output_pattern *out)
+{
+    struct parts parts;
+    *out = (struct pb_output_pattern){.n = 0};
+    if (!split(path, &parts))
+        return;
+    out->n = parts.n;
+    out->scene = scene_part(&parts);
+    for (size_t i = 0; i < parts.n; i++)
+        make_pattern(parts.text[i], facts, &out->part[i]);
+}
+
+/* The length of a name without its version. */
+static size_t without_version(const char *name)
+{
+    const char *mark = strrchr(name, '~');
+    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    return digits > 0 && digits <= 9 && mark[1 + digits] == '\0' ? (size_t)(mark - name)
+                                                                 : strlen(name);
+}
+
+bool pb_output_part_fits(const struct pb_output_pattern *pattern, size_t i, const char *component)
+{
+    char base[PART_BYTES];
+    const struct pb_output_part *part = &pattern->part[i];
+    if (component[0] == '.' || strlen(component) >= sizeof base)
+        return false;
+    if (fnmatch(part->pattern, component, 0) == 0)
+        return true;
+    (void)snprintf(base, sizeof base, "%.*s", (int)without_version(component), component);
+    return i == pattern->scene && fnmatch(part->pattern, base, 0) == 0;
+}
+
+bool pb_output_path_fits(const struct pb_output_pattern *pattern, const char *relative)
+{
+    char component[PART_BYTES];
+    const char *at = relative;
+    for (size_t i = 0; i < pattern->n; i++) {
+        size_t n = strcspn(at, "/");
+        if (n >= sizeof component || (at[n] == '\0') != (i + 1 == pattern->n))
+            return false;
+        (void)snprintf(component, sizeof component, "%.*s", (int)n, at);
+        if (!pb_output_part_fits(pattern, i, component))
+            return false;
+        at += n + 1;
+    }
+    return pattern->n > 0;
+}
