@@ -71,6 +71,28 @@ static int say_results(const struct pb_plan *plan, const struct pb_plan *own, st
     return rc;
 }
 
+static uint64_t slots_bytes(const struct pb_plan *pass)
+{
+    return pass->in_slots * (uint64_t)wic_slot_stride(pass->in_slot_bytes) +
+           pass->out_slots * (uint64_t)wic_slot_stride(pass->out_slot_bytes);
+}
+
+/* All passes have the slots of the largest, where the budget has room for them in each. */
+static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
+{
+    uint64_t most = slots_bytes(plan);
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        uint64_t own = slots_bytes(plan->earlier[i]);
+        most = own > most ? own : most;
+    }
+    for (size_t i = 0; i <= plan->n_earlier; i++) {
+        const struct pb_plan *pass = i < plan->n_earlier ? plan->earlier[i] : plan;
+        if (pass->total_bytes - slots_bytes(pass) + most > budget)
+            return 0;
+    }
+    return most;
+}
+
 int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
                            uint32_t pass, struct pb_err *err, struct pb_served_request *out)
 {
@@ -82,6 +104,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->in_slots = own->in_slots;
     out->out_slots = own->out_slots;
     out->workers = own->workers;
+    out->room_bytes = room_bytes(plan, request->config->compute.memory_bytes);
     out->order = (uint32_t)own->order;
     out->window_units = own->window_units;
     out->stripe_cols = own->grid.stripe_cols;
@@ -240,7 +263,7 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     pass->grid.unit_cols = said->unit_cols;
     uint64_t most = request->config->compute.memory_bytes;
     uint64_t in = wic_slot_stride(pass->in_slot_bytes), out = wic_slot_stride(pass->out_slot_bytes);
-    if (in > most || out > most || in * pass->in_slots + out * pass->out_slots > most)
+    if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most)
         return bad(err);
     const struct pb_grid *g = &pass->grid;
     int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;

@@ -31,6 +31,8 @@ struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; their number = the last */
     int32_t side_px;
     uint32_t in_slots, out_slots, workers;
+    uint64_t room_bytes; /* of the slots of the pass that has the most; 0: what a pass takes of its
+                            memory, no other may keep */
     /* In which tiles come: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;

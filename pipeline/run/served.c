@@ -26,7 +26,6 @@ struct pb_served {
     struct pb_plan *pass;
     struct pb_stream stream;
     struct pb_tile_pool pool;
-    bool pinned;
     struct own_user *users; /* of the input slots */
     const struct pb_exec_type *exec_type;
     void *exec;
@@ -58,7 +57,20 @@ static int take_tile(void *context, struct wic_slot *slot)
     return 0;
 }
 
-static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
+/* That of the pass before, when it is large enough and not larger than the job may have. */
+static int make_room(const struct pb_plan *pass, size_t needed, uint64_t wanted, struct pb_err *err,
+                     struct pb_tile_room *room)
+{
+    size_t bytes = wanted > needed ? (size_t)wanted : needed;
+    bool pin = pass->mem == PB_MEM_PINNED;
+    if (room->slots != NULL && room->bytes >= needed && room->bytes <= bytes && room->pinned == pin)
+        return 0;
+    pb_tile_room_close(room);
+    return pb_tile_room_make(bytes, pin, err, room);
+}
+
+static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
+                     struct pb_tile_room *room, int *out_fd)
 {
     const struct pb_plan *p = s->pass;
     const struct pb_tile_pool_shape shape = {p->in_slots, p->out_slots, p->in_slot_bytes,
@@ -67,10 +79,8 @@ static int make_pool(struct pb_served *s, struct pb_err *err, int *out_fd)
     if (s->users == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     memset(s->users, 0, p->in_slots * sizeof *s->users);
-    int rc = pb_tile_pool_create(&shape, take_tile, s, err, &s->pool, out_fd);
-    if (rc == 0 && p->mem == PB_MEM_PINNED)
-        rc = pb_mem_pin(s->pool.slots, s->pool.slots_bytes, err);
-    s->pinned = rc == 0 && p->mem == PB_MEM_PINNED;
+    int rc = make_room(p, pb_tile_pool_room_bytes(&shape), room_bytes, err, room);
+    rc = rc ? rc : pb_tile_pool_create(&shape, room, take_tile, s, err, &s->pool, out_fd);
     s->stream.in = s->pool.in;
     s->stream.out = s->pool.out;
     return rc;
@@ -117,10 +127,11 @@ static void measure_link(struct pb_served *s)
 }
 
 /* Resident kernels of other sessions stay meanwhile. */
-static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
+static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
+                  struct pb_tile_room *room, int *out_fd)
 {
     int rc = s->pass->cuda ? pb_device_use(s->pass->device_index, err) : 0;
-    rc = rc ? rc : make_pool(s, err, out_fd);
+    rc = rc ? rc : make_pool(s, room_bytes, err, room, out_fd);
     if (rc == 0 && s->pass->cuda)
         measure_link(s);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
@@ -130,7 +141,8 @@ static int set_up(struct pb_served *s, struct pb_err *err, int *out_fd)
 }
 
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_err *err, struct pb_served **out_served, int *out_fd)
+                     struct pb_tile_room *room, struct pb_err *err, struct pb_served **out_served,
+                     int *out_fd)
 {
     struct pb_served *s = calloc(1, sizeof *s);
     int fd = -1;
@@ -143,7 +155,7 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
         s->stream.plan = s->pass;
         s->exec_type = pb_exec_of(s->pass);
         rc = make_arrivals(s, err);
-        rc = rc ? rc : set_up(s, err, &fd);
+        rc = rc ? rc : set_up(s, said->room_bytes, err, room, &fd);
     }
     if (rc < 0) {
         pb_served_destroy(s);
@@ -230,8 +242,6 @@ static void take_down(struct pb_served *s)
     pb_residency_free_begin();
     if (s->exec != NULL)
         s->exec_type->destroy(s->exec);
-    if (s->pinned && !pb_device_left_behind())
-        pb_mem_unpin(s->pool.slots);
     pb_residency_free_end();
 }
 

@@ -10,13 +10,17 @@
  * one thread, abort to any. */
 #include "pipeline/plan/plan_served.h"
 #include "pipeline/run/remote.h"
+#include "pipeline/run/tile_room.h"
 
 struct pb_served;
 
-/* base, said: as pb_plan_serve takes them. *out_fd: the memory for the other process, the caller's.
- */
+/* base, said: as pb_plan_serve takes them. *room: zeroed, or with the slots of the job's pass
+ * before, which has been destroyed; it is used again where it fits, else made anew. The caller's,
+ * until after destroy. *out_fd: the channels' words for the other process, the caller's; it also
+ * needs room->fd. */
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_err *err, struct pb_served **out_served, int *out_fd);
+                     struct pb_tile_room *room, struct pb_err *err, struct pb_served **out_served,
+                     int *out_fd);
 const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream", and the threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);

@@ -141,6 +141,7 @@ static int next_line(struct pb_owner_client *client, const char *wanted, struct 
 
 /* A session's memory here. */
 struct session {
+    struct pb_tile_room room;
     struct pb_tile_pool pool;
 };
 
@@ -154,18 +155,19 @@ static bool is_as_planned(const struct pb_plan *pass, const struct pb_json_value
 }
 
 static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
-                     const struct pb_json_value *ready, struct pb_err *err,
-                     struct pb_tile_pool *out_pool)
+                     const struct pb_json_value *ready, struct pb_err *err, struct session *own)
 {
     const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
                                              pass->out_slot_bytes};
-    if (client->lines.n_passed != 1 || !is_as_planned(pass, ready))
+    if (client->lines.n_passed != 2 || !is_as_planned(pass, ready))
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the device's owner planned the tiles in another way than the run");
-    int fd = client->lines.passed[0];
+    int words = client->lines.passed[0], slots = client->lines.passed[1];
     client->lines.n_passed = 0;
-    int rc = pb_tile_pool_open(&shape, fd, err, out_pool);
-    (void)close(fd);
+    int rc = pb_tile_room_open(slots, pb_tile_pool_room_bytes(&shape), err, &own->room);
+    rc = rc ? rc : pb_tile_pool_open(&shape, &own->room, words, err, &own->pool);
+    (void)close(words);
+    (void)close(slots);
     return rc;
 }
 
@@ -186,13 +188,20 @@ static int ask(struct pb_owner_client *client, const struct pb_served_request *r
     return rc ? rc : next_line(client, "ready", err, out_ready);
 }
 
+static void free_session(struct session *own)
+{
+    if (own == NULL)
+        return;
+    pb_tile_pool_close(&own->pool);
+    pb_tile_room_close(&own->room);
+    free(own);
+}
+
 static void close_session(void *user, struct pb_remote_session *session)
 {
     struct session *own = session->own;
     (void)user;
-    if (own != NULL)
-        pb_tile_pool_close(&own->pool);
-    free(own);
+    free_session(own);
     session->own = NULL;
 }
 
@@ -206,7 +215,7 @@ static int open_session(void *user, const struct pb_plan *pass,
     int64_t threads = 1, stored = 0;
     int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
                          : ask(client, request, err, &ready);
-    rc = rc ? rc : take_pool(client, pass, ready, err, &own->pool);
+    rc = rc ? rc : take_pool(client, pass, ready, err, own);
     if (rc == 0) {
         const char *sync = pb_json_get_text(ready, "sync");
         (void)pb_json_get_int(ready, "threads", &threads);
@@ -218,7 +227,7 @@ static int open_session(void *user, const struct pb_plan *pass,
                                           .own = own};
         (void)snprintf(out->sync, sizeof out->sync, "%s", sync != NULL ? sync : "");
     } else {
-        free(own);
+        free_session(own);
     }
     pb_json_release(ready);
     return rc;

@@ -15,7 +15,6 @@
 #include "service/base/peer.h"
 #include "service/device/blob.h"
 #include "service/device/owner.h"
-#include "wic/wic.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,16 +35,17 @@ struct session {
     struct pb_line_reader lines;
     struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
+    struct pb_tile_room room; /* of the slots of its passes */
     char job[64];
     bool waits; /* said so */
 };
 
 /* Takes json, whose end is there. */
-static bool send_line(struct session *s, struct pb_json *json, const int *passed)
+static bool send_line(struct session *s, struct pb_json *json, const int *passed, size_t n_passed)
 {
     size_t bytes = 0;
     const char *text = pb_json_text(json, &bytes);
-    bool sent = text != NULL && pb_line_send(s->lines.fd, text, bytes, passed, passed != NULL);
+    bool sent = text != NULL && pb_line_send(s->lines.fd, text, bytes, passed, n_passed);
     pb_json_destroy(json);
     return sent;
 }
@@ -64,7 +64,7 @@ static bool say_failed(struct session *s, const struct pb_err *err)
     pb_json_string(json, "code", pb_code_id(err->code));
     pb_json_string(json, "message", err->msg);
     pb_json_end(json);
-    return send_line(s, json, NULL);
+    return send_line(s, json, NULL, 0);
 }
 
 static bool is_gone(void *user)
@@ -146,7 +146,7 @@ static bool answer_hello(struct session *s)
     if (owner->index >= 0)
         pb_blob_print(json, "traits", &owner->traits, sizeof owner->traits);
     pb_json_end(json);
-    return send_line(s, json, NULL);
+    return send_line(s, json, NULL, 0);
 }
 
 static void answer_load(struct session *s)
@@ -155,7 +155,7 @@ static void answer_load(struct session *s)
     (void)pthread_mutex_lock(&owner->lock);
     struct pb_owner_load load = owner->load;
     (void)pthread_mutex_unlock(&owner->lock);
-    (void)send_line(s, pb_owner_load_print(&load), NULL);
+    (void)send_line(s, pb_owner_load_print(&load), NULL, 0);
 }
 
 static bool greet(struct session *s)
@@ -190,8 +190,9 @@ static int compute(struct session *s, struct pb_served *served, struct pb_err *e
     return rc;
 }
 
-static bool say_ready(struct session *s, const struct pb_served *served, int fd)
+static bool say_ready(struct session *s, const struct pb_served *served, int words)
 {
+    const int passed[] = {words, s->room.fd};
     const struct pb_plan *pass = pb_served_plan(served);
     struct pb_json *json = event("ready");
     pb_json_int(json, "in_slot_bytes", (int64_t)pass->in_slot_bytes);
@@ -201,7 +202,7 @@ static bool say_ready(struct session *s, const struct pb_served *served, int fd)
     pb_json_int(json, "stored", pb_served_stored(served));
     pb_json_string(json, "sync", pb_served_sync(served));
     pb_json_end(json);
-    return send_line(s, json, &fd);
+    return send_line(s, json, passed, 2);
 }
 
 static bool say_end(struct session *s, const struct pb_served *served)
@@ -212,7 +213,7 @@ static bool say_end(struct session *s, const struct pb_served *served)
     pb_served_end(served, &end);
     pb_blob_print(json, "end", &end, sizeof end);
     pb_json_end(json);
-    return send_line(s, json, NULL);
+    return send_line(s, json, NULL, 0);
 }
 
 /* A device that was lost, or holds memory, is of no use to this process any more; after another
@@ -246,12 +247,6 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     return said;
 }
 
-static int64_t slots_bytes(const struct pb_plan *pass)
-{
-    return (int64_t)(pass->in_slots * wic_slot_stride(pass->in_slot_bytes) +
-                     pass->out_slots * wic_slot_stride(pass->out_slot_bytes));
-}
-
 static bool serve(struct session *s, const struct pb_served_request *said, struct pb_err *err)
 {
     const struct pb_plan_request base = {.config = s->config,
@@ -261,17 +256,16 @@ static bool serve(struct session *s, const struct pb_served_request *said, struc
                                          .traits = s->owner->index >= 0 ? &s->owner->traits : NULL};
     struct pb_served *served = NULL;
     int fd = -1;
-    int rc = pb_served_create(&base, said, err, &served, &fd);
+    int64_t before = (int64_t)s->room.bytes;
+    int rc = pb_served_create(&base, said, &s->room, err, &served, &fd);
+    owner_loaded(s->owner, 0, (int64_t)s->room.bytes - before);
     if (rc != 0)
         return fail_session(s, err);
-    int64_t bytes = slots_bytes(pb_served_plan(served));
-    owner_loaded(s->owner, 0, bytes);
     bool said_ready = say_ready(s, served, fd);
     (void)close(fd);
     rc = said_ready ? compute(s, served, err) : 0;
     bool more = said_ready && (rc == 0 ? say_end(s, served) : fail_session(s, err));
     pb_served_destroy(served);
-    owner_loaded(s->owner, 0, -bytes);
     if (pb_device_left_behind()) {
         owner_retire(s->owner);
         give_way(s->owner, err);
@@ -344,6 +338,9 @@ void owner_session_run(struct owner *owner, int fd)
                 break;
         }
     }
+    int64_t bytes = (int64_t)s.room.bytes;
+    pb_tile_room_close(&s.room);
+    owner_loaded(owner, 0, -bytes);
     pb_config_destroy(s.config);
     pb_line_reader_fini(&s.lines);
     (void)close(fd);

@@ -20,10 +20,19 @@ enum { SIDE = 64, COLS = 8, ROWS = 5, SECOND_MS = 1000 };
 
 struct own {
     struct pb_served *served;
+    struct pb_tile_room room; /* as it is mapped there */
     struct pb_tile_pool pool;
 };
 
 static int sessions;
+static struct pb_tile_room kept; /* of the side that computes, between two passes */
+static int rooms;
+
+static struct pb_tile_pool_shape shape_of(const struct pb_plan *p)
+{
+    return (struct pb_tile_pool_shape){p->in_slots, p->out_slots, p->in_slot_bytes,
+                                       p->out_slot_bytes};
+}
 
 static int open_session(void *user, const struct pb_plan *pass,
                         const struct pb_served_request *request, struct pb_err *err,
@@ -32,7 +41,9 @@ static int open_session(void *user, const struct pb_plan *pass,
     const struct pb_plan_request *base = user;
     struct own *own = calloc(1, sizeof *own);
     int fd = -1;
-    int rc = pb_served_create(base, request, err, &own->served, &fd);
+    const void *before = kept.slots;
+    int rc = pb_served_create(base, request, &kept, err, &own->served, &fd);
+    rooms += kept.slots != before;
     if (rc < 0) {
         free(own);
         return rc;
@@ -40,9 +51,10 @@ static int open_session(void *user, const struct pb_plan *pass,
     const struct pb_plan *theirs = pb_served_plan(own->served);
     ck_assert_uint_eq(theirs->in_slot_bytes, pass->in_slot_bytes);
     ck_assert_uint_eq(theirs->out_slot_bytes, pass->out_slot_bytes);
-    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
-                                             pass->out_slot_bytes};
-    ck_assert_int_eq(pb_tile_pool_open(&shape, fd, err, &own->pool), 0);
+    const struct pb_tile_pool_shape shape = shape_of(pass);
+    size_t bytes = pb_tile_pool_room_bytes(&shape);
+    ck_assert_int_eq(pb_tile_room_open(kept.fd, bytes, err, &own->room), 0);
+    ck_assert_int_eq(pb_tile_pool_open(&shape, &own->room, fd, err, &own->pool), 0);
     close(fd);
     *out = (struct pb_remote_session){.in = own->pool.in,
                                       .out = own->pool.out,
@@ -69,6 +81,7 @@ static void close_session(void *user, struct pb_remote_session *session)
     (void)user;
     pb_served_destroy(own->served);
     pb_tile_pool_close(&own->pool);
+    pb_tile_room_close(&own->room);
     free(own);
 }
 
@@ -100,6 +113,7 @@ static void run_into(const char *directory, const struct pb_remote *remote)
 
 static void expect_same_products(void)
 {
+    sessions = rooms = 0;
     char here[128], there[128], command[400];
     struct pb_plan_request base = base_request();
     const struct pb_remote remote = {.device = "cpu",
@@ -112,13 +126,13 @@ static void expect_same_products(void)
     snprintf(there, sizeof there, "%s/there", root);
     run_into(here, NULL);
     run_into(there, &remote);
+    pb_tile_room_close(&kept);
     snprintf(command, sizeof command, "cmp %s/scene/p/scene.tif %s/scene/p/scene.tif", here, there);
     ck_assert_int_eq(system(command), 0);
 }
 
 START_TEST(products_are_those_of_one_process)
 {
-    sessions = 0;
     expect_same_products();
     ck_assert_int_eq(sessions, 1);
 }
@@ -126,18 +140,17 @@ END_TEST
 
 START_TEST(results_of_earlier_passes_travel)
 {
-    sessions = 0;
     config_use_steps("", "      - math: {bands: {S: 'A + B', D: 'A - B'}}\n"
                          "      - stretch: {bands: [S, A]}\n"
                          "      - stretch: {bands: [S], method: stddev, beyond: keep}\n");
     expect_same_products();
     ck_assert_int_eq(sessions, 3); /* one a pass, whatever its rounds */
+    ck_assert_int_eq(rooms, 1);    /* for all of them */
 }
 END_TEST
 
 START_TEST(numbers_of_loops_travel)
 {
-    sessions = 0;
     config_use_steps("", "      - classify: {bands: [A, B], classes: 3, as: S}\n");
     expect_same_products();
     ck_assert_int_ge(sessions, 4);
@@ -174,7 +187,7 @@ static int serve(const struct pb_served_request *r, struct pb_served **out, int 
 {
     struct pb_plan_request base = base_request();
     struct pb_err err = {0};
-    return pb_served_create(&base, r, &err, out, out_fd);
+    return pb_served_create(&base, r, &kept, &err, out, out_fd);
 }
 
 static void expect_refused(const struct pb_served_request *r)
@@ -214,6 +227,7 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.transform[0] = INFINITY);
     REFUSED(r.unit_metres[1] = -1);
     REFUSED(r.pass = 1);
+    REFUSED(r.room_bytes = UINT64_MAX);
     REFUSED(r.n_numbers = 1);
     REFUSED(r.n_numbers = UINT32_MAX);
     r = sound(); /* more than compute.memory */
@@ -228,6 +242,7 @@ END_TEST
 
 struct hostile {
     struct pb_served *served;
+    struct pb_tile_room room;
     struct pb_tile_pool pool;
 };
 
@@ -236,16 +251,23 @@ static struct hostile hostile_begin(void)
     struct hostile h = {0};
     struct pb_err err = {0};
     struct pb_served_request r = sound();
+    struct pb_tile_room room;
     int fd = -1;
     ck_assert_int_eq(serve(&r, &h.served, &fd), 0);
     const struct pb_plan *p = pb_served_plan(h.served);
-    const struct pb_tile_pool_shape shape = {p->in_slots, p->out_slots, p->in_slot_bytes,
-                                             p->out_slot_bytes};
-    struct pb_tile_pool_shape larger = shape;
-    larger.in_slots++;
-    ck_assert_int_lt(pb_tile_pool_open(&larger, fd, &err, &h.pool), 0);
+    const struct pb_tile_pool_shape shape = shape_of(p);
+    struct pb_tile_pool_shape larger = shape, more = shape;
+    size_t bytes = pb_tile_pool_room_bytes(&shape);
+    larger.in_slot_bytes += 4096;
+    more.in_slots += 100;
+    more.in_slot_bytes = more.out_slot_bytes = 1;
+    ck_assert_int_lt(pb_tile_room_open(kept.fd, bytes + 4096, &err, &room), 0);
+    ck_assert_int_eq(pb_tile_room_open(kept.fd, bytes, &err, &h.room), 0);
+    ck_assert_int_lt(pb_tile_pool_open(&larger, &h.room, fd, &err, &h.pool), 0);
+    ck_assert_int_lt(pb_tile_pool_open(&more, &h.room, fd, &err, &h.pool), 0);
     ck_assert_int_eq(ftruncate(fd, 4096), -1); /* sealed */
-    ck_assert_int_eq(pb_tile_pool_open(&shape, fd, &err, &h.pool), 0);
+    ck_assert_int_eq(ftruncate(kept.fd, 4096), -1);
+    ck_assert_int_eq(pb_tile_pool_open(&shape, &h.room, fd, &err, &h.pool), 0);
     close(fd);
     err = (struct pb_err){0};
     ck_assert_int_eq(pb_served_start(h.served, &err), 0);
@@ -256,6 +278,8 @@ static void hostile_end(struct hostile *h)
 {
     pb_served_destroy(h->served);
     pb_tile_pool_close(&h->pool);
+    pb_tile_room_close(&h->room);
+    pb_tile_room_close(&kept);
 }
 
 static int publish(struct hostile *h, const struct pb_tile *tile, size_t bytes)
@@ -398,6 +422,8 @@ START_TEST(any_words_leave_the_other_side_whole)
         atomic_store(&s.stop, true);
         pthread_join(thread, NULL);
         pb_tile_pool_close(&h.pool);
+        pb_tile_room_close(&h.room);
+        pb_tile_room_close(&kept);
     }
 }
 END_TEST
