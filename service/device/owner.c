@@ -34,34 +34,26 @@
 static struct owner the_owner;
 static atomic_int connections;
 
-/* To the parent; takes json. */
-static void say(const struct owner *owner, struct pb_json *json)
+/* To the parent, before anything else. */
+static void say_device(int out, const char *device, const char *why)
 {
     size_t bytes = 0;
-    const char *text = pb_json_text(json, &bytes);
-    if (text == NULL || !pb_line_send(owner->out, text, bytes, NULL, 0))
-        _exit(1);
-    pb_json_destroy(json);
-}
-
-static void say_device(const struct owner *owner, const char *device, const char *why)
-{
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "event", "device");
     pb_json_string(json, "device", device);
     pb_json_string(json, "why", why);
     pb_json_end(json);
-    say(owner, json);
+    const char *text = pb_json_text(json, &bytes);
+    if (text == NULL || !pb_line_send(out, text, bytes, NULL, 0))
+        _exit(1);
+    pb_json_destroy(json);
 }
 
 void owner_loaded(struct owner *owner, int sessions, int64_t bytes)
 {
-    (void)pthread_mutex_lock(&owner->lock);
-    owner->load.sessions += sessions;
-    owner->load.bytes += bytes;
-    say(owner, pb_owner_load_print(&owner->load));
-    (void)pthread_mutex_unlock(&owner->lock);
+    if (!pb_owner_out_add(&owner->out, sessions, bytes))
+        _exit(1); /* the parent is gone */
 }
 
 static int open_device(struct owner *owner, const char *word, struct pb_err *err)
@@ -162,13 +154,19 @@ void owner_retire(struct owner *owner)
 static int accept_all(int listener)
 {
     for (;;) {
-        struct pollfd watched[2] = {{.fd = listener, .events = POLLIN},
-                                    {.fd = STDIN_FILENO, .events = POLLIN}};
+        struct pollfd watched[2 + PB_OWNER_OUT_WATCHED] = {{.fd = listener, .events = POLLIN},
+                                                           {.fd = STDIN_FILENO, .events = POLLIN}};
         char byte;
-        if (poll(watched, 2, -1) < 0 && errno != EINTR)
-            return 1;
+        pb_owner_out_watch(&the_owner.out, watched + 2);
+        if (poll(watched, 2 + PB_OWNER_OUT_WATCHED, -1) < 0) {
+            if (errno != EINTR)
+                return 1;
+            continue;
+        }
         if (watched[1].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0)
             _exit(0); /* the parent wants it no longer */
+        if (!pb_owner_out_go_on(&the_owner.out, watched + 2))
+            _exit(1);
         if (watched[0].revents != 0)
             take_connection(listener);
     }
@@ -183,7 +181,7 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)signal(SIGINT, SIG_IGN); /* as a worker: its parent decides whether it ends */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
-    the_owner.out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
+    int out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
     (void)pthread_mutex_init(&the_owner.lock, NULL);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has its parent's */
@@ -196,12 +194,14 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     the_owner.path = socket;
     if (open_device(&the_owner, device, &err) != 0) {
         pb_socket_bind_close(socket, &the_owner.bound);
-        say_device(&the_owner, "", err.msg);
+        say_device(out, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
     int sessions = session_count(&the_owner, sessions_max);
     pb_admission_init(&the_owner.admission, sessions);
     say_traits(&the_owner, sessions);
-    say_device(&the_owner, the_owner.device, "");
+    say_device(out, the_owner.device, "");
+    if (pb_owner_out_init(&the_owner.out, out) < 0)
+        return 1;
     return accept_all(the_owner.bound.fd);
 }

@@ -6,7 +6,7 @@
 #include "service/base/socket_bind.h"
 #include "pipeline/device/device.h"
 #include "service/device/admission.h"
-#include "service/device/owner_load.h"
+#include "service/device/owner_out.h"
 #include "service/device/owner_streams.h"
 
 struct owner {
@@ -16,9 +16,8 @@ struct owner {
     const char *path; /* of the socket */
     struct pb_socket_bind bound;
     struct pb_admission admission;
-    int out;              /* lines to the parent */
-    pthread_mutex_t lock; /* all below, what is written to out */
-    struct pb_owner_load load;
+    struct pb_owner_out out; /* lines to the parent */
+    pthread_mutex_t lock;    /* all below */
     struct pb_owner_streams streams;
     int64_t full_until_ms; /* other programs left a kernel no room */
     int64_t others_until_ms;
@@ -29,7 +28,8 @@ struct owner {
 /* --- owner.c --- */
 /* No connection is taken any more. Before the process ends. */
 void owner_retire(struct owner *owner);
-/* A session came (1) or went (-1), or its memory did; told to the parent. Thread: any. */
+/* A session came (1) or went (-1), or its memory did; the parent is told. Does not wait. Thread:
+ * any. */
 void owner_loaded(struct owner *owner, int sessions, int64_t bytes);
 
 /* Why a job goes by streams now, "" = it need not; in the log when that has changed. Thread: any.

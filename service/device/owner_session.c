@@ -151,10 +151,7 @@ static bool answer_hello(struct session *s)
 
 static void answer_load(struct session *s)
 {
-    struct owner *owner = s->owner;
-    (void)pthread_mutex_lock(&owner->lock);
-    struct pb_owner_load load = owner->load;
-    (void)pthread_mutex_unlock(&owner->lock);
+    struct pb_owner_load load = pb_owner_out_load(&s->owner->out);
     (void)send_line(s, pb_owner_load_print(&load), NULL, 0);
 }
 
