@@ -72,105 +72,122 @@ int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, 
 #define APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
 
 #define SMALL_INTEGER(name, ctype, type)                                                           \
-    static void name(const struct pb_quantizer *q, const float *restrict in, size_t n,             \
-                     ctype *restrict out, size_t step)                                             \
+    static size_t name(const struct pb_quantizer *q, const float *restrict in, size_t n,           \
+                       ctype *restrict out, size_t step)                                           \
     {                                                                                              \
         const float low = (float)range[type].min, high = (float)range[type].max;                   \
         const float nodata = (float)q->nodata, below = (float)q->below, above = (float)q->above;   \
+        size_t hits = 0;                                                                           \
         for (size_t i = 0; i < n; i++) {                                                           \
             float x = in[i];                                                                       \
             float r = x < low ? low : x;                                                           \
             r = r > high ? high : r;                                                               \
             r = (r + ROUND_F) - ROUND_F;                                                           \
+            hits += r == nodata ? 1 : 0;                                                           \
             r = APART(x, r);                                                                       \
             r = x == x ? r : nodata;                                                               \
             out[i * step] = (ctype)(int32_t)r;                                                     \
         }                                                                                          \
+        return hits;                                                                               \
     }
 SMALL_INTEGER(to_u8, uint8_t, PB_U8)
 SMALL_INTEGER(to_i16, int16_t, PB_I16)
 SMALL_INTEGER(to_u16, uint16_t, PB_U16)
 
-static inline double round_to(const struct pb_quantizer *q, double low, double high, float in)
+static inline double round_to(const struct pb_quantizer *q, double low, double high, float in,
+                              size_t *hits)
 {
     const double nodata = q->nodata, below = q->below, above = q->above;
     double x = (double)in;
     double r = x < low ? low : x;
     r = r > high ? high : r;
     r = (r + ROUND_D) - ROUND_D;
+    *hits += r == nodata ? 1 : 0;
     r = APART(x, r);
     return x == x ? r : nodata;
 }
 
-static void to_i32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
-                   int32_t *restrict out, size_t step)
+static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
+                     int32_t *restrict out, size_t step)
 {
     const struct pb_quantizer q = *quantizer;
+    size_t hits = 0;
     for (size_t i = 0; i < n; i++)
-        out[i * step] = (int32_t)round_to(&q, INT32_MIN, INT32_MAX, in[i]);
+        out[i * step] = (int32_t)round_to(&q, INT32_MIN, INT32_MAX, in[i], &hits);
+    return hits;
 }
 
-static void to_u32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
-                   uint32_t *restrict out, size_t step)
+static size_t to_u32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
+                     uint32_t *restrict out, size_t step)
 {
     const struct pb_quantizer q = *quantizer;
+    size_t hits = 0;
     /* By way of int32: the conversion that every vector unit has. */
     for (size_t i = 0; i < n; i++) {
-        double r = round_to(&q, 0, UINT32_MAX, in[i]);
+        double r = round_to(&q, 0, UINT32_MAX, in[i], &hits);
         out[i * step] = (uint32_t)(int32_t)(r - 2147483648.0) ^ UINT32_C(0x80000000);
     }
+    return hits;
 }
 
-static void to_f32(const struct pb_quantizer *q, const float *restrict in, size_t n,
-                   float *restrict out, size_t step)
+static size_t to_f32(const struct pb_quantizer *q, const float *restrict in, size_t n,
+                     float *restrict out, size_t step)
 {
     const float nodata = isnan(q->nodata) ? NAN : (float)q->nodata;
     const float below = (float)q->below, above = (float)q->above;
+    size_t hits = 0;
     for (size_t i = 0; i < n; i++) {
         float x = in[i];
         float r = APART(x, x);
+        hits += x == nodata ? 1 : 0;
         out[i * step] = fabsf(x) <= FLT_MAX ? r : nodata; /* false for NaN, too */
     }
+    return hits;
 }
 
-static void to_f64(const struct pb_quantizer *q, const float *restrict in, size_t n,
-                   double *restrict out, size_t step)
+static size_t to_f64(const struct pb_quantizer *q, const float *restrict in, size_t n,
+                     double *restrict out, size_t step)
 {
     const double nodata = isnan(q->nodata) ? (double)NAN : q->nodata;
     const double below = q->below, above = q->above;
+    size_t hits = 0;
     for (size_t i = 0; i < n; i++) {
         double x = (double)in[i];
         double r = APART(x, x);
+        hits += x == nodata ? 1 : 0;
         out[i * step] = fabs(x) <= (double)FLT_MAX ? r : nodata;
     }
+    return hits;
 }
 
-void pb_quantize(const struct pb_quantizer *q, const float *in, size_t n, void *out, size_t step)
+size_t pb_quantize(const struct pb_quantizer *q, const float *in, size_t n, void *out, size_t step)
 {
+    size_t hits = 0; /* valid values that are nodata */
     switch (q->type) {
     case PB_U8:
-        to_u8(q, in, n, out, step);
+        hits = to_u8(q, in, n, out, step);
         break;
     case PB_I16:
-        to_i16(q, in, n, out, step);
+        hits = to_i16(q, in, n, out, step);
         break;
     case PB_U16:
-        to_u16(q, in, n, out, step);
+        hits = to_u16(q, in, n, out, step);
         break;
     case PB_I32:
-        to_i32(q, in, n, out, step);
+        hits = to_i32(q, in, n, out, step);
         break;
     case PB_U32:
-        to_u32(q, in, n, out, step);
+        hits = to_u32(q, in, n, out, step);
         break;
     case PB_F32:
-        to_f32(q, in, n, out, step);
+        hits = to_f32(q, in, n, out, step);
         break;
     case PB_F64:
     case PB_TYPE_COUNT:
-        to_f64(q, in, n, out, step);
+        hits = to_f64(q, in, n, out, step);
         break;
     }
+    return q->below != q->nodata ? hits : 0; /* beside a mask nothing moves */
 }
 
 void pb_quantize_nodata(const struct pb_quantizer *q, size_t n, void *out)

@@ -25,9 +25,10 @@ int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double 
 /* The same where a mask says what is valid: invalid values are stored as `fill`, and no value moves
  * away from it. */
 int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, double fill);
-/* in: n values; out: n values of the type, `step` samples apart (1 = packed). */
-void pb_quantize(const struct pb_quantizer *quantizer, const float *in, size_t n, void *out,
-                 size_t step);
+/* in: n values; out: n values of the type, `step` samples apart (1 = packed). Returns how many
+ * valid ones were moved off nodata. */
+size_t pb_quantize(const struct pb_quantizer *quantizer, const float *in, size_t n, void *out,
+                   size_t step);
 /* n times nodata, packed. */
 void pb_quantize_nodata(const struct pb_quantizer *quantizer, size_t n, void *out);
 #endif

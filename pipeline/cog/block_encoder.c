@@ -18,9 +18,11 @@ struct pb_block_encoder {
     char *nodata;  /* one row of nothing but nodata, and ... */
     char *outside; /* ... the same, predicted */
     char *raw;     /* predicted block */
-    char *packed;  /* compressed block; NULL when the codec is none */
-    size_t bytes;  /* of the last block that was encoded */
-    bool nothing;  /* it had no valid pixel */
+    float *scaled; /* a row of one band, as it is to be stored */
+    uint64_t moved;
+    char *packed; /* compressed block; NULL when the codec is none */
+    size_t bytes; /* of the last block that was encoded */
+    bool nothing; /* it had no valid pixel */
 };
 
 uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
@@ -33,7 +35,8 @@ uint64_t pb_block_encoder_bytes(const struct pb_block_format *format)
 {
     uint64_t raw = pb_block_raw_bytes(format);
     uint64_t packed = format->codec->encode != NULL ? format->codec->bound((size_t)raw) : 0;
-    return sizeof(struct pb_block_encoder) + raw + packed + 3 * (raw / (uint64_t)format->block_px) +
+    return sizeof(struct pb_block_encoder) + raw + (uint64_t)format->block_px * sizeof(float) +
+           packed + 3 * (raw / (uint64_t)format->block_px) +
            format->codec->context_bytes(format->level, (size_t)raw);
 }
 
@@ -51,7 +54,9 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
     e->nodata = malloc(e->row_bytes);
     e->outside = malloc(e->row_bytes);
     e->raw = malloc(e->raw_bytes);
-    bool ok = e->row != NULL && e->nodata != NULL && e->outside != NULL && e->raw != NULL;
+    e->scaled = malloc((size_t)format->block_px * sizeof *e->scaled);
+    bool ok = e->scaled != NULL && e->row != NULL && e->nodata != NULL && e->outside != NULL &&
+              e->raw != NULL;
     if (format->codec->encode != NULL) {
         e->capacity = format->codec->bound(e->raw_bytes);
         e->packed = malloc(e->capacity);
@@ -78,8 +83,25 @@ void pb_block_encoder_destroy(struct pb_block_encoder *e)
     free(e->nodata);
     free(e->outside);
     free(e->raw);
+    free(e->scaled);
     free(e->packed);
     free(e);
+}
+
+uint64_t pb_block_encoder_moved(const struct pb_block_encoder *e)
+{
+    return e->moved;
+}
+
+/* In float64, rounded once: values that are whole numbers times the scale get that number. */
+static const float *scaled(struct pb_block_encoder *e, const float *values, int32_t w)
+{
+    const double scale = e->format->scale, offset = e->format->offset;
+    if (scale == 0)
+        return values;
+    for (int32_t x = 0; x < w; x++)
+        e->scaled[x] = (float)(((double)values[x] - offset) / scale);
+    return e->scaled;
 }
 
 static void fill_row(struct pb_block_encoder *e, const float *const *planes, size_t at, int32_t w)
@@ -87,8 +109,8 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
     const struct pb_block_format *format = e->format;
     size_t sample = pb_type_bytes(format->quantizer.type), valid = (size_t)w * e->pixel_bytes;
     for (uint32_t b = 0; b < format->n_bands; b++)
-        pb_quantize(&format->quantizer, planes[b] + at, (size_t)w, e->row + b * sample,
-                    format->n_bands);
+        e->moved += pb_quantize(&format->quantizer, scaled(e, planes[b] + at, w), (size_t)w,
+                                e->row + b * sample, format->n_bands);
     memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
 }
 
@@ -134,6 +156,7 @@ int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size
                     int32_t w, int32_t h, struct pb_err *err, const void **out_data,
                     size_t *out_bytes)
 {
+    e->moved = 0;
     bool nothing = !has_pixel(e, planes, row_px, w, h);
     int rc = nothing && e->nothing ? 0 : encode(e, planes, row_px, w, h, err);
     e->nothing = nothing && rc == 0;

@@ -43,6 +43,7 @@ struct pb_cog_writer {
     struct pb_file_out *file;
     struct pb_block_encoder **encoder; /* by worker */
     struct pb_mask_encoder **mask;     /* the same; NULL without masks */
+    uint64_t *moved;                   /* the same: valid pixels of the image off nodata */
 };
 
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
@@ -62,6 +63,8 @@ static int format_of(const struct pb_cog_options *o, struct pb_err *err,
                      struct pb_block_format *out)
 {
     struct pb_block_format format = {.block_px = o->block_px, .n_bands = o->n_bands};
+    format.scale = o->scale;
+    format.offset = o->offset;
     if (o->n_bands < 1 || o->n_bands > PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %u bands; 1 to %d can be written",
                        o->n_bands, PB_BANDS_MAX);
@@ -174,6 +177,8 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
     const void *data;
     size_t bytes;
     int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
+    if (rc == 0 && level == 0)
+        writer->moved[worker] += pb_block_encoder_moved(writer->encoder[worker]);
     if (rc == 0)
         rc = keep_block(writer, own, i, data, bytes, err);
     if (rc != 0 || writer->mask == NULL)
@@ -223,7 +228,8 @@ static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
 {
     uint32_t workers = writer->options.workers;
     writer->encoder = calloc(workers, sizeof(struct pb_block_encoder *));
-    int rc = writer->encoder != NULL ? 0 : -ENOMEM;
+    writer->moved = calloc(workers, sizeof *writer->moved);
+    int rc = writer->encoder != NULL && writer->moved != NULL ? 0 : -ENOMEM;
     for (uint32_t k = 0; rc == 0 && k < writer->n_levels; k++)
         rc = create_index(writer, k);
     if (rc != 0)
@@ -282,7 +288,7 @@ static void close_files(struct pb_cog_writer *writer)
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
                          struct pb_cog_writer **out_writer)
 {
-    struct pb_block_format format;
+    struct pb_block_format format = {.codec = &pb_codec_none};
     int rc = format_of(options, err, &format);
     if (rc != 0)
         return rc;
@@ -356,6 +362,9 @@ int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
         rc = pb_file_out_finish(writer->file, err, summary.sha256);
     if (rc == 0) {
         summary.bytes = pb_tiff_layout_total(writer->layout);
+        summary.moved = 0;
+        for (uint32_t i = 0; i < writer->options.workers; i++)
+            summary.moved += writer->moved[i];
         *out_summary = summary;
     }
     close_files(writer);
@@ -372,6 +381,7 @@ void pb_cog_writer_destroy(struct pb_cog_writer *writer)
     for (uint32_t i = 0; writer->mask != NULL && i < writer->options.workers; i++)
         pb_mask_encoder_destroy(writer->mask[i]);
     free(writer->mask);
+    free(writer->moved);
     pb_pyramid_destroy(writer->pyramid);
     close_files(writer);
     for (uint32_t k = 0; k < writer->n_levels; k++)

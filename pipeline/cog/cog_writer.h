@@ -37,13 +37,16 @@ struct pb_cog_options {
     double nodata;
     bool mask; /* of valid pixels, in the file, also of overviews; with it no value is nodata:
                   has_nodata is false, and invalid pixels are stored as 0, in floats NaN */
-    enum pb_photometric photometric;   /* of struct pb_tiff_image */
+    enum pb_photometric photometric; /* of struct pb_tiff_image */
+    double scale, offset; /* value = stored * scale + offset; scale 0: values are stored as they
+                             are. nodata is of what is stored */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
     bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
 };
 
 struct pb_cog_summary {
     uint64_t bytes;
+    uint64_t moved; /* valid values of the image that were nodata, and are stored beside it */
     char sha256[65];
 };
 

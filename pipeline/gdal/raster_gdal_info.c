@@ -65,6 +65,8 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
     out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand;
     (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
+    (void)pb_text_clean(GDALGetRasterUnitType(band), out->unit, sizeof out->unit);
+    out->color = (int32_t)GDALGetRasterColorInterpretation(band);
     out->scale = GDALGetRasterScale(band, &has);
     out->offset = GDALGetRasterOffset(band, &has);
     if (out->is_alpha && raster->alpha_band == 0)

@@ -85,11 +85,29 @@ static struct pb_map map_of(const struct pb_geo_extra *extra)
     return extra->grid != NULL ? extra->grid->map : pb_map_identity();
 }
 
+static void write_facts(const struct pb_raster *raster, const struct pb_band_facts *facts,
+                        GDALRasterBandH band)
+{
+    if (facts->scale != 0) {
+        (void)GDALSetRasterScale(band, facts->scale);
+        (void)GDALSetRasterOffset(band, facts->offset);
+    }
+    if (facts->unit[0] != '\0')
+        (void)GDALSetRasterUnitType(band, facts->unit);
+    if (facts->palette_of > 0)
+        (void)GDALSetRasterColorTable(
+            band, GDALGetRasterColorTable(GDALGetRasterBand(raster->dataset, facts->palette_of)));
+    else if (facts->color > 0)
+        (void)GDALSetRasterColorInterpretation(band, (GDALColorInterp)facts->color);
+}
+
 static bool write_small(const struct pb_raster *raster, const struct pb_geo_extra *extra,
                         const char *name)
 {
-    static const char *const options[] = {"PROFILE=GDALGeoTIFF", "PHOTOMETRIC=MINISBLACK",
-                                          "INTERLEAVE=PIXEL", "BIGTIFF=NO", NULL};
+    bool palette = extra->facts != NULL && extra->facts[0].palette_of > 0;
+    const char *const options[] = {"PROFILE=GDALGeoTIFF",
+                                   palette ? "PHOTOMETRIC=PALETTE" : "PHOTOMETRIC=MINISBLACK",
+                                   "INTERLEAVE=PIXEL", "BIGTIFF=NO", NULL};
     int n = extra->n_bands > 0 ? (int)extra->n_bands : 1;
     GDALDatasetH to = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, n,
                                  pb_gdal_types[extra->type].gdal, (char **)(uintptr_t)options);
@@ -101,6 +119,8 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
         GDALRasterBandH band = GDALGetRasterBand(to, i + 1);
         if (extra->band_names != NULL && extra->band_names[i] != NULL)
             GDALSetDescription(band, extra->band_names[i]);
+        if (extra->facts != NULL)
+            write_facts(raster, &extra->facts[i], band);
         if (extra->has_nodata)
             (void)GDALSetRasterNoDataValue(band, extra->nodata);
     }
@@ -133,8 +153,8 @@ static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_e
 int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
                        struct pb_err *err, struct pb_tiff_tags *out_tags)
 {
-    static const uint16_t wanted[] = {33550, 33922, 34264, 34735, 34736,
-                                      34737, 42112, 42113, 50844};
+    static const uint16_t wanted[] = {320,   33550, 33922, 34264, 34735,
+                                      34736, 34737, 42112, 42113, 50844};
     struct pb_gdal_words words;
     char name[64];
     vsi_l_offset n_bytes = 0;

@@ -65,6 +65,10 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .has_nodata = config->has_nodata,
         .nodata = config->nodata,
         .mask = config->mask != 0,
+        .scale = config->has_scale     ? config->scale
+                 : config->offset != 0 ? 1
+                                       : 0,
+        .offset = config->offset,
         .photometric =
             config->type == PB_U8 && n_bands == 3 ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
     };
@@ -88,19 +92,28 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + sizeof(struct cog);
 }
 
-static int make_tags(struct cog *cog, const struct pb_cog_options *options, struct pb_err *err)
+/* The tags, and what the colours are. */
+static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_err *err)
 {
     const char *names[PB_BANDS_MAX];
-    for (uint32_t b = 0; b < cog->n_bands; b++)
+    struct pb_band_facts facts[PB_BANDS_MAX] = {{.scale = 0}};
+    for (uint32_t b = 0; b < cog->n_bands; b++) {
         names[b] = cog->env->band_names[cog->plane[b]];
+        pb_cog_facts(cog->env, cog->config, cog->plane[b], cog->n_bands, &facts[b]);
+        if (options->photometric == PB_PHOTOMETRIC_RGB)
+            facts[b].color = 0; /* said by the photometric interpretation */
+    }
     struct pb_geo_extra extra = {
         .band_names = names,
+        .facts = facts,
         .n_bands = cog->n_bands,
         .has_nodata = !options->mask, /* NaN when none is given: see pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,
     };
+    if (cog->n_bands == 1 && facts[0].palette_of > 0)
+        options->photometric = PB_PHOTOMETRIC_PALETTE;
     return pb_raster_geo_tags(cog->env->raster, &extra, err, &cog->tags);
 }
 
@@ -174,6 +187,7 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
     if (rc != 0)
         return rc;
     result.bytes = summary.bytes;
+    result.moved_off_nodata = summary.moved;
     (void)snprintf(result.sha256, sizeof result.sha256, "%s", summary.sha256);
     *out_result = result;
     return 0;
@@ -185,12 +199,22 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
                         struct pb_err *err)
 {
     const struct pb_cog_config *cog = cog_of(result->config);
+    struct pb_band_facts facts[PB_BANDS_MAX];
+    uint32_t plane[PB_BANDS_MAX];
+    int n = pb_product_bands(item->env, result->config, plane, err);
+    for (int b = 0; b < n; b++)
+        pb_cog_facts(item->env, cog, plane[b], (uint32_t)n, &facts[b]);
     const struct pb_stac_pixels pixels = {
         .type = cog->type,
         .has_nodata = cog->has_nodata,
         .nodata = cog->nodata,
         .has_mask = cog->mask != 0,
+        .facts = facts,
     };
+    if (n < 0)
+        return n;
+    if (result->moved_off_nodata > 0)
+        pb_json_int(item->json, "pushbroom:moved_off_nodata", (int64_t)result->moved_off_nodata);
     return pb_stac_raster(item, result->config, &pixels, err);
 }
 

@@ -16,5 +16,15 @@ struct pb_cog_config {
     bool has_nodata;
     double nodata; /* floats default to NaN; integers must say, or have a mask */
     int32_t mask;  /* bool */
+    bool has_scale;
+    double scale, offset; /* value = stored * scale + offset */
+    char *unit;           /* of the values; NULL = that of the scene's band */
 };
+
+struct pb_product_env;
+struct pb_band_facts;
+/* What the band of plane `plane` is besides pixels, in a product of n_bands: as the configuration
+ * says, else as the scene says of a band that passes through. */
+void pb_cog_facts(const struct pb_product_env *env, const struct pb_cog_config *cog, uint32_t plane,
+                  uint32_t n_bands, struct pb_band_facts *out);
 #endif

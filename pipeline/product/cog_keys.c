@@ -60,7 +60,30 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, nodata),
      .more = offsetof(struct pb_cog_config, has_nodata),
      .example = "-9999",
-     .doc = "Value of invalid pixels; floats without this key: NaN."},
+     .doc = "Stored value of invalid pixels; floats without this key: NaN."},
+    {.name = "scale",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct pb_cog_config, scale),
+     .more = offsetof(struct pb_cog_config, has_scale),
+     .min = -1e12,
+     .max = 1e12,
+     .example = "0.0001",
+     .doc = "Stores (value - offset) / scale, and says so in the file's tags and the STAC item, so "
+            "that readers get value = stored * scale + offset. Not given: values as they are, and "
+            "the tags that the scene has for a band that no step changes."},
+    {.name = "offset",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct pb_cog_config, offset),
+     .min = -1e12,
+     .max = 1e12,
+     .def = "0",
+     .doc = "See scale."},
+    {.name = "unit",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_cog_config, unit),
+     .example = "m",
+     .doc = "Unit of the values, such as m or K; not given: the scene's, of a band that no step "
+            "changes."},
     {.name = "mask",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, mask),
@@ -69,6 +92,14 @@ static const struct pb_key keys[] = {
      .doc = "In place of nodata: a mask inside the file says which pixels are valid (all bands), "
             "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata."},
 };
+
+static void check_scale(const struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    if (pb_product_key_is_sound(check, "scale") && cog->has_scale && cog->scale == 0)
+        pb_product_key_wrong(check, "scale",
+                             "cog.scale: 0 would make every value the same; write the size of one "
+                             "stored step, such as 0.0001");
+}
 
 static void check_nodata(struct pb_cog_config *cog, const struct pb_product_check *check)
 {
@@ -148,6 +179,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     struct pb_cog_config *cog = (struct pb_cog_config *)product;
     check_nodata(cog, check);
     check_codec(cog, check);
+    check_scale(cog, check);
 }
 
 const struct pb_product_kind pb_kind_cog = {

@@ -71,6 +71,7 @@ struct pb_product_result {
     char file[300];   /* file name inside the directory */
     uint64_t bytes;
     char sha256[65]; /* lower-case hex */
+    uint64_t moved_off_nodata; /* valid values that were nodata and are stored beside it */
     const char *media_type;
     const struct pb_product_config *config;
     const struct pb_band_statistics *statistics; /* statistics product only; n_statistics entries */

@@ -166,6 +166,17 @@ static void write_statistics(struct pb_json *json, const struct pb_band_statisti
     pb_json_end(json);
 }
 
+/* Unit and scale, where there are any. */
+static void write_facts(struct pb_json *json, const struct pb_band_facts *facts)
+{
+    if (facts->unit[0] != '\0')
+        pb_json_string(json, "unit", facts->unit);
+    if (facts->scale == 0)
+        return;
+    pb_json_number(json, "raster:scale", facts->scale);
+    pb_json_number(json, "raster:offset", facts->offset);
+}
+
 static int write_bands(const struct pb_stac_item *item, const struct pb_product_config *config,
                        const struct pb_stac_pixels *pixels, struct pb_err *err)
 {
@@ -182,6 +193,7 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
         pb_json_string(item->json, "data_type", pb_type_name(pixels->type));
         write_nodata(item->json, pixels);
         pb_json_int(item->json, "raster:bits_per_sample", bits_of(pixels->type));
+        write_facts(item->json, &pixels->facts[i]);
         /* Integers were rounded and saturated after the statistics were taken. */
         if (statistics != NULL && is_float(pixels->type))
             write_statistics(item->json, statistics);

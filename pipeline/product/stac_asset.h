@@ -29,7 +29,8 @@ struct pb_stac_pixels {
     enum pb_type type;
     bool has_nodata;
     double nodata;
-    bool has_mask; /* in place of nodata */
+    bool has_mask;                     /* in place of nodata */
+    const struct pb_band_facts *facts; /* of each band; borrowed */
 };
 int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
                    const struct pb_stac_pixels *pixels, struct pb_err *err);

@@ -22,6 +22,8 @@ struct pb_raster_band {
     bool is_alpha;
     char description[128]; /* valid UTF-8, no control characters; "" = none */
     double scale, offset;  /* as tagged; for information only, never applied by itself */
+    char unit[32];         /* of the values: "m"; like description */
+    int32_t color;         /* GDAL's colour interpretation: 0 none, 1 gray, 2 palette, 3 red, ... */
 };
 
 struct pb_raster_info {
@@ -120,9 +122,19 @@ struct pb_tiff_tags {
     size_t n;
 };
 
+/* What one band of a product is besides pixels. */
+struct pb_band_facts {
+    double scale, offset; /* value = stored * scale + offset; scale 0: nothing is said */
+    char unit[32];        /* "": nothing is said */
+    int32_t color;        /* as in struct pb_raster_band; 0: nothing is said */
+    int32_t palette_of; /* the scene's band whose colour table it has; 0 = none. Of a product of one
+                           band of 8 or 16 bits without a sign */
+};
+
 /* Metadata to put on a product besides what it takes over from the scene. */
 struct pb_geo_extra {
-    const char *const *band_names; /* descriptions of the product's bands; NULL = none */
+    const char *const *band_names;     /* descriptions of the product's bands; NULL = none */
+    const struct pb_band_facts *facts; /* of the same; NULL = none */
     size_t n_bands;
     bool has_nodata;
     double nodata;
@@ -132,8 +144,8 @@ struct pb_geo_extra {
 
 /* The tags that carry the scene's CRS, geotransform (or GCPs), RPCs and the extras: GeoKeys
  * (34735..34737), model tags (33550, 33922, 34264), RPC (50844), GDAL_METADATA (42112), GDAL_NODATA
- * (42113). Made by GDAL itself, by writing a one-block file in memory and taking its tags, so that
- * there is one way metadata is spelled. */
+ * (42113), and a colour map (320). Made by GDAL itself, by writing a one-block file in memory and
+ * taking its tags, so that there is one way metadata is spelled. */
 int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
                        struct pb_err *err, struct pb_tiff_tags *out_tags);
 void pb_tiff_tags_free(struct pb_tiff_tags *tags);

@@ -114,6 +114,10 @@ static void print_product(const struct pb_json_value *product)
     const char *base = path ? strrchr(path, '/') : NULL;
     printf("  %-10s %8s  %s\n", type ? type : "",
            cli_bytes(number_of(product, "bytes"), size, sizeof size), base ? base + 1 : "");
+    double moved = number_of(product, "moved_off_nodata");
+    if (moved > 0)
+        printf("  %-10s %.0f valid values equal the nodata value; they are stored as the next\n",
+               "", moved);
 }
 
 void cli_result_text(const char *input, const struct pb_job *job)

@@ -19,6 +19,8 @@ static void print_product(struct pb_json *json, const char *directory,
     pb_json_int(json, "bytes", (int64_t)product->bytes);
     pb_json_string(json, "checksum", checksum);
     pb_json_string(json, "media_type", product->media_type);
+    if (product->moved_off_nodata > 0)
+        pb_json_int(json, "moved_off_nodata", (int64_t)product->moved_off_nodata);
     pb_json_end(json);
 }
 

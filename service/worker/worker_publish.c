@@ -264,7 +264,7 @@ static char *done_line(const struct pb_worker_job *job, const struct pb_json_val
     for (size_t i = 0; i < pb_json_count(products); i++) {
         const struct pb_json_value *product = pb_json_at(products, i);
         char path[PATH_MAX + NAME_MAX + 2];
-        int64_t bytes = 0;
+        int64_t bytes = 0, moved = 0;
         (void)snprintf(path, sizeof path, "%s/%s", directory, file_of(product));
         (void)pb_json_get_int(product, "bytes", &bytes);
         pb_json_object(json, NULL);
@@ -274,6 +274,8 @@ static char *done_line(const struct pb_worker_job *job, const struct pb_json_val
         pb_json_int(json, "bytes", bytes);
         copy_text(json, "checksum", product);
         copy_text(json, "media_type", product);
+        if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0)
+            pb_json_int(json, "moved_off_nodata", moved);
         pb_json_end(json);
     }
     pb_json_end(json);

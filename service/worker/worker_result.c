@@ -64,7 +64,7 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
     const char *path = pb_json_get_text(product, "path");
     const char *checksum = pb_json_get_text(product, "checksum");
     const char *media_type = pb_json_get_text(product, "media_type");
-    int64_t bytes = -1;
+    int64_t bytes = -1, moved = 0;
     if (type == NULL || pb_product_kind_find(type) == NULL)
         return "a product of an unknown type";
     if (!is_file_of(path, directory))
@@ -83,6 +83,8 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
     pb_json_int(json, "bytes", bytes);
     pb_json_string(json, "checksum", checksum);
     pb_json_string(json, "media_type", media_type);
+    if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0 && moved > 0)
+        pb_json_int(json, "moved_off_nodata", moved);
     pb_json_end(json);
     return NULL;
 }

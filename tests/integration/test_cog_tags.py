@@ -111,6 +111,97 @@ def test_every_value_may_be_valid_beside_a_mask(scratch):
     same(gdal.Open(again).ReadAsArray(), pixels[0], "read again")
 
 
+def bands_of(item):
+    return [a for a in item["assets"].values() if "bands" in a][0]["bands"]
+
+
+def test_scaled_integers_say_what_they_mean(scratch):
+    values = np.random.default_rng(8).uniform(-1.2, 1.2, (1, 300, 400)).astype(np.float32)
+    values[0, :40] = np.nan
+    scene = scene_of(scratch / "s.tif", np.where(values == -1, 0, values))
+    path, item = compute(scratch, scene, "{type: int16, nodata: -32768, scale: 0.0001, unit: '1', blocksize: 128}", bands="{R: 1}")
+    check_valid(path)
+    file = gdal.Open(path)
+    band = file.GetRasterBand(1)
+    stored = band.ReadAsArray()
+    assert (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetDescription()) == (0.0001, 0, "1", "R")
+    assert ((stored == -32768) == np.isnan(values[0])).all()
+    exact = values[0].astype(np.float64) / 0.0001
+    assert (stored == np.where(np.isnan(exact), -32768, np.rint(exact.astype(np.float32)))).all()
+    assert bands_of(item)[0]["raster:scale"] == 0.0001 and bands_of(item)[0]["raster:offset"] == 0 and bands_of(item)[0]["unit"] == "1"
+    # What was k * 0.0001 is stored as k, and offsets are taken off first.
+    steps = np.arange(-10000, 10000, dtype=np.int16).reshape(1, 100, 200)
+    scene = write(scratch / "k.tif", steps, nodata=None)
+    path, _ = compute(scratch, scene, "{type: int16, nodata: -32768, scale: 0.0001}", bands="{R: 1}", extra=", scale: 0.0001")
+    assert (gdal.Open(path).ReadAsArray() == steps[0]).all()
+    path, _ = compute(scratch, scene, "{type: uint16, nodata: 0, scale: 0.0001, offset: -1.5}", bands="{R: 1}", extra=", scale: 0.0001")
+    assert (gdal.Open(path).ReadAsArray() == steps[0].astype(int) + 15000).all()
+
+
+def test_bands_that_pass_through_keep_what_the_scene_says(scratch):
+    palette = pbtest.SOURCE / "tests/data/real/palette/lc_stars.tif"
+    theirs = gdal.Open(str(palette))
+    colors = theirs.GetRasterBand(1).GetColorTable()
+    for steps in ("", "    steps: [mask: {band: C, drop: [11]}]"):
+        path, _ = compute(scratch, palette, "{bands: [C], type: uint8, nodata: 255, blocksize: 64}", bands="{C: 1}", steps=steps)
+        file = gdal.Open(path)
+        band = file.GetRasterBand(1)
+        check_valid(path)
+        assert band.GetColorInterpretation() == gdal.GCI_PaletteIndex and band.GetColorTable().GetCount() == 256
+        for i in range(colors.GetCount()):
+            assert band.GetColorTable().GetColorEntry(i)[:3] == colors.GetColorEntry(i)[:3], i
+        if band.GetOverviewCount():
+            assert band.GetOverview(0).GetColorTable() is not None
+    path, _ = compute(scratch, palette, "{bands: [X], type: uint8, nodata: 255}", bands="{C: 1}", steps='    steps: [math: {bands: {X: "C + 1"}}]')
+    file = gdal.Open(path)
+    assert file.GetRasterBand(1).GetColorTable() is None
+
+
+def test_tags_of_the_scene_hold_for_stored_values_only(scratch):
+    out = gdal.GetDriverByName("GTiff").Create(str(scratch / "t.tif"), 100, 80, 2, gdal.GDT_UInt16)
+    for i in (1, 2):
+        band = out.GetRasterBand(i)
+        band.WriteArray(np.random.default_rng(i).integers(1, 9999, (80, 100)).astype(np.uint16))
+        band.SetScale(0.01 * i)
+        band.SetOffset(-2.0)
+        band.SetUnitType("K")
+        band.SetNoDataValue(0)
+    out = None
+    path, item = compute(scratch, scratch / "t.tif", "{type: uint16, nodata: 0}", bands="{A: 1, T: 2}")
+    file = gdal.Open(path)
+    assert [(file.GetRasterBand(i).GetScale(), file.GetRasterBand(i).GetOffset(), file.GetRasterBand(i).GetUnitType()) for i in (1, 2)] == [(0.01, -2, "K"), (0.02, -2, "K")]
+    assert [b["raster:scale"] for b in bands_of(item)] == [0.01, 0.02] and bands_of(item)[1]["unit"] == "K"
+    for extra, steps in ((", scale: 0.01, offset: -2", ""), ("", '    steps: [math: {bands: {A: "A * 0.01", T: "T + 1"}}]')):
+        path, item = compute(scratch, scratch / "t.tif", "{bands: [A, T]}", bands="{A: 1, T: 2}", extra=extra, steps=steps)
+        file = gdal.Open(path)
+        assert file.GetRasterBand(1).GetScale() is None and file.GetRasterBand(1).GetUnitType() == "" and "raster:scale" not in bands_of(item)[0]
+
+
+def test_colours_of_bands_are_kept(scratch):
+    path, _ = compute(scratch, pbtest.SOURCE / "tests/data/real/rgb/landsat7_rgb_tenth.tif", "{bands: [B, R], type: uint16, nodata: 0}")
+    file = gdal.Open(path)
+    assert [file.GetRasterBand(i).GetColorInterpretation() for i in (1, 2)] == [gdal.GCI_BlueBand, gdal.GCI_RedBand]
+
+
+def test_valid_values_that_equal_nodata_are_counted_and_told(scratch):
+    values = np.random.default_rng(3).integers(0, 5, (1, 200, 300)).astype(np.int16)
+    scene = write(scratch / "s.tif", values, nodata=-1)
+    config = scratch / "c.yaml"
+    config.write_text("""compute: {memory: 64MiB, tile: 64}
+pipelines:
+  p:
+    input: {bands: {C: 1}}
+    products: [cog: {type: uint8, nodata: 0, blocksize: 64}, cog: {name: apart, type: uint8, nodata: 255}, stac: {}]
+""")
+    report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scene)[0]
+    first, second = [p for p in report["products"] if p["type"] == "cog"]
+    assert first["moved_off_nodata"] == (values == 0).sum() and "moved_off_nodata" not in second
+    item = json.load(open([p["path"] for p in report["products"] if p["type"] == "stac"][0]))
+    assert item["assets"]["data"]["pushbroom:moved_off_nodata"] == (values == 0).sum()
+    said = pbtest.run("pushbroom", "run", "-c", config, "-o", scratch / "again", scene).stdout
+    assert f"{(values == 0).sum()} valid values equal the nodata value" in said, said
+
+
 def test_a_mask_beside_a_nodata_value_is_a_mistake(scratch):
     config = scratch / "c.yaml"
     config.write_text("pipelines:\n  p:\n    input: {bands: {R: 1}}\n    products:\n      - cog: {type: uint8, nodata: 0, mask: true}\n")
