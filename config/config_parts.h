@@ -46,6 +46,11 @@ void pb_read_notify(struct pb_load *load, const struct pb_yaml *list, struct pb_
 #define PB_NOTIFY_COMMON 7
 extern const struct pb_section *const pb_notify_sections[PB_NOTIFY_KINDS];
 
+/* config_wants.c: what operators want of the input (struct pb_op): bands as they are stored, and
+ * the scene's metadata. */
+void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipeline,
+                    const struct pb_pipeline_notes *notes);
+
 /* config_products.c */
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline);

@@ -144,6 +144,8 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     pb_read_exchange(load, exchange, pipeline);
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);
     pb_choose_exchanges(load, exchange, pipeline);
+    if (notes->input_is_sound)
+        pb_check_wants(load, pipeline, notes);
     if (products)
         pb_read_products(load, products, pipeline);
     else if (!pb_is_misspelt(body, "products", keys, n_keys))

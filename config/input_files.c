@@ -111,7 +111,7 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
-    static const char *const of_files[] = {"scene", "grid", "complete", "metadata"};
+    static const char *const of_files[] = {"scene", "grid", "complete"};
     if (!has(node, "files")) {
         for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
             if (has(node, of_files[i]))

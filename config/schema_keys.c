@@ -190,7 +190,10 @@ static const struct pb_key input_keys[] = {
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, metadata),
      .example = "\"{scene}_MTL.txt\"",
-     .doc = "Pattern for the file with the product's metadata; it belongs to a complete scene."},
+     .doc = "Pattern for the file with the product's metadata (MTL, MTD_MSIL2A.xml, IMD, ...), for "
+            "steps that calibrate and for STAC: beside the scene's file, or inside its folder, "
+            "where it belongs to a complete scene. {scene} is the scene's name. 'pushbroom "
+            "operators calibrate' lists the families."},
 };
 
 static const struct pb_key file_keys[] = {

@@ -5,6 +5,7 @@
 /* Grids of pixels, and where one lies on another. Pixel c of an axis covers [c, c + 1), its centre
  * is c + 0.5. Axes are parallel: a grid is a shifted and scaled one. Arithmetic in float64 without
  * contraction, so every device finds the same pixels. C11 and C++17. Thread: any. */
+#include "kernels/calibration.h"
 #include "kernels/pixel.h"
 
 /* x of one grid is x * scale_x + offset_x of another, y likewise. Scales are above 0. */
@@ -25,6 +26,8 @@ struct pb_scene_facts {
     double transform[6];   /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
     double unit_metres[2]; /* of x and y: how long on the ground in the middle of the scene; 0: not
                               known */
+    pb_calibration_find *calibration; /* of steps that calibrate; NULL = no metadata were read */
+    const void *calibration_of;
 };
 
 PB_PIXEL struct pb_map pb_map_identity(void)

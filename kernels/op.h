@@ -96,6 +96,8 @@ struct pb_op {
     const struct pb_key *keys;
     size_t n_keys;
     size_t params_bytes; /* of the operator's struct, which the keys fill; zeroed before */
+    bool wants_stored;   /* its bands are the scene's as they are stored: scale 1, offset 0 */
+    bool wants_metadata; /* it needs the scene's metadata: input.metadata */
     /* Adds the step's values to the chain being built (kernels/graph/builder.h). params: the
      * operator's struct. After a mistake it goes on with poison, so that the next one is found as
      * well. 0; -EINVAL: there was a mistake, and all bands that the step makes become poison;

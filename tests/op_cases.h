@@ -5,6 +5,7 @@
 /* The cases of every operator of the registry as chains, for whoever walks it: parity tests and
  * benchmarks. */
 #include "kernels/chain/chain.h"
+#include "kernels/ops/calibrate.h"
 #include "tests/op_params.h"
 
 #include <math.h>
@@ -66,6 +67,23 @@ static inline void op_case_set_results(struct pb_chain *chain)
     }
 }
 
+/* Numbers as of a thermal band of Landsat, for steps that calibrate; Planck's law for every second
+ * quantity. */
+static inline bool op_case_rule(const void *of, const void *params, size_t entry,
+                                struct pb_calibration_rule *out)
+{
+    const struct pb_calibrate *const calibrate = params;
+
+    (void)of;
+    (void)entry;
+    *out = (struct pb_calibration_rule){.gain = 3.342e-4,
+                                        .offset = 0.1,
+                                        .has_planck = calibrate->to == 3,
+                                        .k1 = 774.8853,
+                                        .k2 = 1321.0789};
+    return true;
+}
+
 /* The case as a chain over bands of one type, of a scene of side x side pixels, with results
  * for its reductions. Returns what pb_chain_create does. */
 static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case *c,
@@ -76,8 +94,10 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
     struct pb_chain_input inputs[OP_CASE_BANDS];
     struct op_params params;
     struct pb_chain_step step = {op, &params};
-    const struct pb_scene_facts scene = {
-        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .unit_metres = {1, 1}};
+    const struct pb_scene_facts scene = {.has_transform = true,
+                                         .transform = {0, 1, 0, 0, 0, -1},
+                                         .unit_metres = {1, 1},
+                                         .calibration = op_case_rule};
     const struct pb_chain_source source = {
         .w = side, .h = side, .placed = true, .map = pb_map_identity()};
     size_t at;

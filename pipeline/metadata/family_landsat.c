@@ -247,6 +247,17 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
         read_level1(r, top);
 }
 
+/* A file called like a product of Landsat belongs to the product that it is called like. */
+static const char *refuses(const struct pb_metadata *facts, const char *stem, enum pb_quantity to)
+{
+    (void)to;
+    bool is_product = strlen(stem) > 40 && stem[0] == 'L' && isdigit((unsigned char)stem[2]) &&
+                      isdigit((unsigned char)stem[3]) && stem[4] == '_' && stem[9] == '_';
+    return is_product && strncmp(stem, facts->product, strlen(facts->product)) != 0
+               ? "the metadata are of another product than the file"
+               : NULL;
+}
+
 const struct pb_metadata_family pb_family_landsat = {
     .name = "landsat-c2",
     .files = "*_MTL.txt, *_MTL.xml, *_MTL.json",
@@ -255,4 +266,5 @@ const struct pb_metadata_family pb_family_landsat = {
     .constellation = "landsat",
     .is_one = is_one,
     .read = read,
+    .refuses = refuses,
 };

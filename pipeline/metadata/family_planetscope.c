@@ -76,6 +76,18 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
                    "PlanetScope has no thermal bands");
 }
 
+static const char *refuses(const struct pb_metadata *facts, const char *stem, enum pb_quantity to)
+{
+    const char *at = strstr(stem, "_SR");
+    bool is_surface = at != NULL && (at[3] == '\0' || at[3] == '_');
+    (void)facts;
+    if (is_surface && (to == PB_QUANTITY_TOA || to == PB_QUANTITY_RADIANCE))
+        return "the file is surface reflectance by its name (_SR): use to: surface";
+    if (!is_surface && to == PB_QUANTITY_SURFACE)
+        return "the file is no surface reflectance by its name, which has no _SR: use to: toa";
+    return NULL;
+}
+
 const struct pb_metadata_family pb_family_planetscope = {
     .name = "planetscope",
     .files = "*_metadata.xml",
@@ -83,4 +95,5 @@ const struct pb_metadata_family pb_family_planetscope = {
     .constellation = "planetscope",
     .is_one = is_one,
     .read = read,
+    .refuses = refuses,
 };

@@ -96,33 +96,51 @@ int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, stru
     return r.rc;
 }
 
-/* The whole file, malloc'd. */
+/* All of an open file, malloc'd. */
+static int load_open(struct pb_raster_file *file, struct pb_metadata_text *out, struct pb_err *err)
+{
+    if (file->stat.st_size > PB_METADATA_BYTES_MAX)
+        return pb_fail_at(err, PB_E_INPUT_METADATA_INVALID, file->path, 0, 0,
+                          "it is larger than %d MiB", PB_METADATA_BYTES_MAX >> 20);
+    size_t bytes = (size_t)file->stat.st_size;
+    char *text = malloc(bytes + 1);
+    if (text == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to read %s", file->path);
+    ssize_t n = pb_raster_file_read(file, 0, text, bytes);
+    if (n < 0) {
+        free(text);
+        return pb_raster_file_check(file, err);
+    }
+    *out = (struct pb_metadata_text){file->path, text, (size_t)n};
+    return 0;
+}
+
+int pb_metadata_read_file(struct pb_raster_file *file, struct pb_metadata *out, struct pb_err *err)
+{
+    struct pb_metadata_text text = {NULL, NULL, 0};
+    pb_metadata_init(out);
+    int rc = load_open(file, &text, err);
+    rc = rc ? rc : pb_metadata_parse(&text, 1, out, err);
+    free((void *)text.text);
+    return rc;
+}
+
+/* The same by path. The name in *out is the path. */
 static int load(const char *path, struct pb_metadata_text *out, struct pb_err *err)
 {
     struct pb_raster_file file;
     struct pb_err why = {0};
-    char *text = NULL;
-    ssize_t n = 0;
     int rc = pb_raster_file_open(&file, path, &why);
     if (rc < 0 && (why.code == PB_E_INPUT_MISSING || why.code == PB_E_INPUT_NOT_TIFF))
         rc = pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
                         "the scene's metadata (input.metadata): %s", why.msg);
     else if (rc < 0)
         rc = pb_fail_at(err, why.code, path, 0, 0, "%s", why.msg);
-    else if (file.stat.st_size > PB_METADATA_BYTES_MAX)
-        rc = pb_fail_at(err, PB_E_INPUT_METADATA_INVALID, path, 0, 0, "it is larger than %d MiB",
-                        PB_METADATA_BYTES_MAX >> 20);
-    else if ((text = malloc((size_t)file.stat.st_size + 1)) == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "no memory to read %s", path);
-    else if ((n = pb_raster_file_read(&file, 0, text, (size_t)file.stat.st_size)) < 0)
-        rc = pb_raster_file_check(&file, err);
+    else
+        rc = load_open(&file, out, err);
     pb_raster_file_close(&file);
-    if (rc < 0) {
-        free(text);
-        return rc;
-    }
-    *out = (struct pb_metadata_text){path, text, (size_t)n};
-    return 0;
+    out->name = path;
+    return rc;
 }
 
 int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,

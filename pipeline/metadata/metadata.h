@@ -72,6 +72,10 @@ struct pb_metadata_family {
     void (*read)(struct pb_meta_reader *r, const struct pb_meta_node *root);
     /* When all files were read: what follows from them together. NULL = nothing. */
     void (*finish)(struct pb_meta_reader *r);
+    /* Why a raster file of that name (without suffix) cannot be what these metadata are of, or
+     * cannot become that; static text. NULL = it can, and a family without the function has no say.
+     */
+    const char *(*refuses)(const struct pb_metadata *facts, const char *stem, enum pb_quantity to);
 };
 
 /* The families, in the order of families.def. */
@@ -86,6 +90,9 @@ void pb_metadata_init(struct pb_metadata *out);
  * failing disk is input.io. *out as of pb_metadata_init on failure. Thread: worker. */
 int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,
                      struct pb_err *err);
+/* The same of one file that is open. */
+struct pb_raster_file;
+int pb_metadata_read_file(struct pb_raster_file *file, struct pb_metadata *out, struct pb_err *err);
 /* The same of texts in memory; names for messages. */
 struct pb_metadata_text {
     const char *name;

@@ -320,6 +320,7 @@ void pb_plan_destroy(struct pb_plan *plan)
         free(plan->earlier[i]);
     free(plan->earlier);
     pb_chain_destroy(plan->chain);
+    free(plan->calibrated);
     for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
         free(plan->output_names[i]);
     free(plan->output_names);

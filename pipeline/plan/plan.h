@@ -16,6 +16,7 @@
 #include "kernels/tile_slot.h"
 #include "pipeline/grid/cell_shape.h"
 #include "pipeline/device/mem.h"
+#include "pipeline/metadata/calibration.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
@@ -108,6 +109,8 @@ struct pb_plan {
     int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
     char **output_names;
     size_t n_outputs;
+    struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */
+    size_t n_calibrated;
     size_t n_default; /* the first so many are what a product without a list of bands takes */
 
     bool cuda;
@@ -160,6 +163,10 @@ struct pb_plan_request {
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why no kernel stays, whatever compute.sync says; NULL: as configured.
                                Borrowed for the plan's life */
+    const struct pb_metadata *metadata; /* of the scene; NULL: none were read */
+    const char *const *file_names;      /* of the scene, then of others; for metadata */
+    const struct pb_calibrated *rules;  /* n_rules; that another process has made of its metadata */
+    size_t n_rules;
     bool remote; /* another process computes: slots lie in memory that both map, so never managed */
 };
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_gate.h"
 
 #include "config/wanted_bands.h"
@@ -242,12 +243,22 @@ static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
     return facts;
 }
 
+static int calibrate(struct pb_plan *plan, const struct pb_plan_request *request,
+                     const struct inputs *in, struct pb_err *err)
+{
+    const struct pb_plan_calibrate_inputs bands = {
+        .input = in->input, .number = in->number, .file = in->file, .n = in->n};
+    return pb_plan_calibrate(plan, request, &bands, err);
+}
+
 static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct inputs *in, const struct pb_wanted_bands *wanted,
                    struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = request->pipeline;
-    const struct pb_scene_facts facts = facts_of(request->info);
+    const struct pb_plan_rules rules = {plan, pipeline};
+    struct pb_scene_facts facts = facts_of(request->info);
+    pb_plan_calibrate_facts(&rules, &facts);
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
@@ -353,6 +364,8 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = list_inputs(request, in, err);
     if (rc == 0)
         rc = wanted_bands(request->pipeline, in, wanted, err);
+    if (rc == 0)
+        rc = calibrate(plan, request, in, err);
     if (rc == 0)
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)

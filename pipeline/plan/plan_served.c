@@ -93,6 +93,26 @@ static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
     return most;
 }
 
+static int say_rules(const struct pb_plan *plan, struct pb_err *err, struct pb_served_request *out)
+{
+    if (plan->n_calibrated > PB_SERVED_RULES_MAX)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the pipeline calibrates more bands than the process that owns the device "
+                       "takes");
+    out->n_rules = (uint32_t)plan->n_calibrated;
+    for (uint32_t i = 0; i < out->n_rules; i++) {
+        const struct pb_calibrated *c = &plan->calibrated[i];
+        out->rule[i] = (struct pb_served_rule){.step = (uint32_t)c->step,
+                                               .entry = (uint32_t)c->entry,
+                                               .has_planck = c->rule.has_planck,
+                                               .gain = c->rule.gain,
+                                               .offset = c->rule.offset,
+                                               .k1 = c->rule.k1,
+                                               .k2 = c->rule.k2};
+    }
+    return 0;
+}
+
 int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
                            uint32_t pass, struct pb_err *err, struct pb_served_request *out)
 {
@@ -123,7 +143,8 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
         if (request->others[i].placed)
             out->source[i + 1].map = request->others[i].map;
     }
-    return say_results(plan, own, err, out);
+    int rc = say_rules(plan, err, out);
+    return rc ? rc : say_results(plan, own, err, out);
 }
 
 /* --- the process that is asked -------------------------------------------------------------- */
@@ -166,6 +187,12 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
         said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_FILES_MAX)
         return false;
+    if (said->n_rules > PB_SERVED_RULES_MAX)
+        return false;
+    for (uint32_t i = 0; i < said->n_rules; i++)
+        if (!is_near(said->rule[i].gain) || !is_near(said->rule[i].offset) ||
+            !is_near(said->rule[i].k1) || !is_near(said->rule[i].k2))
+            return false;
     for (uint32_t i = 0; i < said->n_sources; i++)
         if (!is_source(&said->source[i], &base->config->limits))
             return false;
@@ -176,6 +203,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
 struct facts {
     struct pb_raster_info info[PB_FILES_MAX];
     struct pb_plan_other others[PB_FILES_MAX];
+    struct pb_calibrated rules[PB_SERVED_RULES_MAX];
 };
 
 static void take_source(const struct pb_served_source *said, struct pb_raster_info *info)
@@ -210,6 +238,18 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
     request->others = facts->others;
+    for (uint32_t i = 0; i < said->n_rules; i++) {
+        const struct pb_served_rule *from = &said->rule[i];
+        facts->rules[i] = (struct pb_calibrated){.step = from->step,
+                                                 .entry = from->entry,
+                                                 .rule = {.gain = from->gain,
+                                                          .offset = from->offset,
+                                                          .has_planck = from->has_planck != 0,
+                                                          .k1 = from->k1,
+                                                          .k2 = from->k2}};
+    }
+    request->rules = facts->rules;
+    request->n_rules = said->n_rules;
 }
 
 /* There are as many numbers as the chain has. */

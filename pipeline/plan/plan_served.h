@@ -12,7 +12,15 @@ enum {
     PB_SERVED_SLOTS_MAX = 4096,
     PB_SERVED_WORKERS_MAX = 512,
     PB_SERVED_WINDOW_MAX = 16384,
-    PB_SERVED_NUMBERS_MAX = 4096
+    PB_SERVED_NUMBERS_MAX = 4096,
+    PB_SERVED_RULES_MAX = 256
+};
+
+/* How a step calibrates an entry of its bands. */
+struct pb_served_rule {
+    uint32_t step, entry;
+    int32_t has_planck;
+    double gain, offset, k1, k2;
 };
 
 /* One source of the scene, the delivered file first. */
@@ -45,6 +53,8 @@ struct pb_served_request {
      * order of the earlier passes, then the numbers of this pass's loops. */
     uint32_t n_numbers;
     double numbers[PB_SERVED_NUMBERS_MAX];
+    uint32_t n_rules;
+    struct pb_served_rule rule[PB_SERVED_RULES_MAX];
 };
 
 /* For pass `pass` of a plan that was made for this request. -E2BIG: more reductions than are sent.

@@ -8,9 +8,11 @@
 #include "pipeline/device/device.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/finish.h"
+#include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_metadata.h"
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
@@ -29,6 +31,7 @@ struct pb_run {
     char scene[NAME_MAX + 1];
     char device[64];
     struct pb_run_sources sources;
+    struct pb_run_metadata metadata;
     struct pb_plan_request facts; /* what the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
@@ -91,6 +94,8 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
                                         .info = pb_raster_info(run->sources.raster[0]),
                                         .others = run->sources.others,
                                         .n_others = run->options.pipeline->input.n_sources,
+                                        .metadata = &run->metadata.facts,
+                                        .file_names = run->metadata.name,
                                         .device_index = -1,
                                         .jobs_beside = run->options.jobs_beside,
                                         .stream_why = run->options.stream_why};
@@ -158,6 +163,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     int rc = pb_raster_ready(err);
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
+    if (rc == 0)
+        rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene, err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)
@@ -264,6 +271,9 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->n_products = run->n_results;
     out_result->chain = run->plan->chain;
     out_result->pipeline = run->options.pipeline;
+    out_result->metadata = &run->metadata.facts;
+    out_result->calibrated = run->plan->calibrated;
+    out_result->n_calibrated = run->plan->n_calibrated;
     out_result->warning = run->publish != NULL ? pb_publish_warning(run->publish) : "";
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
@@ -319,6 +329,12 @@ int pb_run_explain(const struct pb_run *run, char *text, size_t bytes)
     if (n < 0 || (size_t)n >= bytes)
         return n;
     n += pb_run_sources_describe(&run->sources, text + n, bytes - (size_t)n);
+    if ((size_t)n >= bytes)
+        return n;
+    n += pb_run_metadata_describe(&run->metadata, text + n, bytes - (size_t)n);
+    if ((size_t)n >= bytes)
+        return n;
+    n += pb_plan_calibrate_describe(run->plan, text + n, bytes - (size_t)n);
     if ((size_t)n >= bytes)
         return n;
     return n + pb_plan_describe(run->plan, text + n, bytes - (size_t)n);

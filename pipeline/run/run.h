@@ -22,14 +22,18 @@
 struct pb_run;
 struct pb_remote;
 struct pb_scene_files;
+struct pb_raster_file;
 
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input;                  /* path of the scene; borrowed until destroy */
-    const struct pb_scene_files *files; /* of a scene that is a folder, handed before
-                                           (pb_scene_files_hand); NULL = the scene is one file;
-                                           borrowed until destroy */
+    const char *input;                     /* path of the scene; borrowed until destroy */
+    const struct pb_scene_files *files;    /* of a scene that is a folder, handed before
+                                              (pb_scene_files_hand); NULL = the scene is one file;
+                                              borrowed until destroy */
+    const struct pb_raster_file *metadata; /* of a scene that is one file: the open file of
+                                              pb_sidecar_open; NULL = the run opens it, when the
+                                              pipeline names one; borrowed until destroy */
     const char
         *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
                       is only there to be explained: no file is touched, no tile allocated */
@@ -111,7 +115,11 @@ struct pb_run_result {
     struct pb_run_report report;
     const struct pb_chain *chain; /* whose reductions have their results; owned by the run */
     const struct pb_pipeline_config *pipeline; /* whose exchanges were followed; the caller's */
-    const char *warning;                       /* of a success, "" = none; owned by the run */
+    const struct pb_metadata *metadata;        /* of the scene; family NULL = none; owned by the
+                                                  run, as the next */
+    const struct pb_calibrated *calibrated;    /* n_calibrated, by the steps that calibrate */
+    size_t n_calibrated;
+    const char *warning; /* of a success, "" = none; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

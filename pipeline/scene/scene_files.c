@@ -45,8 +45,7 @@ struct search {
     size_t n_missing, n_wanted;
 };
 
-/* The pattern with the scene's name, whose letters stand for themselves. */
-static int fill_pattern(const struct search *s, const char *pattern, char out[PATH_MAX])
+int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err)
 {
     size_t n = 0;
     for (const char *p = pattern; *p != '\0' && n + 2 < PATH_MAX;) {
@@ -54,7 +53,7 @@ static int fill_pattern(const struct search *s, const char *pattern, char out[PA
             out[n++] = *p++;
             continue;
         }
-        for (const char *q = s->scene; *q != '\0' && n + 3 < PATH_MAX; q++) {
+        for (const char *q = scene; *q != '\0' && n + 3 < PATH_MAX; q++) {
             if (strchr("*?[]\\", *q) != NULL)
                 out[n++] = '\\';
             out[n++] = *q;
@@ -64,7 +63,7 @@ static int fill_pattern(const struct search *s, const char *pattern, char out[PA
     out[n] = '\0';
     return n + 3 < PATH_MAX
                ? 0
-               : pb_fail(s->err, PB_E_CONFIG_VALUE, "the pattern %.100s... is too long", pattern);
+               : pb_fail(err, PB_E_CONFIG_VALUE, "the pattern %.100s... is too long", pattern);
 }
 
 static void note_missing(struct search *s, const char *what, const char *pattern)
@@ -91,7 +90,7 @@ static int find(struct search *s, const char *what, const char *pattern,
 {
     char filled[PATH_MAX];
     *out = NULL;
-    int rc = fill_pattern(s, pattern, filled);
+    int rc = pb_scene_files_pattern(pattern, s->scene, filled, s->err);
     for (size_t i = 0; i < s->walk.n && rc == 0; i++) {
         const struct pb_scene_entry *entry = &s->walk.entry[i];
         if (!pb_scene_walk_fits(filled, entry->path))

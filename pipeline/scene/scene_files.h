@@ -31,6 +31,10 @@ struct pb_scene_files {
 /* The scene's name: the folder's, without a .SAFE at its end. */
 void pb_scene_files_name(const char *folder, char *out, size_t bytes);
 
+/* A pattern of the configuration with the scene's name for {scene}, whose letters stand for
+ * themselves; PATH_MAX bytes. config.value when it is too long. */
+int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err);
+
 /* Finds and opens. scene: for {scene} in patterns. On failure *err names the folder and
  *   input.incomplete  a file is missing: which band, and what was looked for
  *   input.ambiguous   two files fit one band

@@ -107,6 +107,19 @@ static void print_exchanges(const struct pb_json_value *exchanges)
         puts("");
 }
 
+/* "calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" */
+static void print_calibration(const struct pb_json_value *calibration)
+{
+    for (size_t i = 0; i < pb_json_count(calibration); i++) {
+        const struct pb_json_value *one = pb_json_at(calibration, i);
+        const char *band = pb_json_get_text(one, "band"), *to = pb_json_get_text(one, "to"),
+                   *of = pb_json_get_text(one, "of"), *formula = pb_json_get_text(one, "formula");
+        if (band != NULL && to != NULL && of != NULL && formula != NULL)
+            printf("  %-10s %s = %s of band %s: %s\n", i == 0 ? "calibrate" : "", band, to, of,
+                   formula);
+    }
+}
+
 static void print_product(const struct pb_json_value *product)
 {
     char size[16];
@@ -132,6 +145,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
+    print_calibration(pb_json_get(report, "calibration", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)
         print_gate(gate);

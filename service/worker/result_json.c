@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/result_json.h"
 #include "kernels/chain/chain.h"
+#include "pipeline/metadata/calibration.h"
 
 #include <stdio.h>
 
@@ -147,6 +148,37 @@ static void print_exchanges(struct pb_json *json, const struct pb_pipeline_confi
     pb_json_end(json);
 }
 
+/* Which rule made what of which band. */
+static void print_calibration(struct pb_json *json, const struct pb_run_result *result)
+{
+    const struct pb_metadata *facts = result->metadata;
+    char rule[256];
+    if (facts == NULL || facts->family == NULL)
+        return;
+    pb_json_object(json, "metadata");
+    pb_json_string(json, "family", facts->family->name);
+    pb_json_string(json, "product", facts->product[0] ? facts->product : NULL);
+    pb_json_string(json, "platform", facts->platform[0] ? facts->platform : NULL);
+    pb_json_string(json, "datetime", facts->datetime[0] ? facts->datetime : NULL);
+    if (facts->baseline[0] != '\0')
+        pb_json_string(json, "baseline", facts->baseline);
+    pb_json_end(json);
+    if (result->n_calibrated == 0)
+        return;
+    pb_json_array(json, "calibration");
+    for (size_t i = 0; i < result->n_calibrated; i++) {
+        const struct pb_calibrated *c = &result->calibrated[i];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", c->band);
+        pb_json_string(json, "of", c->of);
+        pb_json_string(json, "to", pb_quantity_name(c->to));
+        pb_json_string(json, "formula", pb_calibration_text(&c->rule, rule, sizeof rule));
+        pb_json_string(json, "rule", facts->rule[c->to]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -166,6 +198,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
+    print_calibration(json, result);
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);

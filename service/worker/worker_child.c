@@ -122,6 +122,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .pipeline = pb_config_pipeline(worker->config, pipeline),
         .input = pb_json_get_text(command, "input"),
         .files = worker->child->files,
+        .metadata = worker->child->metadata,
         .products = pb_json_get_text(command, "products"),
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),

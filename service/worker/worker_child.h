@@ -15,7 +15,8 @@ struct pb_worker_child {
     const char *input; /* the job's, and its descriptor */
     int input_fd;
     const struct pb_scene_files
-        *files;   /* of a scene that is a folder, in place of input_fd; NULL */
+        *files; /* of a scene that is a folder, in place of input_fd; NULL */
+    const struct pb_raster_file *metadata; /* beside the input, open; NULL = none */
     int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */
     const struct pb_confine *confine;
 };

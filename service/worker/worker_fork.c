@@ -81,7 +81,7 @@ static int by_number(const void *a, const void *b)
 /* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 3 + PB_FILES_MAX + 1] = {child->socket, child->input_fd,
+    int stay[PB_WORKER_FORK_KEPT + 3 + PB_FILES_MAX + 2] = {child->socket, child->input_fd,
                                                             child->owner_fd};
     size_t n = 3;
     unsigned from = STDERR_FILENO + 1;
@@ -92,6 +92,8 @@ static void close_others(const struct pb_worker_child *child, const struct pb_wo
         stay[n++] = fork->kept[i];
     if (child->files != NULL)
         n += pb_scene_files_fds(child->files, stay + n);
+    if (child->metadata != NULL)
+        stay[n++] = child->metadata->fd;
     qsort(stay, n, sizeof stay[0], by_number);
     for (size_t i = 0; i < n; i++) {
         if (stay[i] < (int)from)
@@ -129,6 +131,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                     .input = pb_json_get_text(job->command, "input"),
                                     .input_fd = job->input.fd,
                                     .files = job->files.folder != NULL ? &job->files : NULL,
+                                    .metadata = job->metadata.fd >= 0 ? &job->metadata : NULL,
                                     .owner_fd = fork->owner_fd,
                                     .confine = &confine};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

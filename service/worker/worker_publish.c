@@ -6,6 +6,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/product/product.h"
+#include "pipeline/scene/sidecar.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -77,7 +78,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    job->input.fd = -1;
+    job->input.fd = job->metadata.fd = -1;
     if (takes_folders && is_folder) {
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                                      err, &job->files);
@@ -88,6 +89,9 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
         rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0,
                         "pipeline %s takes folders (input.scene), and this is a file",
                         job->pipeline->name);
+    if (rc == 0 && job->pipeline != NULL)
+        rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
+                             &job->metadata, err);
     return rc;
 }
 
@@ -336,7 +340,8 @@ void pb_worker_job_close(struct pb_worker_job *job)
         return;
     pb_publish_close(job->publish);
     pb_raster_file_close(&job->input);
+    pb_raster_file_close(&job->metadata);
     pb_scene_files_close(&job->files);
     memset(job, 0, sizeof *job);
-    job->input.fd = -1;
+    job->input.fd = job->metadata.fd = -1;
 }

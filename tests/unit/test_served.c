@@ -165,6 +165,41 @@ START_TEST(tiles_that_a_gate_leaves_out_are_not_sent)
 }
 END_TEST
 
+/* Metadata of the scene are read by one side only. */
+START_TEST(rules_of_calibration_travel)
+{
+    static const char text[] =
+        "BEGIN_GROUP = BAND_A\n absCalFactor = 0.5;\n effectiveBandwidth = 2;\n"
+        "END_GROUP = BAND_A\nBEGIN_GROUP = BAND_B\n absCalFactor = 3;\n"
+        " effectiveBandwidth = 2;\nEND_GROUP = BAND_B\nBEGIN_GROUP = IMAGE_1\n"
+        " satId = \"GE01\";\nEND_GROUP = IMAGE_1\nEND;\n";
+    static const char yaml[] =
+        "compute: {device: cpu, tile: 64}\n"
+        "pipelines:\n"
+        "  p:\n"
+        "    input: {match: ['*.tif'], bands: {A: 1, B: 2}, metadata: '{scene}.IMD'}\n"
+        "    steps:\n"
+        "      - calibrate: {to: radiance, bands: [A, B]}\n"
+        "    products:\n"
+        "      - cog: {type: float32, blocksize: 64}\n";
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    char path[160];
+    snprintf(path, sizeof path, "%s/scene.IMD", root);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    pb_config_destroy(config);
+    config = NULL;
+    ck_assert_msg(pb_config_parse(yaml, strlen(yaml), "test", &pb_products, errors, &config) == 0,
+                  "%s", errors->err[0].msg);
+    free(errors);
+    sessions = 0;
+    expect_same_products();
+    ck_assert_int_eq(sessions, 1);
+}
+END_TEST
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 static struct pb_served_request sound(void)
@@ -230,6 +265,8 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.room_bytes = UINT64_MAX);
     REFUSED(r.n_numbers = 1);
     REFUSED(r.n_numbers = UINT32_MAX);
+    REFUSED(r.n_rules = UINT32_MAX);
+    REFUSED((r.n_rules = 1, r.rule[0].gain = NAN));
     r = sound(); /* more than compute.memory */
     r.in_slots = PB_SERVED_SLOTS_MAX;
     r.side_px = 4096;
@@ -451,6 +488,7 @@ int main(void)
     tcase_add_test(tc, products_are_those_of_one_process);
     tcase_add_test(tc, results_of_earlier_passes_travel);
     tcase_add_test(tc, numbers_of_loops_travel);
+    tcase_add_test(tc, rules_of_calibration_travel);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
     tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);

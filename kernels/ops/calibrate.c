@@ -1,0 +1,154 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* calibrate: stored values to reflectance, radiance or temperature, by the numbers that the scene's
+ * metadata have for each band. They come from the layers above, as a rule for each entry. */
+#include "kernels/ops/calibrate.h"
+
+#include "kernels/expr/band_list.h"
+
+#include <string.h>
+
+static const struct pb_key keys[] = {
+    {.name = "sensor",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_calibrate, sensor),
+     .choices = PB_CALIBRATE_SENSORS,
+     .def = "auto",
+     .doc = "Family of the product; auto: the one that the metadata are of. Metadata of another "
+            "family are an error."},
+    {.name = "to",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_calibrate, to),
+     .choices = PB_CALIBRATE_QUANTITIES,
+     .def = "toa",
+     .doc =
+         "toa: reflectance at the top of the atmosphere. surface: reflectance of the surface, of "
+         "products that hold it. radiance: W/(m2 sr um) at the sensor. temperature: K."},
+    {.name = "bands",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct pb_calibrate, bands),
+     .required = true,
+     .makes_bands = true,
+     .doc = "Bands to calibrate in place, or {NEW: OLD}. They are bands of the scene with "
+            "input.scale 1 and input.offset 0."},
+    {.name = "as",
+     .type = PB_KEY_NAMES,
+     .offset = offsetof(struct pb_calibrate, as),
+     .doc = "{BAND: B4}: which band of the product one of bands is, where neither the file's name "
+            "nor the number in the file says so."},
+};
+
+static pb_value calibrated(struct pb_builder *b, pb_value stored,
+                           const struct pb_calibration_rule *rule)
+{
+    const pb_value gain = pb_builder_constant(b, (float)rule->gain);
+    pb_value v = pb_builder_emit(b, PB_VM_MUL, stored, gain, -1);
+
+    if (rule->offset != 0.0)
+        v = pb_builder_emit(b, PB_VM_ADD, v, pb_builder_constant(b, (float)rule->offset), -1);
+    if (!rule->has_planck)
+        return v;
+    const pb_value one = pb_builder_constant(b, 1.0f);
+    v = pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, (float)rule->k1), v, -1);
+    v = pb_builder_emit(b, PB_VM_LOG, pb_builder_emit(b, PB_VM_ADD, v, one, -1), -1, -1);
+    return pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, (float)rule->k2), v, -1);
+}
+
+/* Entries of `as` are of bands that the step works on. */
+static void check_as(const struct pb_calibrate *calibrate, struct pb_builder *b)
+{
+    for (size_t i = 0; i < calibrate->as.n && !calibrate->bands.is_partial; i++) {
+        const struct pb_item *const as = &calibrate->as.items[i];
+        bool found = false;
+
+        for (size_t k = 0; as->key != NULL && k < calibrate->bands.n && !found; k++)
+            found = strcmp(as->key, calibrate->bands.items[k].text) == 0;
+        if (as->key == NULL)
+            (void)pb_builder_mistake(b, PB_DIAG_VALUE, as, 0,
+                                     "as: write {BAND: B4}, with one of bands for BAND");
+        else if (!found)
+            (void)pb_builder_mistake(b, PB_DIAG_BAND, as, 0, "as: '%.60s' is none of bands",
+                                     as->key);
+    }
+}
+
+static int build(const void *params, struct pb_builder *b)
+{
+    const struct pb_calibrate *const calibrate = params;
+    const struct pb_scene_facts *const scene = pb_builder_scene(b);
+    int rc = 0;
+
+    check_as(calibrate, b);
+    for (size_t i = 0; i < calibrate->bands.n && rc == 0; i++) {
+        const struct pb_band_pick pick = pb_band_list_at(&calibrate->bands, b, i);
+        struct pb_calibration_rule rule = {.gain = 1.0};
+
+        if (!scene->assumed && (scene->calibration == NULL ||
+                                !scene->calibration(scene->calibration_of, params, i, &rule)))
+            return pb_builder_mistake(b, PB_DIAG_VALUE, pick.item, 0,
+                                      "the scene has no metadata that say what '%.60s' is",
+                                      pick.item->text);
+        rc = pb_builder_define(b, pick.out, calibrated(b, pick.value, &rule));
+    }
+    return rc;
+}
+
+static const struct pb_op_case cases[] = {
+    {"gain and offset", "R", true, {{"bands", {{.text = "R"}}}}},
+    {"planck", "T", false, {{"to", {{.text = "temperature"}}}, {"bands", {{"T", "N", 0, 0, 0}}}}},
+};
+
+const struct pb_op pb_op_calibrate = {
+    .name = "calibrate",
+    .doc =
+        {
+            .summary = "turns stored values into reflectance, radiance or temperature, by the "
+                       "scene's metadata",
+            .formula = "DN * gain + offset, in float32, multiplication first; temperature of "
+                       "Landsat Level 1: K2 / ln(K1 / radiance + 1)",
+            .units = "toa, surface: reflectance, 0 to 1; radiance: W/(m2 sr um); temperature: K",
+            .nodata = "Invalid where the band is, and where radiance is 0 or less for a "
+                      "temperature.",
+            .source = "Landsat 8-9 Data Users Handbook (LSDS-1574) and Level 2 Science Product "
+                      "Guide (LSDS-1619); Sentinel-2 Products Specification Document; Planet "
+                      "Imagery Product Specifications; Radiometric Use of WorldView-2 and -3 "
+                      "Imagery; Pleiades Imagery User Guide",
+            .notes =
+                "Gain and offset of each band are read from the metadata that `input.metadata`\n"
+                "names; report, status and STAC item say the rule and its numbers. Without them\n"
+                "nothing is calibrated: the job fails and names the file it looked for.\n"
+                "\n"
+                "  family       metadata                                 to\n"
+                "  landsat-c2   *_MTL.txt, .xml, .json                   toa radiance temperature\n"
+                "                                        of Level 2:     surface temperature\n"
+                "  sentinel2    MTD_MSIL1C.xml                           toa\n"
+                "               MTD_MSIL2A.xml, Earth Search's item      surface\n"
+                "  planetscope  *_metadata.xml                           toa radiance\n"
+                "                                        of *_SR files:  surface\n"
+                "  worldview    *.IMD (also GeoEye, QuickBird)           radiance; WorldView-2\n"
+                "                                                        and -3 also toa\n"
+                "  pleiades     DIM_*.XML (also SPOT 6 and 7)            toa radiance\n"
+                "  sentinel1    annotation/*.xml                         nothing: its tables "
+                "change\n"
+                "                                                        from pixel to pixel\n"
+                "\n"
+                "Reflectance of Landsat Level 1 is corrected for the sun's height. The offset of\n"
+                "Sentinel-2 follows the processing baseline, or what the copy's item says of it\n"
+                "(`boa_offset_applied`), never a date.\n"
+                "\n"
+                "Which band of the product a band is follows from the file's name (B04.tif,\n"
+                "*_SR_B4.TIF), or from its number in a file with all bands of the product; else\n"
+                "`as` says it.\n"
+                "\n"
+                "  - calibrate: {to: toa, bands: [R, N]}\n"
+                "  - calibrate: {to: temperature, bands: {BT: T}, as: {T: B10}}\n",
+        },
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .params_bytes = sizeof(struct pb_calibrate),
+    .wants_stored = true,
+    .wants_metadata = true,
+    .build = build,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof cases[0],
+};

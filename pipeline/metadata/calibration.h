@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_METADATA_CALIBRATION_H
+#define PB_METADATA_CALIBRATION_H
+/* Which band of the product a band of a file is, and the rule by which it becomes what is asked
+ * for. Nothing is guessed: a band that cannot be told is an error. Pure; any thread. */
+#include "kernels/calibration.h"
+#include "pipeline/metadata/metadata.h"
+
+#include <stdint.h>
+
+/* A band as a pipeline reads it. */
+struct pb_calibration_input {
+    const char *name; /* that the pipeline calls it */
+    const char *file; /* path or name of its file, as it was delivered */
+    int32_t number;   /* in that file, from 1 */
+    int32_t n_bands;  /* of that file */
+    const char *as;   /* what the user calls it among the product's bands; NULL = nothing is said */
+};
+
+/* How a step calibrates one entry of its bands. */
+struct pb_calibrated {
+    size_t step, entry;
+    struct pb_calibration_rule rule;
+    enum pb_quantity to;
+    char band[64]; /* that the step makes */
+    char of[16];   /* which band of the product it is: pb_meta_band.id */
+};
+
+/* The rule, and the band of facts->band that it is of. input.metadata_value: the metadata do not
+ * say; input.metadata_conflict: they are of another product than the file; pipeline.band: which
+ * band it is cannot be told. */
+int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibration_input *input,
+                      enum pb_quantity to, struct pb_calibration_rule *out,
+                      const struct pb_meta_band **out_band, struct pb_err *err);
+/* "DN * 2e-05 - 0.1" or "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)". Returns out. */
+char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, size_t bytes);
+#endif

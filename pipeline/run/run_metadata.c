@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/run_metadata.h"
+
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/sidecar.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void set_names(struct pb_run_metadata *out, const struct pb_run_options *options)
+{
+    const struct pb_input_config *input = &options->pipeline->input;
+    const struct pb_scene_files *files = options->files;
+    out->name[0] = files ? files->file[0].path : options->name ? options->name : options->input;
+    for (size_t i = 0; i < input->n_sources; i++)
+        out->name[i + 1] = files != NULL && files->file[i + 1].path != NULL
+                               ? files->file[i + 1].path
+                               : input->sources[i].file;
+}
+
+int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
+                         const char *scene, struct pb_err *err)
+{
+    struct pb_raster_file own = {.fd = -1}, file = {.fd = -1};
+    int rc = 0;
+    pb_metadata_init(&out->facts);
+    set_names(out, options);
+    if (options->pipeline->input.metadata == NULL)
+        return 0;
+    if (options->files != NULL)
+        file = options->files->metadata; /* its descriptor stays the owner's */
+    else if (options->metadata != NULL)
+        file = *options->metadata;
+    if (file.fd < 0) {
+        rc = pb_sidecar_open(options->pipeline, options->input, scene, &own, err);
+        file = own;
+    }
+    rc = rc ? rc : pb_metadata_read_file(&file, &out->facts, err);
+    pb_raster_file_close(&own);
+    return rc;
+}
+
+int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes)
+{
+    const struct pb_metadata *f = &metadata->facts;
+    char sun[60] = "";
+    text[0] = '\0';
+    if (f->family == NULL)
+        return 0;
+    if (!isnan(f->sun_elevation))
+        (void)snprintf(sun, sizeof sun, ", sun %.1f degrees high", f->sun_elevation);
+    return snprintf(text, bytes, "metadata   %s: %s%s%s, taken %s%s\n", f->family->name,
+                    f->platform, f->product[0] ? ", " : "", f->product,
+                    f->datetime[0] ? f->datetime : "at a time that they do not say", sun);
+}

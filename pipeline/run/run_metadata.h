@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUN_METADATA_H
+#define PB_RUN_METADATA_H
+/* The metadata that a run reads with its scene. One thread an object. */
+#include "pipeline/metadata/metadata.h"
+#include "pipeline/run/run.h"
+
+struct pb_run_metadata {
+    struct pb_metadata facts;       /* family NULL: the pipeline names none */
+    const char *name[PB_FILES_MAX]; /* of the files as they were delivered; borrowed */
+};
+
+/* Reads the file that options hand over, else the one beside the input. options and pipeline are
+ * borrowed as long as the object is used. Errors: pb_sidecar_open, pb_metadata_parse. */
+int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
+                         const char *scene, struct pb_err *err);
+/* A line for people, "" without metadata. Returns what snprintf would. */
+int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes);
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/sidecar.h"
+
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct place {
+    char folder[PATH_MAX]; /* of the scene's file */
+    char name[NAME_MAX + 1];
+    int fd; /* of the folder */
+};
+
+static void folder_of(const char *input, char out[PATH_MAX])
+{
+    const char *slash = strrchr(input, '/');
+    if (slash == NULL)
+        (void)snprintf(out, PATH_MAX, ".");
+    else
+        (void)snprintf(out, PATH_MAX, "%.*s", slash == input ? 1 : (int)(slash - input), input);
+}
+
+static int missing(const struct place *at, const char *pattern, struct pb_err *err)
+{
+    return pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, at->folder, 0, 0,
+                      "the scene's metadata are not here: no file fits %.200s (input.metadata)",
+                      pattern);
+}
+
+/* The one name in the folder that fits. */
+static int find(struct place *at, const char *pattern, struct pb_err *err)
+{
+    DIR *directory = opendir(at->folder);
+    int rc = 0;
+    at->name[0] = '\0';
+    if (directory == NULL)
+        return missing(at, pattern, err);
+    for (struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.' || !pb_scene_walk_fits(pattern, entry->d_name))
+            continue;
+        if (at->name[0] != '\0')
+            rc = pb_fail_at(err, PB_E_INPUT_AMBIGUOUS, at->folder, 0, 0,
+                            "two files fit input.metadata (%.100s): %.120s and %.120s", pattern,
+                            at->name, entry->d_name);
+        (void)snprintf(at->name, sizeof at->name, "%s", entry->d_name);
+    }
+    at->fd = rc == 0 ? fcntl(dirfd(directory), F_DUPFD_CLOEXEC, 3) : -1;
+    (void)closedir(directory);
+    return rc == 0 && at->name[0] == '\0' ? missing(at, pattern, err) : rc;
+}
+
+static int open_it(const struct place *at, struct pb_raster_file *out, struct pb_err *err)
+{
+    char path[PATH_MAX + NAME_MAX + 2];
+    (void)snprintf(path, sizeof path, "%s/%s", at->folder, at->name);
+    out->path = strdup(path);
+    if (out->path == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
+    out->handed = true;
+    out->fd = openat(at->fd, at->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    if (out->fd < 0 && errno == ELOOP)
+        return pb_fail_at(err, PB_E_INPUT_LINK, path, 0, 0, "the metadata are a symbolic link");
+    if (out->fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOENT))
+        return pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
+                          "cannot open the scene's metadata: %s", strerror(errno));
+    if (out->fd < 0 || fstat(out->fd, &out->stat) < 0)
+        return pb_raster_file_fail(err, errno, path, "cannot open the file");
+    return S_ISREG(out->stat.st_mode) ? 0
+                                      : pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
+                                                   "the scene's metadata are no regular file");
+}
+
+int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
+                    struct pb_raster_file *out, struct pb_err *err)
+{
+    struct place at = {.fd = -1};
+    char pattern[PATH_MAX];
+    *out = (struct pb_raster_file){.fd = -1};
+    if (pipeline->input.metadata == NULL)
+        return 0;
+    folder_of(input, at.folder);
+    int rc = pb_scene_files_pattern(pipeline->input.metadata, scene, pattern, err);
+    rc = rc ? rc : find(&at, pattern, err);
+    rc = rc ? rc : open_it(&at, out, err);
+    if (at.fd >= 0)
+        (void)close(at.fd);
+    return rc;
+}

@@ -1,0 +1,289 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that calibrate, through `pushbroom run`: real and made scenes with the metadata that producers deliver, against the
+formulas of the handbooks worked out here in float64, and what is said when metadata are missing, lie or do not fit."""
+import json
+import math
+import shutil
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+
+gdal.UseExceptions()
+METADATA = pbtest.SOURCE / "tests/data/metadata"
+LANDSAT = "LC08_L1TP_016037_20170813_20170814_01_RT"
+LEVEL2 = "LC08_L2SP_001062_20201031_20201106_02_T2"
+PLANET = "20170831_172754_101c_3B_AnalyticMS"
+SUN = math.sin(math.radians(62.17310472))
+
+
+def config(scratch, source, steps, bands, more=""):
+    path = scratch / "c.yaml"
+    path.write_text(f"""pipelines:
+  p:
+    input:
+{''.join(f'      {line}' + chr(10) for line in source)}
+    steps:
+{''.join(f'      - {s}' + chr(10) for s in steps)}
+    products:
+      - cog: {{bands: [{bands}], type: float32}}
+{more}
+""")
+    return path
+
+
+def raster(path, array, x=500000.0, y=4000000.0, pixel=30.0):
+    """A GeoTIFF of the array: bands, rows, columns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    out = gdal.GetDriverByName("GTiff").Create(str(path), array.shape[2], array.shape[1], array.shape[0], gdal.GDT_UInt16)
+    out.SetGeoTransform((x, pixel, 0, y, 0, -pixel))
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(32615)
+    out.SetProjection(system.ExportToWkt())
+    for i in range(array.shape[0]):
+        out.GetRasterBand(i + 1).WriteArray(array[i])
+
+
+def numbers(n_bands, seed=1, high=10000):
+    return np.random.default_rng(seed).integers(1, high, (n_bands, 40, 50)).astype(np.uint16)
+
+
+def read(path):
+    data = gdal.Open(str(path)).ReadAsArray()
+    return data if data.ndim == 3 else data[None]
+
+
+def made(scratch, scene, product="p"):
+    return read(scratch / "out" / scene / product / f"{scene}.tif")
+
+
+def run(scratch, scene, code=0):
+    done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", "--json", scene, code=code)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def refused(scratch, scene, code, *words):
+    """Both by a run and by a dry run, before anything is made."""
+    shutil.rmtree(scratch / "out", ignore_errors=True)
+    for how in ([], ["--dry-run"]):
+        done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", "--json", *how, scene, code=1)
+        error = json.loads(done.stdout.splitlines()[-1])["error"]
+        assert error["code"] == code, error
+        for word in words:
+            assert word in error["message"], (word, error)
+    assert not (scratch / "out" / scene.stem).exists()
+
+
+def close(values, expected):
+    assert np.array_equal(np.isnan(values), np.isnan(expected))
+    assert np.allclose(values, expected, rtol=1e-6, atol=1e-7, equal_nan=True), np.nanmax(np.abs(values - expected))
+
+
+def landsat_folder(scratch, mtl=None):
+    source = pbtest.need_data() / "real/landsat8_c1_016037"
+    folder = scratch / "scene"
+    folder.mkdir()
+    for band in ("B4", "B5", "B10"):
+        shutil.copyfile(source / f"{LANDSAT}_{band}.TIF", folder / f"{LANDSAT}_{band}.TIF")
+    text = (source / f"{LANDSAT}_MTL.txt").read_text()
+    (folder / f"{LANDSAT}_MTL.txt").write_text(mtl(text) if mtl else text)
+    return folder
+
+
+FOLDER = ['scene: "scene"', 'files: {R: "*_B4.TIF", N: "*_B5.TIF", T: "*_B10.TIF"}', 'metadata: "*_MTL.txt"', "nodata: 0"]
+
+
+def test_landsat_level_1_is_that_of_the_handbook(scratch):
+    # Landsat 8-9 Data Users Handbook (LSDS-1574) chapter 5: rho = (M_rho Q + A_rho) / sin(elevation), L = M_L Q + A_L,
+    # T = K2 / ln(K1 / L + 1).
+    folder = landsat_folder(scratch)
+    config(scratch, FOLDER, ["calibrate: {to: radiance, bands: {LR: R}}", "calibrate: {to: toa, bands: [R, N]}",
+                             "calibrate: {sensor: landsat-c2, to: temperature, bands: {BT: T}}"], "R, N, LR, BT")
+    result = run(scratch, folder)
+    r, n, t = (np.where(d == 0, np.nan, d.astype(np.float64)) for d in
+               (read(folder / f"{LANDSAT}_{b}.TIF")[0] for b in ("B4", "B5", "B10")))
+    out = made(scratch, "scene")
+    close(out[0], (2.0e-5 * r - 0.1) / SUN)
+    close(out[1], (2.0e-5 * n - 0.1) / SUN)
+    close(out[2], 9.7350e-3 * r - 48.67504)
+    close(out[3], 1321.0789 / np.log(774.8853 / (3.3420e-4 * t + 0.1) + 1))
+    # By hand: stored 15142 is 0.20284 / 0.88436 = 0.229363, stored 25962 is 294.1025 K.
+    assert abs(out[0][128, 128] - 0.229363) < 1e-6 and abs(out[3][128, 128] - 294.1025) < 1e-4
+    said = {c["band"]: c for c in result["report"]["calibration"]}
+    assert said["R"]["of"] == "4" and said["R"]["to"] == "toa" and "sun elevation 62.173105" in said["R"]["rule"], said
+    assert said["BT"]["formula"] == "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)", said
+    assert result["report"]["metadata"]["datetime"] == "2017-08-13T15:54:15.788464Z"
+
+
+def test_landsat_level_2_is_surface_reflectance_and_temperature(scratch):
+    # Level 2 Science Product Guide (LSDS-1619): 0.0000275 DN - 0.2 and 0.00341802 DN + 149.0.
+    stored = numbers(2, high=60000)
+    raster(scratch / f"scene/{LEVEL2}_SR_B4.TIF", stored[:1])
+    raster(scratch / f"scene/{LEVEL2}_ST_B10.TIF", stored[1:])
+    shutil.copy(METADATA / f"{LEVEL2}_MTL.txt", scratch / "scene")
+    source = ['scene: "scene"', 'files: {R: "*_SR_B4.TIF", T: "*_ST_B10.TIF"}', 'metadata: "*_MTL.txt"']
+    config(scratch, source, ["calibrate: {to: surface, bands: [R]}", "calibrate: {to: temperature, bands: [T]}"], "R, T")
+    run(scratch, scratch / "scene")
+    out = made(scratch, "scene")
+    close(out[0], 2.75e-5 * stored[0] - 0.2)
+    close(out[1], 0.00341802 * stored[1] + 149.0)
+    config(scratch, source, ["calibrate: {to: toa, bands: [R]}"], "R")
+    refused(scratch, scratch / "scene", "input.metadata_value", "band 4", "use to: surface")
+
+
+def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.json"):
+    shutil.rmtree(scratch / "scene", ignore_errors=True)
+    shutil.rmtree(scratch / "out", ignore_errors=True)
+    stored = numbers(2)
+    raster(scratch / "scene/B04.tif", stored[:1])
+    raster(scratch / "scene/B8A.tif", stored[1:])
+    (scratch / "scene" / name).write_text(change((METADATA / name).read_text()))
+    config(scratch, ['scene: "scene"', "files: {R: B04.tif, N: B8A.tif}", f'metadata: "{name}"'],
+           ["calibrate: {sensor: sentinel2, to: surface, bands: [R, N]}"], "R, N")
+    return stored.astype(np.float64)
+
+
+def test_sentinel2_offset_follows_the_baseline_and_boa_offset_applied(scratch):
+    scene = scratch / "scene"
+    for name, change, offset in (
+            ("S2A_29RKH_20200219_0_L2A.json", lambda t: t, 0),
+            ("S2A_29RKH_20200219_0_L2A.json", lambda t: t.replace('"02.14"', '"05.09"'), -1000),
+            ("S2A_29RKH_20200219_0_L2A.json",
+             lambda t: t.replace('"02.14"', '"05.09"').replace('offset_applied":false', 'offset_applied":true'), 0),
+            ("S2B_N0400_MTD_MSIL2A.xml", lambda t: t, -1000),
+            ("S2B_N0400_MTD_MSIL2A.xml", lambda t: t.replace("2022-04-13", "2016-04-13"), -1000),  # never by date
+            ("S2A_N0212_MTD_MSIL2A.xml", lambda t: t, 0)):
+        stored = sentinel2(scratch, change, name)
+        result = run(scratch, scene)
+        close(made(scratch, "scene"), (stored + offset) / 10000)
+        rule = result["report"]["calibration"][0]["rule"]
+        assert ("(DN - 1000) / 10000" in rule) == (offset != 0), rule
+    stored = sentinel2(scratch, lambda t: t.replace(">04.00<", ">02.09<"), "S2B_N0400_MTD_MSIL2A.xml")
+    refused(scratch, scene, "input.metadata_conflict", "baseline 02.09 has no offset, but BOA_ADD_OFFSET says -1000")
+
+
+def test_planetscope_goes_by_the_number_of_the_band(scratch):
+    stored = numbers(4)
+    raster(scratch / f"{PLANET}.tif", stored)
+    shutil.copy(METADATA / f"{PLANET}_metadata.xml", scratch)
+    source = ['match: ["*AnalyticMS*.tif"]', "bands: {B: 1, G: 2, R: 3, N: 4}", 'metadata: "{scene}_metadata.xml"']
+    config(scratch, source, ["calibrate: {bands: {RT: R, NT: N}}", "calibrate: {to: radiance, bands: [B]}"], "RT, NT, B")
+    run(scratch, scratch / f"{PLANET}.tif")
+    out = made(scratch, PLANET)
+    close(out[0], 2.14155262585e-05 * stored[2])
+    close(out[1], 3.22221688359e-05 * stored[3])
+    close(out[2], 0.01 * stored[0])
+    # Surface reflectance has the same metadata, and another name.
+    (scratch / f"{PLANET}.tif").rename(scratch / f"{PLANET}_SR.tif")
+    source[-1] = f'metadata: "{PLANET}_metadata.xml"'
+    config(scratch, source, ["calibrate: {bands: [R]}"], "R")
+    refused(scratch, scratch / f"{PLANET}_SR.tif", "input.metadata_conflict", "_SR", "use to: surface")
+    config(scratch, source, ["calibrate: {to: surface, bands: [R]}"], "R")
+    run(scratch, scratch / f"{PLANET}_SR.tif")
+    close(made(scratch, f"{PLANET}_SR")[0], stored[2] / 10000)
+
+
+def test_very_high_resolution_has_radiance_and_reflectance(scratch):
+    # Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth; TOA = L d^2 pi / (E sin(elevation)).
+    stored = numbers(1)
+    raster(scratch / "pan.tif", stored)
+    shutil.copy(METADATA / "09DEC06145803-P1BS-052869858050_01_P002.IMD", scratch / "pan.IMD")
+    source = ['match: ["pan.tif"]', "bands: {P: 1}", 'metadata: "{scene}.imd"']
+    config(scratch, source, ["calibrate: {to: radiance, bands: {L: P}}", "calibrate: {sensor: worldview, bands: [P]}"], "L, P")
+    run(scratch, scratch / "pan.tif")
+    radiance = 5.678345e-02 / 2.846000e-01 * stored[0]
+    out = made(scratch, "pan")
+    close(out[0], radiance)
+    distance = 0.985248
+    assert np.allclose(out[1], radiance * distance**2 * math.pi / (1580.8140 * math.sin(math.radians(66.4))), rtol=1e-5)
+    # Pleiades: L = DN / GAIN + BIAS; band 1 of the file is B2.
+    stored = numbers(4)
+    raster(scratch / "phr.tif", stored)
+    shutil.copy(METADATA / "DIM_PHR1B_made.XML", scratch / "DIM_phr.XML")
+    config(scratch, ['match: ["phr.tif"]', "bands: {R: 1, B: 3}", 'metadata: "DIM_{scene}.XML"'],
+           ["calibrate: {to: radiance, bands: [R, B]}"], "R, B")
+    run(scratch, scratch / "phr.tif")
+    out = made(scratch, "phr")
+    close(out[0], stored[0] / 10.46 + 0.5)
+    close(out[1], stored[2] / 9.46)
+
+
+def test_a_band_that_cannot_be_told_is_asked_for(scratch):
+    raster(scratch / "stack.tif", numbers(2))
+    shutil.copy(METADATA / f"{LEVEL2}_MTL.txt", scratch / "stack_MTL.txt")
+    source = ['match: ["stack.tif"]', "bands: {R: 1, N: 2}", 'metadata: "{scene}_MTL.txt"']
+    config(scratch, source, ["calibrate: {to: surface, bands: [R]}"], "R")
+    refused(scratch, scratch / "stack.tif", "pipeline.band", "which band of the product R is", "as: {R: B4}")
+    config(scratch, source, ["calibrate: {to: surface, bands: [R], as: {R: B14}}"], "R")
+    refused(scratch, scratch / "stack.tif", "pipeline.band", "as says that R is B14")
+    config(scratch, source, ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
+    run(scratch, scratch / "stack.tif")
+    close(made(scratch, "stack")[0], 2.75e-5 * numbers(2)[0] - 0.2)
+    config(scratch, source, ["calibrate: {to: surface, bands: [R], as: {R: B4}}",
+                             "calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
+    refused(scratch, scratch / "stack.tif", "pipeline.band", "'R' is calibrated by an earlier step already")
+
+
+def test_radar_is_refused_with_words(scratch):
+    raster(scratch / "s1.tif", numbers(1))
+    shutil.copy(METADATA / "s1c-s4-grd-hh-short.xml", scratch / "s1.xml")
+    config(scratch, ['match: ["s1.tif"]', "bands: {HH: 1}", 'metadata: "{scene}.xml"'],
+           ["calibrate: {to: radiance, bands: [HH], as: {HH: HH}}"], "HH")
+    refused(scratch, scratch / "s1.tif", "input.metadata_value", "look-up tables of annotation/calibration")
+
+
+def test_metadata_that_are_missing_are_named(scratch):
+    raster(scratch / "a.tif", numbers(1))
+    config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "{scene}_MTL.txt"'],
+           ["calibrate: {to: toa, bands: [R], as: {R: B4}}"], "R")
+    refused(scratch, scratch / "a.tif", "input.metadata_missing", "no file fits a_MTL.txt")
+    folder = landsat_folder(scratch)
+    (folder / f"{LANDSAT}_MTL.txt").unlink()
+    config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}"], "R, N")
+    refused(scratch, folder, "input.incomplete", "metadata (*_MTL.txt)")
+    target = scratch / "elsewhere.txt"
+    shutil.copy(METADATA / f"{LEVEL2}_MTL.txt", target)
+    (scratch / "a_MTL.txt").symlink_to(target)
+    config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "{scene}_MTL.txt"'],
+           ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
+    refused(scratch, scratch / "a.tif", "input.link", "symbolic link")
+    shutil.copy(target, scratch / "b_MTL.txt")
+    config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "*_MTL.txt"'],
+           ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
+    refused(scratch, scratch / "a.tif", "input.ambiguous", "two files fit input.metadata")
+
+
+def test_metadata_that_lie_are_refused(scratch):
+    steps = ["calibrate: {to: toa, bands: [R, N]}"]
+    config(scratch, FOLDER, steps, "R, N")
+    for change, code, words in (
+            (lambda t: t.replace("REFLECTANCE_MULT_BAND_4 = 2.0000E-05", "REFLECTANCE_MULT_BAND_4 = 2.0000E-04"),
+             "input.metadata_conflict", "REFLECTANCE of band 4 contradicts itself"),
+            (lambda t: t[:len(t) // 2], "input.metadata_invalid", ""),
+            (lambda t: "PK\x03\x04", "input.metadata_invalid", "no text"),
+            (lambda t: "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>", "input.metadata_invalid", "not allowed"),
+            (lambda t: "<a/>", "input.metadata_unknown", "no metadata of a family"),
+            (lambda t: t.replace("SUN_ELEVATION = 62.17310472", "SUN_ELEVATION = -3"), "input.metadata_value",
+             "not above the horizon"),
+            (lambda t: t.replace("20170813_20170814", "20170813_20170815"), "input.metadata_conflict", "another product")):
+        shutil.rmtree(scratch / "scene", ignore_errors=True)
+        refused(scratch, landsat_folder(scratch, change), code, words)
+    shutil.rmtree(scratch / "scene", ignore_errors=True)
+    config(scratch, FOLDER, ["calibrate: {sensor: sentinel2, to: toa, bands: [R, N]}"], "R, N")
+    refused(scratch, landsat_folder(scratch), "input.metadata_conflict", "calibrate.sensor is sentinel2")
+
+
+def test_the_configuration_says_what_calibrating_needs(scratch):
+    path = config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", "scale: 0.0001"],
+                  ["calibrate: {to: toa, bands: [R], as: {X: B4}}"], "R")
+    done = pbtest.run("pushbroom", "check-config", path, code=2)
+    for words in ("c.yaml:9:9: calibrate needs the scene's metadata; name their file with input.metadata",
+                  "c.yaml:9:38: calibrate: 'R' must come as it is stored", "calibrate: as: 'X' is none of bands"):
+        assert words in done.stderr, (words, done.stderr)
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
