@@ -40,6 +40,12 @@ enum pb_overviews {
     PB_OVERVIEWS_NONE
 };
 
+/* How long inputs are kept where the service puts them; 0 = for ever. */
+struct pb_retention_config {
+    int64_t done_ms, quarantine_ms;
+    uint64_t min_free_bytes; /* below work and products; with less nothing is taken in */
+};
+
 struct pb_service_config {
     char *inbox, *work, *products, *quarantine, *state, *socket;
     char *archive; /* inputs of successful jobs; default <work>/done */
@@ -55,6 +61,8 @@ struct pb_service_config {
     char **admins;         /* users (names or numbers) who may change every job */
     size_t n_admins;
     char *notify_user; /* that events are delivered as, by pushbroom-notify */
+    struct pb_retention_config retention;
+    bool has_retention;
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 

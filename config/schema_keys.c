@@ -87,6 +87,14 @@ static const struct pb_key service_keys[] = {
      .def = "pushbroom-notify",
      .doc = "User that pushbroom-notify runs as: it may take events from the socket, and change no "
             "job. \"\": root, the service's own user and admins only."},
+    {.name = "retention",
+     .type = PB_KEY_SECTION,
+     TWO(pb_service_config, retention, has_retention),
+     .section = &pb_section_retention,
+     .example = "{done: 7d, quarantine: 30d, min_free: 50GiB}",
+     .doc = "How long archived and quarantined inputs are kept: the service removes what it put "
+            "there itself, oldest first; without a time for ever. min_free: with less free space "
+            "below work or products nothing is taken from the inbox until there is more."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_service_config, worker_user),
@@ -94,6 +102,15 @@ static const struct pb_key service_keys[] = {
      .doc = "User that scenes are decoded and products are written as, where the service runs as "
             "root or may change users and such a user exists; else the service's own. \"\": always "
             "its own."},
+};
+
+static const struct pb_key retention_keys[] = {
+    RANGED("done", PB_KEY_DURATION, AT(pb_retention_config, done_ms), 0, 36500 * DAY, "0s",
+           "Archived inputs of successful jobs are removed after this time; 0s: never."),
+    RANGED("quarantine", PB_KEY_DURATION, AT(pb_retention_config, quarantine_ms), 0, 36500 * DAY,
+           "0s", "Quarantined inputs and their records are removed after this time; 0s: never."),
+    RANGED("min_free", PB_KEY_SIZE, AT(pb_retention_config, min_free_bytes), 0, 1024 * TIB, "0",
+           "With less free space below work or products nothing is taken in."),
 };
 
 static const struct pb_key compute_keys[] = {
@@ -282,6 +299,8 @@ static const struct pb_key pipeline_keys[] = {
 const struct pb_section pb_section_service = {
     "service", "The service: directories, socket and jobs. 'pushbroom run' needs none of it.",
     service_keys, N_OF(service_keys)};
+const struct pb_section pb_section_retention = {"retention", "How long inputs are kept.",
+                                                retention_keys, N_OF(retention_keys)};
 const struct pb_section pb_section_compute = {"compute", "How pixels are computed.", compute_keys,
                                               N_OF(compute_keys)};
 const struct pb_section pb_section_limits = {

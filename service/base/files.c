@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SAME_NAMES_MAX 100000
@@ -178,4 +179,19 @@ int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_e
     if (rc != 0)
         (void)pb_fail(err, PB_E_SYSTEM, "cannot write %s: %s", path, strerror(-rc));
     return rc;
+}
+
+int pb_files_check_space(const char *directory, uint64_t bytes, struct pb_err *err)
+{
+    struct statvfs st;
+    if (bytes == 0)
+        return 0;
+    if (statvfs(directory, &st) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "%s: %s", directory, strerror(errno));
+    uint64_t available = (uint64_t)st.f_bavail * st.f_frsize;
+    if (available >= bytes)
+        return 0;
+    return pb_fail(err, PB_E_SERVICE_SPACE,
+                   "%.1f GiB are free below %s, and service.retention.min_free wants %.1f GiB",
+                   (double)available / 1073741824.0, directory, (double)bytes / 1073741824.0);
 }

@@ -7,6 +7,7 @@
 #include "config/base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define PB_FILES_PATH_BYTES 4096
 
@@ -29,6 +30,9 @@ int pb_files_rename_new(const char *from, const char *to, enum pb_files_rename h
  * never overwrites. Both directories are synced. out_path gets the new path. */
 int pb_files_move(const char *from, const char *directory, const char *name,
                   char out_path[PB_FILES_PATH_BYTES], struct pb_err *err);
+/* Whether at least so many bytes are free below the directory (0: any), for users who are not root;
+ * service.space if not. */
+int pb_files_check_space(const char *directory, uint64_t bytes, struct pb_err *err);
 /* Writes a whole file under a temporary name, syncs and renames it (over an old one). */
 int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err);
 #endif

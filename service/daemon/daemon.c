@@ -120,6 +120,7 @@ static void on_beat(uv_timer_t *timer)
     pb_log_flush();
     pb_daemon_open_jobs(daemon);
     pb_daemon_sweep_work(daemon);
+    pb_daemon_tidy(daemon);
     if (daemon->subscribe_again)
         pb_daemon_subscribe(daemon);
     if (daemon->ready) {
@@ -171,6 +172,8 @@ static void reload(struct pb_daemon *daemon)
         struct pb_config *old = daemon->config;
         daemon->config = config;
         pb_intake_set_config(&daemon->intake, config);
+        daemon->tidy_at_ms = 0;
+        pb_daemon_tidy(daemon);
         set_admins(daemon);
         say_confinement(daemon);
         pb_daemon_subscribe(daemon);

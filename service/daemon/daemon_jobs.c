@@ -8,6 +8,7 @@
 #include "service/base/log.h"
 
 #define SELF         "/proc/self/exe"
+#define TIDY_MS      60000
 #define TRY_AGAIN_MS 4000
 
 static void on_change(void *user, const struct pb_job *job)
@@ -164,4 +165,41 @@ void pb_daemon_sweep_work(struct pb_daemon *daemon)
     daemon->sweeps = true;
     daemon->sweep.data = daemon;
     (void)uv_queue_work(&daemon->loop, &daemon->sweep, sweep, on_swept);
+}
+
+static void tidy(uv_work_t *request)
+{
+    struct pb_daemon *daemon = request->data;
+    pb_retention_run(&daemon->retention, pb_clock_wall_ms(), &daemon->tidied);
+}
+
+static void on_tidied(uv_work_t *request, int status)
+{
+    struct pb_daemon *daemon = request->data;
+    const struct pb_err *why = &daemon->tidied.err;
+    (void)status;
+    daemon->tidies = false;
+    if (daemon->methods.stopping)
+        return;
+    if (why->code != PB_OK)
+        pb_trouble_raise(&daemon->troubles, "retention", why->code, why->msg);
+    else
+        pb_trouble_clear(&daemon->troubles, "retention");
+}
+
+void pb_daemon_tidy(struct pb_daemon *daemon)
+{
+    const struct pb_retention_config *config = &daemon->config->service.retention;
+    bool wanted = config->done_ms > 0 || config->quarantine_ms > 0;
+    if (!wanted || daemon->tidies || pb_clock_mono_ms() < daemon->tidy_at_ms ||
+        daemon->methods.stopping || !daemon->store_open)
+        return;
+    daemon->tidies = true;
+    daemon->tidy_at_ms = pb_clock_mono_ms() + TIDY_MS;
+    daemon->retention = (struct pb_retention){.store = daemon->store,
+                                              .dirs = &daemon->dirs,
+                                              .moves = &daemon->intake.moves,
+                                              .config = *config};
+    daemon->tidy.data = daemon;
+    (void)uv_queue_work(&daemon->loop, &daemon->tidy, tidy, on_tidied);
 }

@@ -7,6 +7,7 @@
 #include "service/daemon/daemon.h"
 
 #include "service/jobs/chores.h"
+#include "service/inbox/retention.h"
 #include "service/status/methods.h"
 #include "service/status/status_methods.h"
 
@@ -37,6 +38,11 @@ struct pb_daemon {
     bool subscribes, subscribe_again; /* the entries of notify go to the store, or must */
     uv_work_t sweep;                  /* of work/ */
     struct pb_adopted swept;
+    uv_work_t tidy; /* of archive and quarantine */
+    struct pb_retention retention;
+    struct pb_retention_result tidied;
+    bool tidies;
+    int64_t tidy_at_ms;
     bool sweeps; /* it runs */
     char *socket;
     struct pb_dirs_locks locks;
@@ -60,4 +66,6 @@ void pb_daemon_look_at_subscribers(void *user);
 void pb_daemon_become_ready(struct pb_daemon *daemon);
 /* Tries again to archive or quarantine inputs, every few seconds at most. */
 void pb_daemon_sweep_work(struct pb_daemon *daemon);
+/* Removes what service.retention lets go, when a minute has passed since the last time. */
+void pb_daemon_tidy(struct pb_daemon *daemon);
 #endif

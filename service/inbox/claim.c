@@ -247,6 +247,15 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
     }
 }
 
+static int check_space(struct pb_intake *intake, struct pb_err *err)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    uint64_t least = intake->config->service.retention.min_free_bytes;
+    (void)pthread_mutex_unlock(&intake->lock);
+    int rc = pb_files_check_space(intake->dirs->work, least, err);
+    return rc ? rc : pb_files_check_space(intake->dirs->products, least, err);
+}
+
 size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n)
 {
     size_t tried = 0;
@@ -254,6 +263,11 @@ size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_
     struct claim *claims = calloc(PB_INTAKE_BATCH, sizeof *claims);
     if (claims == NULL) {
         files[0].rc = pb_fail(&files[0].err, PB_E_MEMORY, "out of memory");
+        return 1;
+    }
+    if (check_space(intake, &files[0].err) != 0) {
+        files[0].rc = -ENOSPC;
+        free(claims);
         return 1;
     }
     (void)pthread_rwlock_rdlock(&intake->moves);

@@ -319,6 +319,8 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
 {
     watch->options.settle_ms = settle_ms;
     watch->options.rescan_ms = rescan_ms;
+    if (!watch->works)
+        watch->paused_until_ms = 0; /* the new configuration may have removed the cause */
     scan_within(watch, 0);
 }
 

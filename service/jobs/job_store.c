@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA_VERSION 4 /* 2: device_why; 3: uid, identity, indices, counts; 4: the journal */
+#define SCHEMA_VERSION 5 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept */
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -66,6 +66,18 @@ static const char *const schema[SCHEMA_VERSION] = {
     " pipelines TEXT NOT NULL, expire_ms INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0,"
     " given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);"
     "PRAGMA user_version = 4;",
+
+    /* Of older jobs it is not known when their inputs were moved: some time after the end. */
+    "CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL);"
+    "CREATE INDEX kept_by_age ON kept (since_ms);"
+    "INSERT OR IGNORE INTO kept SELECT input, finished_ms FROM jobs"
+    " WHERE owned = 1 AND status = 2 AND input IS NOT NULL;"
+    "CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs"
+    " WHEN NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
+    " INSERT OR REPLACE INTO kept VALUES (NEW.input,"
+    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
+    "PRAGMA user_version = 5;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)
