@@ -165,11 +165,14 @@ struct pb_output_config {
     enum pb_existing exists;
 };
 
+struct pb_product_config;
+
 struct pb_step_config {
     const struct pb_op *op;
     void *params;                       /* the operator's struct */
     struct pb_exchange_config exchange; /* that the operator chose for its rounds; pattern NULL =
                                            none */
+    const struct pb_product_config *product; /* that made the step for itself; NULL = of the file */
     int line, col;
 };
 
@@ -181,6 +184,8 @@ struct pb_product_config {
     char *name;   /* distinguishes several of a kind: <scene>.<name>.tif; NULL = <scene>.tif */
     char **bands; /* empty: every band a step made, or every input band when there are no steps */
     size_t n_bands;
+    char **planes; /* what the chain calls these bands when a step of the product's own makes them
+                      (pb_product_stretch); NULL = as bands does */
     int line, col;
 };
 

@@ -53,7 +53,7 @@ void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipel
 
 /* config_products.c */
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
-                      struct pb_pipeline_config *pipeline);
+                      struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes);
 
 /* exchange.c. The key `exchange` of a pipeline (NULL = not given), before its steps are read; then
  * what its steps choose. */

@@ -147,7 +147,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     if (notes->input_is_sound)
         pb_check_wants(load, pipeline, notes);
     if (products)
-        pb_read_products(load, products, pipeline);
+        pb_read_products(load, products, pipeline, notes);
     else if (!pb_is_misspelt(body, "products", keys, n_keys))
         WRONG(load, key, "pipeline '%.63s' makes nothing; add 'products', such as - cog: {}",
               key->text);

@@ -72,9 +72,12 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
     pb_text_add(out, "    exchange:\n");
     pb_schema_print(out, pb_exchange_section(pipeline->exchange.pattern, &room),
                     &pipeline->exchange, 6);
-    if (pipeline->n_steps)
+    size_t n_steps = pipeline->n_steps; /* those of products come last, and are theirs to say */
+    while (n_steps > 0 && pipeline->steps[n_steps - 1].product != NULL)
+        n_steps--;
+    if (n_steps)
         pb_text_add(out, "    steps:\n");
-    for (size_t i = 0; i < pipeline->n_steps; i++) {
+    for (size_t i = 0; i < n_steps; i++) {
         const struct pb_section section = pb_op_section(pipeline->steps[i].op);
         add_entry(out, &section, pipeline->steps[i].params);
     }

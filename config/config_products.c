@@ -6,6 +6,7 @@
 
 #include "config/base/arena.h"
 #include "config/product_check.h"
+#include "config/units.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdarg.h>
@@ -21,7 +22,9 @@
 struct pb_product_check {
     struct pb_load *load;
     const struct pb_section *section;
-    const struct pb_yaml *name, *body; /* body NULL = no keys */
+    const struct pb_yaml *entry, *name, *body; /* body NULL = no keys */
+    struct pb_pipeline_config *pipeline;
+    struct pb_pipeline_notes *notes;
 };
 
 static const struct pb_yaml *value_of(const struct pb_product_check *check, const char *key)
@@ -81,6 +84,73 @@ void pb_product_key_wrong(const struct pb_product_check *check, const char *key,
     WRONG(check->load, node ? node : check->name, "%s", message);
 }
 
+/* The lists of the pipeline with room for one more. False: no memory. */
+static bool grow_steps(const struct pb_product_check *check)
+{
+    struct pb_pipeline_config *pipeline = check->pipeline;
+    struct pb_pipeline_notes *notes = check->notes;
+    struct pb_step_config *steps =
+        pb_arena_alloc(check->load->arena, pipeline->n_steps + 1, sizeof *steps);
+    struct pb_step_note *all = pb_arena_alloc(check->load->arena, notes->n_steps + 1, sizeof *all);
+    if (steps == NULL || all == NULL)
+        return false;
+    if (pipeline->n_steps > 0)
+        memcpy(steps, pipeline->steps, pipeline->n_steps * sizeof *steps);
+    if (notes->n_steps > 0)
+        memcpy(all, notes->steps, notes->n_steps * sizeof *all);
+    pipeline->steps = steps;
+    notes->steps = all;
+    return true;
+}
+
+/* {"R [2, 98]": R, ...}: no band of a configuration has such a name. */
+static bool name_planes(const struct pb_product_check *check, struct pb_product_config *product,
+                        const double percentiles[2], struct pb_items *out)
+{
+    struct pb_arena *arena = check->load->arena;
+    struct pb_item *items = pb_arena_alloc(arena, product->n_bands, sizeof *items);
+    char text[120], low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    product->planes = pb_arena_alloc(arena, product->n_bands, sizeof *product->planes);
+    for (size_t i = 0; items != NULL && product->planes != NULL && i < product->n_bands; i++) {
+        int n = snprintf(text, sizeof text, "%s [%s, %s]", product->bands[i],
+                         pb_units_number_text(percentiles[0], low),
+                         pb_units_number_text(percentiles[1], high));
+        product->planes[i] = pb_arena_text(arena, text, (size_t)n);
+        items[i] = (struct pb_item){.key = product->planes[i], .text = product->bands[i]};
+    }
+    *out = (struct pb_items){.items = items, .n = product->n_bands};
+    return !pb_arena_failed(arena);
+}
+
+void pb_product_stretch(const struct pb_product_check *check, struct pb_product_config *product,
+                        const double percentiles[2])
+{
+    struct pb_load *load = check->load;
+    struct pb_step_config step = {.op = pb_op_find("stretch"),
+                                  .product = product,
+                                  .line = product->line,
+                                  .col = product->col};
+    const struct pb_section section = pb_op_section(step.op);
+    char text[80], low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    (void)snprintf(text, sizeof text, "{percentiles: [%s, %s]}",
+                   pb_units_number_text(percentiles[0], low),
+                   pb_units_number_text(percentiles[1], high));
+    step.params = pb_arena_alloc(load->arena, 1, step.op->params_bytes);
+    const struct pb_yaml *node = pb_default_node(load, text);
+    if (step.params == NULL || node == NULL || !grow_steps(check))
+        return;
+    pb_schema_read(load, &section, node, step.params);
+    for (size_t i = 0; i < section.n; i++)
+        if (strcmp(section.keys[i].name, "bands") == 0 &&
+            !name_planes(check, product, percentiles,
+                         (struct pb_items *)(void *)((char *)step.params + section.keys[i].offset)))
+            return;
+    struct pb_pipeline_notes *notes = check->notes;
+    notes->steps[notes->n_steps++] =
+        (struct pb_step_note){check->entry, check->pipeline->n_steps, true};
+    check->pipeline->steps[check->pipeline->n_steps++] = step;
+}
+
 static const struct pb_product_kind *find_kind(struct pb_load *load, const struct pb_yaml *name)
 {
     const char *names[KINDS_MAX];
@@ -97,7 +167,9 @@ static const struct pb_product_kind *find_kind(struct pb_load *load, const struc
 }
 
 /* NULL after a mistake that leaves no product. */
-static struct pb_product_config *read_product(struct pb_load *load, const struct pb_yaml *entry)
+static struct pb_product_config *read_product(struct pb_load *load, const struct pb_yaml *entry,
+                                              struct pb_pipeline_config *pipeline,
+                                              struct pb_pipeline_notes *notes)
 {
     const struct pb_yaml *name = NULL, *body = NULL;
     if (!pb_read_entry(load, entry, "product", "- cog: {bands: [NDVI]}", &name, &body))
@@ -110,7 +182,8 @@ static struct pb_product_config *read_product(struct pb_load *load, const struct
     product->line = entry->line;
     product->col = entry->col;
     pb_schema_read(load, &kind->section, body, product);
-    const struct pb_product_check check = {load, &kind->section, name, body};
+    const struct pb_product_check check = {load, &kind->section, entry, name,
+                                           body, pipeline,       notes};
     bool readable = body == NULL || body->kind == PB_YAML_MAP;
     if (kind->check && readable && !pb_arena_failed(load->arena))
         kind->check(product, &check);
@@ -157,7 +230,7 @@ static void check_file_name(struct pb_load *load, const struct pb_pipeline_confi
 }
 
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
-                      struct pb_pipeline_config *pipeline)
+                      struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes)
 {
     if (list->kind != PB_YAML_LIST || list->n == 0 || list->n > PRODUCTS_MAX) {
         WRONG(load, list, "'products' must be a list of 1 to %d products, such as - cog: {}",
@@ -166,7 +239,7 @@ void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
     }
     pipeline->products = pb_arena_alloc(load->arena, list->n, sizeof *pipeline->products);
     for (size_t i = 0; pipeline->products && i < list->n; i++) {
-        struct pb_product_config *product = read_product(load, list->items[i]);
+        struct pb_product_config *product = read_product(load, list->items[i], pipeline, notes);
         if (product == NULL)
             continue;
         check_file_name(load, pipeline, product);

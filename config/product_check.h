@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct pb_product_check;
+struct pb_product_config;
 
 /* False when the key has no reliable value, so that a check against it would repeat a mistake: its
  * value is invalid, or its name misspelt. */
@@ -21,6 +22,11 @@ bool pb_product_key_is_given(const struct pb_product_check *check, const char *k
  * load. */
 const char *pb_product_key_path(const struct pb_product_check *check, const char *path);
 void *pb_product_key_alloc(const struct pb_product_check *check, size_t count, size_t size);
+/* Adds a step to the pipeline, after those of the file: each of the product's bands stretched
+ * between two exact percentiles of the whole image to 0 .. 1. The product gets what it makes. To be
+ * called once, with bands. */
+void pb_product_stretch(const struct pb_product_check *check, struct pb_product_config *product,
+                        const double percentiles[2]);
 /* Reports a mistake at the key's value, or at the product when the key is not in the file. */
 void pb_product_key_wrong(const struct pb_product_check *check, const char *key, const char *format,
                           ...) __attribute__((format(printf, 3, 4)));

@@ -22,6 +22,8 @@ static int add_default(const struct pb_pipeline_config *pipeline, const char *co
     int rc = 0;
     for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
         const struct pb_step_config *step = &pipeline->steps[s];
+        if (step->product != NULL)
+            continue;
         const struct pb_items *outputs = pb_op_outputs(step->op, step->params);
         for (size_t i = 0; i < outputs->n && rc == 0; i++)
             rc = add(wanted, pb_item_band(&outputs->items[i]));
@@ -48,6 +50,7 @@ int pb_wanted_bands(const struct pb_pipeline_config *pipeline, const char *const
         rc = add_default(pipeline, inputs, n_inputs, out);
     for (size_t i = 0; i < pipeline->n_products && rc == 0; i++)
         for (size_t b = 0; b < pipeline->products[i]->n_bands && rc == 0; b++)
-            rc = add(out, pipeline->products[i]->bands[b]);
+            rc = add(out, pipeline->products[i]->planes != NULL ? pipeline->products[i]->planes[b]
+                                                                : pipeline->products[i]->bands[b]);
     return rc;
 }

@@ -108,7 +108,9 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
 {
     const struct pb_block_format *format = e->format;
     size_t sample = pb_type_bytes(format->quantizer.type), valid = (size_t)w * e->pixel_bytes;
-    for (uint32_t b = 0; b < format->n_bands; b++)
+    if (format->painter != NULL)
+        pb_painter_row(format->painter, planes, at, (size_t)w, (uint8_t *)e->row);
+    for (uint32_t b = 0; b < format->n_bands && format->painter == NULL; b++)
         e->moved += pb_quantize(&format->quantizer, scaled(e, planes[b] + at, w), (size_t)w,
                                 e->row + b * sample, format->n_bands);
     memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
@@ -117,7 +119,7 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
 static bool has_pixel(const struct pb_block_encoder *e, const float *const *planes, size_t row_px,
                       int32_t w, int32_t h)
 {
-    for (uint32_t b = 0; b < e->format->n_bands; b++)
+    for (uint32_t b = 0; b < e->format->n_planes; b++)
         for (int32_t y = 0; y < h; y++) {
             const float *row = planes[b] + (size_t)y * row_px;
             bool any = false;

@@ -8,13 +8,16 @@
 #include "config/base/err.h"
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/quantize.h"
+#include "pipeline/paint/painter.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct pb_block_format {
     int32_t block_px;
-    uint32_t n_bands;
+    uint32_t n_planes;                /* that come in */
+    uint32_t n_bands;                 /* of the block: as many, or the painter's channels */
+    const struct pb_painter *painter; /* makes the pixels of 8 bits; NULL = they are rounded */
     double scale, offset; /* stored = (value - offset) / scale; scale 0: stored = value */
     struct pb_quantizer quantizer;
     int predictor;

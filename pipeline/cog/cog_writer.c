@@ -49,7 +49,7 @@ struct pb_cog_writer {
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
 {
     if (!options->has_nodata)
-        return options->mask && !pb_type_is_float(options->type) ? 0.0 : (double)NAN;
+        return pb_type_is_float(options->type) ? (double)NAN : 0.0;
     return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
 }
 
@@ -62,9 +62,15 @@ static int fail(struct pb_err *err, const char *what)
 static int format_of(const struct pb_cog_options *o, struct pb_err *err,
                      struct pb_block_format *out)
 {
-    struct pb_block_format format = {.block_px = o->block_px, .n_bands = o->n_bands};
-    format.scale = o->scale;
-    format.offset = o->offset;
+    struct pb_block_format format = {
+        .block_px = o->block_px,
+        .n_planes = o->n_bands,
+        .n_bands = o->painter != NULL ? pb_painter_channels(o->painter) : o->n_bands,
+        .painter = o->painter,
+        .scale = o->scale,
+        .offset = o->offset,
+    };
+    bool alpha = o->painter != NULL && o->painter->alpha;
     if (o->n_bands < 1 || o->n_bands > PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %u bands; 1 to %d can be written",
                        o->n_bands, PB_BANDS_MAX);
@@ -75,7 +81,7 @@ static int format_of(const struct pb_cog_options *o, struct pb_err *err,
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "cog: tiles of %d px cannot be cut into blocks of %d px", o->grid->side_px,
                        o->block_px);
-    if (!o->has_nodata && !o->mask && !pb_type_is_float(o->type))
+    if (!o->has_nodata && !o->mask && !alpha && !pb_type_is_float(o->type))
         return fail(err, "an integer type needs a nodata value; add 'nodata:'");
     if (o->has_nodata && o->mask)
         return fail(err, "a mask and a nodata value exclude each other");
@@ -258,7 +264,8 @@ static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
         .mask_compression = pb_mask_codec(writer->format.codec)->tiff_compression,
         .photometric = o->photometric,
         .block_px = o->block_px,
-        .n_bands = o->n_bands,
+        .n_bands = writer->format.n_bands,
+        .alpha = o->painter != NULL && o->painter->alpha,
         .type = o->type,
         .compression = writer->format.codec->tiff_compression,
         .predictor = (uint16_t)writer->format.predictor,

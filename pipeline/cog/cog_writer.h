@@ -26,7 +26,9 @@ struct pb_cog_options {
     const char *directory;             /* of the spool; borrowed until destroy */
     const char *path;                  /* of the file; borrowed until destroy */
     const struct pb_tiff_tags *tags;   /* of the first directory; borrowed; NULL = none */
-    uint32_t n_bands;
+    uint32_t n_bands;                  /* planes of tiles; without a painter also of the file */
+    const struct pb_painter *painter;  /* of uint8: paints the pixels, and those of overviews, whose
+                                          values are averaged first; borrowed; NULL = none */
     enum pb_type type;
     enum pb_compress compress;
     int32_t level;     /* 0 = the codec's default */

@@ -111,7 +111,7 @@ static void fill_image(const struct pb_tiff_layout *layout, uint32_t k, struct p
         add(d, 305, PB_TIFF_ASCII, strlen(image->software) + 1, image->software);
     if (image->predictor > 1)
         add_number(d, 317, PB_TIFF_SHORT, image->predictor);
-    if (image->n_bands > colors) /* ExtraSamples: unspecified */
+    if (image->n_bands > colors) /* ExtraSamples: unspecified, or alpha */
         add(d, 338, PB_TIFF_SHORT, image->n_bands - colors, layout->extra);
     add(d, 339, PB_TIFF_SHORT, image->n_bands, layout->format);
     add_given(d, image->tags, k > 0);
@@ -220,6 +220,9 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
         layout->format[b] = sample_format(image->type);
     }
     layout->one = 1;
+    uint32_t colors = image->photometric == PB_PHOTOMETRIC_RGB ? 3 : 1;
+    if (image->alpha && image->n_bands > colors)
+        layout->extra[image->n_bands - colors - 1] = 2; /* unassociated alpha */
     layout->big = image->force_big;
     place(layout);
     if (!layout->big && layout->total > UINT32_MAX) {

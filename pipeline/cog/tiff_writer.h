@@ -37,6 +37,7 @@ struct pb_tiff_image {
                                         have the colours */
     int32_t block_px;
     uint32_t n_bands; /* 1 .. PB_BANDS_MAX, chunky */
+    bool alpha;       /* the last one is alpha, the others are not multiplied by it */
     enum pb_type type;
     uint16_t compression;            /* tag 259 */
     uint16_t predictor;              /* tag 317; left out when 1 */

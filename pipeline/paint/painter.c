@@ -23,7 +23,7 @@ static uint8_t apart(uint8_t level, uint8_t nodata)
     return (uint8_t)(nodata < UINT8_MAX ? nodata + 1 : nodata - 1);
 }
 
-/* False: the pixel is invalid. */
+/* False: the pixel is not to be seen. */
 static bool shade(const struct pb_painter *painter, const float *const *planes, size_t pixel,
                   uint8_t rgba[4])
 {
@@ -43,14 +43,14 @@ void pb_painter_row(const struct pb_painter *painter, const float *const *planes
                     size_t n, uint8_t *out)
 {
     uint32_t colours = colours_of(painter);
+    uint8_t unseen = painter->alpha || !painter->has_nodata ? 0 : painter->nodata;
+    bool move = !painter->alpha && painter->has_nodata;
     for (size_t i = 0; i < n; i++) {
         uint8_t rgba[4] = {0, 0, 0, 0};
-        bool shown = shade(painter, planes, first + i, rgba);
-        for (uint32_t c = 0; c < colours && painter->alpha; c++)
-            *out++ = shown ? rgba[c] : 0;
-        for (uint32_t c = 0; c < colours && !painter->alpha; c++)
-            *out++ = shown ? apart(rgba[c], painter->nodata) : painter->nodata;
+        bool seen = shade(painter, planes, first + i, rgba);
+        for (uint32_t c = 0; c < colours; c++)
+            *out++ = !seen ? unseen : move ? apart(rgba[c], painter->nodata) : rgba[c];
         if (painter->alpha)
-            *out++ = shown ? rgba[3] : 0;
+            *out++ = seen ? rgba[3] : 0;
     }
 }

@@ -5,7 +5,7 @@
 /* From values to pixels of 8 bits, for pictures and for COGs alike: one plane becomes grey or, by a
  * ramp, red, green and blue; three planes become red, green and blue; each between the two ends of
  * its range. A pixel is shown where every plane has a finite value. Invalid pixels are transparent,
- * or nodata where there is no alpha. Immutable once made; any thread. */
+ * or nodata. Immutable once made; any thread. */
 #include "pipeline/paint/ramp.h"
 
 #define PB_PAINTER_PLANES_MAX 3
@@ -15,9 +15,12 @@ struct pb_painter {
     const struct pb_ramp_table *ramp;   /* of one plane; NULL = grey; borrowed */
     double low[PB_PAINTER_PLANES_MAX];  /* what becomes 0; not used with a ramp */
     double high[PB_PAINTER_PLANES_MAX]; /* what becomes 255 */
-    bool alpha;     /* a last channel: 255, 0 where invalid, or as the ramp has it */
-    uint8_t nodata; /* without alpha: every channel of invalid pixels; valid ones come one level
-                       beside it at the nearest */
+    bool alpha; /* a last channel: 255, 0 where invalid, or as the ramp has it */
+    /* Without alpha: every channel of invalid pixels is nodata, and a valid level that is nodata
+     * becomes the next one; with neither, invalid pixels are 0, as are valid ones that are black.
+     */
+    bool has_nodata;
+    uint8_t nodata;
 };
 
 /* Bytes of a pixel: 1 to 4. */

@@ -5,6 +5,7 @@
  * written fails before the first pixel. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/codec/predictor.h"
+#include "pipeline/paint/painter.h"
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/stac_asset.h"
@@ -18,6 +19,8 @@ struct cog {
     const struct pb_cog_config *config;
     struct pb_cog_writer *writer;
     struct pb_tiff_tags tags;
+    struct pb_painter painter; /* of pictures */
+    struct pb_ramp_table *ramp;
     uint32_t n_bands;
     uint32_t plane[PB_BANDS_MAX]; /* of the tile, by band of the product */
     char file[sizeof((struct pb_product_result *)NULL)->file];
@@ -30,8 +33,12 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
                                       const struct pb_cog_config *config)
 {
     enum pb_overviews asked = config->overviews;
+    const struct pb_ramp *ramp = config->paint.chosen;
     if (asked != PB_OVERVIEWS_AUTO)
         return asked;
+    if (config->is_painted && !env->info->has_palette) /* what is painted are measurements */
+        return ramp != NULL && ramp->between == PB_RAMP_EXACT ? PB_OVERVIEWS_NEAREST
+                                                              : PB_OVERVIEWS_AVERAGE;
     bool classes = !pb_type_is_float(config->type) || env->info->has_palette;
     return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
 }
@@ -45,9 +52,28 @@ static bool has_classes(const struct cog *cog)
     return found;
 }
 
-static struct pb_cog_options options_of(const struct pb_product_env *env,
-                                        const struct pb_cog_config *config, uint32_t n_bands)
+/* ramp may be NULL for the plan, which wants to know the channels alone. */
+static struct pb_painter painter_of(const struct pb_cog_config *config, uint32_t n_bands,
+                                    const struct pb_ramp_table *ramp)
 {
+    const double *range = config->paint.range;
+    return (struct pb_painter){
+        .n_planes = n_bands,
+        .ramp = ramp,
+        .low = {range[0], range[0], range[0]},
+        .high = {range[1], range[1], range[1]},
+        .alpha = config->has_alpha,
+        .has_nodata = config->has_nodata,
+        .nodata = (uint8_t)config->nodata,
+    };
+}
+
+/* painter: NULL unless it is a picture. */
+static struct pb_cog_options options_of(const struct pb_product_env *env,
+                                        const struct pb_cog_config *config, uint32_t n_bands,
+                                        const struct pb_painter *painter)
+{
+    bool rgb = n_bands == 3 || config->paint.chosen != NULL;
     return (struct pb_cog_options){
         .grid = env->grid,
         .order = env->order,
@@ -56,6 +82,7 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .directory = env->directory,
         .progress = env->progress,
         .n_bands = n_bands,
+        .painter = painter,
         .type = config->type,
         .compress = config->compress,
         .level = config->level,
@@ -69,8 +96,7 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
                  : config->offset != 0 ? 1
                                        : 0,
         .offset = config->offset,
-        .photometric =
-            config->type == PB_U8 && n_bands == 3 ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
+        .photometric = config->type == PB_U8 && rgb ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
     };
 }
 
@@ -86,10 +112,29 @@ static int32_t cog_block_px(const struct pb_product_config *config)
 
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
-    size_t n = pb_product_band_count(env, config);
-    struct pb_cog_options options = options_of(env, cog_of(config), (uint32_t)n);
+    const struct pb_cog_config *cog = cog_of(config);
+    const struct pb_ramp *ramp = cog->paint.chosen;
+    uint32_t n = (uint32_t)pb_product_band_count(env, config);
+    /* A ramp paints three channels, as three bands do. */
+    const struct pb_painter painter = painter_of(cog, ramp != NULL ? 3 : n, NULL);
+    struct pb_cog_options options = options_of(env, cog, n, cog->is_painted ? &painter : NULL);
     uint64_t bytes = pb_cog_writer_bytes(&options);
-    return bytes == UINT64_MAX ? UINT64_MAX : bytes + sizeof(struct cog);
+    uint64_t table = ramp != NULL ? pb_ramp_table_bytes(ramp) : 0;
+    return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
+}
+
+/* Of the file: those of the planes, but for what a ramp makes, and alpha. Returns how many. */
+static size_t names_of(const struct pb_product_env *env, const struct pb_cog_config *config,
+                       size_t n_planes, const char *names[PB_BANDS_MAX])
+{
+    static const char *const colours[] = {"red", "green", "blue"};
+    bool ramp = config->paint.chosen != NULL;
+    size_t n = ramp ? 3 : n_planes;
+    for (size_t b = 0; b < n; b++)
+        names[b] = ramp ? colours[b] : pb_product_band_name(env, &config->product, b);
+    if (config->has_alpha)
+        names[n++] = "alpha";
+    return n;
 }
 
 /* The tags, and what the colours are. */
@@ -97,8 +142,7 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
 {
     const char *names[PB_BANDS_MAX];
     struct pb_band_facts facts[PB_BANDS_MAX] = {{.scale = 0}};
-    for (uint32_t b = 0; b < cog->n_bands; b++) {
-        names[b] = cog->env->band_names[cog->plane[b]];
+    for (uint32_t b = 0; b < cog->n_bands && !cog->config->is_painted; b++) {
         pb_cog_facts(cog->env, cog->config, cog->plane[b], cog->n_bands, &facts[b]);
         if (options->photometric == PB_PHOTOMETRIC_RGB)
             facts[b].color = 0; /* said by the photometric interpretation */
@@ -106,8 +150,9 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
     struct pb_geo_extra extra = {
         .band_names = names,
         .facts = facts,
-        .n_bands = cog->n_bands,
-        .has_nodata = !options->mask, /* NaN when none is given: see pb_cog_writer_nodata */
+        .n_bands = names_of(cog->env, cog->config, cog->n_bands, names),
+        .has_nodata = !options->mask && !cog->config->has_alpha, /* NaN when none is given: see
+                                                                    pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,
@@ -117,6 +162,18 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
     return pb_raster_geo_tags(cog->env->raster, &extra, err, &cog->tags);
 }
 
+static int make_painter(struct cog *cog, struct pb_err *err)
+{
+    const struct pb_cog_config *config = cog->config;
+    const struct pb_ramp *ramp = config->paint.chosen;
+    if (ramp != NULL)
+        cog->ramp = pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
+    cog->painter = painter_of(config, cog->n_bands, cog->ramp);
+    return ramp == NULL || cog->ramp != NULL
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "no memory for a product's colours");
+}
+
 static void cog_destroy(void *product)
 {
     struct cog *cog = product;
@@ -124,6 +181,7 @@ static void cog_destroy(void *product)
         return;
     pb_cog_writer_destroy(cog->writer);
     pb_tiff_tags_free(&cog->tags);
+    pb_ramp_table_destroy(cog->ramp);
     free(cog);
 }
 
@@ -138,7 +196,11 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     int rc = pb_product_bands(env, config, cog->plane, err);
     if (rc >= 0) {
         cog->n_bands = (uint32_t)rc;
-        struct pb_cog_options options = options_of(env, cog->config, cog->n_bands);
+        rc = make_painter(cog, err);
+    }
+    if (rc == 0) {
+        struct pb_cog_options options = options_of(env, cog->config, cog->n_bands,
+                                                   cog->config->is_painted ? &cog->painter : NULL);
         if (cog->config->overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
             options.overviews = PB_OVERVIEWS_NEAREST;
         pb_product_file(env, config, cog->file, sizeof cog->file);
@@ -215,7 +277,11 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
         return n;
     if (result->moved_off_nodata > 0)
         pb_json_int(item->json, "pushbroom:moved_off_nodata", (int64_t)result->moved_off_nodata);
-    return pb_stac_raster(item, result->config, &pixels, err);
+    const char *names[PB_BANDS_MAX];
+    if (!cog->is_painted)
+        return pb_stac_raster(item, result->config, &pixels, err);
+    pb_stac_levels(item, names, names_of(item->env, cog, (size_t)n, names), &pixels);
+    return 0;
 }
 
 const struct pb_product_type pb_product_cog = {

@@ -4,6 +4,9 @@
 #define PB_PRODUCT_COG_H
 /* The configuration of a COG; cog_keys.c has the keys. */
 #include "config/config.h"
+#include "pipeline/paint/paint_config.h"
+
+enum pb_cog_alpha { PB_COG_ALPHA_AUTO, PB_COG_ALPHA_NO, PB_COG_ALPHA_YES };
 
 struct pb_cog_config {
     struct pb_product_config product;
@@ -19,6 +22,10 @@ struct pb_cog_config {
     bool has_scale;
     double scale, offset; /* value = stored * scale + offset */
     char *unit;           /* of the values; NULL = that of the scene's band */
+    int32_t alpha;        /* as in the file: enum pb_cog_alpha */
+    struct pb_paint_config paint;
+    bool is_painted; /* levels or colours of 8 bits are made; then: */
+    bool has_alpha;
 };
 
 struct pb_product_env;

@@ -91,6 +91,23 @@ static const struct pb_key keys[] = {
      .def = "false",
      .doc = "In place of nodata: a mask inside the file says which pixels are valid (all bands), "
             "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata."},
+    {.name = "stretch",
+     .type = PB_KEY_PAIR,
+     .offset = offsetof(struct pb_cog_config, paint.stretch),
+     .more = offsetof(struct pb_cog_config, paint.has_stretch),
+     .example = "[2, 98]",
+     .doc = "Makes a picture of 8 bits: exact percentiles of the whole image, found in a pass "
+            "before, become black and white, or the two ends of the ramp. Of one band or three "
+            "(red, green, blue)."},
+    PB_PAINT_KEYS(struct pb_cog_config, paint),
+    {.name = "alpha",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, alpha),
+     .choices = "auto|false|true",
+     .def = "auto",
+     .doc =
+         "A last band that says how opaque a pixel is, 0 where it is invalid: for uint8 with one "
+         "band or three. auto: in pictures that have neither nodata nor mask."},
 };
 
 static void check_scale(const struct pb_cog_config *cog, const struct pb_product_check *check)
@@ -99,6 +116,58 @@ static void check_scale(const struct pb_cog_config *cog, const struct pb_product
         pb_product_key_wrong(check, "scale",
                              "cog.scale: 0 would make every value the same; write the size of one "
                              "stored step, such as 0.0001");
+}
+
+static bool is_true(const struct pb_cog_config *cog)
+{
+    return cog->alpha == PB_COG_ALPHA_YES;
+}
+
+/* Pictures: of uint8, with one band or three, and with an alpha band unless they say otherwise. */
+static void check_picture(struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    struct pb_paint_config *paint = &cog->paint;
+    size_t n = cog->product.n_bands;
+    pb_paint_check(paint, n, check);
+    cog->is_painted = paint->is_asked || is_true(cog);
+    if (!cog->is_painted || !pb_product_key_is_sound(check, "type"))
+        return;
+    if (!pb_product_key_is_given(check, "type"))
+        cog->type = PB_U8;
+    if (cog->type != PB_U8)
+        pb_product_key_wrong(check, "type",
+                             "cog: pictures (ramp, colours, range, stretch, alpha) are of uint8, "
+                             "not of %s; leave the type out",
+                             pb_type_name(cog->type));
+    if (n != 1 && n != 3 && paint->chosen == NULL && pb_product_key_is_sound(check, "bands"))
+        pb_product_key_wrong(check, "bands",
+                             "cog: a picture has one band or three (red, green, blue), not %zu; "
+                             "write bands: [R, G, B]",
+                             n);
+    if (paint->chosen != NULL && pb_ramp_needs_range(paint->chosen) && !paint->has_range &&
+        !paint->has_stretch)
+        pb_product_key_wrong(
+            check, paint->colours != NULL ? "colours" : "ramp",
+            "cog: which values are the two ends of the ramp? write range: [-1, 1], "
+            "or stretch: [2, 98]");
+    cog->has_alpha =
+        is_true(cog) || (cog->alpha == PB_COG_ALPHA_AUTO && !cog->mask && !cog->has_nodata);
+    if (is_true(cog) && (cog->mask || cog->has_nodata))
+        pb_product_key_wrong(check, "alpha",
+                             "cog.alpha means the same as %s; leave one of the two out",
+                             cog->mask ? "mask: true" : "nodata");
+    static const char *const others[] = {"scale", "offset", "unit"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (pb_product_key_is_given(check, others[i]))
+            pb_product_key_wrong(check, others[i],
+                                 "cog.%s is for values, and a picture has levels; leave it out",
+                                 others[i]);
+    if (!paint->has_range) { /* the step makes 0 to 1; alpha alone leaves levels as they are */
+        paint->range[0] = 0;
+        paint->range[1] = paint->has_stretch ? 1 : UINT8_MAX;
+    }
+    if (paint->has_stretch && (n == 1 || n == 3))
+        pb_product_stretch(check, &cog->product, paint->stretch);
 }
 
 static void check_nodata(struct pb_cog_config *cog, const struct pb_product_check *check)
@@ -124,7 +193,7 @@ static void check_nodata(struct pb_cog_config *cog, const struct pb_product_chec
         return;
     }
     if (!cog->has_nodata) {
-        if (!is_float && !cog->mask)
+        if (!is_float && !cog->mask && !cog->has_alpha)
             pb_product_key_wrong(
                 check, "type",
                 "cog: %s cannot hold invalid pixels without a nodata value; add one, such as "
@@ -177,6 +246,7 @@ static void check_codec(const struct pb_cog_config *cog, const struct pb_product
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
     struct pb_cog_config *cog = (struct pb_cog_config *)product;
+    check_picture(cog, check);
     check_nodata(cog, check);
     check_codec(cog, check);
     check_scale(cog, check);

@@ -85,7 +85,8 @@ int pb_product_bands(const struct pb_product_env *env, const struct pb_product_c
             out[i] = (uint32_t)i;
             continue;
         }
-        while (plane < env->n_bands && strcmp(env->band_names[plane], config->bands[i]) != 0)
+        const char *name = config->planes != NULL ? config->planes[i] : config->bands[i];
+        while (plane < env->n_bands && strcmp(env->band_names[plane], name) != 0)
             plane++;
         if (plane == env->n_bands) {
             char known[300];
@@ -97,4 +98,10 @@ int pb_product_bands(const struct pb_product_env *env, const struct pb_product_c
         out[i] = (uint32_t)plane;
     }
     return (int)n;
+}
+
+const char *pb_product_band_name(const struct pb_product_env *env,
+                                 const struct pb_product_config *config, size_t i)
+{
+    return config->n_bands > 0 ? config->bands[i] : env->band_names[i];
 }

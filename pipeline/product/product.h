@@ -137,4 +137,7 @@ size_t pb_product_band_count(const struct pb_product_env *env,
  * Returns how many; out holds PB_BANDS_MAX. Unknown names: negative errno with pipeline.product. */
 int pb_product_bands(const struct pb_product_env *env, const struct pb_product_config *config,
                      uint32_t *out, struct pb_err *err);
+/* The name of the product's band i as the configuration says it, or of the default one. */
+const char *pb_product_band_name(const struct pb_product_env *env,
+                                 const struct pb_product_config *config, size_t i);
 #endif

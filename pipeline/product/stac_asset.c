@@ -211,6 +211,22 @@ int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_conf
     return write_bands(item, config, pixels, err);
 }
 
+void pb_stac_levels(const struct pb_stac_item *item, const char *const *names, size_t n,
+                    const struct pb_stac_pixels *pixels)
+{
+    write_grid(item);
+    pb_json_array(item->json, "bands");
+    for (size_t i = 0; i < n; i++) {
+        pb_json_object(item->json, NULL);
+        pb_json_string(item->json, "name", names[i]);
+        pb_json_string(item->json, "data_type", pb_type_name(pixels->type));
+        write_nodata(item->json, pixels);
+        pb_json_int(item->json, "raster:bits_per_sample", bits_of(pixels->type));
+        pb_json_end(item->json);
+    }
+    pb_json_end(item->json);
+}
+
 void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height)
 {
     pb_json_null(item->json, "proj:code");

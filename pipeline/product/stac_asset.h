@@ -34,6 +34,9 @@ struct pb_stac_pixels {
 };
 int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
                    const struct pb_stac_pixels *pixels, struct pb_err *err);
+/* The same for a picture on that grid, whose bands are levels or colours: n names. */
+void pb_stac_levels(const struct pb_stac_item *item, const char *const *names, size_t n,
+                    const struct pb_stac_pixels *pixels);
 /* The same for a picture without a georeference: its size. */
 void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height);
 /* prefix and the escaped file name as a relative URI reference. */

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Colours of products: the colour tables of scenes, ramps, colour files as gdaldem reads them."""
+import json
 import subprocess
 
 import numpy as np
@@ -104,6 +105,95 @@ def test_a_colour_file_with_a_mistake_is_told_by_line(scratch):
     config = config_of(scratch, ["quicklook: {bands: [B1], colours: bad.txt, range: [0, 1]}"])
     said = pbtest.run("pushbroom", "check-config", config, code=2)
     assert "have values of their own" in said.stdout + said.stderr, said
+
+
+def scene_of_reflectance(scratch, shape=(700, 900)):
+    numbers = np.random.default_rng(11)
+    values = (1 + numbers.gamma(3, 400, (3, *shape))).astype(np.uint16)
+    values[:, :40, :60] = 0  # of all bands
+    values[1, 300:310, 5:9] = 0
+    return scene_of(scratch / "s.tif", values, 0), values
+
+
+def levels(values, low, high):
+    """As a quicklook's levels: halves go up."""
+    with np.errstate(invalid="ignore"):
+        t = np.clip((values - low) / (high - low), 0, 1)
+    return np.where(np.isnan(values), 0, np.floor(t * 255 + 0.5)).astype(np.uint8)
+
+
+def info_of(path):
+    source = gdal.Open(str(path))
+    bands = [source.GetRasterBand(i + 1) for i in range(source.RasterCount)]
+    return [(gdal.GetColorInterpretationName(b.GetColorInterpretation()), b.GetDescription(), b.GetNoDataValue()) for b in bands]
+
+
+def test_three_bands_are_stretched_between_exact_percentiles(scratch):
+    scene, values = scene_of_reflectance(scratch)
+    out = make(scratch, scene, ["cog: {bands: [R, G, B], stretch: [2, 98]}", "cog: {name: n, bands: [R, G, B], stretch: [2, 98], nodata: 0}",
+                                "cog: {name: m, bands: [R, G, B], range: [0, 3000], mask: true}", "cog: {name: g, bands: [G], stretch: [0, 100]}",
+                                "stac: {}"], bands="bands: {B: 1, G: 2, R: 3}")
+    numbers = np.where(values == 0, np.nan, values).astype(np.float64)[::-1]
+    seen = ~np.isnan(numbers).any(0)
+    made = pixels_of(out / "s.tif")
+    # The ends are each band's own; a pixel is seen where all are valid. The step computes in float32.
+    ends = [[np.float32(np.nanpercentile(plane, p)) for p in (2, 98)] for plane in numbers]
+    want = np.array([np.where(seen, levels(plane, *e), 0) for plane, e in zip(numbers, ends)])
+    assert (np.abs(made[:3].astype(int) - want) <= 1).all()
+    step = make(scratch, scene, ["cog: {}"], out="step", bands="bands: {B: 1, G: 2, R: 3}", steps=["stretch: {bands: {X: R, Y: G, Z: B}}"])
+    assert (made[:3] == np.where(seen, levels(pixels_of(step / "s.tif").astype(np.float64), 0, 1), 0)).all(), "it is what the step makes"
+    assert (made[3] == np.where(seen, 255, 0)).all()
+    assert info_of(out / "s.tif") == [("Red", "R", None), ("Green", "G", None), ("Blue", "B", None), ("Alpha", "alpha", None)], info_of(out / "s.tif")
+    assert (pixels_of(out / "s.n.tif") == np.where(seen, np.maximum(made[:3], 1), 0)).all(), "valid pixels keep off nodata"
+    assert [n for _, _, n in info_of(out / "s.n.tif")] == [0, 0, 0]
+    masked = gdal.Open(str(out / "s.m.tif"))
+    assert (masked.ReadAsArray() == np.where(seen, levels(numbers, 0, 3000), 0)).all()
+    assert (masked.GetRasterBand(1).GetMaskBand().ReadAsArray() == np.where(seen, 255, 0)).all() and masked.RasterCount == 3
+    assert [i for i, _, _ in info_of(out / "s.g.tif")] == ["Gray", "Alpha"]
+    item = json.loads((out / "s.stac.json").read_text())
+    assert [b["name"] for b in item["assets"]["data"]["bands"]] == ["R", "G", "B", "alpha"], item["assets"]["data"]["bands"]
+    assert "percentile" in json.dumps(item), "the numbers of the stretch are told"
+
+
+def test_a_ramp_means_the_same_in_a_cog_and_in_a_quicklook(scratch):
+    scene, values = scene_of_reflectance(scratch)
+    ramp = scratch / "ramp.txt"
+    ramp.write_text("0% blue\n50% white\n100% 200 0 0 128\n")
+    for i, colours in enumerate(("ramp: viridis, range: [100, 4000]", "ramp: terrain, range: [4000, 100]", "colours: ramp.txt, range: [0, 2500]")):
+        out = make(scratch, scene, [f"cog: {{bands: [G], {colours}}}", f"quicklook: {{bands: [G], size: 900, {colours}}}"], out=f"o{i}", bands="bands: {G: 2}")
+        made = pixels_of(out / "s.tif")
+        assert (made == pixels_of(out / "s.png")).all(), colours
+        assert ((made[3] == 0) == (values[1] == 0)).all() and info_of(out / "s.tif")[0][0] == "Red"
+    (scratch / "absolute.txt").write_text("0 blue\n1250 white\n2500 200 0 0 128\n")
+    out = make(scratch, scene, ["cog: {bands: [G], colours: absolute.txt}"], out="absolute", bands="bands: {G: 2}")
+    assert (made == pixels_of(out / "s.tif")).all()
+
+
+def test_overviews_are_averages_of_values_and_then_painted(scratch):
+    numbers = np.random.default_rng(5)
+    values = numbers.choice([0, 1000], (1100, 1300)).astype(np.float32)
+    scene = scene_of(scratch / "v.tif", values)
+    ramp = scratch / "steps.txt"
+    ramp.write_text("".join(f"{v} {v // 5} 0 0\n" for v in range(0, 1001, 125)))
+    out = make(scratch, scene, ["cog: {bands: [B1], colours: steps.txt, between: nearest}", "cog: {name: f, bands: [B1]}",
+                                "cog: {name: e, bands: [B1], colours: steps.txt, between: exact}"])
+    half = gdal.Open(str(out / "v.f.tif"))
+    half = half.GetRasterBand(1).GetOverview(0).ReadAsArray()
+    picture = gdal.Open(str(out / "v.tif"))
+    red = picture.GetRasterBand(1).GetOverview(0).ReadAsArray()
+    assert len(np.unique(red)) == 5 and (red == np.round(half / 5)).all()
+    exact = gdal.Open(str(out / "v.e.tif"))
+    assert set(np.unique(exact.GetRasterBand(1).GetOverview(0).ReadAsArray())) == {0, 200}, "of what is no measurement no averages are made"
+
+
+def test_pictures_do_not_depend_on_tiles_and_threads(scratch):
+    scene, _ = scene_of_reflectance(scratch)
+    products = ["cog: {bands: [R, G, B], stretch: [1, 99], blocksize: 64}", "cog: {name: v, bands: [X], ramp: magma, stretch: [5, 95], blocksize: 64}"]
+    sums = set()
+    for i, compute in enumerate(("{threads: 1, tile: 64}", "{threads: 3, tile: 256}", "{threads: 2}")):
+        out = make(scratch, scene, products, out=f"o{i}", bands="bands: {B: 1, G: 2, R: 3}", steps=['math: {bands: {X: "(R - G) / (R + G)"}}'], compute=compute)
+        sums.add(((out / "s.tif").read_bytes(), (out / "s.v.tif").read_bytes()))
+    assert len(sums) == 1
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ START_TEST(painter_keeps_valid_pixels_off_nodata)
     const float grey[] = {0, 0.5F, 1, NAN};
     const float *planes[] = {grey, grey, grey};
     uint8_t out[16];
-    struct pb_painter painter = {.n_planes = 1, .high = {1, 1, 1}};
+    struct pb_painter painter = {.n_planes = 1, .high = {1, 1, 1}, .has_nodata = true};
     ck_assert_uint_eq(pb_painter_channels(&painter), 1);
     pb_painter_row(&painter, planes, 0, 4, out);
     ck_assert(memcmp(out, (uint8_t[]){1, 128, 255, 0}, 4) == 0);
