@@ -16,7 +16,7 @@ ROOMS = {
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
-    "service": ["", "cli", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
+    "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "worker", "device", "confine", "jobs", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.
@@ -34,7 +34,9 @@ FOREIGN = {
     r"^seccomp\.h$": {"service/confine/confine_seccomp.c"},
     r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
-    r"^openssl/": {"pipeline/io/sha256.c"},
+    r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
+    r"^curl/": {"service/notify/by_webhook.c"},
+    r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},
     r"^libxml/": {"pipeline/metadata/meta_xml.c"},
 }
 

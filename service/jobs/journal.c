@@ -161,7 +161,7 @@ int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, 
 
 void pb_event_id(const struct pb_event *event, char out[PB_JOB_ID_BYTES + 24])
 {
-    (void)snprintf(out, PB_JOB_ID_BYTES + 24, "%s.%" PRId64, event->job, event->seq);
+    (void)snprintf(out, PB_JOB_ID_BYTES + 24, "%s-%" PRId64, event->job, event->seq);
 }
 
 void pb_event_write(struct pb_json *json, const char *key, const struct pb_event *event)

@@ -34,7 +34,7 @@ int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *ou
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err);
-/* "<job>.<seq>": the same event has the same id whenever it is delivered. */
+/* "<job>-<seq>": the same event has the same id whenever it is delivered. */
 void pb_event_id(const struct pb_event *event, char out[PB_JOB_ID_BYTES + 24]);
 /* {seq, id, event, time, data}: a member `key` of, or (NULL) an element in, json. */
 void pb_event_write(struct pb_json *json, const char *key, const struct pb_event *event);

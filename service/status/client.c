@@ -102,6 +102,11 @@ void pb_client_close(struct pb_client *client)
     free(client);
 }
 
+void pb_client_hang_up(struct pb_client *client)
+{
+    (void)shutdown(client->fd, SHUT_RDWR);
+}
+
 static int lost(struct pb_err *err, const char *what, int error)
 {
     return pb_fail(err, PB_E_SERVICE_UNREACHABLE, "the service %s: %s", what, strerror(error));
@@ -277,7 +282,8 @@ int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err 
                 return rc;
         }
         const char *method = pb_json_get_text(event, "method");
-        if (method != NULL && strcmp(method, "job.event") == 0) {
+        if (method != NULL &&
+            (strcmp(method, "job.event") == 0 || strcmp(method, "job.change") == 0)) {
             *out_event = event;
             *out_job = pb_json_get(event, "params", NULL);
             return 1;

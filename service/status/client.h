@@ -19,6 +19,10 @@ void pb_client_close(struct pb_client *client); /* NULL is fine */
 /* The path that pb_client_open(NULL, ...) would use. Static or from the environment. */
 const char *pb_client_default_path(void);
 
+/* Ends all its calls and waits, now and later, as if the service had gone; it can then only be
+ * closed. Thread: any, not at the same time as close. */
+void pb_client_hang_up(struct pb_client *client);
+
 /* Calls a method. params is JSON text of an object, or NULL. 0 and *out_reply (release it), whose
  * member "result" is *out_result (borrowed from it). An error reply fills *err: its message, and
  * the code when the service sent one that is known here (else "system"); the errno is that code's.
@@ -28,8 +32,8 @@ int pb_client_call(struct pb_client *client, const char *method, const char *par
                    const struct pb_json_value **out_result);
 /* The next call passes this opened file (borrowed until it returns) if the service asks for it. */
 void pb_client_pass(struct pb_client *client, int fd);
-/* After a job.watch call: the next job.event. 1 and *out_event (release it) with its job in
- * *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative errno. */
+/* After a job.watch call: the next job.event or job.change. 1 and *out_event (release it) with its job, or
+ * the change, in *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative errno. */
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
                     struct pb_json_value **out_event, const struct pb_json_value **out_job);
 #endif

@@ -55,7 +55,7 @@ class Journal(DaemonCase):
         d.drop("live.tif")
         live = [e["data"]["job"] for e in self.changes(client, 3)]
         self.assertEqual([(j["name"], "job." + j["status"]) for j in live], [("live.tif", event) for event in LIFE])
-        self.assertEqual({e["id"] for e in replayed}, {"%s.%d" % (e["data"]["job"]["id"], e["seq"]) for e in replayed})
+        self.assertEqual({e["id"] for e in replayed}, {"%s-%d" % (e["data"]["job"]["id"], e["seq"]) for e in replayed})
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
 

@@ -40,6 +40,8 @@ class Unit(unittest.TestCase):
     def test_everything_is_installed_in_its_place(self):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
         for path in ("usr/bin/pushbroom", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
+                     "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
+                     "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
             self.assertTrue((self.root / path).is_file(), path)
         version = run(self.root / "usr/bin/pushbroomd", "--version")
@@ -107,6 +109,22 @@ class Unit(unittest.TestCase):
         self.assertEqual((verify.returncode, ours), (0, []), verify.stdout)
 
     @needs("systemd-analyze")
+    def test_systemd_finds_no_fault_in_the_units_beside_it(self):
+        scratch = self.root / "beside"
+        scratch.mkdir()
+        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-metrics.timer")
+        for name in names:
+            text = (self.unit.parent / name).read_text()
+            self.assertNotIn("@BINDIR@", text)
+            (scratch / name).write_text(text.replace("ExecStart=/usr/bin/", "ExecStart=%s/usr/bin/" % self.root))
+        for name in names:
+            verify = run("systemd-analyze", "verify", "--man=no", scratch / name)
+            self.assertEqual([line for line in verify.stdout.splitlines() if "pushbroom-" in line], [], verify.stdout)
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[0])
+        match = re.search(r"exposure level for pushbroom-notify\.service: ([0-9.]+)", security.stdout)
+        self.assertLessEqual(float(match.group(1)), 2.0, security.stdout)  # it has the network
+
+    @needs("systemd-analyze")
     def test_verify_does_find_faults(self):
         scratch = self.root / "broken"
         scratch.mkdir()
@@ -128,7 +146,8 @@ class Unit(unittest.TestCase):
         (root / "etc").mkdir(parents=True)
         made = run("systemd-sysusers", "--root", root, self.root / "usr/lib/sysusers.d/pushbroom.conf")
         self.assertEqual(made.returncode, 0, made.stdout)
-        self.assertIn("pushbroom:", (root / "etc/passwd").read_text())
+        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify"):
+            self.assertIn(user + ":", (root / "etc/passwd").read_text())
 
     @needs("systemd-tmpfiles")
     def test_the_directories_are_made(self):

@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_NOTIFIER_H
+#define PB_NOTIFIER_H
+/* The program pushbroom-notify. */
+
+struct pb_notifier_options {
+    const char *config; /* path */
+    const char *socket; /* of the service; NULL: as the configuration says */
+};
+
+/* Delivers until SIGTERM or SIGINT; SIGHUP reads the configuration again. The exit status: 0, 2 for
+ * a configuration that does not load, 1 for the machine. */
+int pb_notifier_run(const struct pb_notifier_options *options);
+#endif

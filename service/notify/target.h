@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TARGET_H
+#define PB_TARGET_H
+/* An entry of notify at work: a thread with a connection of its own to the service, which asks for
+ * the events that wait for the entry, sends them in order and tells the service which are done. It
+ * keeps nothing: after a kill of either side the service has what is left. */
+#include "config/config.h"
+#include "service/notify/news.h"
+#include "service/notify/stop.h"
+
+struct pb_target;
+
+/* All are borrowed until stop has returned. NULL = it cannot be started. */
+struct pb_target *pb_target_start(const struct pb_notify_config *notify, const char *socket,
+                                  struct pb_news_board *news, const struct pb_stop *stop);
+/* After pb_stop_set: ends and frees it. NULL is fine. */
+void pb_target_stop(struct pb_target *target);
+#endif
