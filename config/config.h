@@ -32,6 +32,8 @@ enum pb_products_mode {
 };
 /* What to do when the place of the products is another input's. */
 enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION };
+/* What says which pixels of a file are valid, as in input.valid; AUTO: as to GDAL. */
+enum pb_valid { PB_VALID_AUTO, PB_VALID_MASK, PB_VALID_NODATA, PB_VALID_BOTH };
 enum pb_compress { PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE, PB_COMPRESS_ZSTD, PB_COMPRESS_LZW };
 enum pb_overviews {
     PB_OVERVIEWS_AUTO,
@@ -146,6 +148,7 @@ struct pb_input_config {
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
+    int32_t valid;                    /* enum pb_valid */
     struct pb_band_config *own_bands; /* as written: input.bands, input.sources */
     size_t n_own_bands;
     struct pb_source_config *own_sources;

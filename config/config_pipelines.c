@@ -131,6 +131,9 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     const struct pb_yaml *products = pb_yaml_find(body, "products", NULL);
     size_t before = pb_report_count(&load->report);
     pb_schema_read(load, &pb_section_input, input, &pipeline->input);
+    if (pipeline->input.valid == PB_VALID_MASK && pipeline->input.has_nodata)
+        WRONG(load, pb_yaml_find(input, "nodata", NULL),
+              "input.nodata means nothing with valid: mask; leave one out, or write valid: both");
     if (pipeline->input.scale == 0) {
         const struct pb_yaml *scale = pb_yaml_find(input, "scale", NULL);
         if (scale && !pb_arena_failed(load->arena))

@@ -168,6 +168,16 @@ static const struct pb_key input_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
+    {.name = "valid",
+     .type = PB_KEY_CHOICE,
+     .offset = AT(pb_input_config, valid),
+     .choices = "auto|mask|nodata|both",
+     .def = "auto",
+     .doc =
+         "What says which pixels of the files are valid. auto is GDAL's rule: a mask in the file "
+         "alone, else nodata values, else an alpha band; a value of the key nodata counts in any "
+         "case. mask: mask or alpha alone; nodata: values alone; both: a pixel must be valid by "
+         "each that is there."},
     OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, own_sources),
            AT(pb_input_config, n_own_sources),
            "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",

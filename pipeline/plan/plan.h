@@ -107,6 +107,8 @@ struct pb_plan {
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
     int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
+    const char *valid_by, *not_looked_at; /* what says which pixels of the scene are valid, and what
+                                             does not: pb_raster_choose_valid; static */
     char **output_names;
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */

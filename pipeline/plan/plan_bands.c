@@ -282,6 +282,20 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     return rc < 0 ? fail_with(err, &mistakes) : 0;
 }
 
+/* What says which pixels of the scene are valid, for people. */
+static void note_validity(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    const struct pb_raster_info *info = request->info;
+    bool nodata = request->pipeline->input.has_nodata;
+    for (int32_t i = 0; i < info->n_bands; i++)
+        nodata = nodata || info->band[i].has_nodata;
+    plan->valid_by = info->has_mask && nodata ? "by the file's mask and by nodata values"
+                     : info->has_mask         ? "by the file's mask"
+                     : nodata                 ? "by nodata values"
+                                              : "all, but NaN";
+    plan->not_looked_at = info->not_looked_at;
+}
+
 /* What is read of each file, in the order of the chain's inputs, in which those of a file come
  * together. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
@@ -289,6 +303,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
 {
     const uint32_t *used;
     size_t n = pb_chain_used(plan->chain, &used), planes[PB_SOURCES_MAX] = {0};
+    note_validity(plan, request);
     plan->n_sources = in->n_files;
     plan->n_windows = in->n_sources;
     for (size_t i = 0; i < in->n_files; i++) {

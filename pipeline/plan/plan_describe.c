@@ -109,22 +109,25 @@ static size_t bands_in(const struct pb_plan *plan)
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[500], passes[160], memory[300], gate[240];
+    const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
     describe_gate(plan, gate, sizeof gate);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
-    return snprintf(text, bytes,
-                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
-                    "%s"
-                    "chain      %zu band%s in, %zu out, %zu instructions\n"
-                    "%s%s"
-                    "threads    %u reading, %u %s, %u writing\n"
-                    "%s%s",
-                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-                    bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
-                    pb_chain_instruction_count(plan->chain), gate, passes, plan->readers,
-                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
-                    plan->writers, device, memory);
+    return snprintf(
+        text, bytes,
+        "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
+        "valid      %s%s%s%s\n"
+        "chain      %zu band%s in, %zu out, %zu instructions\n"
+        "%s%s"
+        "threads    %u reading, %u %s, %u writing\n"
+        "%s%s",
+        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->valid_by,
+        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "",
+        bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
+        pb_chain_instruction_count(plan->chain), gate, passes, plan->readers, tiles_computed(plan),
+        plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device, memory);
 }

@@ -90,6 +90,9 @@ static void say_input(FILE *text, const struct pb_product_env *env)
         (void)fprintf(text, " No nodata value");
     }
     (void)fprintf(text, "%s.", info->has_mask ? "; pixels masked in the file" : "");
+    if (info->not_looked_at != NULL)
+        (void)fprintf(text, " The file has %s as well, which input.valid leaves out of account.",
+                      info->not_looked_at + strlen("its "));
     for (size_t i = 0; i < input->n_sources; i++)
         (void)fprintf(text, " Source %s: %s.", input->sources[i].name, input->sources[i].file);
 }

@@ -31,9 +31,11 @@ struct pb_raster_info {
     int32_t n_bands; /* 1 .. PB_BANDS_MAX */
     enum pb_type type;
     int32_t block_w, block_h;
-    bool pixel_interleaved;      /* all bands of a block decode together */
-    bool has_mask;               /* a mask or an alpha band: pb_raster_read fills `mask` */
-    bool has_palette;            /* band 1 is an index into a colour table: classes, as a rule */
+    bool pixel_interleaved;    /* all bands of a block decode together */
+    bool has_mask;             /* a mask or an alpha band: pb_raster_read fills `mask` */
+    const char *not_looked_at; /* "its nodata values": what pb_raster_choose_valid left out; NULL =
+                                  nothing. Static */
+    bool has_palette;          /* band 1 is an index into a colour table: classes, as a rule */
     const uint8_t (*palette)[4]; /* its colours: red, green, blue, alpha; owned by the raster */
     size_t n_palette;
     bool lossy;
@@ -85,6 +87,10 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
                          struct pb_err *err, struct pb_raster **out_raster);
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
+/* What says from now on which pixels are valid: takes mask or nodata values out of the info where
+ * they do not count, and says so in info->not_looked_at. AUTO is the precedence of GDAL's RFC 15
+ * (mask, nodata, alpha). Before the first read, and before it is opened again. */
+void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid);
 
 /* Reads the pixels to->rect, which lies inside the image, in the file's own type; plane i is band
  * bands[i] (1-based). A mask, where the window has one, gets 0 for pixels that are invalid by mask

@@ -120,6 +120,7 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
         rc = pb_raster_open(path, &s->options->config->limits, err, &s->raster[i + 1]);
     if (rc < 0)
         return rc;
+    pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid);
     other->info = pb_raster_info(s->raster[i + 1]);
     other->placed = pb_source_place(s->raster[0], s->raster[i + 1], &other->map);
     return check_place(s, i + 1, err);
@@ -139,6 +140,8 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
     int rc = pb_raster_open(files ? files->file[0].path : options->input, &options->config->limits,
                             err, &s->raster[0]);
+    if (rc == 0)
+        pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid);
     for (size_t i = 0; i < input_of(s)->n_sources && rc == 0; i++)
         rc = open_other(s, i, err);
     return pb_run_sources_blame(s, rc, err);

@@ -35,6 +35,53 @@ def made(result, kind="cog"):
     return next(p["path"] for p in result["products"] if p["type"] == kind)
 
 
+def partly_valid(path, kind):
+    """Bands of random numbers with 0 as nodata, a mask in the file or an alpha band, each of holes of its own: the file, and
+    which pixels of the first band are valid by what is in it."""
+    numbers = np.random.default_rng(4)
+    pixels = numbers.integers(0, 6, (90, 110)).astype(np.uint16)
+    holes = numbers.random(pixels.shape) < 0.3
+    options = ["ALPHA=YES"] if "alpha" in kind else []
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 110, 90, 2, gdal.GDT_UInt16, ["COMPRESS=DEFLATE", *options])
+    if "mask" in kind:
+        out.CreateMaskBand(gdal.GMF_PER_DATASET)
+        out.GetRasterBand(1).GetMaskBand().WriteArray(np.where(holes, 0, 255).astype(np.uint8))
+    out.GetRasterBand(1).WriteArray(pixels)
+    out.GetRasterBand(2).WriteArray(np.where(holes, 0, 65535).astype(np.uint16))
+    if "nodata" in kind:
+        for i in (1, 2):
+            out.GetRasterBand(i).SetNoDataValue(0)
+    out = None
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", None)
+    return {"mask": ~holes, "nodata": pixels != 0}
+
+
+def test_what_says_which_pixels_are_valid_is_what_gdal_asks(scratch):
+    for kind in ("mask", "nodata", "alpha", "mask nodata", "alpha nodata", "none"):
+        path = scratch / f"{kind.replace(' ', '_')}.tif"
+        says = partly_valid(path, kind)
+        everywhere = np.ones((90, 110), bool)
+        by_mask = says["mask"] if "mask" in kind or "alpha" in kind else everywhere
+        by_nodata = says["nodata"] if "nodata" in kind else everywhere
+        file = gdal.Open(str(path))
+        gdals = file.GetRasterBand(1).GetMaskBand().ReadAsArray() != 0
+        for valid, expected in (("", gdals), ("auto", gdals), ("mask", by_mask), ("nodata", by_nodata), ("both", by_mask & by_nodata)):
+            result = outcome(scratch, path, source=f", valid: {valid}" if valid else "", products="- cog: {bands: [B1]}\n- stac: {}")
+            found = np.isfinite(gdal.Open(made(result)).ReadAsArray())
+            assert (found == expected).all(), (kind, valid, found.sum(), expected.sum())
+            shutil.rmtree(scratch / "out")
+    # A value that the configuration names counts beside the file's mask; with valid: mask it would be for nothing.
+    path = scratch / "mask_nodata.tif"
+    says = partly_valid(path, "mask nodata")
+    result = outcome(scratch, path, source=", nodata: 0")
+    assert (np.isfinite(gdal.Open(made(result)).ReadAsArray()) == (says["mask"] & says["nodata"])).all()
+    said = run("pushbroom", "run", "--dry-run", "-c", config(scratch), "-o", scratch / "out", path).stdout
+    assert "by the file's mask; its nodata values not looked at (input.valid)" in said, said
+    done = run("pushbroom", "check-config", config(scratch, source=", valid: mask, nodata: 0"), code=2)
+    assert "input.nodata means nothing with valid: mask" in done.stderr, done.stderr
+
+
 def error_of(result):
     assert result["status"] == "failed", result
     return result["error"]["code"]
