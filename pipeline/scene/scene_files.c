@@ -37,9 +37,10 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes)
 
 struct search {
     const struct pb_pipeline_config *pipeline;
-    const char *scene;
-    struct pb_scene_walk walk;
-    struct pb_scene_files *files;
+    const char *folder, *scene;
+    const struct pb_scene_walk *walk;
+    int64_t reader;
+    struct pb_scene_files *files; /* NULL: nothing is opened */
     struct pb_err *err;
     char missing[300]; /* "SCL (SCL.tif), B (B02.tif)" */
     size_t n_missing, n_wanted;
@@ -80,7 +81,7 @@ static void note_missing(struct search *s, const char *what, const char *pattern
 static int two_files(const struct search *s, const char *what, const struct pb_scene_entry *a,
                      const struct pb_scene_entry *b)
 {
-    return pb_fail_at(s->err, PB_E_INPUT_AMBIGUOUS, s->files->folder, 0, 0,
+    return pb_fail_at(s->err, PB_E_INPUT_AMBIGUOUS, s->folder, 0, 0,
                       "two files fit %s: %.150s and %.150s", what, a->path, b->path);
 }
 
@@ -91,8 +92,8 @@ static int find(struct search *s, const char *what, const char *pattern,
     char filled[PATH_MAX];
     *out = NULL;
     int rc = pb_scene_files_pattern(pattern, s->scene, filled, s->err);
-    for (size_t i = 0; i < s->walk.n && rc == 0; i++) {
-        const struct pb_scene_entry *entry = &s->walk.entry[i];
+    for (size_t i = 0; i < s->walk->n && rc == 0; i++) {
+        const struct pb_scene_entry *entry = &s->walk->entry[i];
         if (!pb_scene_walk_fits(filled, entry->path))
             continue;
         if (*out != NULL)
@@ -107,8 +108,8 @@ static int find(struct search *s, const char *what, const char *pattern,
 static int open_entry(struct search *s, const struct pb_scene_entry *entry,
                       struct pb_raster_file *file)
 {
-    const char *folder = s->files->folder;
-    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(&s->walk, entry->path);
+    const char *folder = s->folder;
+    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, entry->path, s->reader);
     if (fd == -ELOOP)
         return pb_fail_at(s->err, PB_E_INPUT_LINK, folder, 0, 0,
                           "%.200s is a symbolic link, or lies behind one", entry->path);
@@ -143,7 +144,7 @@ static int take(struct search *s, const char *what, const char *pattern, bool is
         return 0;
     s->n_wanted++;
     int rc = find(s, what, pattern, &entry);
-    return rc < 0 || entry == NULL || !is_needed ? rc : open_entry(s, entry, file);
+    return rc < 0 || entry == NULL || !is_needed || file == NULL ? rc : open_entry(s, entry, file);
 }
 
 static int take_all(struct search *s)
@@ -151,17 +152,18 @@ static int take_all(struct search *s)
     const struct pb_input_config *input = &s->pipeline->input;
     char what[100];
     (void)snprintf(what, sizeof what, "band %s", input->bands[0].name);
-    int rc = take(s, what, input->file, true, &s->files->file[0]);
+    struct pb_scene_files *files = s->files;
+    int rc = take(s, what, input->file, true, files ? &files->file[0] : NULL);
     for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
         const struct pb_source_config *source = &input->sources[i];
         (void)snprintf(what, sizeof what, "band %s", source->name);
         if (source->of_scene)
-            rc = take(s, what, source->file, source->is_needed, &s->files->file[i + 1]);
+            rc = take(s, what, source->file, source->is_needed, files ? &files->file[i + 1] : NULL);
     }
     if (rc == 0 && input->metadata != NULL)
-        rc = take(s, "metadata", input->metadata, true, &s->files->metadata);
+        rc = take(s, "metadata", input->metadata, true, files ? &files->metadata : NULL);
     if (rc == 0 && s->n_missing > 0)
-        rc = pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->files->folder, 0, 0,
+        rc = pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->folder, 0, 0,
                         "%zu of %zu files of the scene %s missing: %s", s->n_missing, s->n_wanted,
                         s->n_missing == 1 ? "is" : "are", s->missing);
     return rc;
@@ -180,9 +182,16 @@ static void sum_up(struct pb_scene_files *files)
 }
 
 int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
-                        const char *scene, struct pb_err *err, struct pb_scene_files *out)
+                        const char *scene, int64_t reader, struct pb_err *err,
+                        struct pb_scene_files *out)
 {
-    struct search s = {.pipeline = pipeline, .scene = scene, .files = out, .err = err};
+    struct pb_scene_walk walk;
+    struct search s = {.pipeline = pipeline,
+                       .scene = scene,
+                       .walk = &walk,
+                       .reader = reader,
+                       .files = out,
+                       .err = err};
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
@@ -194,12 +203,26 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
     out->folder = strndup(folder, length);
     if (out->folder == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    int rc = pb_scene_walk_open(out->folder, err, &s.walk);
+    s.folder = out->folder;
+    int rc = pb_scene_walk_open(out->folder, err, &walk);
     rc = rc ? rc : take_all(&s);
-    pb_scene_walk_close(&s.walk);
+    pb_scene_walk_close(&walk);
     if (rc == 0)
         sum_up(out);
     return rc;
+}
+
+int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
+                         const struct pb_scene_walk *walk, const char *folder, const char *scene,
+                         struct pb_err *err)
+{
+    struct search s = {.pipeline = pipeline,
+                       .folder = folder,
+                       .scene = scene,
+                       .walk = walk,
+                       .reader = -1,
+                       .err = err};
+    return take_all(&s);
 }
 
 void pb_scene_files_close(struct pb_scene_files *files)

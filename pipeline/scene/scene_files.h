@@ -35,7 +35,8 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes);
  * themselves; PATH_MAX bytes. config.value when it is too long. */
 int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err);
 
-/* Finds and opens. scene: for {scene} in patterns. On failure *err names the folder and
+/* Finds and opens. scene: for {scene} in patterns. reader: see scene_walk.h. On failure *err names
+ * the folder and
  *   input.incomplete  a file is missing: which band, and what was looked for
  *   input.ambiguous   two files fit one band
  *   input.link        a symbolic link lies where a file is looked for
@@ -43,7 +44,14 @@ int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, st
  *   input.missing     the folder cannot be opened
  * or what pb_raster_file_fail says. *out needs close in any case. */
 int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
-                        const char *scene, struct pb_err *err, struct pb_scene_files *out);
+                        const char *scene, int64_t reader, struct pb_err *err,
+                        struct pb_scene_files *out);
+/* Whether the walked folder has the files of a complete scene, without opening one: 0, or the
+ * errors of open. */
+struct pb_scene_walk;
+int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
+                         const struct pb_scene_walk *walk, const char *folder, const char *scene,
+                         struct pb_err *err);
 void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine */
 
 /* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:

@@ -44,6 +44,31 @@ static int add(struct walker *w, const char *path, bool is_link)
     return 0;
 }
 
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
+{
+    for (const unsigned char *p = data; bytes-- > 0; p++)
+        hash = (hash ^ *p) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* A sum, so that the order of the entries does not count. */
+static void take_facts(struct pb_scene_walk *walk, const char *path, const struct stat *st)
+{
+    const int64_t facts[] = {st->st_size, (int64_t)st->st_ino, ns_of(&st->st_mtim),
+                             ns_of(&st->st_ctim), (int64_t)st->st_nlink};
+    uint64_t hash = mix(UINT64_C(14695981039346656037), path, strlen(path));
+    walk->digest += mix(hash, facts, sizeof facts);
+    walk->youngest_ns = facts[3] > walk->youngest_ns ? facts[3] : walk->youngest_ns;
+    walk->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
+    walk->n_linked += S_ISREG(st->st_mode) && st->st_nlink > 1;
+}
+
 static int list(struct walker *w, int directory, const char *inner, int depth);
 
 static int meet(struct walker *w, int directory, const char *inner, const char *name, int depth)
@@ -59,6 +84,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
+    take_facts(w->walk, path, &st);
     if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
         return add(w, path, S_ISLNK(st.st_mode));
     if (!S_ISDIR(st.st_mode))
@@ -114,7 +140,10 @@ int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_w
     if (out->fd < 0)
         return pb_fail_at(err, PB_E_INPUT_MISSING, folder, 0, 0, "cannot open the folder: %s",
                           strerror(errno));
+    struct stat st;
     int fd = openat(out->fd, ".", DIRECTORY);
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        out->youngest_ns = ns_of(&st.st_ctim);
     if (fd < 0)
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
     int rc = list(&w, fd, "", 1);
@@ -133,27 +162,45 @@ void pb_scene_walk_close(struct pb_scene_walk *walk)
     *walk = (struct pb_scene_walk){.fd = -1};
 }
 
-int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path)
+static bool may_read(int fd, int64_t reader)
+{
+    struct stat st;
+    if (reader < 0)
+        return true;
+    if (fstat(fd, &st) != 0)
+        return false;
+    bool own = (int64_t)st.st_uid == reader;
+    mode_t bits = S_ISDIR(st.st_mode) ? 0111 : 0444;
+    return (st.st_mode & bits & (own ? 0700 : 0007)) != 0;
+}
+
+/* Opens `name` in `at`, which is closed if it is not the folder's. */
+static int step(const struct pb_scene_walk *walk, int at, const char *name, int flags,
+                int64_t reader)
+{
+    int fd = openat(at, name, flags), error = fd < 0 ? errno : 0;
+    if (at != walk->fd)
+        (void)close(at);
+    if (fd >= 0 && !may_read(fd, reader)) {
+        (void)close(fd);
+        error = EACCES;
+    }
+    return error ? -error : fd;
+}
+
+int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, int64_t reader)
 {
     char part[NAME_MAX + 1];
-    int at = walk->fd, fd;
+    int at = walk->fd;
     for (const char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
         if ((size_t)(slash - path) >= sizeof part)
             return -ENAMETOOLONG;
         (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        fd = openat(at, part, DIRECTORY);
-        int error = errno;
-        if (at != walk->fd)
-            (void)close(at);
-        if (fd < 0)
-            return -error;
-        at = fd;
+        at = step(walk, at, part, DIRECTORY, reader);
+        if (at < 0)
+            return at;
     }
-    fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-    int error = errno;
-    if (at != walk->fd)
-        (void)close(at);
-    return fd < 0 ? -error : fd;
+    return step(walk, at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, reader);
 }
 
 bool pb_scene_walk_fits(const char *pattern, const char *path)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pb_scene_entry {
     char *path;   /* inside the folder */
@@ -19,6 +20,12 @@ struct pb_scene_walk {
     int fd; /* of the folder; -1 = none */
     struct pb_scene_entry *entry;
     size_t n, room;
+    /* Of all that lies in the folder, for who waits until nothing changes: */
+    uint64_t bytes;      /* of the plain files */
+    uint64_t digest;     /* of paths, sizes, inodes and times, the folder's own left out; no proof
+                            against     who means to deceive */
+    int64_t youngest_ns; /* the youngest ctime, that of the folder among them */
+    size_t n_linked;     /* plain files with several names */
 };
 
 /* Lists plain files and symbolic links, directories among them being walked; other kinds are left
@@ -26,8 +33,10 @@ struct pb_scene_walk {
  * in any case. */
 int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
-/* A descriptor of a file for reading, or a negative errno; -ELOOP: a link is on the way. */
-int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path);
+/* A descriptor of a file for reading, or a negative errno; -ELOOP: a link is on the way. reader: a
+ * user who must be allowed to read it, as far as owner and other permissions tell, else -EACCES;
+ * -1: anybody. */
+int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, int64_t reader);
 /* Whether the pattern of a configuration fits a path inside the folder: without a slash its last
  * part, with one all of it. */
 bool pb_scene_walk_fits(const char *pattern, const char *path);

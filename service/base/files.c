@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -148,6 +149,20 @@ int pb_files_move(const char *from, const char *directory, const char *name,
     (void)pb_fail(err, PB_E_SYSTEM, "cannot move %s to %s: %s%s", from, directory, strerror(-rc),
                   rc == -EXDEV ? "; both must be on one filesystem and one mount" : "");
     return rc;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path) == 0 ? 0 : -errno;
+}
+
+int pb_files_remove(const char *path)
+{
+    int rc = nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return rc < 0 && rc != -1 ? rc : rc == -1 ? -errno : 0;
 }
 
 int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err)

@@ -33,6 +33,9 @@ int pb_files_move(const char *from, const char *directory, const char *name,
 /* Whether at least so many bytes are free below the directory (0: any), for users who are not root;
  * service.space if not. */
 int pb_files_check_space(const char *directory, uint64_t bytes, struct pb_err *err);
+/* Removes a file, or a folder with all that lies in it; no link is followed. 0 or a negative
+ * errno. */
+int pb_files_remove(const char *path);
 /* Writes a whole file under a temporary name, syncs and renames it (over an old one). */
 int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_err *err);
 #endif

@@ -29,7 +29,7 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     int rc = 0;
     if (input->is_folder) {
         pb_scene_files_name(input->path, scene, sizeof scene);
-        rc = pb_scene_files_open(input->pipeline, input->path, scene, err, &files);
+        rc = pb_scene_files_open(input->pipeline, input->path, scene, -1, err, &files);
         pb_scene_files_hand(&files);
         options.scene = scene;
         options.files = &files;

@@ -38,7 +38,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     struct pb_job job;
     struct stat st;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0 || pb_writers_look(fd) == -EBUSY) {
+    if (fd < 0 || fstat(fd, &st) != 0 || (!S_ISDIR(st.st_mode) && pb_writers_look(fd) == -EBUSY)) {
         int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
                         : pb_fail(err, PB_E_SYSTEM, "%s is open for writing", path);
         if (fd >= 0)
@@ -49,7 +49,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.owned = true;
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
-    pb_intake_describe(sweep->intake, &job, pb_files_base(path));
+    pb_intake_describe(sweep->intake, &job, pb_files_base(path), S_ISDIR(st.st_mode));
     int rc = pb_job_set(&job.input, path);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);

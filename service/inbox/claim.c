@@ -52,6 +52,9 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
 {
     struct stat st;
     const struct pb_settle_file *file = claim->file;
+    if (file->is_folder) /* pb_intake_check_folder looks into it */
+        return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
+               (uint64_t)st.st_ino == file->inode;
     return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
            (uint64_t)st.st_ino == file->inode && (uint64_t)st.st_size == file->size &&
            ns_of(&st.st_mtim) == file->mtime_ns &&
@@ -139,9 +142,12 @@ static int move_in(const struct claim *claim, struct pb_err *err)
         return -EAGAIN;
     if (error == EPERM || error == EACCES)
         return pb_fail(err, PB_E_INPUT_MISSING,
-                       "cannot move it to %s: %s; a sticky inbox must "
-                       "belong to user id %d",
-                       claim->directory, strerror(error), (int)geteuid());
+                       "cannot move it to %s: %s; a sticky inbox must belong to user id %d%s",
+                       claim->directory, strerror(error), (int)geteuid(),
+                       claim->file->is_folder
+                           ? ", who also needs the right to write in the folder, as it changes its "
+                             "place"
+                           : "");
     return pb_fail(err, machine_code(error), "cannot move it to %s: %s", claim->directory,
                    strerror(error));
 }
@@ -156,12 +162,15 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     int rc = open_file(claim, err);
     if (rc == 0 && !is_what_settled(claim, false))
         rc = -EAGAIN;
-    rc = rc ? rc : check_writers(intake, claim);
+    if (rc == 0 && claim->file->is_folder)
+        rc = pb_intake_check_folder(intake, claim->file, claim->from, false, err);
+    else
+        rc = rc ? rc : check_writers(intake, claim);
     if (rc != 0)
         return rc;
     job->owned = true;
     job->uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
-    pb_intake_describe(intake, job, claim->file->name);
+    pb_intake_describe(intake, job, claim->file->name, claim->file->is_folder);
     rc = open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
@@ -201,8 +210,11 @@ static void sync_moves(const struct pb_intake *intake, const struct claim *claim
     (void)pb_path_sync(intake->dirs->inbox);
 }
 
-static bool is_untouched(const struct claim *claim)
+static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
+    if (claim->file->is_folder)
+        return is_what_settled(claim, true) &&
+               pb_intake_check_folder(intake, claim->file, claim->to, true, NULL) == 0;
     return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
                                                           : pb_writers_look(claim->fd) != -EBUSY);
 }
@@ -217,7 +229,7 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims,
     size_t n_jobs = 0;
     for (size_t i = 0; i < n; i++) {
         const struct claim *claim = &claims[i];
-        if (claim->moved && !is_untouched(claim))
+        if (claim->moved && !is_untouched(intake, claim))
             files[i].rc = -EAGAIN;
         if (claim->moved && files[i].rc == 0)
             jobs[n_jobs++] = claim->job;

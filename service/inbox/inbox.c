@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/inbox.h"
 
+#include "pipeline/scene/scene_walk.h"
+#include "service/base/files.h"
+
 #include "service/base/log.h"
 
 #include <dirent.h>
@@ -31,7 +34,10 @@ static void tell_kind(struct pb_inbox_told *told, const char *name, mode_t mode)
                        : S_ISSOCK(mode) ? "a socket"
                                         : "a device";
     if (pb_inbox_is_news(told, name))
-        pb_log(PB_LOG_WARNING, "inbox: %s is %s and stays; only plain files are taken", name, kind);
+        pb_log(PB_LOG_WARNING,
+               "inbox: %s is %s and stays; only plain files, and folders that an input.scene fits, "
+               "are taken",
+               name, kind);
 }
 
 /* A file with a second link may belong to another user: a user who may write the inbox could submit
@@ -46,7 +52,35 @@ static void tell_links(struct pb_inbox_told *told, const char *name, unsigned lo
             name, links);
 }
 
-static int look_at(struct pb_settle *settle, struct pb_inbox_told *told, int fd, const char *name)
+void pb_inbox_folder_facts(const struct pb_scene_walk *walk, struct pb_settle_file *out)
+{
+    out->is_folder = true;
+    out->size = walk->bytes;
+    out->mtime_ns = walk->youngest_ns;
+    out->ctime_ns = (int64_t)(walk->digest & INT64_MAX);
+}
+
+/* A folder that cannot be walked now, or is too large for a scene, is seen again in the next scan;
+ * the claim says why. */
+static int look_at_folder(struct pb_settle *settle, const char *inbox, const char *name,
+                          const struct stat *st)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct pb_scene_walk walk;
+    struct pb_settle_file file;
+    memset(&file, 0, sizeof file);
+    if (pb_files_join(path, inbox, name) != 0)
+        return 0;
+    (void)pb_scene_walk_open(path, NULL, &walk);
+    pb_inbox_folder_facts(&walk, &file);
+    pb_scene_walk_close(&walk);
+    (void)snprintf(file.name, sizeof file.name, "%s", name);
+    file.inode = (uint64_t)st->st_ino;
+    return pb_settle_add(settle, &file);
+}
+
+static int look_at(const struct pb_inbox_folders *folders, const char *inbox,
+                   struct pb_settle *settle, struct pb_inbox_told *told, int fd, const char *name)
 {
     struct stat st;
     struct pb_settle_file file;
@@ -54,6 +88,8 @@ static int look_at(struct pb_settle *settle, struct pb_inbox_told *told, int fd,
         return 0;
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0; /* gone again */
+    if (S_ISDIR(st.st_mode) && folders->takes(folders->user, name))
+        return look_at_folder(settle, inbox, name, &st);
     if (!S_ISREG(st.st_mode)) {
         tell_kind(told, name, st.st_mode);
         return 0;
@@ -71,8 +107,8 @@ static int look_at(struct pb_settle *settle, struct pb_inbox_told *told, int fd,
     return pb_settle_add(settle, &file);
 }
 
-int pb_inbox_read(const char *inbox, struct pb_settle *settle, struct pb_inbox_told *told,
-                  struct stat *out_stat)
+int pb_inbox_read(const char *inbox, const struct pb_inbox_folders *folders,
+                  struct pb_settle *settle, struct pb_inbox_told *told, struct stat *out_stat)
 {
     DIR *directory = opendir(inbox);
     if (directory == NULL)
@@ -84,7 +120,7 @@ int pb_inbox_read(const char *inbox, struct pb_settle *settle, struct pb_inbox_t
             rc = -errno; /* 0 at the end */
             break;
         }
-        rc = look_at(settle, told, dirfd(directory), entry->d_name);
+        rc = look_at(folders, inbox, settle, told, dirfd(directory), entry->d_name);
     }
     (void)closedir(directory);
     return rc;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INBOX_H
 #define PB_INBOX_H
-/* One scan of the inbox: the plain files there; other entries are logged. Thread: any, one at a
- * time. */
+/* One scan of the inbox: the plain files there, and the folders that are scenes; other entries are
+ * logged. Thread: any, one at a time. */
 #include "service/inbox/settle.h"
 
 #include <sys/stat.h>
@@ -16,10 +16,20 @@ struct pb_inbox_told {
     size_t n;
 };
 
-/* Adds every plain file with one name to settle. Negative errno: it cannot be read (to its end).
- * out_stat: of the directory. */
-int pb_inbox_read(const char *inbox, struct pb_settle *settle, struct pb_inbox_told *told,
-                  struct stat *out_stat);
+/* Whether a folder of that name is a scene. */
+struct pb_inbox_folders {
+    bool (*takes)(void *user, const char *name);
+    void *user;
+};
+
+/* Adds every plain file with one name, and every folder that is taken, to settle. Negative errno:
+ * it cannot be read (to its end). out_stat: of the directory. */
+int pb_inbox_read(const char *inbox, const struct pb_inbox_folders *folders,
+                  struct pb_settle *settle, struct pb_inbox_told *told, struct stat *out_stat);
+/* A folder as a file that has to settle: its bytes, the youngest ctime of all that lies in it as
+ * its mtime (that of a file may be older than its arrival), and a digest as its ctime. */
+struct pb_scene_walk;
+void pb_inbox_folder_facts(const struct pb_scene_walk *walk, struct pb_settle_file *out);
 /* Whether the name was not logged before; remembers it. */
 bool pb_inbox_is_news(struct pb_inbox_told *told, const char *name);
 void pb_inbox_told_fini(struct pb_inbox_told *told);

@@ -21,6 +21,12 @@
 
 #define SAME_NAMES_MAX 100000
 
+/* A file, or a folder that is a scene. */
+static bool is_input(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode);
+}
+
 /* input: where it will lie when the record is read. */
 static int write_record(const struct pb_job *job, const char *path, const char *input,
                         struct pb_err *err)
@@ -136,8 +142,9 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
         rc = quarantine(job, dirs, err);
     } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
         if (on_success == PB_INPUT_DELETE) {
-            if (unlink(job->input) != 0)
-                rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(errno));
+            int error = -pb_files_remove(job->input);
+            if (error != 0)
+                rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(error));
         } else {
             rc = pb_files_move(job->input, dirs->archive, job->name, moved, err);
             rc = rc ? rc : pb_job_set(&job->input, moved);
@@ -166,8 +173,8 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
             found = -errno;
             break;
         }
-        if (pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
-            S_ISREG(st.st_mode))
+        if (pb_files_join(out_path, claim, entry->d_name) == 0 && strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 && lstat(out_path, &st) == 0 && is_input(&st))
             found = 1;
     }
     (void)closedir(directory);
@@ -177,7 +184,7 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
 static bool is_plain(const char *path)
 {
     struct stat st;
-    return path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return path != NULL && lstat(path, &st) == 0 && is_input(&st);
 }
 
 /* Makes job->input name the file again. */
@@ -189,7 +196,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     /* A submitted file was checked already, by a process of its own, as its storage may hang. */
     if (job->input != NULL && !job->owned && job->identity[0] != '\0')
         return 0;
-    if (job->input != NULL && stat(job->input, &st) == 0 && S_ISREG(st.st_mode))
+    if (job->input != NULL && stat(job->input, &st) == 0 && is_input(&st))
         return 0;
     bool found = job->owned && pb_input_store_claimed(dirs, job->id, path) > 0;
     if (job->owned && !found)

@@ -13,7 +13,7 @@
 /* Moves the input of a finished job and updates job->input (the caller stores the job). */
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
                        enum pb_on_success on_success, struct pb_err *err);
-/* The plain file in work/<id>/: 1 and its path; 0 when there is none; negative errno. */
+/* The plain file or folder in work/<id>/: 1 and its path; 0 when there is none; negative errno. */
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
 /* Before a retry: the input back from quarantine/ into work/<id>/, its error record removed. An

@@ -3,6 +3,7 @@
 #include "service/inbox/intake.h"
 
 #include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_files.h"
 #include "config/base/clock.h"
 #include "service/inbox/input_store.h"
 #include "service/base/log.h"
@@ -50,12 +51,26 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
     (void)pthread_mutex_unlock(&intake->lock);
 }
 
-void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name)
+bool pb_intake_takes_folder(struct pb_intake *intake, const char *name)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    bool takes = pb_config_match_folder(intake->config, name) != NULL;
+    (void)pthread_mutex_unlock(&intake->lock);
+    return takes;
+}
+
+void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
+                        bool is_folder)
 {
     pb_file_name_clean(name, job->name);
-    pb_job_scene(job->name, job->scene);
+    if (is_folder)
+        pb_scene_files_name(job->name, job->scene, sizeof job->scene);
+    else
+        pb_job_scene(job->name, job->scene);
     (void)pthread_mutex_lock(&intake->lock);
-    const struct pb_pipeline_config *pipeline = pb_config_match(intake->config, job->name);
+    const struct pb_pipeline_config *pipeline =
+        is_folder ? pb_config_match_folder(intake->config, job->name)
+                  : pb_config_match(intake->config, job->name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
     (void)pthread_mutex_unlock(&intake->lock);
@@ -63,29 +78,32 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
 }
 
-static int check_submitted(const struct pb_intake *intake, const char *path, const char *pipeline,
-                           struct pb_err *err)
+static int check_submitted(const struct pb_intake *intake, const char *path, bool is_folder,
+                           const char *pipeline, struct pb_err *err)
 {
     if (pipeline != NULL && pb_config_pipeline(intake->config, pipeline) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s", pipeline,
                        intake->config->path);
-    if (pipeline == NULL && pb_config_match(intake->config, path) == NULL)
+    if (is_folder && pipeline == NULL && pb_config_match_folder(intake->config, path) == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.scene fits the folder %s",
+                       pb_files_base(path));
+    if (!is_folder && pipeline == NULL && pb_config_match(intake->config, path) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match fits %s",
                        pb_files_base(path));
     return 0;
 }
 
-int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, const char *pipeline,
-                                 int64_t uid, const char *identity, struct pb_err *err,
-                                 struct pb_job *out_job)
+int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, bool is_folder,
+                                 const char *pipeline, int64_t uid, const char *identity,
+                                 struct pb_err *err, struct pb_job *out_job)
 {
-    int rc = check_submitted(intake, path, pipeline, err);
+    int rc = check_submitted(intake, path, is_folder, pipeline, err);
     if (rc != 0)
         return rc;
     pb_job_init(out_job);
     out_job->uid = uid;
     (void)snprintf(out_job->identity, sizeof out_job->identity, "%s", identity);
-    pb_intake_describe(intake, out_job, pb_files_base(path));
+    pb_intake_describe(intake, out_job, pb_files_base(path), is_folder);
     if (pipeline != NULL)
         (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
     return pb_job_set(&out_job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");

@@ -53,12 +53,21 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
  * finds it. Returns how many of them were tried: fewer than n after a fault of the machine. Thread:
  * pool, one at a time. */
 size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n);
-/* The job of a submitted file. path is absolute and was checked (service/status/checker.h);
+/* Whether a pipeline takes folders of that name. Thread: any. */
+bool pb_intake_takes_folder(struct pb_intake *intake, const char *name);
+/* Whether a folder of the inbox may become a job (claim_folder.c): it is as it settled, no process
+ * writes a file in it, and it is complete, or has waited for input.complete.expire: then its job
+ * says what is missing. path: where it lies now, in the inbox or, `moved`, in work/. 0; -EAGAIN:
+ * not now; else *err. Thread: pool. */
+int pb_intake_check_folder(struct pb_intake *intake, const struct pb_settle_file *folder,
+                           const char *path, bool moved, struct pb_err *err);
+/* The job of a submitted file or folder. path is absolute and was checked
+ * (service/status/checker.h);
  * pipeline NULL = the first that fits the name. uid: of the client; identity: of the file that this
  * user could read, "" = not known. Thread: loop. */
-int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, const char *pipeline,
-                                 int64_t uid, const char *identity, struct pb_err *err,
-                                 struct pb_job *out_job);
+int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, bool is_folder,
+                                 const char *pipeline, int64_t uid, const char *identity,
+                                 struct pb_err *err, struct pb_job *out_job);
 /* Gives it an id and stores it. Thread: pool. */
 int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err);
 /* Files in work/ that belong to no job become jobs again, unless a process still writes them, and
@@ -79,5 +88,6 @@ bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles
 
 /* Shared by the parts of the intake: a new id; names, pipeline and times of a new job. */
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
-void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name);
+void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
+                        bool is_folder);
 #endif

@@ -22,6 +22,7 @@ struct pb_settle_file {
     char name[256];
     uint64_t size, inode;
     int64_t mtime_ns, ctime_ns; /* wall clock */
+    bool is_folder;             /* size, mtime and ctime speak of all that lies in it */
     bool by_age;                /* set by pb_settle_end: complete by its mtime alone */
 };
 

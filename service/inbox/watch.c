@@ -151,11 +151,18 @@ static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file,
 
 /* --- a round's parts, on the pool --- */
 
+static bool takes_folder(void *user, const char *name)
+{
+    return pb_intake_takes_folder(user, name);
+}
+
 static void scan(struct pb_watch *watch)
 {
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
-    watch->read_rc = pb_inbox_read(watch->inbox, watch->settle, &watch->told, &watch->inbox_stat);
+    const struct pb_inbox_folders folders = {takes_folder, watch->options.intake};
+    watch->read_rc =
+        pb_inbox_read(watch->inbox, &folders, watch->settle, &watch->told, &watch->inbox_stat);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }

@@ -10,6 +10,7 @@
 #include "service/base/log.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define EXTRA_STARTS_MAX 8 /* over max_attempts, until a job fails that ends the service itself */
 
@@ -22,7 +23,13 @@ static const struct pb_pipeline_config *pipeline_of(const struct pb_config *conf
     const struct pb_pipeline_config *pipeline =
         named ? pb_config_pipeline(config, job->pipeline) : NULL;
     bool fixed = pipeline != NULL || (named && !job->owned);
-    return fixed ? pipeline : pb_config_match(config, job->name);
+    struct stat st;
+    if (fixed)
+        return pipeline;
+    bool is_folder =
+        job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_folder ? pb_config_match_folder(config, job->name)
+                     : pb_config_match(config, job->name);
 }
 
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
@@ -51,8 +58,9 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
         return false;
     }
     if (pipeline == NULL) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match in %s fits %s",
-                    config->path, job->name);
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
+                    "no pipeline's input.match or input.scene in %s fits %s", config->path,
+                    job->name);
         return false;
     }
     (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);

@@ -67,6 +67,11 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     pb_json_string(json, "name", job->name);
     if (job->identity[0] != '\0')
         pb_json_string(json, "identity", job->identity);
+    if (job->identity[0] != '\0' && job->uid > 0 && job->uid != (int64_t)geteuid()) {
+        char reader[24];
+        (void)snprintf(reader, sizeof reader, "%lld", (long long)job->uid);
+        pb_json_string(json, "reader", reader);
+    }
     if (how->device != NULL)
         pb_json_string(json, "device", how->device);
     if (how->foreground)

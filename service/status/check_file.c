@@ -58,8 +58,8 @@ static bool look(const char *path, struct pb_check_result *out, struct stat *st)
 {
     char text[128];
     int fd = -1;
-    if (stat(path, st) == 0 && !S_ISREG(st->st_mode)) {
-        say(out, PB_E_INPUT_MISSING, path, "it is not a plain file");
+    if (stat(path, st) == 0 && !S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
+        say(out, PB_E_INPUT_MISSING, path, "it is neither a plain file nor a folder");
         return false;
     }
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -67,10 +67,11 @@ static bool look(const char *path, struct pb_check_result *out, struct stat *st)
         (void)snprintf(text, sizeof text, "%s; asked with the rights of user %d", strerror(errno),
                        (int)geteuid());
         say(out, PB_E_INPUT_MISSING, path, text);
-    } else if (!S_ISREG(st->st_mode)) {
-        say(out, PB_E_INPUT_MISSING, path, "it is not a plain file");
+    } else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
+        say(out, PB_E_INPUT_MISSING, path, "it is neither a plain file nor a folder");
     } else {
         out->code = PB_OK;
+        out->is_folder = S_ISDIR(st->st_mode);
         pb_file_identity_print(st, out->identity);
     }
     return out->code == PB_OK;

@@ -26,7 +26,8 @@ struct pb_checker {
 
 struct pb_check_result {
     uint64_t ticket;
-    enum pb_code code; /* PB_OK: the file may be read and is a plain one */
+    enum pb_code code; /* PB_OK: it may be read and is a plain file or a folder */
+    bool is_folder;    /* it is a folder; its files are checked when they are opened */
     char identity[PB_FILE_IDENTITY_BYTES];
     char text[512]; /* what was wrong */
 };

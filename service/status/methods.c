@@ -177,8 +177,9 @@ static int submit(struct pb_methods *methods, const struct pb_task *task, struct
     struct submit *submit = calloc(1, sizeof *submit);
     if (submit == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = pb_intake_describe_submitted(methods->intake, task->input, task->pipeline, task->uid,
-                                          task->identity, err, &submit->outcome.job);
+    int rc =
+        pb_intake_describe_submitted(methods->intake, task->input, task->is_folder, task->pipeline,
+                                     task->uid, task->identity, err, &submit->outcome.job);
     if (rc != 0) {
         free(submit);
         return rc;

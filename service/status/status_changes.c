@@ -116,6 +116,7 @@ static void on_checked(struct pb_status_methods *methods, const struct pb_check_
         (void)pb_fail(&outcome.err, result->code, "%s", result->text);
     else if (!keeps)
         (void)snprintf(task->identity, sizeof task->identity, "%s", result->identity);
+    task->is_folder = result->is_folder;
     if (outcome.err.code != PB_OK || push(methods, task, &outcome.err) != 0)
         pb_status_answer(methods->status, task->ticket, &outcome);
     pb_tasks_drop(task);

@@ -22,6 +22,7 @@ struct pb_task {
     int64_t seq;
     bool given_up;
     char identity[PB_JOB_IDENTITY_BYTES];
+    bool is_folder; /* what identity speaks of */
 };
 
 STAILQ_HEAD(pb_task_queue, pb_task);

@@ -7,7 +7,8 @@
  * Commands come as JSON lines on stdin:
  *   {"cmd":"run","job","config": YAML text,"config_name","pipeline","input","products","scene",
  *    "identity",                                       pipeline/io/file_identity.h; none: any file
- *    "name",                                           of the input, as it was delivered
+ *    "reader",                                         user who must be allowed to read a folder's
+ * files "name",                                           of the input, as it was delivered
  *    "device",                                         instead of the config's compute.device
  *    "owner",                                          the socket of the process that computes
  *                                                      (service/device/owner.h), unless the device

@@ -80,8 +80,9 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     job->input.fd = job->metadata.fd = -1;
     if (takes_folders && is_folder) {
+        const char *reader = pb_json_get_text(job->command, "reader");
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                                     err, &job->files);
+                                     reader ? strtoll(reader, NULL, 10) : -1, err, &job->files);
         return rc ? rc : check_folder(path, err);
     }
     int rc = pb_raster_file_open(&job->input, path, err);

@@ -1,0 +1,85 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A folder of the inbox is looked at twice, before it is renamed into work/ and behind that: a file
+ * that was written in between shows by its times, one that is still open for writing by its writer.
+ * Leases are not held, as a scene may have more files than a process descriptors. */
+#include "service/inbox/intake.h"
+
+#include "config/base/clock.h"
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_walk.h"
+#include "service/base/log.h"
+#include "service/inbox/inbox.h"
+#include "service/inbox/writers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool is_written(const struct pb_scene_walk *walk)
+{
+    bool written = false;
+    for (size_t i = 0; i < walk->n && !written; i++) {
+        int fd =
+            walk->entry[i].is_link ? -1 : pb_scene_walk_open_file(walk, walk->entry[i].path, -1);
+        if (fd < 0)
+            continue; /* the job says so, if it needs the file */
+        written = pb_writers_look(fd) == -EBUSY;
+        (void)close(fd);
+    }
+    return written;
+}
+
+static bool is_as_settled(const struct pb_settle_file *folder, const struct pb_scene_walk *walk,
+                          bool moved)
+{
+    struct pb_settle_file now = {.size = 0};
+    pb_inbox_folder_facts(walk, &now);
+    return now.size == folder->size && now.ctime_ns == folder->ctime_ns &&
+           (moved || now.mtime_ns == folder->mtime_ns);
+}
+
+/* 0 too when it is not complete, but waited for long enough; the job finds out what is missing. */
+static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
+                  const struct pb_scene_walk *walk)
+{
+    struct pb_err err = {0};
+    char scene[256];
+    int rc = 0;
+    int64_t waited_ms = pb_clock_wall_ms() - folder->mtime_ns / 1000000;
+    pb_scene_files_name(path, scene, sizeof scene);
+    (void)pthread_mutex_lock(&intake->lock);
+    const struct pb_pipeline_config *pipeline =
+        pb_config_match_folder(intake->config, folder->name);
+    if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &err) < 0 &&
+        err.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
+        rc = -EAGAIN;
+    (void)pthread_mutex_unlock(&intake->lock);
+    if (rc != 0)
+        pb_log(PB_LOG_DEBUG, "inbox: %s waits: %s", folder->name, err.msg);
+    return rc;
+}
+
+int pb_intake_check_folder(struct pb_intake *intake, const struct pb_settle_file *folder,
+                           const char *path, bool moved, struct pb_err *err)
+{
+    struct pb_scene_walk walk;
+    struct pb_err why = {0};
+    int rc = pb_scene_walk_open(path, &why, &walk);
+    if (rc < 0 && why.code == PB_E_INPUT_LIMIT)
+        rc = pb_fail(err, PB_E_INPUT_LIMIT, "%s", why.msg);
+    else if (rc < 0 && pb_code_class(why.code) != PB_CLASS_INPUT)
+        rc = pb_fail(err, why.code, "%s", why.msg);
+    else if (rc < 0 || !is_as_settled(folder, &walk, moved) || is_written(&walk))
+        rc = -EAGAIN;
+    else if (walk.n_linked > 0)
+        rc = pb_fail(err, PB_E_INPUT_LINK,
+                     "%zu of its files have several names (hard links) and may be another user's; "
+                     "copy them",
+                     walk.n_linked);
+    else if (!moved)
+        rc = is_due(intake, folder, path, &walk);
+    pb_scene_walk_close(&walk);
+    return rc;
+}
