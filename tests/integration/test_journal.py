@@ -6,10 +6,9 @@ import os
 import signal
 import sqlite3
 import sys
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import Client, DaemonCase, RpcError, main  # noqa: E402
+from daemon_kit import DaemonCase, RpcError, main  # noqa: E402
 
 LIFE = ["job.accepted", "job.running", "job.successful"]
 NOTIFY = """notify:
@@ -146,32 +145,6 @@ class Journal(DaemonCase):
         d.process.send_signal(signal.SIGHUP)
         d.wait_for(lambda: d.call("service.info")["notify"] == [])
         self.assertIn("what waited for it is dropped", d.log_text())
-
-    @unittest.skipUnless(os.geteuid() == 0, "needs to be several users")
-    def test_events_are_for_the_notifier_and_for_administrators(self):
-        d = super().daemon(start=False, stall="300s")
-        d.config.write_text(d.config.read_text().replace("  settle:", "  notify_user: \"1004\"\n  admins: [\"1003\"]\n  settle:")
-                            + NOTIFY)
-        os.chmod(d.root, 0o755)
-        d.start()
-        os.chmod(d.root / "s.sock", 0o666)
-        job = self.life(d, "a.tif", "fail")
-        for uid, may in ((0, True), (1001, False), (1003, True), (1004, True)):
-            os.seteuid(uid)
-            try:
-                client = Client(d.root / "s.sock")
-            finally:
-                os.seteuid(0)
-            self.addCleanup(client.close)
-            for method, params in (("event.list", {}), ("event.ack", {"seq": 1})):
-                try:
-                    client.call(method, target="all", **params)
-                    self.assertTrue(may, uid)
-                except RpcError as error:
-                    self.assertEqual((error.code, may), ("service.denied", False), uid)
-        with self.assertRaises(RpcError) as caught:  # the notifier changes no job
-            client.call("job.retry", id=job)
-        self.assertEqual(caught.exception.code, "service.denied")
 
     def test_an_older_store_gets_a_journal(self):
         d = self.daemon()

@@ -187,6 +187,26 @@ class Rights(unittest.TestCase):
             os.close(fuse)
             libc.umount2(where.encode(), 2)
 
+    def test_events_are_for_the_notifier_and_for_administrators(self):
+        notifier = 1004
+        d = Daemon(stall="300s")
+        self.addCleanup(d.remove)
+        os.chmod(d.root, 0o755)
+        d.config.write_text(d.config.read_text().replace("  settle:", "  notify_user: \"%d\"\n  admins: [\"%d\"]\n  settle:" % (notifier, ADMIN))
+                            + "notify:\n  - exec: {name: all, command: [/bin/true], events: [job.failed]}\n")
+        d.start()
+        os.chmod(d.root / "s.sock", 0o666)
+        d.drop("a.tif", "fail")
+        job = d.wait_job("a.tif", "failed")["id"]
+        for uid in (0, ADMIN, notifier):
+            client = self.client(d, uid)
+            self.assertEqual([e["event"] for e in client.call("event.list", target="all")["events"]], ["job.failed"])
+            client.call("event.ack", target="all", seq=1)
+        self.refused("service.denied", client, "job.retry", id=job)  # the notifier changes no job
+        for uid in (ALICE, SERVICE):
+            for method, params in (("event.list", {}), ("event.ack", {"seq": 1})):
+                self.refused("service.denied", self.client(d, uid), method, target="all", **params)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
