@@ -126,8 +126,11 @@ static bool resolve(struct pb_load *load, const struct pb_step_config *step,
     char text[WIC_TEXT_BYTES] = "";
     struct pb_exchange_config *x = &out->exchange;
     int rc = pb_pattern_find(wanted->pattern, &x->pattern, text, sizeof text);
-    if (rc == 0)
-        wic_pattern_defaults(x->pattern, x->args);
+    if (rc < 0) { /* which names the pattern, or its file */
+        WRONG_STEP(load, step, "%s cannot exchange data: %s", step->op->name, text);
+        return false;
+    }
+    wic_pattern_defaults(x->pattern, x->args);
     for (size_t i = 0; i < wanted->n_args && rc == 0; i++)
         rc = wic_pattern_set(x->pattern, x->args, wanted->arg[i].name,
                              wanted->arg[i].value == PB_OP_EXCHANGE_FILES ? files

@@ -257,3 +257,10 @@ const char *pb_json_text(struct pb_json *json, size_t *out_bytes)
         *out_bytes = json->length;
     return json->text ? json->text : "";
 }
+
+const char *pb_json_document(struct pb_json *json, size_t *out_bytes)
+{
+    if (json != NULL)
+        put(json, "\n", 1);
+    return pb_json_text(json, out_bytes);
+}

@@ -34,4 +34,6 @@ void pb_json_raw(struct pb_json *json, const char *key, const char *text);
 /* The text so far, NUL-terminated, owned by json, or NULL after an error. *out_bytes may be NULL.
  */
 const char *pb_json_text(struct pb_json *json, size_t *out_bytes);
+/* The same with a newline at its end, for a file; nothing can be added afterwards. */
+const char *pb_json_document(struct pb_json *json, size_t *out_bytes);
 #endif

@@ -13,7 +13,7 @@ int pb_product_text(const struct pb_product_env *env, struct pb_json *json, stru
     struct pb_file_out *file = NULL;
     char *path = NULL, sha256[65];
     size_t bytes;
-    const char *text = pb_json_text(json, &bytes);
+    const char *text = pb_json_document(json, &bytes);
     if (text == NULL || asprintf(&path, "%s/%s", env->directory, result->file) < 0)
         return pb_fail(err, PB_E_MEMORY, "no memory to write %s", result->file);
     int rc = pb_file_out_create(path, 0, err, &file);
@@ -22,11 +22,9 @@ int pb_product_text(const struct pb_product_env *env, struct pb_json *json, stru
         rc = pb_file_out_add(file, text, bytes, err);
     }
     if (rc == 0)
-        rc = pb_file_out_add(file, "\n", 1, err);
-    if (rc == 0)
         rc = pb_file_out_finish(file, err, sha256);
     if (rc == 0) {
-        result->bytes = bytes + 1;
+        result->bytes = bytes;
         (void)snprintf(result->sha256, sizeof result->sha256, "%s", sha256);
     }
     pb_file_out_destroy(file);

@@ -134,7 +134,7 @@ int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigne
     struct pb_json *json = pb_json_create(true);
     size_t bytes = 0;
     print_manifest(json, manifest);
-    const char *text = pb_json_text(json, &bytes);
+    const char *text = pb_json_document(json, &bytes);
     int rc;
     if (text == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "no memory for the manifest of %s", shown);

@@ -6,6 +6,7 @@
 
 #include "kernels/nearest.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,9 @@ static const struct cli_command commands[] = {
      cli_retry},
     {"metrics", "[options]", "the service's counters in Prometheus text format",
      "      --socket PATH      where the service listens\n"
-     "      --json             the same text in a JSON object\n",
+     "      --json             the same text in a JSON object\n"
+     "      --textfile FILE    write it to FILE, by a rename: for the textfile collector\n"
+     "                         of Prometheus' node exporter (FILE.prom)\n",
      cli_metrics},
     {"check-config", "FILE [--json]", "check a configuration and print what it comes to",
      "Prints every mistake as file:line:col, or the configuration with all defaults\nfilled in.\n",
@@ -118,6 +121,17 @@ void cli_help(const char *name, FILE *out)
     fputs("\n'pushbroom COMMAND --help' tells more. Exit codes: 0 done, 1 a job failed,\n"
           "2 wrong usage or configuration, 3 the service cannot be reached.\n",
           out);
+}
+
+void cli_end_by(int signal_number)
+{
+    sigset_t one;
+    (void)cli_flush();
+    (void)signal(signal_number, SIG_DFL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, signal_number);
+    (void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+    (void)raise(signal_number);
 }
 
 static const char *nearest_command(const char *word)

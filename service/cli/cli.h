@@ -38,6 +38,9 @@ void cli_print_err(const struct pb_err *err);
 /* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:
  * what could not be written is lost. */
 int cli_flush(void);
+/* Writes what is buffered and ends the process by the signal, so that a shell sees that it was
+ * interrupted (128 and its number). */
+void cli_end_by(int signal_number);
 /* Loads a config or prints every mistake; NULL after printing. */
 struct pb_config *cli_load_config(const char *path);
 

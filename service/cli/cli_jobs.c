@@ -3,6 +3,7 @@
 /* Commands that use the service: submit, cancel, retry, metrics; status and watching are in
  * cli_status.c. */
 #include "service/cli/cli.h"
+#include "service/base/files.h"
 #include "service/cli/cli_service.h"
 
 #include <errno.h>
@@ -15,14 +16,17 @@
 
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {
-        {"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},   {"pipeline", 1, 0, 'p'},
-        {"wait", 0, 0, 'w'},       {"watch", 0, 0, 'W'},  {"all", 0, 0, 'a'},
-        {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'}, {0, 0, 0, 0}};
-    static const char *const of_submit = "sjpw", *const of_status = "sjWaie", *const others = "sj";
-    const char *allowed = strcmp(command, "submit") == 0   ? of_submit
-                          : strcmp(command, "status") == 0 ? of_status
-                                                           : others;
+    static const struct option longs[] = {{"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},
+                                          {"pipeline", 1, 0, 'p'},   {"wait", 0, 0, 'w'},
+                                          {"watch", 0, 0, 'W'},      {"all", 0, 0, 'a'},
+                                          {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'},
+                                          {"textfile", 1, 0, 'T'},   {0, 0, 0, 0}};
+    static const char *const of_submit = "sjpw", *const of_status = "sjWaie",
+                             *const of_metrics = "sjT", *const others = "sj";
+    const char *allowed = strcmp(command, "submit") == 0    ? of_submit
+                          : strcmp(command, "status") == 0  ? of_status
+                          : strcmp(command, "metrics") == 0 ? of_metrics
+                                                            : others;
     struct option mine[sizeof longs / sizeof longs[0]] = {{0}};
     char *end;
     for (size_t i = 0, n = 0; longs[i].name != NULL; i++)
@@ -45,6 +49,9 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
             break;
         case 'j':
             o->json = true;
+            break;
+        case 'T':
+            o->textfile = optarg;
             break;
         case 'w':
             o->wait = true;
@@ -135,6 +142,16 @@ int cli_retry(int argc, char **argv)
     return job_command("retry", "job.retry", argc, argv);
 }
 
+/* For the textfile collector of the node exporter, which may read at any time: by a rename. */
+static int write_metrics(const char *path, const char *text)
+{
+    struct pb_err err = {0};
+    if (pb_files_write(path, text, strlen(text), &err) == 0)
+        return CLI_DONE;
+    cli_print_err(&err);
+    return CLI_JOB_FAILED;
+}
+
 int cli_metrics(int argc, char **argv)
 {
     struct cli_service_options o = {0};
@@ -145,6 +162,8 @@ int cli_metrics(int argc, char **argv)
     int rc = cli_service_parse("metrics", argc, argv, &o);
     if (rc == CLI_DONE && o.n_words > 0)
         rc = cli_usage("metrics", "'%s' is too much, metrics takes no names", o.words[0]);
+    if (rc == CLI_DONE && o.json && o.textfile != NULL)
+        rc = cli_usage("metrics", "--textfile writes Prometheus text; it does not go with --json");
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
     if (rc == CLI_DONE &&
@@ -153,6 +172,8 @@ int cli_metrics(int argc, char **argv)
     const char *text = pb_json_get_text(result, "text");
     if (rc == CLI_DONE && o.json)
         puts(pb_json_source(result));
+    else if (rc == CLI_DONE && o.textfile != NULL)
+        rc = write_metrics(o.textfile, text ? text : "");
     else if (rc == CLI_DONE)
         fputs(text ? text : "", stdout);
     pb_json_release(reply);

@@ -151,7 +151,10 @@ int cli_run(int argc, char **argv)
         rc = cli_dry_run(&o, config);
     else
         rc = cli_jobs_run(jobs, config);
+    int ended_by = cli_jobs_signal(jobs);
     cli_jobs_destroy(jobs);
     pb_config_destroy(config);
+    if (ended_by != 0)
+        cli_end_by(ended_by);
     return rc;
 }

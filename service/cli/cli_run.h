@@ -52,6 +52,8 @@ struct cli_jobs;
 struct cli_jobs *cli_jobs_create(const struct cli_run_options *o);
 /* Runs all inputs; returns the exit code. */
 int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config);
+/* The signal that ended them before all was done; 0 = none did. */
+int cli_jobs_signal(const struct cli_jobs *jobs);
 void cli_jobs_destroy(struct cli_jobs *jobs); /* ends the worker; NULL is fine */
 
 /* --- cli_dry_run.c --- */

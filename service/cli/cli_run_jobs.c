@@ -52,7 +52,8 @@ struct cli_jobs {
     int checked;           /* number of the input that is in `next`; 0 = none */
     int64_t not_before_ms; /* of the next attempt; 0 = at once */
     struct cli_progress progress;
-    bool device_told, failed, interrupted, left, sweep;
+    bool device_told, failed, left, sweep;
+    int interrupted, ended_by; /* the signal, 0 = none; and when something was left undone */
 };
 
 static void go_on(struct cli_jobs *jobs);
@@ -200,7 +201,7 @@ static void leave(struct cli_jobs *jobs)
 
 static bool is_over(const struct cli_jobs *jobs)
 {
-    return jobs->interrupted || cli_flush() != 0 || jobs->at >= jobs->o->n_inputs;
+    return jobs->interrupted != 0 || cli_flush() != 0 || jobs->at >= jobs->o->n_inputs;
 }
 
 /* Starts what can be started now; is called again when anything changed. */
@@ -332,8 +333,7 @@ static bool is_ignored(int number)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct cli_jobs *jobs = handle->data;
-    (void)number;
-    jobs->interrupted = true;
+    jobs->interrupted = number;
     if (pb_worker_slot_job(jobs->slot) != NULL)
         pb_worker_slot_end(jobs->slot, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
     else if (!jobs->left)
@@ -417,9 +417,15 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
     bool unfinished = jobs->at < jobs->o->n_inputs;
     if (jobs->interrupted && (jobs->failed || unfinished)) {
         (void)fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
+        jobs->ended_by = jobs->interrupted;
         return CLI_JOB_FAILED;
     }
     return jobs->failed || unfinished ? CLI_JOB_FAILED : CLI_DONE;
+}
+
+int cli_jobs_signal(const struct cli_jobs *jobs)
+{
+    return jobs ? jobs->ended_by : 0;
 }
 
 void cli_jobs_destroy(struct cli_jobs *jobs)

@@ -15,7 +15,7 @@
 enum { CLI_TIMEOUT_MS = 10000, CLI_ID_BYTES = 32 };
 
 struct cli_service_options {
-    const char *socket, *pipeline;
+    const char *socket, *pipeline, *textfile;
     bool json, wait, watch, all, until_idle;
     long expect; /* jobs that must have been seen before idle counts */
     char **words;

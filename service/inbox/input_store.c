@@ -46,7 +46,7 @@ static int write_record(const struct pb_job *job, const char *path, const char *
     pb_json_string(json, "time", when);
     pb_json_end(json);
     size_t bytes = 0;
-    const char *text = pb_json_text(json, &bytes);
+    const char *text = pb_json_document(json, &bytes);
     int rc =
         text ? pb_files_write(path, text, bytes, err) : pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_destroy(json);

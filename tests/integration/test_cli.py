@@ -282,13 +282,13 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     code, text = terminal.end()
     if code == 0:
         raise pbtest.Missed("it was done before the signal came")
-    assert code == 1 and "interrupted" in text and "run it again" in text, (code, text)
+    assert code == -signal.SIGINT and "interrupted" in text and "run it again" in text, (code, text)
     assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
 
 
 def test_a_closed_terminal_ends_a_run_and_leaves_nothing_unless_nohup(scratch):
     image = scene(scratch, size=large())
-    for ignored, code in ((False, 1), (True, 0)):
+    for ignored, code in ((False, -signal.SIGHUP), (True, 0)):
         process = subprocess.Popen([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image],
                                    start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignored else None)
@@ -315,7 +315,7 @@ def test_ctrl_c_while_publishing_leaves_nothing(scratch):
     else:
         raise pbtest.Missed("it was done before publishing was seen")
     assert "publish" in seen + text, (seen, text)
-    assert code == 1 and "interrupted" in text and "cancelled" in text, (code, text)
+    assert code == -signal.SIGINT and "interrupted" in text and "cancelled" in text, (code, text)
     left = [p.name for p in (scratch / "out").iterdir() if tries == 0 or p.name.startswith(".")]
     assert not left, left
 
@@ -483,9 +483,24 @@ def test_ctrl_c_while_waiting_leaves_the_job_alone(scratch):
         wait_for(lambda: catches(wait.pid, signal.SIGINT))
         wait.send_signal(signal.SIGINT)
         _, err = finish(wait)
-        assert wait.returncode == 1 and "the jobs go on" in err, (wait.returncode, err)
+        assert wait.returncode == -signal.SIGINT and "the jobs go on" in err, (wait.returncode, err)
         (d.root / "go").touch()
         d.wait_job("slow.tif", "successful")
+
+
+def test_metrics_go_to_a_file_in_one_step(scratch):
+    with service() as d:
+        target = scratch / "pushbroom.prom"
+        target.write_text("old")
+        with open(target) as old:
+            run("pushbroom", "metrics", "--textfile", target, "--socket", d.root / "s.sock")
+            assert old.read() == "old"  # another file, under the same name
+        text = target.read_text()
+        assert text.startswith("# HELP pushbroom_") and text.endswith("\n"), text[:80]
+        assert [p.name for p in scratch.iterdir()] == ["pushbroom.prom"] and target.stat().st_mode & 0o777 == 0o644
+        for words, code in ((["--textfile", scratch / "no" / "x.prom"], 1), (["--textfile", target, "--json"], 2)):
+            done = run_to_end([BIN / "pushbroom", "metrics", *words, "--socket", d.root / "s.sock"], stderr=subprocess.PIPE, text=True)
+            assert done.returncode == code, (words, done)
 
 
 pbtest.main(globals())

@@ -186,8 +186,9 @@ START_TEST(pattern_that_cannot_be_had_is_a_mistake_of_the_step)
     check(NULL);
     ck_assert_uint_eq(errors.n, 2);
     ck_assert_int_eq(errors.err[0].line, 10);
-    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "chooser exchanges data by the pattern "
-                                                    "'not_installed': there is no pattern"));
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg,
+                                 "chooser cannot exchange data: there is no pattern "
+                                 "'not_installed' in "));
     ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "wic/patterns"));
     ck_assert_ptr_nonnull(strstr(errors.err[1].msg, "n0 is 0; allowed are 1 to"));
 }
