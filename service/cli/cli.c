@@ -41,7 +41,10 @@ static const struct cli_command commands[] = {
      "      --until-idle       with --watch: end when nothing is left to do\n"
      "                         (exit 1 if a job failed)\n"
      "      --expect N         with --until-idle: not before N jobs have been seen\n"
-     "      --all              finished jobs too, however old\n"
+     "      --all              up to 1000 jobs instead of the newest 20\n"
+     "      --failed           failed jobs only\n"
+     "      --since DURATION   jobs that changed in this time: 1d, 30m\n"
+     "  -p, --pipeline NAME    jobs of this pipeline\n"
      "      --json             as JSON (with --watch: one object a change)\n"
      "      --socket PATH      where the service listens\n"
      "\nJOB is a job's id or the end of one, as long as it is the only one that fits.\n",
@@ -50,10 +53,25 @@ static const struct cli_command commands[] = {
      "      --socket PATH      where the service listens\n"
      "      --json             the job as JSON, a line each\n",
      cli_cancel},
-    {"retry", "[options] JOB...", "run failed or cancelled jobs again",
+    {"retry", "[options] JOB... | --failed", "run failed or cancelled jobs again",
+     "      --failed           all failed jobs, up to 1000, the oldest first\n"
+     "      --since DURATION   with --failed: that changed in this time: 1d, 30m\n"
+     "  -p, --pipeline NAME    with --failed: of this pipeline\n"
      "      --socket PATH      where the service listens\n"
      "      --json             the job as JSON, a line each\n",
      cli_retry},
+    {"quarantine", "list|show|retry|drop [JOB...]", "inputs of failed jobs",
+     "  list                   jobs whose input lies in quarantine, and why\n"
+     "  show JOB               one in full\n"
+     "  retry JOB... | --failed\n"
+     "                         run them again, their inputs back from quarantine\n"
+     "  drop JOB... | --failed\n"
+     "                         remove their inputs from quarantine for good\n"
+     "      --since DURATION   with list and --failed: that changed in this time\n"
+     "  -p, --pipeline NAME    with list and --failed: of this pipeline\n"
+     "      --socket PATH      where the service listens\n"
+     "      --json             the jobs as JSON\n",
+     cli_quarantine},
     {"metrics", "[options]", "the service's counters in Prometheus text format",
      "      --socket PATH      where the service listens\n"
      "      --json             the same text in a JSON object\n"

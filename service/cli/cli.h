@@ -95,5 +95,6 @@ int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
 int cli_retry(int argc, char **argv);
+int cli_quarantine(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 #endif

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Commands that use the service: submit, cancel, retry, metrics; status and watching are in
  * cli_status.c. */
+#include "config/base/clock.h"
+#include "config/units.h"
 #include "service/cli/cli.h"
 #include "service/base/files.h"
 #include "service/cli/cli_service.h"
@@ -14,63 +16,88 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LIST_MAX = 1000 }; /* of job.list */
+
+/* -1: there is no such option. */
+static int take_option(const char *command, struct cli_service_options *o, int c)
+{
+    char *end;
+    switch (c) {
+    case 's':
+        o->socket = optarg;
+        break;
+    case 'p':
+        o->pipeline = optarg;
+        break;
+    case 'e':
+        o->expect = strtol(optarg, &end, 10);
+        if (end == optarg || *end != '\0' || o->expect < 0)
+            return cli_usage(command, "--expect wants a number of jobs, not '%s'", optarg);
+        break;
+    case 'f':
+        o->failed = true;
+        break;
+    case 'S':
+        if (pb_units_duration(optarg, &o->since_ms) != 0 || o->since_ms <= 0)
+            return cli_usage(command, "--since wants a duration such as 1d or 30m, not '%s'",
+                             optarg);
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    case 'T':
+        o->textfile = optarg;
+        break;
+    case 'w':
+        o->wait = true;
+        break;
+    case 'W':
+        o->watch = true;
+        break;
+    case 'a':
+        o->all = true;
+        break;
+    case 'i':
+        o->until_idle = true;
+        break;
+    default:
+        return -1;
+    }
+    return CLI_DONE;
+}
+
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {{"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},
-                                          {"pipeline", 1, 0, 'p'},   {"wait", 0, 0, 'w'},
-                                          {"watch", 0, 0, 'W'},      {"all", 0, 0, 'a'},
-                                          {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'},
-                                          {"textfile", 1, 0, 'T'},   {0, 0, 0, 0}};
-    static const char *const of_submit = "sjpw", *const of_status = "sjWaie",
-                             *const of_metrics = "sjT", *const others = "sj";
+    static const struct option longs[] = {
+        {"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},   {"pipeline", 1, 0, 'p'},
+        {"wait", 0, 0, 'w'},       {"watch", 0, 0, 'W'},  {"all", 0, 0, 'a'},
+        {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'}, {"textfile", 1, 0, 'T'},
+        {"failed", 0, 0, 'f'},     {"since", 1, 0, 'S'},  {0, 0, 0, 0}};
+    static const char *const of_submit = "sjpw", *const of_status = "sjWaiefSp",
+                             *const of_metrics = "sjT", *const of_lists = "sjfSp",
+                             *const others = "sj";
+    bool lists = strcmp(command, "retry") == 0 || strcmp(command, "quarantine") == 0;
     const char *allowed = strcmp(command, "submit") == 0    ? of_submit
                           : strcmp(command, "status") == 0  ? of_status
                           : strcmp(command, "metrics") == 0 ? of_metrics
+                          : lists                           ? of_lists
                                                             : others;
     struct option mine[sizeof longs / sizeof longs[0]] = {{0}};
-    char *end;
     for (size_t i = 0, n = 0; longs[i].name != NULL; i++)
         if (strchr(allowed, longs[i].val) != NULL)
             mine[n++] = longs[i];
     opterr = 0;
     for (int c;
          (c = getopt_long(argc, argv, strchr(allowed, 'p') ? ":p:" : ":", mine, NULL)) != -1;) {
-        switch (c) {
-        case 's':
-            o->socket = optarg;
-            break;
-        case 'p':
-            o->pipeline = optarg;
-            break;
-        case 'e':
-            o->expect = strtol(optarg, &end, 10);
-            if (end == optarg || *end != '\0' || o->expect < 0)
-                return cli_usage(command, "--expect wants a number of jobs, not '%s'", optarg);
-            break;
-        case 'j':
-            o->json = true;
-            break;
-        case 'T':
-            o->textfile = optarg;
-            break;
-        case 'w':
-            o->wait = true;
-            break;
-        case 'W':
-            o->watch = true;
-            break;
-        case 'a':
-            o->all = true;
-            break;
-        case 'i':
-            o->until_idle = true;
-            break;
-        default:
-            return cli_bad_option(command, argv, c, mine);
-        }
+        int rc = take_option(command, o, c);
+        if (rc != CLI_DONE)
+            return rc < 0 ? cli_bad_option(command, argv, c, mine) : rc;
     }
     if ((o->until_idle || o->expect > 0) && !o->watch)
         return cli_usage(command, "--until-idle and --expect go with --watch");
+    if (o->watch && (o->failed || o->since_ms > 0 || o->pipeline != NULL))
+        return cli_usage(command, "--watch shows all jobs; --failed, --since and --pipeline do not "
+                                  "go with it");
     o->words = argv + optind;
     o->n_words = argc - optind;
     return CLI_DONE;
@@ -107,26 +134,90 @@ static int call_on_job(struct pb_client *client, const char *method, const char 
     return rc;
 }
 
+int cli_job_change(struct pb_client *client, const struct cli_service_options *o,
+                   const char *method, const char *id)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *job = NULL;
+    int rc = CLI_DONE;
+    if (call_on_job(client, method, id, &err, &reply, &job) < 0)
+        rc = cli_service_exit(&err);
+    else if (o->json)
+        puts(pb_json_source(job));
+    else
+        cli_job_line(job);
+    pb_json_release(reply);
+    return rc;
+}
+
+int cli_job_list(struct pb_client *client, const struct cli_service_options *o, int limit,
+                 struct pb_err *err, struct pb_json_value **out_reply,
+                 const struct pb_json_value **out_jobs)
+{
+    const struct pb_json_value *result = NULL;
+    struct pb_json *params = pb_json_create(false);
+    pb_json_object(params, NULL);
+    pb_json_int(params, "limit", limit);
+    if (o->failed)
+        pb_json_string(params, "status", "failed");
+    if (o->since_ms > 0)
+        pb_json_int(params, "since_ms", pb_clock_wall_ms() - o->since_ms);
+    if (o->pipeline != NULL)
+        pb_json_string(params, "pipeline", o->pipeline);
+    pb_json_end(params);
+    int rc =
+        pb_client_call(client, "job.list", pb_json_text(params, NULL), err, out_reply, &result);
+    pb_json_destroy(params);
+    if (rc >= 0)
+        *out_jobs = pb_json_get(result, "jobs", &(bool){false});
+    return rc;
+}
+
+int cli_job_change_listed(struct pb_client *client, const struct cli_service_options *o,
+                          const char *method, bool (*wanted)(const struct pb_json_value *job))
+{
+    struct pb_err err = {0};
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *jobs = NULL;
+    int rc = CLI_DONE;
+    if (cli_job_list(client, o, LIST_MAX, &err, &reply, &jobs) < 0)
+        return cli_service_exit(&err);
+    size_t n = pb_json_count(jobs), changed = 0;
+    for (size_t i = n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* the oldest first */
+        const struct pb_json_value *job = pb_json_at(jobs, i - 1);
+        int one = wanted == NULL || wanted(job)
+                      ? cli_job_change(client, o, method, cli_job_text(job, "id"))
+                      : CLI_DONE;
+        changed += wanted == NULL || wanted(job);
+        rc = one != CLI_DONE ? one : rc;
+    }
+    if (changed == 0 && !o->json)
+        puts("there are no such jobs");
+    if (n == LIST_MAX)
+        fprintf(stderr, "pushbroom: there may be more than these %d; say it again\n", LIST_MAX);
+    pb_json_release(reply);
+    return rc;
+}
+
 static int job_command(const char *command, const char *method, int argc, char **argv)
 {
     struct cli_service_options o = {0};
     struct pb_client *client = NULL;
     int rc = cli_service_parse(command, argc, argv, &o);
-    if (rc == CLI_DONE && o.n_words == 0)
-        rc = cli_usage(command, "which JOB?");
+    bool retries = strcmp(command, "retry") == 0;
+    if (rc == CLI_DONE && !o.failed && (o.since_ms > 0 || o.pipeline != NULL))
+        rc = cli_usage(command, "--since and --pipeline go with --failed");
+    if (rc == CLI_DONE && o.failed == (o.n_words > 0))
+        rc = cli_usage(command, o.failed ? "name JOBs, or --failed" : "which JOB?%s",
+                       retries ? " --failed takes all that failed" : "");
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
+    if (client != NULL && rc == CLI_DONE && o.failed)
+        rc = cli_job_change_listed(client, &o, method, NULL);
     for (int i = 0; client != NULL && rc != CLI_UNREACHABLE && i < o.n_words; i++) {
-        struct pb_err err = {0};
-        struct pb_json_value *reply = NULL;
-        const struct pb_json_value *job = NULL;
-        if (call_on_job(client, method, o.words[i], &err, &reply, &job) < 0)
-            rc = cli_service_exit(&err); /* the others are taken all the same */
-        else if (o.json)
-            puts(pb_json_source(job));
-        else
-            cli_job_line(job);
-        pb_json_release(reply);
+        int one = cli_job_change(client, &o, method, o.words[i]);
+        rc = one != CLI_DONE ? one : rc; /* the others are taken all the same */
     }
     pb_client_close(client);
     return rc;

@@ -16,8 +16,9 @@ enum { CLI_TIMEOUT_MS = 10000, CLI_ID_BYTES = 32 };
 
 struct cli_service_options {
     const char *socket, *pipeline, *textfile;
-    bool json, wait, watch, all, until_idle;
-    long expect; /* jobs that must have been seen before idle counts */
+    bool json, wait, watch, all, until_idle, failed;
+    int64_t since_ms; /* jobs that changed in this time; 0 = all */
+    long expect;      /* jobs that must have been seen before idle counts */
     char **words;
     int n_words;
 };
@@ -40,6 +41,21 @@ enum cli_color cli_job_color(const char *status);
 int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
                 struct pb_json_value **out_reply, const struct pb_json_value **out_job);
 
+/* Prints the job of that id, or end of an id, in full, or watches it. The exit code. */
+int cli_job_show(struct pb_client *client, const struct cli_service_options *options,
+                 const char *id);
+/* Calls job.list with the options' filters; *out_jobs is a part of *out_reply, to be released. */
+int cli_job_list(struct pb_client *client, const struct cli_service_options *options, int limit,
+                 struct pb_err *err, struct pb_json_value **out_reply,
+                 const struct pb_json_value **out_jobs);
+/* Calls a method {id} that answers with the job, and prints its line. The exit code. */
+int cli_job_change(struct pb_client *client, const struct cli_service_options *options,
+                   const char *method, const char *id);
+/* The same for every job of the list that is wanted (NULL = all), the oldest first. */
+int cli_job_change_listed(struct pb_client *client, const struct cli_service_options *options,
+                          const char *method, bool (*wanted)(const struct pb_json_value *job));
+/* The head of a list of such lines. */
+void cli_job_head(void);
 /* One line about a job, and one about its error: at most 80 columns, or the terminal's if wider. */
 void cli_job_line(const struct pb_json_value *job);
 /* Shows the jobs (n == 0: whatever the service has) until they are finished, a bar each; CLI_DONE,

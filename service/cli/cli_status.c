@@ -4,11 +4,13 @@
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"
 
+#include "config/base/clock.h"
 #include "pipeline/io/text_clean.h"
 
 #include <string.h>
+#include <time.h>
 
-enum { BEFORE_NAME = 53, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
+enum { BEFORE_NAME = 59, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
 
 /* --- one job --------------------------------------------------------------------------------- */
 
@@ -61,16 +63,42 @@ enum cli_color cli_job_color(const char *status)
                                              : CLI_DIM;
 }
 
+/* How long ago the job changed: "45s", "12m", "3h", "9d"; "" when that is not known. */
+static const char *ago(const struct pb_json_value *job, char out[8])
+{
+    struct tm tm = {.tm_isdst = 0};
+    out[0] = '\0';
+    if (strptime(cli_job_text(job, "updated"), "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+        return out;
+    int64_t s = pb_clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
+    s = s < 0 ? 0 : s;
+    if (s < 100)
+        (void)snprintf(out, 8, "%ds", (int)s);
+    else if (s < 100 * 60)
+        (void)snprintf(out, 8, "%dm", (int)(s / 60));
+    else if (s < 100 * 3600)
+        (void)snprintf(out, 8, "%dh", (int)(s / 3600));
+    else
+        (void)snprintf(out, 8, "%dd", (int)(s / 86400 > 999 ? 999 : s / 86400));
+    return out;
+}
+
+void cli_job_head(void)
+{
+    printf("%sJOB                   STATUS     DONE   AGO  PIPELINE      INPUT%s\n",
+           cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+}
+
 void cli_job_line(const struct pb_json_value *job)
 {
     const char *status = cli_job_text(job, "status");
     const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
-    char name[300], line[400];
+    char name[300], line[400], when[8];
     int columns = cli_columns(stdout);
     columns = columns < 80 ? 80 : columns > 300 ? 300 : columns;
-    printf("%-20s  %s%-10s%s %3d%%  %-12.12s  %s\n", cli_job_text(job, "id"),
+    printf("%-20s  %s%-10s%s %3d%%  %4s  %-12.12s  %s\n", cli_job_text(job, "id"),
            cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
-           (int)cli_job_number(job, "progress"), cli_job_text(job, "pipeline"),
+           (int)cli_job_number(job, "progress"), ago(job, when), cli_job_text(job, "pipeline"),
            cli_fit(cli_job_base(job), columns - BEFORE_NAME, name, sizeof name));
     if (strcmp(status, "failed") != 0)
         return;
@@ -146,12 +174,12 @@ int cli_job_get(struct pb_client *client, const char *id, struct pb_err *err,
     return rc;
 }
 
-static int show_one(struct pb_client *client, const struct cli_service_options *o)
+int cli_job_show(struct pb_client *client, const struct cli_service_options *o, const char *word)
 {
     struct pb_err err = {0};
     struct pb_json_value *reply = NULL;
     const struct pb_json_value *job = NULL;
-    if (cli_job_get(client, o->words[0], &err, &reply, &job) < 0)
+    if (cli_job_get(client, word, &err, &reply, &job) < 0)
         return cli_service_exit(&err);
     if (o->watch) {
         char id[1][CLI_ID_BYTES];
@@ -192,23 +220,21 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
 {
     struct pb_err err = {0};
     struct pb_json_value *reply = NULL;
-    const struct pb_json_value *result = NULL;
-    const char *params = o->all    ? "{\"limit\":1000}"
-                         : o->json ? "{\"limit\":20}"
-                                   : "{\"limit\":21}"; /* one more tells whether there are more */
-    if (pb_client_call(client, "job.list", params, &err, &reply, &result) < 0)
+    const struct pb_json_value *jobs = NULL;
+    bool filters = o->failed || o->since_ms > 0 || o->pipeline != NULL;
+    int limit = o->all ? 1000 : o->json ? LISTED : LISTED + 1; /* one more: there are more */
+    if (cli_job_list(client, o, limit, &err, &reply, &jobs) < 0)
         return cli_service_exit(&err);
-    const struct pb_json_value *jobs = pb_json_get(result, "jobs", &(bool){false});
     size_t n = pb_json_count(jobs);
     if (!o->json)
         show_troubles(client);
     if (o->json) {
         puts(pb_json_source(jobs));
     } else if (n == 0) {
-        puts("no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");
+        puts(filters ? "there are no such jobs"
+                     : "no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");
     } else {
-        printf("%sJOB                   STATUS     DONE  PIPELINE      INPUT%s\n",
-               cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+        cli_job_head();
         for (size_t i = 0; i < n && (o->all || i < LISTED); i++)
             cli_job_line(pb_json_at(jobs, i));
         if (n > LISTED && !o->all)
@@ -230,7 +256,7 @@ int cli_status(int argc, char **argv)
     if (rc != CLI_DONE)
         return rc;
     if (o.n_words == 1)
-        rc = show_one(client, &o);
+        rc = cli_job_show(client, &o, o.words[0]);
     else if (o.watch)
         rc = cli_watch_jobs(client, &o, NULL, 0);
     else

@@ -235,3 +235,32 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
     (void)pb_path_sync(dirs->work);
     return rc ? rc : pb_job_set(&job->input, moved);
 }
+
+/* The entry of quarantine/ itself: no link is followed. */
+static int remove_quarantined(const struct pb_dirs *dirs, const char *path, struct pb_err *err)
+{
+    int directory = open(dirs->quarantine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = directory < 0 ? -errno : pb_path_remove_at(directory, pb_files_base(path));
+    if (directory >= 0)
+        (void)close(directory);
+    (void)pb_path_sync(dirs->quarantine);
+    return rc == 0 || rc == -ENOENT
+               ? 0
+               : pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", path, strerror(-rc));
+}
+
+int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+{
+    char name[256], record[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    if (job->owned && !lies_in(job->input, dirs->quarantine))
+        return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in %s", job->id,
+                       dirs->quarantine);
+    bool recorded = choose_name(job, dirs, name, record, &is_there) == 0 && is_there;
+    if (job->owned && strchr(job->input + strlen(dirs->quarantine) + 1, '/') != NULL)
+        return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, dirs->quarantine);
+    int rc = job->owned ? remove_quarantined(dirs, job->input, err) : 0;
+    if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)
+        rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));
+    return rc == 0 && job->owned ? pb_job_set(&job->input, NULL) : rc;
+}

@@ -20,4 +20,7 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
  * input that is not at the stored path (the service died after a move and before it was stored) is
  * searched for in work/<id>/ and, by its record, in quarantine/. */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
+/* Removes the quarantined input of a failed or dismissed job with its record; of a submitted file
+ * the record alone. Nothing else is touched. */
+int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
 #endif

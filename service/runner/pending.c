@@ -53,6 +53,13 @@ static int restore(struct pb_pending *pending)
     return pb_job_store_update(list->store, job, &pending->err);
 }
 
+static int drop(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    int rc = pb_input_store_drop(&pending->job, list->dirs, &pending->err);
+    return rc ? rc : pb_job_store_update(list->store, &pending->job, &pending->err);
+}
+
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
@@ -63,7 +70,9 @@ static void do_step(struct pb_pending *pending)
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);
-    pending->rc = pending->step == PB_PENDING_STORE ? store(pending) : restore(pending);
+    pending->rc = pending->step == PB_PENDING_STORE  ? store(pending)
+                  : pending->step == PB_PENDING_DROP ? drop(pending)
+                                                     : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);
 }
 

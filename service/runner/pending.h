@@ -21,9 +21,10 @@
 struct pb_pool_slot;
 
 enum pb_pending_step {
-    PB_PENDING_LOOK,   /* checks whether the job's products are in place (outcome.h) */
-    PB_PENDING_STORE,  /* stores its state; then, when it is over, puts its input away */
-    PB_PENDING_RESTORE /* fetches its input back for a retry, then stores its state */
+    PB_PENDING_LOOK,    /* checks whether the job's products are in place (outcome.h) */
+    PB_PENDING_STORE,   /* stores its state; then, when it is over, puts its input away */
+    PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
+    PB_PENDING_DROP     /* removes its input from quarantine, then stores that */
 };
 
 /* Somebody who waits for the end of a change. */

@@ -15,11 +15,16 @@
 struct request {
     struct pb_pending_waiter waiter;
     struct pb_requests *requests;
-    bool retries; /* else it cancels */
+    enum pb_request_kind kind;
     uint64_t ticket;
     char id[PB_JOB_ID_BYTES];
     char identity[PB_JOB_IDENTITY_BYTES];
 };
+
+/* What a job cannot be. */
+static const char *const kinds[] = {[PB_REQUEST_CANCEL] = "cancelled",
+                                    [PB_REQUEST_RETRY] = "retried",
+                                    [PB_REQUEST_DROP] = "dropped"};
 
 static void step(struct request *request);
 
@@ -43,7 +48,7 @@ static void refuse(struct request *request, const struct pb_job *job)
 {
     struct pb_err err = {0};
     int rc = pb_fail(&err, PB_E_JOB_STATE, "job %s is %s and cannot be %s", job->id,
-                     pb_job_status_name(job->status), request->retries ? "retried" : "cancelled");
+                     pb_job_status_name(job->status), kinds[request->kind]);
     answer(request, rc, &err);
 }
 
@@ -81,10 +86,20 @@ static void retried(void *user, struct pb_pending *pending)
     requests->on_waiting(requests->user);
 }
 
+static void dropped(void *user, struct pb_pending *pending)
+{
+    struct pb_err err = pending->err;
+    (void)user;
+    if (pending->rc == 0)
+        pb_log(PB_LOG_NOTICE, "job %s: its input was removed from quarantine", pending->job.id);
+    pb_pending_end(pending, pending->rc, &err);
+}
+
 static bool may(const struct request *request, enum pb_job_status status)
 {
-    return request->retries ? status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED)
-                            : status == PB_JOB_ACCEPTED;
+    if (request->kind == PB_REQUEST_CANCEL)
+        return status == PB_JOB_ACCEPTED;
+    return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
 }
 
 /* A job (taken) that waits or is over. */
@@ -99,7 +114,7 @@ static void change_stored(struct request *request, struct pb_job *job)
     }
     if (request->identity[0] != '\0') /* the file is the one meant from now on */
         (void)snprintf(job->identity, sizeof job->identity, "%s", request->identity);
-    bool retries = request->retries;
+    enum pb_request_kind kind = request->kind;
     struct pb_pending *pending = pb_pending_add(requests->pending, job);
     if (pending == NULL) {
         struct pb_err err = {0};
@@ -108,8 +123,10 @@ static void change_stored(struct request *request, struct pb_job *job)
     }
     request->waiter.served = true;
     pb_pending_wait(pending, &request->waiter);
-    if (retries)
+    if (kind == PB_REQUEST_RETRY)
         pb_pending_work(pending, PB_PENDING_RESTORE, retried, requests);
+    else if (kind == PB_REQUEST_DROP)
+        pb_pending_work(pending, PB_PENDING_DROP, dropped, requests);
     else if (ran)
         pb_pending_work(pending, PB_PENDING_LOOK, cancel_looked, requests);
     else
@@ -126,7 +143,7 @@ static void step(struct request *request)
     struct pb_pool_slot *slot = pb_pool_find(requests->pool, request->id);
     if (pending != NULL) {
         pb_pending_wait(pending, &request->waiter);
-    } else if (slot != NULL && !request->retries) {
+    } else if (slot != NULL && request->kind == PB_REQUEST_CANCEL) {
         cancel_running(request, slot);
     } else if (slot != NULL) {
         refuse(request, pb_pool_job(slot));
@@ -139,8 +156,8 @@ static void step(struct request *request)
     }
 }
 
-static void ask(struct pb_requests *requests, uint64_t ticket, const char *id, bool retries,
-                const char *identity)
+void pb_requests_ask(struct pb_requests *requests, enum pb_request_kind kind, uint64_t ticket,
+                     const char *id, const char *identity)
 {
     struct pb_err err = {0};
     struct request *request = calloc(1, sizeof *request);
@@ -151,20 +168,9 @@ static void ask(struct pb_requests *requests, uint64_t ticket, const char *id, b
     }
     request->waiter.done = on_done;
     request->requests = requests;
-    request->retries = retries;
+    request->kind = kind;
     request->ticket = ticket;
     (void)snprintf(request->id, sizeof request->id, "%s", id);
     (void)snprintf(request->identity, sizeof request->identity, "%s", identity);
     step(request);
-}
-
-void pb_requests_cancel(struct pb_requests *requests, uint64_t ticket, const char *id)
-{
-    ask(requests, ticket, id, false, "");
-}
-
-void pb_requests_retry(struct pb_requests *requests, uint64_t ticket, const char *id,
-                       const char *identity)
-{
-    ask(requests, ticket, id, true, identity);
 }

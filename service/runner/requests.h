@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REQUESTS_H
 #define PB_REQUESTS_H
-/* Requests of clients that concern one job: to cancel it, to run it again. Thread: loop. */
+/* Requests of clients that concern one job: to cancel it, to run it again, to drop its input.
+ * Thread: loop. */
 #include "service/runner/job_end.h"
 #include "service/runner/job_queue.h"
+#include "service/runner/request_kind.h"
 #include "service/runner/worker_pool.h"
 
 struct pb_requests {
@@ -21,8 +23,7 @@ struct pb_requests {
     void *answer_user;
 };
 
-/* As pb_runner_cancel and pb_runner_retry. */
-void pb_requests_cancel(struct pb_requests *requests, uint64_t ticket, const char *id);
-void pb_requests_retry(struct pb_requests *requests, uint64_t ticket, const char *id,
-                       const char *identity);
+/* As pb_runner_ask. */
+void pb_requests_ask(struct pb_requests *requests, enum pb_request_kind kind, uint64_t ticket,
+                     const char *id, const char *identity);
 #endif

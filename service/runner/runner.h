@@ -11,6 +11,7 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/metrics.h"
+#include "service/runner/request_kind.h"
 #include "service/base/troubles.h"
 
 #include <pthread.h>
@@ -36,7 +37,7 @@ struct pb_runner_options {
     /* A job is about to end, which takes several steps: clients are to see it as it is now until
      * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
-    /* The end of pb_runner_cancel or pb_runner_retry: rc 0, or *err. The change is on the disk. */
+    /* The end of pb_runner_ask: rc 0, or *err. The change is on the disk. */
     void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);
     void *user;
@@ -53,13 +54,13 @@ void pb_runner_kick(struct pb_runner *runner);
 /* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
  * its live progress, or whose last change could not be stored. Else NULL. */
 const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id);
-/* Both take a whole id and answer by on_answer, during the call or later from the loop. Dismisses a
- * job that waits, or ends the run of one that runs. job.state when it is over already. */
-void pb_runner_cancel(struct pb_runner *runner, uint64_t ticket, const char *id);
-/* A failed or dismissed job waits to run again, its input back from quarantine. identity: of a
- * submitted file that was checked again, "" = as before. */
-void pb_runner_retry(struct pb_runner *runner, uint64_t ticket, const char *id,
-                     const char *identity);
+/* Takes a whole id and answers by on_answer, during the call or later from the loop. To cancel:
+ * dismisses a job that waits, or ends the run of one that runs. To retry: a failed or dismissed job
+ * waits to run again, its input back from quarantine; identity: of a submitted file that was
+ * checked again, "" = as before. To drop: removes the quarantined input of such a job and its
+ * record. job.state when the job's state does not allow it. */
+void pb_runner_ask(struct pb_runner *runner, enum pb_request_kind kind, uint64_t ticket,
+                   const char *id, const char *identity);
 
 int64_t pb_runner_busy(const struct pb_runner *runner);
 int64_t pb_runner_workers(const struct pb_runner *runner);

@@ -265,10 +265,12 @@ void pb_methods_run(void *user, const struct pb_task *task)
         rc = submit(methods, task, &outcome.err);
     else if (task->method == PB_METHOD_EVENT_ACK)
         rc = acknowledge(methods, task, &outcome.err);
-    else if (task->method == PB_METHOD_JOB_CANCEL)
-        pb_runner_cancel(methods->runner, task->ticket, task->job);
     else
-        pb_runner_retry(methods->runner, task->ticket, task->job, task->identity);
+        pb_runner_ask(methods->runner,
+                      task->method == PB_METHOD_JOB_CANCEL ? PB_REQUEST_CANCEL
+                      : task->method == PB_METHOD_JOB_DROP ? PB_REQUEST_DROP
+                                                           : PB_REQUEST_RETRY,
+                      task->ticket, task->job, task->identity);
     if (rc != 0)
         answer(methods, task->ticket, rc, &outcome);
 }

@@ -48,13 +48,20 @@ struct page {
     int n;
 };
 
+static bool is_wanted(const struct pb_request *request, const struct pb_job *job)
+{
+    bool list = request->method == PB_METHOD_JOB_LIST;
+    return !list || (job->updated_ms >= request->since_ms &&
+                     (request->pipeline == NULL || strcmp(request->pipeline, job->pipeline) == 0));
+}
+
 static int print_listed(void *user, struct pb_job *stored)
 {
     struct page *page = user;
     const struct pb_job *job = as_it_is(page->methods, stored);
     page->n++;
     page->call->before_seq = stored->seq;
-    if ((PB_JOB_MASK(job->status) & page->mask) != 0) {
+    if ((PB_JOB_MASK(job->status) & page->mask) != 0 && is_wanted(page->call->request, job)) {
         pb_job_print(page->call->reply, NULL, job);
         page->call->left--;
     }
@@ -197,6 +204,7 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
         return pb_status_submit(methods, call, err);
     case PB_METHOD_JOB_CANCEL:
     case PB_METHOD_JOB_RETRY:
+    case PB_METHOD_JOB_DROP:
         *out_served = PB_SERVED_LATER;
         return pb_status_change(methods, call, err);
     case PB_METHOD_EVENT_LIST:

@@ -23,17 +23,20 @@
 #define PARAM_TARGET     128u
 #define PARAM_SEQ        256u
 #define PARAM_GIVEN_UP   512u
+#define PARAM_SINCE_MS   1024u
 
 static const struct {
     const char *name;
     unsigned needs, takes; /* parameters */
 } methods[PB_METHOD_COUNT] = {
-    [PB_METHOD_JOB_LIST] = {"job.list", 0, PARAM_STATUS | PARAM_LIMIT},
+    [PB_METHOD_JOB_LIST] = {"job.list", 0,
+                            PARAM_STATUS | PARAM_LIMIT | PARAM_PIPELINE | PARAM_SINCE_MS},
     [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
                               PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_DROP] = {"job.drop", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID | PARAM_SINCE},
     [PB_METHOD_EVENT_LIST] = {"event.list", PARAM_TARGET, PARAM_TARGET | PARAM_LIMIT},
     [PB_METHOD_EVENT_ACK] = {"event.ack", PARAM_TARGET | PARAM_SEQ,
@@ -56,6 +59,7 @@ static const struct {
     {"target", PARAM_TARGET},
     {"seq", PARAM_SEQ},
     {"given_up", PARAM_GIVEN_UP},
+    {"since_ms", PARAM_SINCE_MS},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -137,6 +141,11 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
         return pb_json_get_int(object, name, &request->seq) == 0 && request->seq >= 0
                    ? 0
                    : fault(out_fault, PB_RPC_INVALID_PARAMS, "%s is the number of an event", name);
+    case PARAM_SINCE_MS:
+        return pb_json_get_int(object, name, &request->since_ms) == 0 && request->since_ms >= 0
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS,
+                           "since_ms is a time in milliseconds since 1970");
     case PARAM_GIVEN_UP:
         return pb_json_get_bool(object, name, &request->given_up) == 0
                    ? 0

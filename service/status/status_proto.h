@@ -6,10 +6,11 @@
  * struct, or into a fault that can be answered; writes replies. It knows neither sockets nor the
  * meaning of methods. Thread: any.
  *
- *   job.list     {status?: word or list of words, limit?: 1..1000 }     -> {jobs: [job...]}
+ *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000}
+ *                                                                       -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
  *   job.submit   {input, pipeline?, descriptor?}                                  -> job
- *   job.cancel   {id}      job.retry {id}                               -> job
+ *   job.cancel   {id}      job.retry {id}      job.drop {id}            -> job
  *   job.watch    {id?, since?}   -> {watching: true, jobs: [job...], seq}, then notifications
  *                job.event {job}, and with since job.change {seq, id, event, time, data}
  *   event.list   {target, limit?: 1..1000}                              -> {target, events}
@@ -33,6 +34,7 @@ enum pb_method {
     PB_METHOD_JOB_SUBMIT,
     PB_METHOD_JOB_CANCEL,
     PB_METHOD_JOB_RETRY,
+    PB_METHOD_JOB_DROP,
     PB_METHOD_JOB_WATCH,
     PB_METHOD_EVENT_LIST,
     PB_METHOD_EVENT_ACK,
@@ -58,7 +60,8 @@ struct pb_request {
     enum pb_method method;
     const char *job;      /* id, or NULL (job.watch of all) */
     const char *input;    /* job.submit */
-    const char *pipeline; /* job.submit, or NULL */
+    const char *pipeline; /* job.submit, job.list; or NULL */
+    int64_t since_ms;     /* job.list: changed since, wall clock; 0 = all */
     bool descriptor;      /* job.submit: the opened file can be passed along */
     unsigned status_mask; /* job.list */
     int64_t limit;        /* job.list, event.list */
