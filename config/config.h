@@ -34,7 +34,15 @@ enum pb_products_mode {
 enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION };
 /* What says which pixels of a file are valid, as in input.valid; AUTO: as to GDAL. */
 enum pb_valid { PB_VALID_AUTO, PB_VALID_MASK, PB_VALID_NODATA, PB_VALID_BOTH };
-enum pb_compress { PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE, PB_COMPRESS_ZSTD, PB_COMPRESS_LZW };
+enum pb_compress {
+    PB_COMPRESS_NONE,
+    PB_COMPRESS_DEFLATE,
+    PB_COMPRESS_ZSTD,
+    PB_COMPRESS_LZW,
+    PB_COMPRESS_JPEG,
+    PB_COMPRESS_WEBP,
+    PB_COMPRESS_COUNT
+};
 enum pb_overviews {
     PB_OVERVIEWS_AUTO,
     PB_OVERVIEWS_AVERAGE,

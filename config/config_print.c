@@ -18,6 +18,8 @@ static const char *const compress_names[] = {
     [PB_COMPRESS_DEFLATE] = "deflate",
     [PB_COMPRESS_ZSTD] = "zstd",
     [PB_COMPRESS_LZW] = "lzw",
+    [PB_COMPRESS_JPEG] = "jpeg",
+    [PB_COMPRESS_WEBP] = "webp",
 };
 
 int pb_existing_find(const char *word)
@@ -42,7 +44,7 @@ const char *pb_type_name(enum pb_type type)
 
 const char *pb_compress_name(enum pb_compress compress)
 {
-    return (unsigned)compress < 4 ? compress_names[compress] : "unknown";
+    return (unsigned)compress < PB_COMPRESS_COUNT ? compress_names[compress] : "unknown";
 }
 
 /* A step or product: its name, and its keys below or {}. */

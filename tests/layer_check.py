@@ -31,6 +31,8 @@ FOREIGN = {
     r"^png\.h$": {"pipeline/product/png.c"},
     r"^libdeflate\.h$": {"pipeline/codec/codec_deflate.c", "pipeline/codec/decode_deflate.c"},
     r"^zstd(_errors)?\.h$": {"pipeline/codec/codec_zstd.c", "pipeline/codec/decode_zstd.c"},
+    r"^jpeglib\.h$": {"pipeline/codec/codec_jpeg.c"},
+    r"^webp/": {"pipeline/codec/codec_webp.c"},
     r"^seccomp\.h$": {"service/confine/confine_seccomp.c"},
     r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},

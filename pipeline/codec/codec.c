@@ -43,10 +43,9 @@ const struct pb_codec pb_codec_none = {
 const struct pb_codec *pb_codec_of(enum pb_compress compress)
 {
     static const struct pb_codec *const codecs[] = {
-        [PB_COMPRESS_NONE] = &pb_codec_none,
-        [PB_COMPRESS_DEFLATE] = &pb_codec_deflate,
-        [PB_COMPRESS_ZSTD] = &pb_codec_zstd,
-        [PB_COMPRESS_LZW] = &pb_codec_lzw,
+        [PB_COMPRESS_NONE] = &pb_codec_none, [PB_COMPRESS_DEFLATE] = &pb_codec_deflate,
+        [PB_COMPRESS_ZSTD] = &pb_codec_zstd, [PB_COMPRESS_LZW] = &pb_codec_lzw,
+        [PB_COMPRESS_JPEG] = &pb_codec_jpeg, [PB_COMPRESS_WEBP] = &pb_codec_webp,
     };
     return codecs[compress];
 }

@@ -3,7 +3,8 @@
 #ifndef PB_CODEC_H
 #define PB_CODEC_H
 /* Compression of one block. A codec is a table of functions; its working memory is a context, one a
- * thread, made before the first block: encode allocates nothing. The output of encode depends on
+ * thread, made before the first block: encode allocates nothing, but for codecs of pictures, whose
+ * libraries do. The output of encode depends on
  * its input and the level only. */
 #include "config/config.h"
 
@@ -14,7 +15,10 @@
 struct pb_codec {
     const char *name;
     uint16_t tiff_compression; /* value of tag 259 */
-    int min_level, max_level;  /* 0 when the codec has no levels */
+    /* Codecs of pictures alone, of uint8, which need not come back as they were: bit n is set for n
+     * bands that they take. 0: any bytes, which come back. */
+    uint32_t bands;
+    int min_level, max_level; /* 0 when the codec has no levels */
     /* The meaning of level 0 for blocks of integers and of floats; a number outside the limits is a
      * mode of the codec. */
     int default_level, default_float_level;
@@ -24,6 +28,11 @@ struct pb_codec {
     uint64_t (*context_bytes)(int level, size_t block_bytes);
     /* level as pb_codec_level gives it. 0 or -ENOMEM. Thread: init. */
     int (*create)(int level, size_t block_bytes, void **out_context);
+    /* Of a codec of pictures, once after create: the block is side_px x side_px pixels of n_bands
+     * samples, row by row. 0 or -ENOMEM. NULL in others. */
+    int (*shape)(void *context, int32_t side_px, uint32_t n_bands);
+    /* What all blocks share and none holds, for tag 347 (JPEGTables). NULL = nothing. */
+    int (*tables)(int level, uint32_t n_bands, void *out, size_t capacity, size_t *out_bytes);
     /* bytes <= block_bytes; capacity >= bound(bytes). Returns 0 and the size, or -EIO. NULL in the
      * codec "none", whose blocks are stored as they are. Thread: the context's one user. */
     int (*encode)(void *context, const void *in, size_t bytes, void *out, size_t capacity,
@@ -35,6 +44,10 @@ extern const struct pb_codec pb_codec_none;
 extern const struct pb_codec pb_codec_deflate; /* codec_deflate.c */
 extern const struct pb_codec pb_codec_zstd;    /* codec_zstd.c */
 extern const struct pb_codec pb_codec_lzw;     /* codec_lzw.c */
+extern const struct pb_codec pb_codec_jpeg;    /* codec_jpeg.c */
+extern const struct pb_codec pb_codec_webp;    /* codec_webp.c */
+
+#define PB_CODEC_TABLES_MAX 1024 /* bytes of `tables` at most */
 
 const struct pb_codec *pb_codec_of(enum pb_compress compress);
 /* The level that is used when the config says `level`: 0 is the codec's default for the kind of

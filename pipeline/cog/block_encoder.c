@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Pixels outside the image are nodata, as they have no value; a run of equal values compresses to a
- * few bytes. Blocks without a valid pixel are all alike: what the last one became is given again
- * for the next. */
+ * few bytes. In blocks of pictures they repeat the image's edge. Blocks without a valid pixel are
+ * all alike: what the last one became is given again for the next. */
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/codec/predictor.h"
 
@@ -62,7 +62,11 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
         e->packed = malloc(e->capacity);
         ok = ok && e->packed != NULL;
     }
-    if (!ok || format->codec->create(format->level, e->raw_bytes, &e->context) != 0) {
+    const struct pb_codec *codec = format->codec;
+    ok = ok && codec->create(format->level, e->raw_bytes, &e->context) == 0;
+    if (ok && codec->shape != NULL)
+        ok = codec->shape(e->context, format->block_px, format->n_bands) == 0;
+    if (!ok) {
         pb_block_encoder_destroy(e);
         return pb_fail(err, PB_E_MEMORY, "no memory for an encoder of %d px blocks",
                        format->block_px);
@@ -113,7 +117,11 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
     for (uint32_t b = 0; b < format->n_bands && format->painter == NULL; b++)
         e->moved += pb_quantize(&format->quantizer, scaled(e, planes[b] + at, w), (size_t)w,
                                 e->row + b * sample, format->n_bands);
-    memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
+    if (format->codec->bands == 0)
+        memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
+    else /* no edge, which would be seen in the pixels beside it */
+        for (size_t i = valid; i < e->row_bytes; i++)
+            e->row[i] = e->row[i - e->pixel_bytes];
 }
 
 static bool has_pixel(const struct pb_block_encoder *e, const float *const *planes, size_t row_px,
@@ -137,6 +145,10 @@ static int encode(struct pb_block_encoder *e, const float *const *planes, size_t
     const struct pb_block_format *format = e->format;
     for (int32_t y = 0; y < format->block_px; y++) {
         char *to = e->raw + (size_t)y * e->row_bytes;
+        if (y >= h && format->codec->bands != 0) {
+            memcpy(to, to - e->row_bytes, e->row_bytes);
+            continue;
+        }
         if (y >= h) {
             memcpy(to, e->outside, e->row_bytes);
             continue;

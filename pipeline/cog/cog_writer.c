@@ -11,19 +11,17 @@
  * Entries are read after the threads that wrote them were joined. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/block_encoder.h"
+#include "pipeline/cog/cog_format.h"
 #include "pipeline/cog/mask_encoder.h"
-#include "pipeline/codec/predictor.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/cog/spool.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #define LEVELS_MAX       32
 #define OVERVIEW_SIDE_PX 512
-#define BLOCK_BYTES_MAX  (UINT64_C(1) << 30) /* readers take no larger block */
-#define GIVEN_TAGS_USUAL 64                  /* for the plan; tags are known at the end only */
+#define GIVEN_TAGS_USUAL 64 /* for the plan; tags are known at the end only */
 
 struct index {
     uint32_t cols;
@@ -37,76 +35,15 @@ struct pb_cog_writer {
     uint32_t n_levels; /* of the file: with the full image, and with a mask of each */
     struct index index[2 * LEVELS_MAX];
     struct pb_tiff_level level[2 * LEVELS_MAX];
-    struct pb_pyramid *pyramid;    /* NULL without overviews */
-    struct pb_spool *spool;        /* NULL when blocks have one size and go into the file */
-    struct pb_tiff_layout *layout; /* these two: made when sizes are known */
+    struct pb_pyramid *pyramid; /* NULL without overviews */
+    struct pb_spool *spool;     /* NULL when blocks have one size and go into the file */
+    unsigned char tables[PB_CODEC_TABLES_MAX]; /* of all blocks of a picture */
+    struct pb_tiff_layout *layout;             /* these two: made when sizes are known */
     struct pb_file_out *file;
     struct pb_block_encoder **encoder; /* by worker */
     struct pb_mask_encoder **mask;     /* the same; NULL without masks */
     uint64_t *moved;                   /* the same: valid pixels of the image off nodata */
 };
-
-double pb_cog_writer_nodata(const struct pb_cog_options *options)
-{
-    if (!options->has_nodata)
-        return pb_type_is_float(options->type) ? (double)NAN : 0.0;
-    return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
-}
-
-static int fail(struct pb_err *err, const char *what)
-{
-    return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s", what);
-}
-
-/* Options -> format of a block. Rejects invalid options. */
-static int format_of(const struct pb_cog_options *o, struct pb_err *err,
-                     struct pb_block_format *out)
-{
-    struct pb_block_format format = {
-        .block_px = o->block_px,
-        .n_planes = o->n_bands,
-        .n_bands = o->painter != NULL ? pb_painter_channels(o->painter) : o->n_bands,
-        .painter = o->painter,
-        .scale = o->scale,
-        .offset = o->offset,
-    };
-    bool alpha = o->painter != NULL && o->painter->alpha;
-    if (o->n_bands < 1 || o->n_bands > PB_BANDS_MAX)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %u bands; 1 to %d can be written",
-                       o->n_bands, PB_BANDS_MAX);
-    if (o->block_px < 16 || o->block_px > 4096 || (o->block_px & (o->block_px - 1)) != 0)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "cog: blocksize %d; it must be a power of two up to 4096", o->block_px);
-    if (o->grid->side_px % o->block_px != 0 && pb_grid_count(o->grid) != 1)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "cog: tiles of %d px cannot be cut into blocks of %d px", o->grid->side_px,
-                       o->block_px);
-    if (!o->has_nodata && !o->mask && !alpha && !pb_type_is_float(o->type))
-        return fail(err, "an integer type needs a nodata value; add 'nodata:'");
-    if (o->has_nodata && o->mask)
-        return fail(err, "a mask and a nodata value exclude each other");
-    if ((o->mask ? pb_quantizer_init_masked : pb_quantizer_init)(&format.quantizer, o->type,
-                                                                 pb_cog_writer_nodata(o)) != 0)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: nodata %g is not a value of type %s",
-                       o->nodata, pb_type_name(o->type));
-    format.codec = pb_codec_of(o->compress);
-    if (pb_codec_level(format.codec, o->level, pb_type_is_float(o->type), &format.level) != 0)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s has levels %d to %d, not %d",
-                       format.codec->name, format.codec->min_level, format.codec->max_level,
-                       o->level);
-    format.predictor = o->predictor != 0 ? o->predictor : pb_predictor_auto(o->type);
-    if (o->compress == PB_COMPRESS_NONE)
-        format.predictor = PB_PREDICTOR_NONE;
-    if (!pb_predictor_fits(format.predictor, o->type))
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: predictor %d does not go with type %s",
-                       format.predictor, pb_type_name(o->type));
-    if (pb_block_raw_bytes(&format) > BLOCK_BYTES_MAX)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "cog: a block of %d x %d px and %u bands has over 1 GiB; lower blocksize",
-                       o->block_px, o->block_px, o->n_bands);
-    *out = format;
-    return 0;
-}
 
 static uint32_t overview_levels(const struct pb_cog_options *o)
 {
@@ -138,7 +75,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
 {
     struct pb_block_format format = {.codec = &pb_codec_none};
-    if (format_of(options, NULL, &format) != 0)
+    if (pb_cog_format(options, NULL, &format) != 0)
         return UINT64_MAX;
     struct pb_pyramid_options pyramid = pyramid_options(options);
     uint64_t bytes = pb_pyramid_bytes(&pyramid);
@@ -251,6 +188,24 @@ static uint64_t block_bytes(const struct pb_block_format *format)
     return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
 }
 
+/* What the directories say of a picture's blocks. */
+static int describe_picture(struct pb_cog_writer *writer, struct pb_tiff_image *image,
+                            struct pb_err *err)
+{
+    const struct pb_block_format *format = &writer->format;
+    size_t bytes = 0;
+    if (format->codec->tables == NULL)
+        return 0;
+    if (format->codec->tables(format->level, format->n_bands, writer->tables, sizeof writer->tables,
+                              &bytes) != 0)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the tables of a product");
+    image->tables = writer->tables;
+    image->tables_bytes = bytes;
+    if (format->n_bands == 3)
+        image->photometric = PB_PHOTOMETRIC_YCBCR;
+    return 0;
+}
+
 /* Decides the layout and creates the file with its full length. */
 static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
 {
@@ -273,7 +228,9 @@ static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
         .tags = o->tags,
         .force_big = o->force_big,
     };
-    int rc = pb_tiff_layout_create(&image, err, &writer->layout);
+    int rc = describe_picture(writer, &image, err);
+    if (rc == 0)
+        rc = pb_tiff_layout_create(&image, err, &writer->layout);
     if (rc == 0)
         rc = pb_file_out_create(o->path, pb_tiff_layout_total(writer->layout), err, &writer->file);
     if (rc == 0)
@@ -296,7 +253,7 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
                          struct pb_cog_writer **out_writer)
 {
     struct pb_block_format format = {.codec = &pb_codec_none};
-    int rc = format_of(options, err, &format);
+    int rc = pb_cog_format(options, err, &format);
     if (rc != 0)
         return rc;
     struct pb_cog_writer *writer = calloc(1, sizeof *writer);

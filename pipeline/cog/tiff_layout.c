@@ -98,10 +98,29 @@ static void fill_blocks(const struct pb_tiff_layout *layout, uint32_t k,
     add(d, 325, PB_TIFF_LONG, level->n_blocks, NULL)->source = PB_TIFF_COUNTS;
 }
 
+static uint32_t colors_of(const struct pb_tiff_image *image)
+{
+    return image->photometric == PB_PHOTOMETRIC_RGB || image->photometric == PB_PHOTOMETRIC_YCBCR
+               ? 3
+               : 1;
+}
+
+static void fill_jpeg(const struct pb_tiff_image *image, struct pb_tiff_directory *d)
+{
+    static const uint16_t half[2] = {2, 2};
+    static const uint32_t levels[12] = {0, 1, 255, 1, 128, 1, 255, 1, 128, 1, 255, 1};
+    if (image->tables != NULL)
+        add(d, 347, PB_TIFF_UNDEFINED, image->tables_bytes, image->tables);
+    if (image->photometric == PB_PHOTOMETRIC_YCBCR) {
+        add(d, 530, PB_TIFF_SHORT, 2, half);      /* YCbCrSubSampling */
+        add(d, 532, PB_TIFF_RATIONAL, 6, levels); /* ReferenceBlackWhite */
+    }
+}
+
 static void fill_image(const struct pb_tiff_layout *layout, uint32_t k, struct pb_tiff_directory *d)
 {
     const struct pb_tiff_image *image = &layout->image;
-    uint32_t colors = image->photometric == PB_PHOTOMETRIC_RGB ? 3 : 1;
+    uint32_t colors = colors_of(image);
     add(d, 258, PB_TIFF_SHORT, image->n_bands, layout->bits);
     add_number(d, 259, PB_TIFF_SHORT, image->compression);
     add_number(d, 262, PB_TIFF_SHORT,
@@ -114,6 +133,7 @@ static void fill_image(const struct pb_tiff_layout *layout, uint32_t k, struct p
     if (image->n_bands > colors) /* ExtraSamples: unspecified, or alpha */
         add(d, 338, PB_TIFF_SHORT, image->n_bands - colors, layout->extra);
     add(d, 339, PB_TIFF_SHORT, image->n_bands, layout->format);
+    fill_jpeg(image, d);
     add_given(d, image->tags, k > 0);
 }
 
@@ -220,7 +240,7 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
         layout->format[b] = sample_format(image->type);
     }
     layout->one = 1;
-    uint32_t colors = image->photometric == PB_PHOTOMETRIC_RGB ? 3 : 1;
+    uint32_t colors = colors_of(image);
     if (image->alpha && image->n_bands > colors)
         layout->extra[image->n_bands - colors - 1] = 2; /* unassociated alpha */
     layout->big = image->force_big;

@@ -5,7 +5,14 @@
 /* The layout that tiff_layout.c decides and tiff_writer.c writes. Private to the two. */
 #include "pipeline/cog/tiff_writer.h"
 
-enum { PB_TIFF_ASCII = 2, PB_TIFF_SHORT = 3, PB_TIFF_LONG = 4, PB_TIFF_LONG8 = 16 };
+enum {
+    PB_TIFF_ASCII = 2,
+    PB_TIFF_SHORT = 3,
+    PB_TIFF_LONG = 4,
+    PB_TIFF_RATIONAL = 5,
+    PB_TIFF_UNDEFINED = 7,
+    PB_TIFF_LONG8 = 16
+};
 
 enum pb_tiff_source { PB_TIFF_VALUE, PB_TIFF_OFFSETS, PB_TIFF_COUNTS };
 

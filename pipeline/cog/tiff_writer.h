@@ -24,7 +24,12 @@ struct pb_tiff_level {
     const struct pb_spool_extent *extent; /* borrowed; all there; not used with block_bytes */
 };
 
-enum pb_photometric { PB_PHOTOMETRIC_GRAY = 1, PB_PHOTOMETRIC_RGB = 2, PB_PHOTOMETRIC_PALETTE = 3 };
+enum pb_photometric {
+    PB_PHOTOMETRIC_GRAY = 1,
+    PB_PHOTOMETRIC_RGB = 2,
+    PB_PHOTOMETRIC_PALETTE = 3,
+    PB_PHOTOMETRIC_YCBCR = 6 /* of JPEG: chroma has half the rows and columns */
+};
 
 struct pb_tiff_image {
     const struct pb_tiff_level *level; /* [0] is the full image */
@@ -39,8 +44,10 @@ struct pb_tiff_image {
     uint32_t n_bands; /* 1 .. PB_BANDS_MAX, chunky */
     bool alpha;       /* the last one is alpha, the others are not multiplied by it */
     enum pb_type type;
-    uint16_t compression;            /* tag 259 */
-    uint16_t predictor;              /* tag 317; left out when 1 */
+    uint16_t compression; /* tag 259 */
+    uint16_t predictor;   /* tag 317; left out when 1 */
+    const void *tables;   /* tag 347, of every directory of the image; NULL = none */
+    size_t tables_bytes;
     const char *software;            /* tag 305 */
     const struct pb_tiff_tags *tags; /* borrowed; NULL = none. GDAL_NODATA goes on overviews, too */
     bool force_big;                  /* BigTIFF although it would fit */

@@ -13,6 +13,7 @@ struct pb_cog_config {
     enum pb_type type;
     enum pb_compress compress;
     int32_t level;     /* 0 = the codec's default */
+    int32_t quality;   /* the same, of jpeg and webp */
     int32_t predictor; /* 1 none, 2 horizontal, 3 floating point; 0 = auto */
     int32_t blocksize; /* power of two, 64 .. 4096 */
     enum pb_overviews overviews;

@@ -23,15 +23,22 @@ static const struct pb_key keys[] = {
     {.name = "compress",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, compress),
-     .choices = "none|deflate|zstd|lzw",
+     .choices = "none|deflate|zstd|lzw|jpeg|webp",
      .def = "deflate",
-     .doc = "Compression."},
+     .doc = "Compression. jpeg and webp are for uint8 to look at, and lose: jpeg with one band or "
+            "three and a mask, webp with three and a mask or an alpha band."},
     {.name = "level",
      .type = PB_KEY_INT,
      .offset = offsetof(struct pb_cog_config, level),
      .max = 22,
      .def = "0",
      .doc = "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one."},
+    {.name = "quality",
+     .type = PB_KEY_INT,
+     .offset = offsetof(struct pb_cog_config, quality),
+     .max = 100,
+     .def = "0",
+     .doc = "Of jpeg and webp, 1 to 100; 0 is 75. webp at 100 loses nothing."},
     {.name = "predictor",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, predictor),
@@ -118,6 +125,11 @@ static void check_scale(const struct pb_cog_config *cog, const struct pb_product
                              "stored step, such as 0.0001");
 }
 
+static bool is_picture_codec(const struct pb_cog_config *cog)
+{
+    return cog->compress == PB_COMPRESS_JPEG || cog->compress == PB_COMPRESS_WEBP;
+}
+
 static bool is_true(const struct pb_cog_config *cog)
 {
     return cog->alpha == PB_COG_ALPHA_YES;
@@ -150,6 +162,9 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
             check, paint->colours != NULL ? "colours" : "ramp",
             "cog: which values are the two ends of the ramp? write range: [-1, 1], "
             "or stretch: [2, 98]");
+    /* JPEG has no alpha: what is transparent is said by a mask. */
+    if (cog->compress == PB_COMPRESS_JPEG && cog->alpha == PB_COG_ALPHA_AUTO && !cog->has_nodata)
+        cog->mask = 1;
     cog->has_alpha =
         is_true(cog) || (cog->alpha == PB_COG_ALPHA_AUTO && !cog->mask && !cog->has_nodata);
     if (is_true(cog) && (cog->mask || cog->has_nodata))
@@ -219,6 +234,37 @@ static void check_nodata(struct pb_cog_config *cog, const struct pb_product_chec
             pb_units_number_text(min, low), pb_units_number_text(max, high));
 }
 
+/* A codec that stores pictures, and what it cannot hold. */
+static void check_picture_codec(const struct pb_cog_config *cog,
+                                const struct pb_product_check *check)
+{
+    const char *codec = pb_compress_name(cog->compress);
+    bool jpeg = cog->compress == PB_COMPRESS_JPEG;
+    size_t n = cog->paint.chosen != NULL ? 3 : cog->product.n_bands;
+    if (cog->type != PB_U8)
+        pb_product_key_wrong(check, "compress",
+                             "cog.compress: %s stores pictures of uint8, not %s; write type: "
+                             "uint8, or use deflate or zstd",
+                             codec, pb_type_name(cog->type));
+    else if (pb_product_key_is_sound(check, "bands") && n != 3 && !(jpeg && n == 1))
+        pb_product_key_wrong(check, "compress",
+                             "cog.compress: %s stores %s, not %zu; name them in bands, or use "
+                             "deflate or zstd",
+                             codec, jpeg ? "one band or three" : "three bands", n);
+    if (cog->has_nodata)
+        pb_product_key_wrong(check, "nodata",
+                             "cog.nodata: %s loses it, as values near it change; write mask: true "
+                             "in its place",
+                             codec);
+    if (jpeg && cog->has_alpha)
+        pb_product_key_wrong(check, "alpha",
+                             "cog.alpha: jpeg stores no alpha; write mask: true in its place");
+    if (cog->predictor != 0)
+        pb_product_key_wrong(check, "predictor",
+                             "cog.predictor means nothing with compress: %s; leave the key out",
+                             codec);
+}
+
 static void check_codec(const struct pb_cog_config *cog, const struct pb_product_check *check)
 {
     enum pb_compress compress = cog->compress;
@@ -227,8 +273,17 @@ static void check_codec(const struct pb_cog_config *cog, const struct pb_product
     if (!pb_product_key_is_sound(check, "compress") || !pb_product_key_is_sound(check, "type"))
         return;
     bool packs = compress == PB_COMPRESS_DEFLATE || compress == PB_COMPRESS_ZSTD;
+    bool picture = is_picture_codec(cog);
+    if (picture)
+        check_picture_codec(cog, check);
     if (level && !packs)
-        pb_product_key_wrong(check, "level", "cog.level: %s has no levels; leave the key out",
+        pb_product_key_wrong(check, "level", "cog.level: %s has no levels; %s",
+                             pb_compress_name(compress),
+                             picture ? "write quality" : "leave the key out");
+    if (cog->quality && !picture)
+        pb_product_key_wrong(check, "quality",
+                             "cog.quality is of jpeg and webp, and %s loses nothing; leave the "
+                             "key out",
                              pb_compress_name(compress));
     if (compress == PB_COMPRESS_DEFLATE && level > 12)
         pb_product_key_wrong(check, "level", "cog.level: deflate has no level %d; allowed: 1 to 12",

@@ -4,6 +4,7 @@
 """Colours of products: the colour tables of scenes, ramps, colour files as gdaldem reads them."""
 import json
 import subprocess
+import sys
 
 import numpy as np
 from osgeo import gdal
@@ -194,6 +195,49 @@ def test_pictures_do_not_depend_on_tiles_and_threads(scratch):
         out = make(scratch, scene, products, out=f"o{i}", bands="bands: {B: 1, G: 2, R: 3}", steps=['math: {bands: {X: "(R - G) / (R + G)"}}'], compute=compute)
         sums.add(((out / "s.tif").read_bytes(), (out / "s.v.tif").read_bytes()))
     assert len(sums) == 1
+
+
+def test_lossy_codecs_come_back_nearly_and_are_cogs(scratch):
+    """Fields with edges; 700 x 900 is no multiple of a block."""
+    numbers = np.random.default_rng(2)
+    y, x = np.mgrid[0:700, 0:900]
+    values = np.stack([800 + 300 * np.sin(x / 90 + b) + 200 * np.cos(y / 70) + 400 * ((x // 60 + y // 45) % 3 == b) for b in range(3)])
+    values = (values + numbers.normal(0, 5, values.shape)).astype(np.uint16)
+    values[:, :60, :80] = 0
+    scene = scene_of(scratch / "s.tif", values, 0)
+    rgb, grey = "bands: [R, G, B], range: [0, 2000]", "bands: [G], range: [0, 2000]"
+    wanted = {"j": f"{rgb}, compress: jpeg, quality: 90", "g": f"{grey}, compress: jpeg, quality: 90, blocksize: 128",
+              "w": f"{rgb}, compress: webp, quality: 90", "l": f"{rgb}, compress: webp, quality: 100", "m": f"{rgb}, compress: webp, mask: true, quality: 90",
+              "u": "bands: [UR, UG, UB], type: uint8, mask: true, compress: jpeg", "rgb": f"{rgb}", "grey": f"{grey}, mask: true"}
+    steps = ['math: {bands: {UR: "R / 10", UG: "G / 10", UB: "B / 10"}}']
+    products = [f"cog: {{name: {name}, {keys}}}" for name, keys in wanted.items()]
+    out = make(scratch, scene, products, bands="bands: {B: 1, G: 2, R: 3}", steps=steps)
+    again = make(scratch, scene, products, out="again", bands="bands: {B: 1, G: 2, R: 3}", steps=steps, compute="{threads: 1, tile: 512}")
+
+    def levels_of(name, overview=None):
+        source = gdal.Open(str(out / f"s.{name}.tif"))
+        bands = [source.GetRasterBand(i + 1) for i in range(source.RasterCount)]
+        bands = bands if overview is None else [b.GetOverview(overview) for b in bands]
+        mask = bands[0].GetMaskBand().ReadAsArray()
+        return np.array([b.ReadAsArray() for b in bands]).astype(int), mask, source.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE")
+
+    for name, codec, like in (("j", "YCbCr JPEG", "rgb"), ("g", "JPEG", "grey"), ("w", "WEBP", "rgb"), ("l", "WEBP", "rgb"), ("m", "WEBP", "rgb")):
+        assert (out / f"s.{name}.tif").read_bytes() == (again / f"s.{name}.tif").read_bytes(), f"{name}: threads and tiles change the bytes"
+        for overview in (None, 0):
+            found, mask, said = levels_of(name, overview)
+            want, seen, _ = levels_of(like, overview)
+            assert said == codec and (mask == seen).all(), (name, said)
+            inside = seen > 0
+            n = min(len(found), 3 if like == "rgb" else 1)
+            apart = np.abs(found[:n] - want[:n])[:, inside]
+            # The last column and row come back as well as others do, whatever lies beyond the image.
+            edge = np.abs(found[:n] - want[:n])[:, -4:, -4:].mean()
+            assert apart.mean() < (0.001 if name == "l" else 4) and edge < 12, (name, overview, apart.mean(), edge)
+        checked = subprocess.run([sys.executable, "-m", "osgeo_utils.samples.validate_cloud_optimized_geotiff", out / f"s.{name}.tif"], capture_output=True, text=True)
+        assert checked.returncode == 0 and "is a valid cloud optimized GeoTIFF" in checked.stdout, checked.stdout + checked.stderr
+    small, whole = (out / "s.j.tif").stat().st_size, (out / "s.rgb.tif").stat().st_size
+    assert small < whole / 3, (small, whole)
+    assert levels_of("u")[2] == "YCbCr JPEG", "levels that a step makes are stored as they are"
 
 
 if __name__ == "__main__":

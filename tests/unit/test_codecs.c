@@ -10,9 +10,13 @@
 #include <check.h>
 #include <errno.h>
 #include <libdeflate.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <webp/decode.h>
 #include <zstd.h>
+
+#include <jpeglib.h>
 
 /* TIFF 6.0, section 13. Returns bytes decoded, or -1. */
 static long lzw_decode(const uint8_t *in, size_t n, uint8_t *out, size_t capacity)
@@ -205,6 +209,89 @@ START_TEST(runs_of_every_length_and_every_alphabet_survive)
 }
 END_TEST
 
+static void jpeg_decode(const uint8_t *tables, size_t n_tables, const uint8_t *in, size_t n,
+                        int32_t side, uint32_t n_bands, uint8_t *out)
+{
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&jpeg);
+    jpeg_mem_src(&jpeg, tables, n_tables);
+    ck_assert_int_eq(jpeg_read_header(&jpeg, FALSE), JPEG_HEADER_TABLES_ONLY);
+    jpeg_mem_src(&jpeg, in, n);
+    ck_assert_int_eq(jpeg_read_header(&jpeg, TRUE), JPEG_HEADER_OK);
+    ck_assert(jpeg.image_width == (JDIMENSION)side && jpeg.num_components == (int)n_bands);
+    if (n_bands == 3) { /* TIFF says so, not the stream */
+        jpeg.jpeg_color_space = JCS_YCbCr;
+        jpeg.out_color_space = JCS_RGB;
+        ck_assert(jpeg.comp_info[0].h_samp_factor == 2 && jpeg.comp_info[1].v_samp_factor == 1);
+    }
+    jpeg_start_decompress(&jpeg);
+    while (jpeg.output_scanline < jpeg.output_height) {
+        JSAMPROW row = out + (size_t)jpeg.output_scanline * (size_t)side * n_bands;
+        (void)jpeg_read_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_decompress(&jpeg);
+    jpeg_destroy_decompress(&jpeg);
+}
+
+/* The mean difference between what goes in and what comes out. */
+static double picture_trip(const struct pb_codec *codec, int level, int32_t side, uint32_t n_bands)
+{
+    size_t n = (size_t)side * (size_t)side * n_bands, capacity = codec->bound(n), bytes = 0;
+    uint8_t tables[PB_CODEC_TABLES_MAX], *in = malloc(n), *out = malloc(capacity);
+    uint8_t *again = malloc(capacity), *back = calloc(n, 1);
+    size_t n_tables = 0, bytes_again = 0;
+    double sum = 0;
+    void *context = NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t x = i / n_bands % (size_t)side, y = i / n_bands / (size_t)side;
+        in[i] = (uint8_t)(i % n_bands == 3 ? 255 * (x + y > 40)
+                                           : (2 * x + 3 * y + 60 * (i % n_bands)) % 200);
+    }
+    ck_assert_int_eq(codec->create(level, n, &context), 0);
+    ck_assert_int_eq(codec->shape(context, side, n_bands), 0);
+    ck_assert_int_eq(codec->encode(context, in, n, out, capacity, &bytes), 0);
+    ck_assert_int_eq(codec->encode(context, in, n, again, capacity, &bytes_again), 0);
+    ck_assert(bytes == bytes_again && memcmp(out, again, bytes) == 0);
+    ck_assert_int_eq(codec->encode(context, in, n, again, bytes - 1, &bytes_again), -EIO);
+    ck_assert_int_eq(codec->encode(context, in, n - 1, again, capacity, &bytes_again), -EIO);
+    codec->destroy(context);
+    if (codec->tables != NULL) {
+        ck_assert_int_eq(codec->tables(level, n_bands, tables, sizeof tables, &n_tables), 0);
+        jpeg_decode(tables, n_tables, out, bytes, side, n_bands, back);
+    } else if (n_bands == 4) {
+        ck_assert_ptr_nonnull(WebPDecodeRGBAInto(out, bytes, back, n, 4 * side));
+    } else {
+        ck_assert_ptr_nonnull(WebPDecodeRGBInto(out, bytes, back, n, 3 * side));
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += abs((int)in[i] - (int)back[i]);
+        ck_assert(i % n_bands != 3 || in[i] == back[i]); /* alpha loses nothing */
+    }
+    free(in);
+    free(out);
+    free(again);
+    free(back);
+    return sum / (double)n;
+}
+
+START_TEST(pictures_come_back_nearly)
+{
+    for (int32_t side = 64; side <= 256; side *= 2) {
+        ck_assert_double_lt(picture_trip(&pb_codec_jpeg, 75, side, 1), 4);
+        ck_assert_double_lt(picture_trip(&pb_codec_jpeg, 95, side, 1), 1);
+        ck_assert_double_lt(picture_trip(&pb_codec_jpeg, 75, side, 3), 9);
+        ck_assert_double_lt(picture_trip(&pb_codec_webp, 75, side, 3), 9);
+        ck_assert_double_lt(picture_trip(&pb_codec_webp, 75, side, 4), 12);
+        ck_assert(picture_trip(&pb_codec_webp, 100, side, 3) == 0);
+        ck_assert(picture_trip(&pb_codec_webp, 100, side, 4) == 0);
+        ck_assert_double_lt(picture_trip(&pb_codec_jpeg, 100, side, 1),
+                            picture_trip(&pb_codec_jpeg, 20, side, 1));
+    }
+}
+END_TEST
+
 START_TEST(levels_outside_the_codec_are_refused)
 {
     int level = -7;
@@ -260,8 +347,8 @@ END_TEST
 
 START_TEST(every_compression_of_the_config_has_its_codec)
 {
-    for (int c = PB_COMPRESS_NONE; c <= PB_COMPRESS_LZW; c++) {
-        static const char *const names[] = {"none", "deflate", "zstd", "lzw"};
+    for (int c = PB_COMPRESS_NONE; c < PB_COMPRESS_COUNT; c++) {
+        static const char *const names[] = {"none", "deflate", "zstd", "lzw", "jpeg", "webp"};
         ck_assert_str_eq(pb_codec_of((enum pb_compress)c)->name, names[c]);
     }
     void *context = &context;
@@ -283,6 +370,7 @@ int main(void)
     tcase_add_test(tc, lzw_ends_well_wherever_the_table_stands);
     tcase_add_test(tc, every_level_works);
     tcase_add_test(tc, levels_outside_the_codec_are_refused);
+    tcase_add_test(tc, pictures_come_back_nearly);
     tcase_add_test(tc, zstd_refuses_more_than_it_was_made_for_without_growing);
     tcase_add_test(tc, deflate_holds_no_more_than_it_says);
     tcase_add_test(tc, every_compression_of_the_config_has_its_codec);

@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/cog/cog_format.h"
+#include "pipeline/codec/predictor.h"
+
+#include <math.h>
+
+#define BLOCK_BYTES_MAX (UINT64_C(1) << 30) /* readers take no larger block */
+
+double pb_cog_writer_nodata(const struct pb_cog_options *options)
+{
+    if (!options->has_nodata)
+        return pb_type_is_float(options->type) ? (double)NAN : 0.0;
+    return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
+}
+
+static int fail(struct pb_err *err, const char *what)
+{
+    return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s", what);
+}
+
+int pb_cog_format(const struct pb_cog_options *o, struct pb_err *err, struct pb_block_format *out)
+{
+    struct pb_block_format format = {
+        .block_px = o->block_px,
+        .n_planes = o->n_bands,
+        .n_bands = o->painter != NULL ? pb_painter_channels(o->painter) : o->n_bands,
+        .painter = o->painter,
+        .scale = o->scale,
+        .offset = o->offset,
+    };
+    bool alpha = o->painter != NULL && o->painter->alpha;
+    if (o->n_bands < 1 || o->n_bands > PB_BANDS_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %u bands; 1 to %d can be written",
+                       o->n_bands, PB_BANDS_MAX);
+    if (o->block_px < 16 || o->block_px > 4096 || (o->block_px & (o->block_px - 1)) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: blocksize %d; it must be a power of two up to 4096", o->block_px);
+    if (o->grid->side_px % o->block_px != 0 && pb_grid_count(o->grid) != 1)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: tiles of %d px cannot be cut into blocks of %d px", o->grid->side_px,
+                       o->block_px);
+    if (!o->has_nodata && !o->mask && !alpha && !pb_type_is_float(o->type))
+        return fail(err, "an integer type needs a nodata value; add 'nodata:'");
+    if (o->has_nodata && o->mask)
+        return fail(err, "a mask and a nodata value exclude each other");
+    if ((o->mask ? pb_quantizer_init_masked : pb_quantizer_init)(&format.quantizer, o->type,
+                                                                 pb_cog_writer_nodata(o)) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: nodata %g is not a value of type %s",
+                       o->nodata, pb_type_name(o->type));
+    format.codec = pb_codec_of(o->compress);
+    if (format.codec->bands != 0 &&
+        (o->type != PB_U8 || format.n_bands >= 32 ||
+         (format.codec->bands >> format.n_bands & 1) == 0 || o->has_nodata))
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s does not hold %u bands of %s%s",
+                       format.codec->name, format.n_bands, pb_type_name(o->type),
+                       o->has_nodata ? " with nodata" : "");
+    if (pb_codec_level(format.codec, o->level, pb_type_is_float(o->type), &format.level) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s has levels %d to %d, not %d",
+                       format.codec->name, format.codec->min_level, format.codec->max_level,
+                       o->level);
+    format.predictor = o->predictor != 0 ? o->predictor : pb_predictor_auto(o->type);
+    if (format.codec->encode == NULL || format.codec->bands != 0)
+        format.predictor = PB_PREDICTOR_NONE;
+    if (!pb_predictor_fits(format.predictor, o->type))
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: predictor %d does not go with type %s",
+                       format.predictor, pb_type_name(o->type));
+    if (pb_block_raw_bytes(&format) > BLOCK_BYTES_MAX)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "cog: a block of %d x %d px and %u bands has over 1 GiB; lower blocksize",
+                       o->block_px, o->block_px, o->n_bands);
+    *out = format;
+    return 0;
+}
