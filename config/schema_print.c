@@ -5,6 +5,7 @@
 #include "config/base/text.h"
 #include "config/units.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void print_items(struct pb_text *out, const struct pb_key *key, const str
         const struct pb_item *item = &items->items[i];
         char number[PB_UNITS_TEXT];
         pb_text_add(out, "%s%s%s", i ? ", " : "", map ? item->key : "", map ? ": " : "");
-        if (pb_key_is_number(key->type))
+        if (pb_key_is_number(key->type) || (key->type == PB_KEY_WORDS && !isnan(item->num)))
             pb_text_add(out, "%s", pb_units_number_text(item->num, number));
         else
             pb_text_yaml(out, item->text);

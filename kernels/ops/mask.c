@@ -50,9 +50,10 @@ static const struct pb_key keys[] = {
     {.name = "preset",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct mask, preset),
-     .doc = "What the values of band mean: landsat-c2, landsat-c2-radsat, sentinel2-scl, "
-            "sentinel2-qa60, planetscope-udm2, planetscope-udm, hls-fmask or modis-state. It gives "
-            "words for the lists below, and what is dropped when there is no list."},
+     .doc =
+         "What the values of band mean: landsat-c2, landsat-c2-radsat, landsat-c1, sentinel2-scl, "
+         "sentinel2-qa60, planetscope-udm2, planetscope-udm, hls-fmask or modis-state. It gives "
+         "words for the lists below, and what is dropped when there is no list."},
     WORDS(drop, "Values that are dropped, as numbers or the preset's words."),
     WORDS(keep, "Values that are kept, all others are dropped; with bands: [low, high], both ends "
                 "inside."),
@@ -351,6 +352,9 @@ const struct pb_op pb_op_mask = {
                 "                     snow clear water, and cloud_low, cloud_medium, cloud_high,\n"
                 "                     likewise cloud_shadow_, snow_ and cirrus_\n"
                 "  landsat-c2-radsat  QA_RADSAT: band_1 to band_7, band_9, terrain_occlusion\n"
+                "  landsat-c1         BQA: fill cloud cloud_shadow_high cirrus_high;\n"
+                "                     terrain_occlusion and cloud_medium, cloud_high, likewise\n"
+                "                     cloud_shadow_, snow_ and cirrus_\n"
                 "  sentinel2-scl      no_data saturated_or_defective cloud_shadow cloud_medium\n"
                 "                     cloud_high cirrus; dark_area vegetation not_vegetated water\n"
                 "                     unclassified snow\n"

@@ -6,6 +6,7 @@ squares, quality bands of other pixel sizes, masks as products and as gates."""
 import hashlib
 import json
 import pathlib
+import shutil
 
 import numpy as np
 from osgeo import gdal
@@ -179,6 +180,69 @@ def test_a_mask_is_a_product_of_bytes_with_overviews_of_classes(scratch):
     assert set(np.unique(band.GetOverview(0).ReadAsArray())) == {0, 1} and band.GetNoDataValue() == 255
     item = json.load(open([p["path"] for p in report["products"] if p["type"] == "stac"][0]))
     assert '"drop":[9]' in json.dumps(item, separators=(",", ":")), item
+
+
+# --- real scenes -----------------------------------------------------------------------------------
+
+def real(scratch, folder, names):
+    source = pbtest.need_data() / "real" / folder
+    (scratch / "scene_X").mkdir()
+    for name in names:
+        if not (source / name).exists():
+            raise pbtest.Skip(f"{source / name} is not there")
+        shutil.copyfile(source / name, scratch / "scene_X" / name)
+    return scratch / "scene_X", [gdal.Open(str(source / name)).ReadAsArray() for name in names]
+
+
+def masked_ndvi(scratch, scene, files, mask, scale, threads=2):
+    config = scratch / "c.yaml"
+    config.write_text(f"""compute: {{memory: 128MiB, threads: {threads}}}
+pipelines:
+  p:
+    input:
+      scene: "scene_*/"
+      scale: {scale}
+      files: {files}
+    steps:
+      - mask: {mask}
+      - index: {{names: [NDVI]}}
+    products:
+      - cog: {{bands: [NDVI], type: float32}}
+""")
+    report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "version", scene)[0]
+    return gdal.Open(report["products"][0]["path"]).ReadAsArray()
+
+
+def ndvi(red, infrared, scale):
+    r, n = [np.where(b == 0, np.nan, b.astype(np.float32) * np.float32(scale)).astype(np.float32) for b in (red, infrared)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        v = (n - r) / (n + r)
+    return np.where(n + r == 0, np.nan, v)
+
+
+def test_a_sentinel_2_folder_is_masked_by_its_classes(scratch):
+    scene, (red, infrared, classes) = real(scratch, "sentinel2_29RKH", ["B04.tif", "B08.tif", "SCL.tif"])
+    files = "{R: B04.tif, N: B08.tif, SCL: SCL.tif}"
+    drop = dilated(np.isin(classes, [1, 3, 8, 9, 10]), 3, "disc")
+    keep = np.kron(~drop & (classes != 0), np.ones((2, 2), bool))
+    expected = np.where(keep, ndvi(red, infrared, 0.0001), np.nan)
+    assert 0.05 < np.isfinite(expected).mean() < 0.99, np.isfinite(expected).mean()
+    for gate in ("false", "true"):
+        step = f"{{name: CLEAR, band: SCL, drop: [0, 1, 3, 8, 9, 10], grow: 3, apply: [R, N], gate: {gate}}}"
+        same(masked_ndvi(scratch, scene, files, step, 0.0001), expected, gate)
+    same(masked_ndvi(scratch, scene, files, "{band: SCL, preset: sentinel2-scl, grow: 3, apply: [R, N]}", 0.0001), expected, "preset")
+
+
+def test_a_landsat_set_is_masked_by_its_bits(scratch):
+    stem = "LC08_L1TP_016037_20170813_20170814_01_RT_"
+    scene, (red, infrared, quality) = real(scratch, "landsat8_c1_016037", [f"{stem}{b}.TIF" for b in ("B4", "B5", "BQA")])
+    files = '{R: "*_B4.TIF", N: "*_B5.TIF", QA: "*_BQA.TIF"}'
+    q = quality.astype(int)
+    for mask, drop in (("preset: landsat-c1", (q & 1 == 1) | (q >> 4 & 1 == 1) | (q >> 7 & 3 == 3) | (q >> 11 & 3 == 3)),
+                       ("preset: landsat-c1, drop_bits: [fill, cloud_high, snow_low]", (q & 1 == 1) | (q >> 5 & 3 == 3) | (q >> 9 & 3 == 1)),
+                       ("drop_bits: [0, 4], grow: 2", dilated((q & 1 == 1) | (q >> 4 & 1 == 1), 2, "disc"))):
+        expected = np.where(drop, np.nan, ndvi(red, infrared, 0.00002))
+        same(masked_ndvi(scratch, scene, files, f"{{band: QA, {mask}, apply: [R, N]}}", 0.00002), expected, mask)
 
 
 def test_mistakes_name_their_place_and_a_way_out(scratch):
