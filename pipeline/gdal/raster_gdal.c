@@ -8,6 +8,7 @@
 #include "pipeline/gdal/raster_gdal_info.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
+#include "pipeline/raster/jp2_header.h"
 #include "pipeline/raster/tiff_header.h"
 
 #include <stdlib.h>
@@ -34,13 +35,13 @@ static enum pb_code open_code(const struct pb_gdal_words *words)
 
 static int open_dataset(struct pb_raster *raster, const char *path, struct pb_err *err)
 {
-    static const char *const drivers[] = {"GTiff", NULL};
+    static const char *const drivers[2][2] = {{"GTiff", NULL}, {"JP2OpenJPEG", NULL}};
     static const char *const options[] = {"GEOREF_SOURCES=INTERNAL", NULL};
     struct pb_gdal_words words;
     pb_gdal_listen(&words, raster);
     raster->dataset =
         GDALOpenEx(raster->vsi_name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                   drivers, options, NULL);
+                   drivers[raster->is_jp2], options, NULL);
     pb_gdal_unlisten();
     int rc = pb_raster_file_check(&raster->file, err); /* the better explanation */
     if (rc == 0 && raster->dataset == NULL)
@@ -49,10 +50,21 @@ static int open_dataset(struct pb_raster *raster, const char *path, struct pb_er
     return rc;
 }
 
+/* What OpenJPEG holds of a tile: its coefficients, 32 bits each, once more while the wavelet
+ * transform is undone, and as many bytes of code-blocks. */
+static uint64_t jp2_bytes(const struct pb_raster_info *info)
+{
+    return (uint64_t)info->block_w * (uint64_t)info->block_h * (uint64_t)info->n_bands * 12;
+}
+
 /* Our own decoders. Blocks that are not stored hold what GDAL says: nodata, else 0. */
 static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits, struct pb_err *err)
 {
     struct pb_raster_info *info = &raster->info;
+    if (raster->is_jp2) {
+        info->decoder_bytes = jp2_bytes(info);
+        return 0;
+    }
     int rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
                                    limits->max_directories, info, err);
     for (int i = 0; rc == 0 && i < info->n_bands; i++) {
@@ -74,9 +86,10 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     int rc = pb_raster_file_open(&raster->file, path, err);
+    raster->is_jp2 = rc == 0 && pb_jp2_is(raster->file.fd);
     if (rc == 0)
-        rc = pb_tiff_header_read(raster->file.fd, (uint64_t)raster->file.stat.st_size, path, limits,
-                                 err, &header);
+        rc = (raster->is_jp2 ? pb_jp2_header_read : pb_tiff_header_read)(
+            raster->file.fd, (uint64_t)raster->file.stat.st_size, path, limits, err, &header);
     if (rc == 0) {
         pb_gdal_file_add(raster);
         rc = open_dataset(raster, path, err);
@@ -103,8 +116,9 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
     raster->info = first->info;
     raster->alpha_band = first->alpha_band;
     raster->dataset_mask = first->dataset_mask;
+    raster->is_jp2 = first->is_jp2;
     int rc = pb_raster_file_again(&raster->file, &first->file, err);
-    if (rc == 0)
+    if (rc == 0 && !raster->is_jp2)
         rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
                                    limits->max_directories, &raster->info, err);
     raster->blocks.fill = first->blocks.fill;

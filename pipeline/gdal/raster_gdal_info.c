@@ -23,9 +23,10 @@ static bool is_lossy(GDALDatasetH dataset, const char *compression)
 {
     const char *kind = GDALGetMetadataItem(dataset, "COMPRESSION_REVERSIBILITY", "IMAGE_STRUCTURE");
     const char *error = GDALGetMetadataItem(dataset, "MAX_Z_ERROR", "IMAGE_STRUCTURE");
-    if (strstr(compression, "JPEG") != NULL)
+    if (strstr(compression, "JPEG") != NULL && strcmp(compression, "JPEG2000") != 0)
         return true;
-    if (strcmp(compression, "WEBP") == 0 || strcmp(compression, "JXL") == 0)
+    if (strcmp(compression, "JPEG2000") == 0 || strcmp(compression, "WEBP") == 0 ||
+        strcmp(compression, "JXL") == 0)
         return kind == NULL || strncmp(kind, "LOSSLESS", 8) != 0;
     return strstr(compression, "LERC") != NULL && error != NULL && CPLAtof(error) > 0;
 }
@@ -131,6 +132,8 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
     GDALGetBlockSize(band, &info->block_w, &info->block_h);
     info->pixel_interleaved =
         info->n_bands > 1 && interleave != NULL && strcmp(interleave, "PIXEL") == 0;
+    if (raster->is_jp2)
+        compression = "JPEG2000";
     (void)pb_text_clean(compression ? compression : "NONE", info->compression,
                         sizeof info->compression);
     info->lossy = is_lossy(raster->dataset, info->compression);

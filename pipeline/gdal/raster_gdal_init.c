@@ -38,6 +38,7 @@ static void init_once(void)
     OSRSetPROJEnableNetwork(0);
     pb_gdal_file_install();
     GDALRegister_GTiff();
+    GDALRegister_JP2OpenJPEG();
     GDALSetCacheMax64(CACHE_FLOOR_BYTES);
 }
 

@@ -24,6 +24,7 @@ struct pb_raster {
     char vsi_name[48];
     struct pb_raster *next; /* in the list of open rasters */
     int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
+    bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
     bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
     struct pb_raster_blocks blocks;
     uint8_t (*palette)[4]; /* info.palette; NULL in a raster opened again, whose first has it */

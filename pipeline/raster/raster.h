@@ -3,7 +3,8 @@
 #ifndef PB_RASTER_H
 #define PB_RASTER_H
 /* Reading scenes, and everything else that needs GDAL: only raster_gdal*.c behind it
- * know GDAL. Only GDAL's GTiff driver ever opens a file; sidecars and directory scans are
+ * know GDAL. Only GDAL's drivers for TIFF and JPEG 2000 ever open a
+ * file; sidecars and directory scans are
  * off. What a header declares is held against limits before anything is read. A pb_raster belongs
  * to one thread at a time; open one per thread. */
 #include "config/config.h"

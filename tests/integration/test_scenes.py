@@ -248,6 +248,85 @@ def test_folders_and_files_go_to_pipelines_that_take_them(scratch):
     assert "this is a folder, and pipeline p takes files" in done.stderr, done.stderr
 
 
+def jp2(source, path, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    creation = [f"{k}={v}" for k, v in {"REVERSIBLE": "YES", "QUALITY": "100", "BLOCKXSIZE": 64, "BLOCKYSIZE": 64, **options}.items()]
+    gdal.Translate(str(path), str(source), format="JP2OpenJPEG", creationOptions=creation)
+    (path.parent / (path.name + ".aux.xml")).unlink(missing_ok=True)
+    return path
+
+
+def safe_of(scratch, folder, **options):
+    """The same scene as a SAFE has it: JPEG 2000, a folder a resolution."""
+    safe = scratch / "S2X_MSIL2A_b.SAFE"
+    for name, inner in (("B04", "R10m/T_B04_10m"), ("B08", "R10m/T_B08_10m"), ("SCL", "R20m/T_SCL_20m")):
+        jp2(folder / f"{name}.tif", safe / f"GRANULE/L2A/IMG_DATA/{inner}.jp2", **options)
+    return safe
+
+
+JP2_FILES = {"R": '"@(B04|*_B04_10m).@(tif|jp2)"', "N": '"@(B08|*_B08_10m).@(tif|jp2)"',
+             "SCL": '{match: "@(SCL|*_SCL_20m).@(tif|jp2)", resample: nearest, scale: 1}'}
+
+
+def test_jpeg_2000_files_give_what_their_tiffs_give(scratch):
+    folder = folder_of(scratch)
+    path = config(scratch, JP2_FILES, scene='"S2?_*L2A*"', more="      nodata: 0")
+    want = pixels(compute(scratch, folder, path))
+    for options in ({}, {"BLOCKXSIZE": 1024, "BLOCKYSIZE": 1024}, {"CODEC": "J2K", "GMLJP2": "NO", "GeoJP2": "NO"}):
+        safe = safe_of(scratch, folder, **options)
+        if "CODEC" in options:  # a codestream alone has no place
+            assert compute(scratch, safe, path, 1)["error"]["code"] == "input.grid"
+        else:
+            got = pixels(compute(scratch, safe, path))
+            assert np.array_equal(got.view(np.uint32), want.view(np.uint32)), options
+        shutil.rmtree(safe)
+
+
+def test_jpeg_2000_files_that_are_cut_or_damaged(scratch):
+    folder = small_folder(scratch)
+    safe = safe_of(scratch, folder)
+    path = config(scratch, JP2_FILES, scene='"S2?_*L2A*"')
+    victim = safe / "GRANULE/L2A/IMG_DATA/R10m/T_B08_10m.jp2"
+    whole = victim.read_bytes()
+    assert compute(scratch, safe, path)["status"] == "successful"
+    for cut in (len(whole) - 1, len(whole) // 2, whole.index(b"jp2c") + 30, 40, 13):
+        victim.write_bytes(whole[:cut])
+        error = compute(scratch, safe, path, 1)["error"]
+        assert error["code"] in ("input.truncated", "input.damaged") and "T_B08_10m.jp2" in error["message"], (cut, error)
+    size = whole.index(b"\xff\x51")
+    for at, value, code in ((size + 6, b"\x7f\xff\xff\xff", "input.limit"), (size + 38, b"\x00\x00", "input.damaged"),
+                            (size + 38, b"\x3f\xff", "input.damaged"), (size + 22, b"\x00\x00\x00\x00", "input.damaged")):
+        victim.write_bytes(whole[:at] + value + whole[at + len(value):])
+        error = compute(scratch, safe, path, 1)["error"]
+        assert error["code"] == code, (at - size, error)
+    victim.write_bytes(whole)
+    tight = config(scratch, JP2_FILES, scene='"S2?_*L2A*"', limits="limits: {max_block_bytes: 4KiB}")
+    assert compute(scratch, safe, tight, 1)["error"]["code"] == "input.limit"
+
+
+@pbtest.not_about_threads
+def test_jpeg_2000_files_that_are_altered_anywhere_crash_nothing(scratch):
+    folder = small_folder(scratch)
+    victim = jp2(folder / "B08.tif", folder / "B08.jp2")
+    path = config(scratch, {"N": "B08.jp2"}, ['math: {bands: {X: "N"}}'], "X", scale="1")
+    whole, random, ended = victim.read_bytes(), np.random.default_rng(2), set()
+    for _ in range(25):
+        altered = bytearray(whole)
+        for at in random.integers(0, len(whole), 3):
+            altered[at] = int(random.integers(0, 256))
+        victim.write_bytes(altered)
+        done = pbtest.run("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", "--existing", "version", folder, code=None)
+        report = json.loads(done.stdout.splitlines()[0])
+        ended.add(report["error"]["code"] if report.get("error") else "done")
+    assert not ended & {"job.crashed", "job.stalled", "system"} and any(e.startswith("input.") for e in ended), ended
+
+
+def test_a_vrt_is_no_input(scratch):
+    folder = small_folder(scratch)
+    gdal.BuildVRT(str(folder / "B04.vrt"), str(folder / "B04.tif"))
+    refused(scratch, folder, config(scratch, {**FILES, "R": "B04.vrt"}), "input.not_tiff", "B04.vrt")
+
+
 def test_dry_run_tells_the_file_of_each_band(scratch):
     folder = small_folder(scratch)
     (folder / "B02.tif").write_bytes(b"this is no image")

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JP2_HEADER_H
+#define PB_JP2_HEADER_H
+/* The structure of a JPEG 2000 file (ISO/IEC 15444-1: boxes in annex I, the codestream in annex A):
+ * what it declares is held against the limits, and that its tile-parts follow one another up to the
+ * end of the codestream, before a decoder sees it; OpenJPEG takes a cut codestream for a valid one.
+ * Thread: any. */
+#include "config/config.h"
+#include "pipeline/raster/tiff_header.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether the file begins as a JP2 file or as a codestream. False too when it cannot be read. */
+bool pb_jp2_is(int fd);
+/* In the terms of a TIFF header: its blocks are the tiles. name: for messages. On failure *err
+ * holds input.truncated, input.damaged, input.unsupported, input.limit or input.io. */
+int pb_jp2_header_read(int fd, uint64_t file_bytes, const char *name,
+                       const struct pb_limits *limits, struct pb_err *err,
+                       struct pb_tiff_header *out_header);
+#endif
