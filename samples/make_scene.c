@@ -29,6 +29,9 @@ struct scene {
     bool strips, collar;
     uint32_t seed;
     double pixel, east, north; /* metres; of the upper left corner */
+    double clouds;             /* share of the image under them; the last band says where */
+    int cloud_octaves;         /* 1: closed decks; 4: broken ones */
+    float cloud_level;         /* of their noise, above which a pixel is under a cloud */
 };
 
 static uint32_t hash(uint32_t x, uint32_t y, uint32_t seed)
@@ -65,11 +68,11 @@ static void add_octave(float *row, int width, int y, int cell, float gain, uint3
     }
 }
 
-static void noise_row(float *row, int width, int y, int cell, uint32_t seed)
+static void noise_row(float *row, int width, int y, int cell, int octaves, uint32_t seed)
 {
     memset(row, 0, (size_t)width * sizeof *row);
     float gain = 0.5f;
-    for (int i = 0; i < 4 && cell >= 4; i++, cell /= 3, gain *= 0.5f)
+    for (int i = 0; i < octaves && cell >= 4; i++, cell /= 3, gain *= 0.5f)
         add_octave(row, width, y, cell, gain, seed + (uint32_t)i);
 }
 
@@ -91,14 +94,46 @@ static float clamp01(float x)
     return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
+/* Classes of the last band, as in Sentinel-2's scene classification. */
+enum { CLEAR = 4, CLOUD = 9 };
+
 struct rows {
-    float *ground, *detail, *moist;
+    float *ground, *detail, *moist, *cloud;
 };
+
+static void cloud_row(const struct scene *s, float *row, int y)
+{
+    /* Of a size on the ground, 25 km, whatever the pixels. */
+    noise_row(row, s->width, y, (int)(25000 / s->pixel) + 1, s->cloud_octaves, s->seed + 41u);
+}
+
+/* So that the wanted share of the pixels lies above it; every sixteenth row counts. */
+static int find_cloud_level(struct scene *s)
+{
+    enum { BINS = 4096, STEP = 16 };
+    uint64_t count[BINS] = {0}, n = 0, above = 0;
+    float *row = malloc(sizeof *row * (size_t)s->width);
+    if (row == NULL)
+        return -1;
+    for (int y = 0; y < s->height; y += STEP) {
+        cloud_row(s, row, y);
+        for (int x = 0; x < s->width; x++, n++)
+            count[(int)(row[x] * (BINS - 1))]++;
+    }
+    free(row);
+    int bin = BINS;
+    while (bin > 0 && (double)above < s->clouds * (double)n)
+        above += count[--bin];
+    s->cloud_level = s->clouds < 1 ? (float)bin / (BINS - 1) : 0;
+    return 0;
+}
 
 static float pixel(const struct scene *s, const struct rows *r, int b, int x, int y)
 {
     float sensor =
         (unit(hash((uint32_t)x, (uint32_t)y, s->seed + 97u + (uint32_t)b)) - 0.5f) * 0.006f;
+    if (s->clouds >= 0 && b == s->bands - 1)
+        return r->cloud[x] >= s->cloud_level ? CLOUD : CLEAR;
     if (s->kind == RELIEF)
         return 2400.0f * r->ground[x] * r->ground[x] + 120.0f * r->detail[x] + 20.0f * sensor;
     float plot = unit(hash((uint32_t)(x / 90), (uint32_t)(y / 70), s->seed + 5u));
@@ -116,9 +151,9 @@ static bool outside(const struct scene *s, int x, int y)
     return s->collar && (x < slant || x >= s->width - s->width / 8 + slant);
 }
 
-static double stored(const struct scene *s, float value)
+static double stored(const struct scene *s, int b, float value)
 {
-    if (s->kind == RELIEF)
+    if (s->kind == RELIEF || (s->clouds >= 0 && b == s->bands - 1))
         return value;
     double dn = s->type == GDT_Byte                                ? value * 400.0
                 : s->type == GDT_Float32 || s->type == GDT_Float64 ? value
@@ -164,19 +199,21 @@ static int fill(const struct scene *s, GDALDatasetH ds)
     size_t w = (size_t)s->width;
     float *block = malloc(sizeof(float) * w * STEP * (size_t)s->bands);
     struct rows r = {malloc(sizeof(float) * w), malloc(sizeof(float) * w),
-                     malloc(sizeof(float) * w)};
-    int rc = block && r.ground && r.detail && r.moist ? 0 : -1;
+                     malloc(sizeof(float) * w), malloc(sizeof(float) * w)};
+    int rc = block && r.ground && r.detail && r.moist && r.cloud ? 0 : -1;
     for (int y0 = 0; y0 < s->height && rc == 0; y0 += STEP) {
         int n = s->height - y0 < STEP ? s->height - y0 : STEP;
         for (int y = y0; y < y0 + n; y++) {
-            noise_row(r.ground, s->width, y, 900, s->seed);
-            noise_row(r.detail, s->width, y, 120, s->seed + 11u);
-            noise_row(r.moist, s->width, y, 400, s->seed + 23u);
+            noise_row(r.ground, s->width, y, 900, 4, s->seed);
+            noise_row(r.detail, s->width, y, 120, 4, s->seed + 11u);
+            noise_row(r.moist, s->width, y, 400, 4, s->seed + 23u);
+            if (s->clouds >= 0)
+                cloud_row(s, r.cloud, y);
             for (int b = 0; b < s->bands; b++) {
                 float *row = block + ((size_t)b * STEP + (size_t)(y - y0)) * w;
                 for (int x = 0; x < s->width; x++)
                     row[x] = outside(s, x, y) ? (s->kind == RELIEF ? -9999.0f : 0.0f)
-                                              : (float)stored(s, pixel(s, &r, b, x, y));
+                                              : (float)stored(s, b, pixel(s, &r, b, x, y));
             }
         }
         if (GDALDatasetRasterIO(ds, GF_Write, 0, y0, s->width, n, block, s->width, n, GDT_Float32,
@@ -187,6 +224,7 @@ static int fill(const struct scene *s, GDALDatasetH ds)
     free(r.ground);
     free(r.detail);
     free(r.moist);
+    free(r.cloud);
     return rc;
 }
 
@@ -203,6 +241,9 @@ static void usage(FILE *out)
           "  --block N         side of a tile, or rows of a strip (512)\n"
           "  --strips          strips instead of tiles\n"
           "  --collar          a slanted border without data\n"
+          "  --clouds SHARE    0 to 1: the last band is a mask, 9 under clouds, which take that "
+          "share, and 4 elsewhere\n"
+          "  --cloud-octaves N 1: closed clouds, to 4: broken ones (4)\n"
           "  --epsg CODE       CRS (32632)\n"
           "  --pixel METRES    side of a pixel (10)\n"
           "  --corner E,N      of the upper left pixel (600000,5900040)\n"
@@ -251,6 +292,12 @@ static int take_option(int option, struct scene *s, const char **type)
         return 0;
     case 'o':
         return sscanf(optarg, "%lf,%lf", &s->east, &s->north) == 2 ? 0 : -1;
+    case 'l':
+        s->clouds = atof(optarg);
+        return s->clouds >= 0 && s->clouds <= 1 ? 0 : -1;
+    case 'O':
+        s->cloud_octaves = atoi(optarg);
+        return s->cloud_octaves >= 1 && s->cloud_octaves <= 4 ? 0 : -1;
     case 'h':
         usage(stdout);
         exit(0);
@@ -261,12 +308,23 @@ static int take_option(int option, struct scene *s, const char **type)
 
 static int parse(int argc, char **argv, struct scene *s)
 {
-    static const struct option longs[] = {
-        {"size", 1, 0, 's'},  {"kind", 1, 0, 'k'},     {"bands", 1, 0, 'b'},
-        {"type", 1, 0, 't'},  {"compress", 1, 0, 'c'}, {"interleave", 1, 0, 'i'},
-        {"block", 1, 0, 'B'}, {"strips", 0, 0, 'S'},   {"collar", 0, 0, 'C'},
-        {"epsg", 1, 0, 'e'},  {"seed", 1, 0, 'r'},     {"help", 0, 0, 'h'},
-        {"pixel", 1, 0, 'p'}, {"corner", 1, 0, 'o'},   {0, 0, 0, 0}};
+    static const struct option longs[] = {{"size", 1, 0, 's'},
+                                          {"kind", 1, 0, 'k'},
+                                          {"bands", 1, 0, 'b'},
+                                          {"type", 1, 0, 't'},
+                                          {"compress", 1, 0, 'c'},
+                                          {"interleave", 1, 0, 'i'},
+                                          {"block", 1, 0, 'B'},
+                                          {"strips", 0, 0, 'S'},
+                                          {"collar", 0, 0, 'C'},
+                                          {"epsg", 1, 0, 'e'},
+                                          {"seed", 1, 0, 'r'},
+                                          {"help", 0, 0, 'h'},
+                                          {"pixel", 1, 0, 'p'},
+                                          {"corner", 1, 0, 'o'},
+                                          {"clouds", 1, 0, 'l'},
+                                          {"cloud-octaves", 1, 0, 'O'},
+                                          {0, 0, 0, 0}};
     const char *type = NULL;
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;)
         if (take_option(c, s, &type) < 0)
@@ -291,6 +349,8 @@ int main(int argc, char **argv)
                       .interleave = "PIXEL",
                       .seed = 1,
                       .pixel = 10,
+                      .clouds = -1,
+                      .cloud_octaves = 4,
                       .east = 600000,
                       .north = 5900040};
     if (parse(argc, argv, &s) < 0) {
@@ -298,7 +358,7 @@ int main(int argc, char **argv)
         return 2;
     }
     GDALAllRegister();
-    GDALDatasetH ds = create(&s);
+    GDALDatasetH ds = s.clouds < 0 || find_cloud_level(&s) == 0 ? create(&s) : NULL;
     int rc = ds ? fill(&s, ds) : -1;
     if (ds)
         GDALClose(ds);
