@@ -56,7 +56,7 @@ struct pb_tile_in {
 };
 
 /* Output of a chain: float32 planes of core.w x core.h, tightly packed, invalid pixels NaN. Plane p
- * at data + p * plane_px; plane_px 0: no pixel is valid, and one plane stands for all. */
+ * at data + p * plane_px; plane_px 0: no pixel is valid, and data is NULL. */
 struct pb_tile_out {
     float *data;
     size_t plane_px;

@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Pixels outside the image are nodata, as they have no value; a run of equal values compresses to a
  * few bytes. In blocks of pictures they repeat the image's edge. Blocks without a valid pixel are
- * all alike: what the last one became is given again for the next. */
+ * all alike, but where a ramp gives invalid pixels a colour those of one size: what the last one
+ * became is given again for the next. */
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/codec/predictor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +20,13 @@ struct pb_block_encoder {
     char *nodata;  /* one row of nothing but nodata, and ... */
     char *outside; /* ... the same, predicted */
     char *raw;     /* predicted block */
-    float *scaled; /* a row of one band, as it is to be stored */
+    float *scaled; /* a row of one band, as it is to be stored; NaN with a painter */
+    const float *none[PB_PAINTER_PLANES_MAX]; /* planes without a valid pixel, one row */
     uint64_t moved;
     char *packed; /* compressed block; NULL when the codec is none */
     size_t bytes; /* of the last block that was encoded */
     bool nothing; /* it had no valid pixel */
+    int32_t w, h; /* of it */
 };
 
 uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
@@ -74,6 +78,10 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
     pb_quantize_nodata(&format->quantizer, (size_t)format->block_px * format->n_bands, e->nodata);
     pb_predict_row(format->predictor, format->quantizer.type, e->nodata, (size_t)format->block_px,
                    format->n_bands, e->outside);
+    for (int32_t x = 0; x < format->block_px && format->painter != NULL; x++)
+        e->scaled[x] = NAN;
+    for (int p = 0; p < PB_PAINTER_PLANES_MAX; p++)
+        e->none[p] = e->scaled;
     *out_encoder = e;
     return 0;
 }
@@ -127,7 +135,7 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
 static bool has_pixel(const struct pb_block_encoder *e, const float *const *planes, size_t row_px,
                       int32_t w, int32_t h)
 {
-    for (uint32_t b = 0; b < e->format->n_planes; b++)
+    for (uint32_t b = 0; b < e->format->n_planes && planes != NULL; b++)
         for (int32_t y = 0; y < h; y++) {
             const float *row = planes[b] + (size_t)y * row_px;
             bool any = false;
@@ -149,11 +157,14 @@ static int encode(struct pb_block_encoder *e, const float *const *planes, size_t
             memcpy(to, to - e->row_bytes, e->row_bytes);
             continue;
         }
-        if (y >= h) {
+        if (y >= h || (planes == NULL && format->painter == NULL)) {
             memcpy(to, e->outside, e->row_bytes);
             continue;
         }
-        fill_row(e, planes, (size_t)y * row_px, w);
+        if (planes != NULL)
+            fill_row(e, planes, (size_t)y * row_px, w);
+        else
+            fill_row(e, e->none, 0, w);
         pb_predict_row(format->predictor, format->quantizer.type, e->row, (size_t)format->block_px,
                        format->n_bands, to);
     }
@@ -172,8 +183,11 @@ int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size
 {
     e->moved = 0;
     bool nothing = !has_pixel(e, planes, row_px, w, h);
-    int rc = nothing && e->nothing ? 0 : encode(e, planes, row_px, w, h, err);
+    bool alike = e->format->painter == NULL || (w == e->w && h == e->h);
+    int rc = nothing && e->nothing && alike ? 0 : encode(e, planes, row_px, w, h, err);
     e->nothing = nothing && rc == 0;
+    e->w = w;
+    e->h = h;
     *out_data = e->packed != NULL ? e->packed : e->raw;
     *out_bytes = e->bytes;
     return rc;

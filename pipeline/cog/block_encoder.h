@@ -32,8 +32,8 @@ uint64_t pb_block_encoder_bytes(const struct pb_block_format *format);
 /* format is borrowed until destroy. */
 int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err *err,
                             struct pb_block_encoder **out_encoder);
-/* planes[b]: w x h pixels, rows row_px apart, 1 <= w, h <= block_px. *out_data lives until the next
- * call. */
+/* planes[b]: w x h pixels, rows row_px apart, 1 <= w, h <= block_px; planes NULL: none of them is
+ * valid. *out_data lives until the next call. */
 int pb_block_encode(struct pb_block_encoder *encoder, const float *const *planes, size_t row_px,
                     int32_t w, int32_t h, struct pb_err *err, const void **out_data,
                     size_t *out_bytes);

@@ -110,7 +110,7 @@ static int keep_block(struct pb_cog_writer *writer, uint32_t level, uint64_t i, 
     return rc;
 }
 
-/* level: of the pyramid. */
+/* level: of the pyramid. planes NULL: no pixel is valid. */
 static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col, uint32_t row,
                      const float *const *planes, size_t row_px, int32_t w, int32_t h,
                      uint32_t worker, struct pb_err *err)
@@ -136,9 +136,10 @@ static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row,
     struct pb_cog_writer *writer = user;
     size_t side = (size_t)writer->options.block_px;
     const float *planes[PB_BANDS_MAX];
-    for (uint32_t b = 0; b < writer->options.n_bands; b++)
+    for (uint32_t b = 0; b < writer->options.n_bands && data != NULL; b++)
         planes[b] = data + b * side * side;
-    return add_block(writer, level, col, row, planes, side, w, h, worker, err);
+    return add_block(writer, level, col, row, data != NULL ? planes : NULL, side, w, h, worker,
+                     err);
 }
 
 static int create_index(struct pb_cog_writer *writer, uint32_t k)
@@ -291,12 +292,13 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
     int rc = 0;
     for (int32_t y = 0; rc == 0 && y < core->h; y += side)
         for (int32_t x = 0; rc == 0 && x < core->w; x += side) {
-            for (uint32_t b = 0; b < writer->options.n_bands; b++)
+            for (uint32_t b = 0; b < writer->options.n_bands && planes != NULL; b++)
                 part[b] = planes[b] + (size_t)y * row_px + (size_t)x;
             int32_t w = core->w - x < side ? core->w - x : side;
             int32_t h = core->h - y < side ? core->h - y : side;
             rc = add_block(writer, 0, (uint32_t)((core->x + x) / side),
-                           (uint32_t)((core->y + y) / side), part, row_px, w, h, worker, err);
+                           (uint32_t)((core->y + y) / side), planes != NULL ? part : NULL, row_px,
+                           w, h, worker, err);
         }
     if (rc == 0 && writer->pyramid != NULL)
         rc = pb_pyramid_add(writer->pyramid, core, planes, row_px, worker, err);

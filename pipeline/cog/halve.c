@@ -4,6 +4,8 @@
  * rounded once. Selects instead of branches keep the inner loop vectorised. */
 #include "pipeline/cog/halve.h"
 
+#include "kernels/pixel.h"
+
 #include <math.h>
 
 static inline float mean4(float a, float b, float c, float d)
@@ -15,8 +17,8 @@ static inline float mean4(float a, float b, float c, float d)
     return (float)(sum / (double)n); /* 0 / 0 = NaN */
 }
 
-void pb_halve_average(const float *from, size_t from_row_px, int32_t w, int32_t h, float *to,
-                      size_t to_row_px)
+PB_CLONES void pb_halve_average(const float *from, size_t from_row_px, int32_t w, int32_t h,
+                                float *to, size_t to_row_px)
 {
     int32_t pairs = w / 2;
     for (int32_t y = 0; y < h; y += 2) {

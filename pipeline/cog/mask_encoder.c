@@ -98,7 +98,8 @@ int pb_mask_encode(struct pb_mask_encoder *e, const float *const *planes, size_t
     memset(e->raw + (size_t)h * e->row_bytes, 0, e->raw_bytes - (size_t)h * e->row_bytes);
     memset(e->valid, 0, 8 * e->row_bytes * sizeof *e->valid);
     for (int32_t y = 0; y < h; y++) {
-        find_valid(e->valid, planes, e->n_bands, (size_t)y * row_px, w);
+        if (planes != NULL)
+            find_valid(e->valid, planes, e->n_bands, (size_t)y * row_px, w);
         pack_row(e->valid, e->row_bytes, e->raw + (size_t)y * e->row_bytes);
     }
     *out_data = e->raw;

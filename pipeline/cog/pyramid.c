@@ -18,6 +18,7 @@
 #include "pipeline/cog/pyramid_bound.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,6 +31,8 @@ struct level {
     uint32_t *free_slot;
     uint32_t n_free;
     _Atomic uint32_t *missing; /* by slot: children still to come */
+    _Atomic uint8_t *empty;    /* by slot: children without a valid pixel, a bit each (child_bit);
+                                  their pixels are not there */
     float *pixels;             /* by slot */
     int32_t cols, rows, w, h;
     bool locked; /* the mutex exists */
@@ -79,7 +82,7 @@ uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options)
         uint64_t cols = (uint64_t)pb_pyramid_blocks(options->grid->image_w, options->block_px, k);
         uint64_t rows = (uint64_t)pb_pyramid_blocks(options->grid->image_h, options->block_px, k);
         bytes += cols * rows * sizeof(int32_t);
-        bytes += slots[k] * (slot_bytes(options) + 2 * sizeof(uint32_t));
+        bytes += slots[k] * (slot_bytes(options) + 2 * sizeof(uint32_t) + 1);
     }
     return bytes;
 }
@@ -91,9 +94,11 @@ static int create_level(struct pb_pyramid *pyramid, uint32_t k, uint32_t slots)
     level->map = malloc(blocks * sizeof *level->map);
     level->free_slot = malloc(slots * sizeof *level->free_slot);
     level->missing = calloc(slots, sizeof *level->missing);
+    level->empty = calloc(slots, sizeof *level->empty);
     level->pixels = malloc(slots * pyramid->slot_px * sizeof *level->pixels);
     if (level->map == NULL || level->free_slot == NULL || level->missing == NULL ||
-        level->pixels == NULL || pthread_mutex_init(&level->lock, NULL) != 0)
+        level->empty == NULL || level->pixels == NULL ||
+        pthread_mutex_init(&level->lock, NULL) != 0)
         return -ENOMEM;
     level->locked = true;
     for (size_t i = 0; i < blocks; i++)
@@ -152,6 +157,7 @@ void pb_pyramid_destroy(struct pb_pyramid *pyramid)
         free(level->map);
         free(level->free_slot);
         free(level->missing);
+        free(level->empty);
         free(level->pixels);
     }
     free(pyramid);
@@ -177,6 +183,7 @@ static int hold(struct pb_pyramid *pyramid, struct block *block, struct pb_err *
         *entry = (int32_t)level->free_slot[--level->n_free];
         atomic_store_explicit(&level->missing[*entry], children(level - 1, block->col, block->row),
                               memory_order_relaxed);
+        atomic_store_explicit(&level->empty[*entry], 0, memory_order_relaxed);
     }
     block->slot = (uint32_t)*entry;
     pthread_mutex_unlock(&level->lock);
@@ -203,6 +210,41 @@ static int32_t valid_px(int32_t block_px, int32_t at, int32_t size)
 {
     int64_t left = size - (int64_t)at * block_px;
     return left < block_px ? (int32_t)left : block_px;
+}
+
+static uint8_t child_bit(int32_t col, int32_t row)
+{
+    return (uint8_t)(1u << (2 * (row & 1) + (col & 1)));
+}
+
+/* Before the children are counted as done. */
+static void add_empty(struct pb_pyramid *pyramid, const struct block *block, uint8_t bits)
+{
+    (void)atomic_fetch_or_explicit(&pyramid->level[block->level].empty[block->slot], bits,
+                                   memory_order_relaxed);
+}
+
+/* Pixels of the children that brought none. False: no child has brought any. */
+static bool fill_empty(struct pb_pyramid *pyramid, const struct block *block, int32_t w, int32_t h)
+{
+    const struct level *level = &pyramid->level[block->level], *below = level - 1;
+    uint8_t empty = atomic_load_explicit(&level->empty[block->slot], memory_order_relaxed);
+    const int32_t px = pyramid->options.block_px, half = px / 2;
+    if ((uint32_t)__builtin_popcount(empty) == children(below, block->col, block->row))
+        return false;
+    for (int32_t child = 0; child < 4; child++) {
+        const int32_t x0 = child % 2 * half, y0 = child / 2 * half;
+        if (!(empty & child_bit(child % 2, child / 2)))
+            continue;
+        for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+            for (int32_t y = y0; y < y0 + half && y < h; y++) {
+                float *row =
+                    pixels_of(pyramid, block) + b * pyramid->plane_px + (size_t)y * (size_t)px;
+                for (int32_t x = x0; x < x0 + half && x < w; x++)
+                    row[x] = NAN;
+            }
+    }
+    return true;
 }
 
 /* Counts n children as done. True for the one caller that completes the block; the writes of the
@@ -232,7 +274,8 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
     for (;;) {
         const struct level *level = &pyramid->level[block.level];
         int32_t w = valid_px(px, block.col, level->w), h = valid_px(px, block.row, level->h);
-        const float *pixels = pixels_of(pyramid, &block);
+        bool any = fill_empty(pyramid, &block, w, h);
+        const float *pixels = any ? pixels_of(pyramid, &block) : NULL;
         int rc = pyramid->options.sink(pyramid->options.user, block.level, (uint32_t)block.col,
                                        (uint32_t)block.row, w, h, pixels, worker, err);
         if (rc != 0)
@@ -247,9 +290,11 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
             return rc;
         size_t corner = (size_t)(block.row % 2) * (size_t)(px / 2) * (size_t)px +
                         (size_t)(block.col % 2) * (size_t)(px / 2);
-        for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+        for (uint32_t b = 0; b < pyramid->options.n_bands && any; b++)
             halve(pyramid, pixels + b * pyramid->plane_px, (size_t)px, w, h,
                   pixels_of(pyramid, &parent) + b * pyramid->plane_px + corner);
+        if (!any)
+            add_empty(pyramid, &parent, child_bit(block.col, block.row));
         let_go(pyramid, &block);
         if (!completes(pyramid, &parent, 1))
             return 0;
@@ -260,11 +305,21 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
 struct tile_part {
     struct pb_pyramid *pyramid;
     const struct pb_rect *core;
-    const float *const *planes;
+    const float *const *planes; /* NULL: no pixel is valid */
     size_t row_px;
     uint32_t worker;
     struct pb_err *err;
 };
+
+/* The children of a block of level 1 that a part of a tile covers. */
+static uint8_t covered(struct pb_rect part, int32_t px)
+{
+    uint8_t bits = 0;
+    for (int32_t y = part.y / px; y <= (part.y + part.h - 1) / px; y++)
+        for (int32_t x = part.x / px; x <= (part.x + part.w - 1) / px; x++)
+            bits |= child_bit(x, y);
+    return bits;
+}
 
 /* The part of the tile that falls into a block of level 1. */
 static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row,
@@ -280,7 +335,9 @@ static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row
                   (size_t)(part.x - tile_part->core->x);
     size_t to = (size_t)((part.y - 2 * (int64_t)row * px) / 2) * (size_t)px +
                 (size_t)((part.x - 2 * (int64_t)col * px) / 2);
-    for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+    if (tile_part->planes == NULL)
+        add_empty(pyramid, &block, covered(part, px));
+    for (uint32_t b = 0; b < pyramid->options.n_bands && tile_part->planes != NULL; b++)
         halve(pyramid, tile_part->planes[b] + from, tile_part->row_px, part.w, part.h,
               pixels_of(pyramid, &block) + b * pyramid->plane_px + to);
     uint32_t n = (uint32_t)((part.w + px - 1) / px) * (uint32_t)((part.h + px - 1) / px);

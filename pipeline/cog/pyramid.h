@@ -12,8 +12,9 @@
 
 struct pb_pyramid;
 
-/* A block of level `level` >= 1, complete: n_bands planes of w x h valid pixels, rows block_px
- * apart, planes block_px * block_px apart. Called on the thread that added the last child. */
+/* A block of level `level` >= 1, complete: n_bands planes of w x h pixels, rows block_px apart,
+ * planes block_px * block_px apart; data NULL: each of its tiles was added without planes. Called
+ * on the thread that added the last child. */
 typedef int (*pb_pyramid_sink)(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
                                int32_t h, const float *data, uint32_t worker, struct pb_err *err);
 
@@ -39,7 +40,7 @@ uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options);
 int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *err,
                       struct pb_pyramid **out_pyramid);
 /* Level 0 pixels of `core` (aligned to block_px, clipped to the image): band b at planes[b], rows
- * row_px apart. */
+ * row_px apart; planes NULL: no pixel is valid. */
 int pb_pyramid_add(struct pb_pyramid *pyramid, const struct pb_rect *core,
                    const float *const *planes, size_t row_px, uint32_t worker, struct pb_err *err);
 void pb_pyramid_destroy(struct pb_pyramid *pyramid);

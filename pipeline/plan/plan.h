@@ -79,7 +79,6 @@ struct pb_plan_gate {
     const struct pb_chain *chain;               /* NULL: every tile is read and computed */
     struct pb_slot_format format;               /* of what is read first */
     size_t read_bytes, scratch_bytes, plane_px; /* of a reader, for the largest tile */
-    size_t nothing_px;                          /* of a plane of results without a valid pixel */
 };
 
 /* How blocks become pixels in slots: what plan_cache.c finds for threads and stripes. */

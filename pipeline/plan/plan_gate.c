@@ -89,7 +89,6 @@ void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest)
     plan->gate.plane_px = (size_t)core.w * (size_t)core.h;
     plan->gate.read_bytes = pb_slot_tile_bytes(&plan->gate.format, &first);
     plan->gate.scratch_bytes = pb_chain_scratch_bytes(plan->gate.chain, core.w, core.h);
-    plan->gate.nothing_px = pb_tile_out_px(largest);
 }
 
 uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source, const struct pb_raster_info *info)
@@ -106,7 +105,7 @@ uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_req
     const struct pb_plan_gate *g = &plan->gate;
     if (g->chain == NULL)
         return 0;
-    uint64_t bytes = g->nothing_px * sizeof(float);
+    uint64_t bytes = 0;
     for (size_t i = 0; i < plan->n_sources; i++)
         bytes += 2 * (pb_plan_gate_blocks(&plan->source[i],
                                           i == 0 ? request->info : request->others[i - 1].info) /

@@ -224,9 +224,10 @@ static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_t
 {
     struct cog *cog = product;
     const float *planes[PB_BANDS_MAX];
-    for (uint32_t b = 0; b < cog->n_bands; b++)
+    for (uint32_t b = 0; b < cog->n_bands && pixels->plane_px > 0; b++)
         planes[b] = pixels->data + cog->plane[b] * pixels->plane_px;
-    return pb_cog_writer_tile(cog->writer, &tile->core, planes, worker, err);
+    return pb_cog_writer_tile(cog->writer, &tile->core, pixels->plane_px > 0 ? planes : NULL,
+                              worker, err);
 }
 
 static int cog_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,

@@ -163,9 +163,13 @@ static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int
                        const float *const *planes, size_t row_px)
 {
     for (uint32_t b = 0; b < q->n_bands; b++)
-        for (int32_t row = 0; row < h; row++)
-            memcpy(q->level[b] + (int64_t)(y + row) * q->how.source_w + x,
-                   planes[b] + (size_t)row * row_px, (size_t)w * sizeof(float));
+        for (int32_t row = 0; row < h; row++) {
+            float *to = q->level[b] + (int64_t)(y + row) * q->how.source_w + x;
+            for (int32_t i = 0; i < w && planes == NULL; i++)
+                to[i] = NAN;
+            if (planes != NULL)
+                memcpy(to, planes[b] + (size_t)row * row_px, (size_t)w * sizeof(float));
+        }
 }
 
 static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w, int32_t h,
@@ -178,9 +182,10 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
         return 0;
     const float *planes[SHOWN_MAX];
     size_t block = (size_t)q->block_px;
-    for (uint32_t b = 0; b < q->n_bands; b++)
+    for (uint32_t b = 0; b < q->n_bands && data != NULL; b++)
         planes[b] = data + b * block * block;
-    keep_block(q, (int32_t)col * q->block_px, (int32_t)row * q->block_px, w, h, planes, block);
+    keep_block(q, (int32_t)col * q->block_px, (int32_t)row * q->block_px, w, h,
+               data != NULL ? planes : NULL, block);
     return 0;
 }
 
@@ -247,11 +252,12 @@ static int quicklook_tile(void *product, const struct pb_tile *tile,
     struct quicklook *q = product;
     const float *planes[SHOWN_MAX];
     const struct pb_rect *core = &tile->core;
-    for (uint32_t b = 0; b < q->n_bands; b++)
+    bool any = pixels->plane_px > 0;
+    for (uint32_t b = 0; b < q->n_bands && any; b++)
         planes[b] = pixels->data + q->plane[b] * pixels->plane_px;
     if (q->pyramid != NULL)
-        return pb_pyramid_add(q->pyramid, core, planes, (size_t)core->w, worker, err);
-    keep_block(q, core->x, core->y, core->w, core->h, planes, (size_t)core->w);
+        return pb_pyramid_add(q->pyramid, core, any ? planes : NULL, (size_t)core->w, worker, err);
+    keep_block(q, core->x, core->y, core->w, core->h, any ? planes : NULL, (size_t)core->w);
     return 0;
 }
 

@@ -18,7 +18,6 @@ struct blocks {
 
 struct pb_gate {
     const struct pb_plan *plan;
-    float *nothing;
     struct blocks blocks[PB_FILES_MAX];
     _Atomic uint64_t tiles, left_out;
 };
@@ -43,11 +42,8 @@ int pb_gate_create(const struct pb_plan *plan, const struct pb_raster *const *ra
 {
     struct pb_gate *gate = calloc(1, sizeof *gate);
     int rc = gate != NULL ? 0 : -ENOMEM;
-    if (rc == 0) {
+    if (rc == 0)
         gate->plan = plan;
-        gate->nothing = malloc(plan->gate.nothing_px * sizeof *gate->nothing);
-        rc = gate->nothing != NULL ? 0 : -ENOMEM;
-    }
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         if (raster[i] != NULL)
             rc = make_blocks(&gate->blocks[i], &plan->source[i], pb_raster_info(raster[i]));
@@ -55,8 +51,6 @@ int pb_gate_create(const struct pb_plan *plan, const struct pb_raster *const *ra
         pb_gate_destroy(gate);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the gate");
     }
-    for (size_t i = 0; i < plan->gate.nothing_px; i++)
-        gate->nothing[i] = NAN;
     *out_gate = gate;
     return 0;
 }
@@ -69,13 +63,7 @@ void pb_gate_destroy(struct pb_gate *gate)
         free(gate->blocks[i].passed);
         free(gate->blocks[i].left_out);
     }
-    free(gate->nothing);
     free(gate);
-}
-
-struct pb_tile_out pb_gate_nothing(const struct pb_gate *gate)
-{
-    return (struct pb_tile_out){.data = gate->nothing, .plane_px = 0}; /* one plane for all */
 }
 
 /* --- counting -------------------------------------------------------------------------------- */

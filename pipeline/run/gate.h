@@ -29,6 +29,4 @@ void pb_gate_begin(struct pb_gate_reader *reader, const struct pb_tile *tile);
 int pb_gate_passes(struct pb_gate_reader *reader, const struct pb_tile *tile, bool *out_passes);
 /* Copies what was read first of a source to the tile's slot. */
 void pb_gate_copy(const struct pb_gate_reader *reader, size_t source, const struct pb_window *slot);
-/* Results without a valid pixel, for any tile. */
-struct pb_tile_out pb_gate_nothing(const struct pb_gate *gate);
 #endif

@@ -124,7 +124,7 @@ static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_
 static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
-    const struct pb_tile_out nothing = pb_gate_nothing(s->gate);
+    const struct pb_tile_out nothing = {.data = NULL, .plane_px = 0};
     int rc = pb_arrivals_note(s->arrivals, tile, err);
     rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
     if (rc == 0)
