@@ -102,8 +102,7 @@ const struct pb_op pb_op_calibrate = {
     .name = "calibrate",
     .doc =
         {
-            .summary = "turns stored values into reflectance, radiance or temperature, by the "
-                       "scene's metadata",
+            .summary = "makes reflectance, radiance or temperature, by metadata",
             .formula = "DN * gain + offset, in float32, multiplication first; temperature of "
                        "Landsat Level 1: K2 / ln(K1 / radiance + 1)",
             .units = "toa, surface: reflectance, 0 to 1; radiance: W/(m2 sr um); temperature: K",
@@ -128,9 +127,8 @@ const struct pb_op pb_op_calibrate = {
                 "  worldview    *.IMD (also GeoEye, QuickBird)           radiance; WorldView-2\n"
                 "                                                        and -3 also toa\n"
                 "  pleiades     DIM_*.XML (also SPOT 6 and 7)            toa radiance\n"
-                "  sentinel1    annotation/*.xml                         nothing: its tables "
-                "change\n"
-                "                                                        from pixel to pixel\n"
+                "  sentinel1    annotation/*.xml                         nothing: its tables\n"
+                "                                                        vary with the pixel\n"
                 "\n"
                 "Reflectance of Landsat Level 1 is corrected for the sun's height. The offset of\n"
                 "Sentinel-2 follows the processing baseline, or what the copy's item says of it\n"

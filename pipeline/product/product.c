@@ -105,3 +105,14 @@ const char *pb_product_band_name(const struct pb_product_env *env,
 {
     return config->n_bands > 0 ? config->bands[i] : env->band_names[i];
 }
+
+int pb_products_ready(const struct pb_product_env *env, struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < env->pipeline->n_products && rc == 0; i++) {
+        const struct pb_product_config *config = env->pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(config->kind);
+        rc = type->ready != NULL ? type->ready(env, config, err) : 0;
+    }
+    return rc;
+}

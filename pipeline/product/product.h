@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 struct pb_chain;
+struct pb_metadata;
+struct pb_calibrated;
 
 /* The environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_product_env {
@@ -45,6 +47,9 @@ struct pb_product_env {
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
+    const struct pb_metadata *metadata;     /* of the scene; NULL or family NULL = none */
+    const struct pb_calibrated *calibrated; /* n_calibrated, by steps that calibrate */
+    size_t n_calibrated;
     const struct pb_chain *chain; /* what steps have reduced the image to; NULL = not known yet */
     size_t n_bands;
     size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
@@ -70,7 +75,7 @@ struct pb_product_result {
     const char *name; /* from the config, may be NULL */
     char file[300];   /* file name inside the directory */
     uint64_t bytes;
-    char sha256[65]; /* lower-case hex */
+    char sha256[65];           /* lower-case hex */
     uint64_t moved_off_nodata; /* valid values that were nodata and are stored beside it */
     const char *media_type;
     const struct pb_product_config *config;
@@ -102,6 +107,10 @@ struct pb_product_type {
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
     /* Tiles must be a multiple of so many pixels a side, a power of two; NULL = any. */
     int32_t (*block_px)(const struct pb_product_config *config);
+    /* Whether it can be made of this scene, before a pixel is read, also when nothing is to be made
+     * (dry run): input.* says what is missing. env has no directory. NULL = always. */
+    int (*ready)(const struct pb_product_env *env, const struct pb_product_config *config,
+                 struct pb_err *err);
     int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
                   struct pb_err *err, void **out_product);
     /* Takes one finished tile; all is borrowed for the call, the pixels are read only. Allocates
@@ -126,6 +135,8 @@ const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind
 
 /* Whether output.name can be expanded for every product; output.path if not. */
 int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err);
+/* Whether all products of the pipeline can be made: ready() of each. */
+int pb_products_ready(const struct pb_product_env *env, struct pb_err *err);
 /* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json", or by
  * output.name: what finish writes. */
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,

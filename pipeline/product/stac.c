@@ -9,6 +9,7 @@
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/stac.h"
 #include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stac_facts.h"
 #include "pipeline/product/stac_geometry.h"
 #include "pipeline/product/stac_processing.h"
 
@@ -54,6 +55,13 @@ static int stac_create(const struct pb_product_env *env, const struct pb_product
     stac->config = (const struct pb_stac_config *)config;
     *out_product = stac;
     return 0;
+}
+
+static int stac_ready(const struct pb_product_env *env, const struct pb_product_config *config,
+                      struct pb_err *err)
+{
+    struct pb_stac_when when;
+    return pb_stac_when((const struct pb_stac_config *)config, env, &when, err);
 }
 
 static void stac_destroy(void *product)
@@ -112,23 +120,17 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
-/* STAC demands a time, so there is always one; a reader must be able to distinguish the time of the
+/* STAC demands a time, or a start and an end; a reader must be able to distinguish the time of the
  * image from that of the file. */
 static void write_datetime(const struct pb_stac_item *item)
 {
-    const struct pb_raster_info *info = item->env->info;
-    const char *when = item->config->datetime, *source = "config";
-    char modified[32];
-    if (when == NULL && info->datetime[0] != '\0') {
-        when = info->datetime;
-        source = "file";
-    } else if (when == NULL) {
-        time_text((time_t)(info->file_mtime_ns / 1000000000), modified, sizeof modified);
-        when = modified;
-        source = "modification time";
+    bool is_day = item->when.datetime[0] == '\0';
+    pb_json_string(item->json, "datetime", is_day ? NULL : item->when.datetime);
+    if (is_day) {
+        pb_json_string(item->json, "start_datetime", item->when.start);
+        pb_json_string(item->json, "end_datetime", item->when.end);
     }
-    pb_json_string(item->json, "datetime", when);
-    pb_json_string(item->json, "pushbroom:datetime_source", source);
+    pb_json_string(item->json, "pushbroom:datetime_source", item->when.source);
 }
 
 static void write_properties(const struct pb_stac_item *item)
@@ -141,10 +143,7 @@ static void write_properties(const struct pb_stac_item *item)
     write_datetime(item);
     pb_json_string(json, "created", now);
     pb_json_string(json, "updated", now);
-    if (item->config->platform != NULL)
-        pb_json_string(json, "platform", item->config->platform);
-    if (item->config->constellation != NULL)
-        pb_json_string(json, "constellation", item->config->constellation);
+    pb_stac_facts(item);
     pb_stac_code(item);
     write_software(item);
     pb_json_string(json, "pushbroom:input", base_name(item->env->input));
@@ -179,6 +178,10 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
     if (item->n_results > 0)
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
+    if (pb_stac_has_view(item))
+        pb_json_string(json, NULL, EXTENSION "view/v1.0.0/schema.json");
+    if (pb_stac_has_eo(item))
+        pb_json_string(json, NULL, EXTENSION "eo/v2.0.0/schema.json");
     pb_json_end(json);
 }
 
@@ -250,7 +253,8 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
         .wkt2 = pb_raster_wkt2(stac->env->raster),
         .projjson = pb_raster_projjson(stac->env->raster),
     };
-    int rc = write_file(&item, err, &result);
+    int rc = pb_stac_when(stac->config, stac->env, &item.when, err);
+    rc = rc ? rc : write_file(&item, err, &result);
     pb_json_destroy(item.json);
     free(item.lineage);
     free(item.wkt2);
@@ -267,6 +271,7 @@ const struct pb_product_type pb_product_stac = {
     .title = "Item",
     .role = "metadata",
     .bytes = stac_bytes,
+    .ready = stac_ready,
     .create = stac_create,
     .finish = stac_finish,
     .destroy = stac_destroy,

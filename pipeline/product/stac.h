@@ -5,9 +5,21 @@
 /* The configuration of a STAC item; stac_keys.c has the keys. */
 #include "config/config.h"
 
+/* Where the time of acquisition is from. */
+enum pb_stac_time {
+    PB_STAC_TIME_AUTO, /* nothing is said: the metadata's */
+    PB_STAC_TIME_METADATA,
+    PB_STAC_TIME_NAME,
+    PB_STAC_TIME_TAG,
+    PB_STAC_TIME_FILE,
+    PB_STAC_TIME_GIVEN
+};
+
 struct pb_stac_config {
     struct pb_product_config product;
-    char *datetime; /* RFC 3339; NULL = from the file's tags, else its mtime */
+    char *datetime; /* as written; NULL = not given */
+    enum pb_stac_time time;
+    const char *pattern; /* of NAME */
     char *platform, *constellation, *collection;
 };
 #endif

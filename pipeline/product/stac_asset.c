@@ -5,6 +5,7 @@
  * null. */
 #include "pipeline/product/stac_asset.h"
 
+#include "pipeline/product/stac_facts.h"
 #include "pipeline/product/stac_processing.h"
 
 #include <math.h>
@@ -197,6 +198,7 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
         /* Integers were rounded and saturated after the statistics were taken. */
         if (statistics != NULL && is_float(pixels->type))
             write_statistics(item->json, statistics);
+        pb_stac_band_facts(item, name);
         pb_stac_band_expression(item->json, item->env, name);
         pb_json_end(item->json);
     }

@@ -6,6 +6,7 @@
  * checksum of its file. */
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
+#include "pipeline/product/stac_time.h"
 
 struct pb_stac_config;
 
@@ -15,6 +16,7 @@ struct pb_stac_item {
     const struct pb_stac_config *config;
     const struct pb_product_result *results;
     size_t n_results;
+    struct pb_stac_when when;
     struct pb_json *json;
     char *lineage, *wkt2, *projjson; /* owned; the last two may be NULL */
 };

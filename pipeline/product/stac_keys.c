@@ -3,14 +3,22 @@
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/stac.h"
 
+#include "config/product_check.h"
+#include "pipeline/metadata/meta_time.h"
+
+#include <string.h>
+
 static const struct pb_key keys[] = {
     PB_PRODUCT_KEY_NAME(struct pb_stac_config, "item"),
     {.name = "datetime",
-     .type = PB_KEY_TIME,
+     .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, datetime),
-     .example = "2026-05-04T10:30:00Z",
-     .doc = "When the scene was taken (RFC 3339); without this key: from the file's tags, else its "
-            "mtime."},
+     .sample = "file-time",
+     .doc = "When the scene was taken. metadata: as its metadata say (input.metadata), which also "
+            "holds without this key; name:PATTERN: in the scene's name, as in "
+            "name:%Y%m%dT%H%M%S, where * and ? stand for other text; tag: the file's TIFF tag "
+            "DateTime; file-time: when the file was last changed; or a time, RFC 3339. A time that "
+            "is not known fails the job before a pixel is read."},
     {.name = "platform",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, platform),
@@ -28,9 +36,64 @@ static const struct pb_key keys[] = {
      .doc = "STAC collection the item belongs to."},
 };
 
+/* The pattern without quotes around it; NULL = no memory. */
+static const char *pattern_of(const char *text, const struct pb_product_check *check)
+{
+    size_t n = strlen(text);
+    if (n >= 2 && text[0] == '"' && text[n - 1] == '"') {
+        text++;
+        n -= 2;
+    }
+    char *pattern = pb_product_key_alloc(check, n + 1, 1);
+    if (pattern != NULL)
+        memcpy(pattern, text, n);
+    return pattern;
+}
+
+static void take_pattern(struct pb_stac_config *stac, const char *text,
+                         const struct pb_product_check *check)
+{
+    char start[32], end[32];
+    stac->time = PB_STAC_TIME_NAME;
+    stac->pattern = pattern_of(text, check);
+    if (stac->pattern != NULL && pb_meta_name_time(stac->pattern, "", start, end) < 0)
+        pb_product_key_wrong(check, "datetime",
+                             "stac.datetime: '%.80s' is no pattern of a date; it has %%Y, %%m and "
+                             "%%d or %%Y and %%j, may have %%H %%M %%S, and * and ? for other text",
+                             stac->pattern);
+}
+
+static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
+{
+    static const struct {
+        const char *word;
+        enum pb_stac_time time;
+    } words[] = {{"metadata", PB_STAC_TIME_METADATA},
+                 {"tag", PB_STAC_TIME_TAG},
+                 {"file-time", PB_STAC_TIME_FILE}};
+    struct pb_stac_config *stac = (struct pb_stac_config *)product;
+    char when[40];
+    if (stac->datetime == NULL || !pb_product_key_is_sound(check, "datetime"))
+        return;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(stac->datetime, words[i].word) == 0) {
+            stac->time = words[i].time;
+            return;
+        }
+    stac->time = PB_STAC_TIME_GIVEN;
+    if (strncmp(stac->datetime, "name:", 5) == 0)
+        take_pattern(stac, stac->datetime + 5, check);
+    else if (pb_meta_time(stac->datetime, when, sizeof when) < 0)
+        pb_product_key_wrong(check, "datetime",
+                             "stac.datetime: '%.80s' is none of metadata, tag, file-time and "
+                             "name:PATTERN, nor a time such as 2026-05-04T10:30:00Z",
+                             stac->datetime);
+}
+
 const struct pb_product_kind pb_kind_stac = {
     .section = {"stac", "A STAC item that describes the other products.", keys,
                 sizeof keys / sizeof keys[0]},
     .bytes = sizeof(struct pb_stac_config),
     .describes_others = true,
+    .check = check_keys,
 };

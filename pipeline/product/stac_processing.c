@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac_processing.h"
+#include "pipeline/product/stac_facts.h"
 
 #include "config/base/number.h"
 #include "kernels/chain/chain.h"
+#include "pipeline/metadata/calibration.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -152,6 +154,21 @@ static void say_results(FILE *text, const struct pb_chain *chain, size_t step)
     }
 }
 
+/* "; R = DN * 2e-05 - 0.1 of band 4; by the metadata: (DN * ...) / sin(...)" */
+static void say_calibration(FILE *text, const struct pb_product_env *env, size_t which)
+{
+    const struct pb_calibrated *last = NULL;
+    char formula[256];
+    for (size_t i = 0; i < env->n_calibrated; i++)
+        if (env->calibrated[i].step == which) {
+            last = &env->calibrated[i];
+            (void)fprintf(text, "; %s = %s of band %s", last->band,
+                          pb_calibration_text(&last->rule, formula, sizeof formula), last->of);
+        }
+    if (last != NULL)
+        (void)fprintf(text, "; by the scene's metadata: %s", env->metadata->rule[last->to]);
+}
+
 static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
 {
     const struct pb_step_config *step = &env->pipeline->steps[which];
@@ -177,6 +194,7 @@ static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
         }
     }
     say_results(text, env->chain, which);
+    say_calibration(text, env, which);
     (void)fprintf(text, ".");
 }
 
@@ -318,6 +336,7 @@ void pb_stac_expression(struct pb_json *json, const struct pb_product_env *env)
     for (size_t i = 0; i < env->pipeline->n_steps; i++)
         write_step(json, env, i);
     pb_json_end(json);
+    pb_stac_calibration(json, env);
     pb_json_end(json);
     pb_json_end(json);
 }

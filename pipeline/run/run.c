@@ -114,7 +114,11 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.input = run->options.input;
     run->env.device = run->device;
     run->env.progress = &run->files;
-    return pb_product_names_check(&run->env, err);
+    run->env.metadata = &run->metadata.facts;
+    run->env.calibrated = run->plan->calibrated;
+    run->env.n_calibrated = run->plan->n_calibrated;
+    rc = pb_product_names_check(&run->env, err);
+    return rc ? rc : pb_products_ready(&run->env, err);
 }
 
 static int make_products(struct pb_run *run, struct pb_err *err)

@@ -95,15 +95,19 @@ int cli_check_config(int argc, char **argv)
 
 void cli_print_key(const struct pb_key *key)
 {
-    char room[120];
+    char room[120], form[400] = "", text[600];
     const char *range = pb_key_range(key, room, sizeof room);
-    printf("  %-10s %s%s", key->name, key->choices ? key->choices : pb_key_form(key->type),
-           key->required ? ", required" : "");
-    if (range != NULL)
-        printf(", %s", range);
-    if (key->def != NULL)
-        printf(", default %s", key->def);
-    printf("\n             ");
+    const char *choices = key->choices ? key->choices : pb_key_form(key->type);
+    bool is_long = strlen(choices) > 50; /* then it may break at each choice */
+    for (size_t n = 0; *choices != '\0' && n + 4 < sizeof form; choices++)
+        n += (size_t)snprintf(form + n, sizeof form - n, is_long && *choices == '|' ? " %c " : "%c",
+                              *choices);
+    (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", form, key->required ? ", required" : "",
+                   range ? ", " : "", range ? range : "", key->def ? ", default " : "",
+                   key->def ? key->def : "");
+    printf("  %-10s ", key->name);
+    cli_wrap(stdout, 13, 80, text);
+    printf("             ");
     cli_wrap(stdout, 13, 80, key->doc);
 }
 

@@ -30,7 +30,7 @@ pipelines:
       - index: {names: [NDVI]}
     products:
       - cog: {bands: [NDVI], type: float32, compress: deflate}
-      - stac: {}
+      - stac: {datetime: file-time}
 """
 
 

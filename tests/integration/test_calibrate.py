@@ -134,6 +134,47 @@ def test_landsat_level_2_is_surface_reflectance_and_temperature(scratch):
     refused(scratch, scratch / "scene", "input.metadata_value", "band 4", "use to: surface")
 
 
+def item_of(scratch, scene="scene"):
+    return json.loads((scratch / "out" / scene / "p" / f"{scene}.stac.json").read_text())
+
+
+def test_the_item_has_the_time_the_sun_and_the_bands_of_the_metadata(scratch):
+    folder = landsat_folder(scratch)
+    config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}", "index: {names: [NDVI]}"], "R, N, NDVI", "      - stac: {}")
+    run(scratch, folder)
+    item = item_of(scratch)
+    p = item["properties"]
+    assert (p["datetime"], p["pushbroom:datetime_source"]) == ("2017-08-13T15:54:15.788464Z", "metadata")
+    assert (p["platform"], p["constellation"], p["instruments"], p["gsd"]) == ("landsat-8", "landsat", ["OLI_TIRS"], 30)
+    assert (p["view:sun_elevation"], p["view:sun_azimuth"], p["eo:cloud_cover"]) == (62.17310472, 126.81463739, 26.7)
+    assert p["pushbroom:source_product"] == LANDSAT
+    assert "view:off_nadir" not in p
+    for name in ("view/v1.0.0", "eo/v2.0.0"):
+        assert f"https://stac-extensions.github.io/{name}/schema.json" in item["stac_extensions"]
+    red, nir, ndvi = item["assets"]["data"]["bands"]
+    assert (red["name"], red["eo:common_name"], red["eo:center_wavelength"]) == ("R", "red", 0.655), red
+    assert nir["eo:common_name"] == "nir08" and "eo:common_name" not in ndvi
+    rules = {c["band"]: c for c in p["processing:expression"]["expression"]["calibration"]}
+    assert rules["R"]["of"] == "4" and "LSDS-1574" in rules["R"]["source"], rules
+    assert "R = DN * 0.0000226" in p["processing:lineage"] and "sun elevation 62.173105" in p["processing:lineage"]
+    # Without metadata nothing of it is there, and no extension either.
+    config(scratch, FOLDER[:2] + FOLDER[3:], ["math: {bands: {S: R + N}}"], "S", "      - stac: {datetime: file-time}")
+    shutil.rmtree(scratch / "out")
+    run(scratch, folder)
+    item = item_of(scratch)
+    assert not any(k.startswith(("view:", "eo:")) for k in item["properties"])
+    assert not any("/view/" in e or "/eo/" in e for e in item["stac_extensions"])
+
+
+def test_a_time_that_metadata_do_not_say_is_asked_for(scratch):
+    raster(scratch / "pan.tif", numbers(1))
+    text = (METADATA / "09DEC06145803-P1BS-052869858050_01_P002.IMD").read_text()
+    (scratch / "pan.IMD").write_text(text.replace("TLCTime", "OtherTime").replace("firstLineTime", "lineTime"))
+    config(scratch, ['match: ["pan.tif"]', "bands: {P: 1}", 'metadata: "{scene}.IMD"'],
+           ["calibrate: {to: radiance, bands: [P]}"], "P", "      - stac: {}")
+    refused(scratch, scratch / "pan.tif", "input.datetime", "its metadata (worldview) do not say it")
+
+
 def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.json"):
     shutil.rmtree(scratch / "scene", ignore_errors=True)
     shutil.rmtree(scratch / "out", ignore_errors=True)
@@ -283,6 +324,40 @@ def test_the_configuration_says_what_calibrating_needs(scratch):
     for words in ("c.yaml:9:9: calibrate needs the scene's metadata; name their file with input.metadata",
                   "c.yaml:9:38: calibrate: 'R' must come as it is stored", "calibrate: as: 'X' is none of bands"):
         assert words in done.stderr, (words, done.stderr)
+
+
+def sample(scratch, name, scene, stem, product):
+    """A sample as it stands, on a scene of ours; its item."""
+    done = pbtest.run("pushbroom", "run", "-c", pbtest.SOURCE / "samples" / name, "-o", scratch / "out", "--json", scene)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["status"] == "successful" and result["directory"].endswith(f"{stem}/{product}"), result
+    return json.loads((scratch / "out" / stem / product / f"{stem}.stac.json").read_text())["properties"]
+
+
+def test_samples_run_as_they_stand(scratch):
+    folder = landsat_folder(scratch).rename(scratch / LANDSAT)
+    assert sample(scratch, "landsat-c2-l1-toa.yaml", folder, LANDSAT, "landsat-c2-l1-toa")["platform"] == "landsat-8"
+    raster(scratch / f"{PLANET}.tif", numbers(4))
+    shutil.copy(METADATA / f"{PLANET}_metadata.xml", scratch)
+    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}.tif", PLANET, "planetscope-toa")["datetime"] == "2017-08-31T17:27:54Z"
+    raster(scratch / f"{PLANET}_SR.tif", numbers(4))
+    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}_SR.tif", f"{PLANET}_SR", "planetscope-sr")["platform"] == "101c"
+    pan = "09DEC06145803-P1BS-052869858050_01_P002"
+    raster(scratch / f"{pan}.tif", numbers(1))
+    shutil.copy(METADATA / f"{pan}.IMD", scratch)
+    assert sample(scratch, "vhr-pan.yaml", scratch / f"{pan}.tif", pan, "vhr-pan")["view:off_nadir"] == 14.4
+    radar = "S1C_S4_GRDH_1SDH_20250118T171404"
+    raster(scratch / f"{radar}.SAFE/measurement/s1c-s4-grd-vh-001.tiff", numbers(1))
+    (scratch / f"{radar}.SAFE/annotation/calibration").mkdir(parents=True)
+    shutil.copy(METADATA / "s1c-s4-grd-hh-short.xml", scratch / f"{radar}.SAFE/annotation/s1c-s4-grd-vh-001.xml")
+    (scratch / f"{radar}.SAFE/annotation/calibration/calibration-vh.xml").write_text("<calibration/>")
+    assert sample(scratch, "sentinel1-grd.yaml", scratch / f"{radar}.SAFE", radar, "sentinel1-grd")["platform"] == "sentinel-1c"
+    source, name = pbtest.need_data() / "real/sentinel2_29RKH", "S2A_29RKH_20200219_0_L2A"
+    if not (source / "B08.tif").exists():
+        raise pbtest.Skip(f"{source / 'B08.tif'} is not there")
+    shutil.copytree(source, scratch / name)
+    item = sample(scratch, "sentinel2-l2a.yaml", scratch / name, name, "sentinel2-l2a")
+    assert item["pushbroom:processing_baseline"] == "02.14" and item["datetime"] == "2020-02-19T11:34:25.405Z", item
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ pipelines:
 {steps}
     products:
       - cog: {cog}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """)
     report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / name, "--existing", "version", scene)[0]
     paths = {p["type"]: p["path"] for p in report["products"]}
@@ -191,7 +191,7 @@ def test_valid_values_that_equal_nodata_are_counted_and_told(scratch):
 pipelines:
   p:
     input: {bands: {C: 1}}
-    products: [cog: {type: uint8, nodata: 0, blocksize: 64}, cog: {name: apart, type: uint8, nodata: 255}, stac: {}]
+    products: [cog: {type: uint8, nodata: 0, blocksize: 64}, cog: {name: apart, type: uint8, nodata: 255}, stac: {datetime: file-time}]
 """)
     report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scene)[0]
     first, second = [p for p in report["products"] if p["type"] == "cog"]

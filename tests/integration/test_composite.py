@@ -52,7 +52,7 @@ pipelines:
     steps: [{{composite: {{{step}}}}}]
     products:
       - cog: {{bands: [R, N], type: float32, blocksize: 64}}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """)
     return pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "version", scene, code=code)[0]
 

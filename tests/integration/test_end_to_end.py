@@ -27,7 +27,7 @@ pipelines:
       - cog: {bands: [NDVI], level: 9}
       - quicklook: {bands: [R, G, B], size: 256}
       - statistics: {}
-      - stac: {}
+      - stac: {datetime: file-time}
 """
 FILES = (".pushbroom.json", "{}.png", "{}.stac.json", "{}.statistics.json", "{}.tif")
 made = {}

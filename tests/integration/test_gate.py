@@ -68,7 +68,7 @@ pipelines:
       - cog: {{name: whole, bands: [{bands[0]}], type: uint16, nodata: 65535, blocksize: 64}}
       - statistics: {{bands: [{', '.join(bands)}]}}
       - quicklook: {{bands: [{bands[0]}], size: 200}}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """)
     return pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / name, "--existing", "version", scene)[0]
 

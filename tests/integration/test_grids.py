@@ -49,7 +49,7 @@ pipelines:
       - cog: {{bands: [{', '.join(outputs)}], type: float32, blocksize: 64}}
       - statistics: {{bands: [{outputs[0]}]}}
       - quicklook: {{bands: [{outputs[0]}]}}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """)
     report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "version", scene, code=code)[0]
     return report

@@ -67,7 +67,7 @@ def test_what_says_which_pixels_are_valid_is_what_gdal_asks(scratch):
         file = gdal.Open(str(path))
         gdals = file.GetRasterBand(1).GetMaskBand().ReadAsArray() != 0
         for valid, expected in (("", gdals), ("auto", gdals), ("mask", by_mask), ("nodata", by_nodata), ("both", by_mask & by_nodata)):
-            result = outcome(scratch, path, source=f", valid: {valid}" if valid else "", products="- cog: {bands: [B1]}\n- stac: {}")
+            result = outcome(scratch, path, source=f", valid: {valid}" if valid else "", products="- cog: {bands: [B1]}\n- stac: {datetime: file-time}")
             found = np.isfinite(gdal.Open(made(result)).ReadAsArray())
             assert (found == expected).all(), (kind, valid, found.sum(), expected.sum())
             shutil.rmtree(scratch / "out")

@@ -171,7 +171,7 @@ def test_a_mask_is_a_product_of_bytes_with_overviews_of_classes(scratch):
     steps: [mask: {name: CLEAR, band: QA, drop: [9]}]
     products:
       - cog: {bands: [CLEAR], type: uint8, nodata: 255, blocksize: 128}
-      - stac: {}
+      - stac: {datetime: file-time}
 """)
     report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scene)[0]
     product = gdal.Open(report["products"][0]["path"])

@@ -39,7 +39,7 @@ pipelines:
       - quicklook: {bands: [B3, B2, B1], size: 300, stretch: [1, 99]}
       - quicklook: {name: grey, bands: [B2], size: 5000, stretch: [0, 100]}
       - statistics: {buckets: 100}
-      - stac: {platform: test-1, constellation: test}
+      - stac: {datetime: file-time, platform: test-1, constellation: test}
 """
 
 
@@ -331,19 +331,44 @@ class Products(unittest.TestCase):
         self.assertTrue(16.2 < west < east < 16.5 and 45.0 < south < north < 45.2)
 
     def test_the_item_says_where_its_time_comes_from(self):
-        path = self.scratch / "when.tif"
+        path = self.scratch / "S2A_20200219T112111_N0214.tif"
         scene(path, 300, 200)
         os.utime(path, (981173106, 981173106))
         own = self.scratch / "own.yaml"
-        own.write_text(CONFIG.replace("platform: test-1", "datetime: '2020-02-03T04:05:06Z'"))
-        said = lambda config=None: [self.check_item(self.make(path, config=config)[0], path)["properties"][key]
-                                    for key in ("datetime", "pushbroom:datetime_source")]
-        self.assertEqual(said(), ["2001-02-03T04:05:06Z", "modification time"])
+
+        def said(word, keys=("datetime", "pushbroom:datetime_source")):
+            own.write_text(CONFIG.replace("datetime: file-time", f"datetime: {word}"))
+            out = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+            pbtest.run("pushbroom", "run", "--quiet", "-c", own, "-o", out, path)
+            item = json.loads((out / path.stem / "test" / f"{path.stem}.stac.json").read_text())
+            return [item["properties"].get(key) for key in keys]
+
+        def refused(word, words):
+            own.write_text(CONFIG.replace("datetime: file-time, ", word))
+            for how in ([], ["--dry-run"]):
+                done = pbtest.run("pushbroom", "run", "-c", own, "-o", self.scratch / "none", "--json", *how, path,
+                                  code=1)
+                error = json.loads(done.stdout)["error"]
+                self.assertEqual(error["code"], "input.datetime")
+                self.assertIn(words, error["message"])
+                self.assertIn("set stac.datetime", error["hint"])
+            self.assertFalse((self.scratch / "none" / path.stem).exists())
+
+        self.assertEqual(said("file-time"), ["2001-02-03T04:05:06Z", "modification time"])
+        self.assertEqual(said("'2020-02-03T04:05:06Z'"), ["2020-02-03T04:05:06Z", "config"])
+        self.assertEqual(said('name:"%Y%m%dT%H%M%S"'), ["2020-02-19T11:21:11Z", "name"])
+        self.assertEqual(said("'name:_%Y%m%d'", ("datetime", "start_datetime", "end_datetime")),
+                         [None, "2020-02-19T00:00:00Z", "2020-02-19T23:59:59Z"])
+        # Nothing is guessed.
+        refused("", "nothing says it")
+        refused("datetime: tag, ", "no TIFF tag DateTime")
+        refused("datetime: metadata, ", "input.metadata")
+        refused("datetime: 'name:%Y-%m-%d', ", "finds no time in the scene's name")
         ds = gdal.Open(str(path), gdal.GA_Update)
         ds.SetMetadataItem("TIFFTAG_DATETIME", "2010:02:03 04:05:06")
         ds = None
-        self.assertEqual(said(), ["2010-02-03T04:05:06Z", "file"])
-        self.assertEqual(said(own), ["2020-02-03T04:05:06Z", "config"])
+        self.assertEqual(said("tag"), ["2010-02-03T04:05:06Z", "tag"])
+        refused("", "nothing says it")  # when the file was made is not when the scene was taken
 
     def test_item_of_an_unplaced_scene(self):
         path = self.scratch / "nowhere.tif"

@@ -33,7 +33,7 @@ pipelines:
 {''.join(f'      - {s}' + chr(10) for s in steps)}
     products:
       - cog: {{bands: [{outputs}], type: float32}}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """)
     return path
 

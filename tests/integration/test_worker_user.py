@@ -41,7 +41,7 @@ class OwnUser(Attacks, unittest.TestCase):
         cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_old", settle="100ms", stall="40s")
         text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  worker_user: %s\n  stall:" % USER)
         text = text.replace("- statistics: {}", "- cog: {bands: [R], type: uint8, nodata: 0}\n      - statistics: {}\n"
-                                                "      - quicklook: {bands: [R]}\n      - stac: {}")
+                                                "      - quicklook: {bands: [R]}\n      - stac: {datetime: file-time}")
         d.config.write_text(text)
         (d.root / "outside").write_text("somebody else's")
         d.start()

@@ -43,7 +43,7 @@ pipelines:
     products:
       - cog: {{bands: [NDVI]}}
       - statistics: {{}}
-      - stac: {{}}
+      - stac: {{datetime: file-time}}
 """
 
 

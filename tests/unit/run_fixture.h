@@ -78,7 +78,7 @@ static inline void config_use_steps(const char *more, const char *steps)
              "      - cog: {type: float32, compress: deflate, blocksize: 64}\n"
              "      - quicklook: {bands: [S], size: 64}\n"
              "      - statistics: {}\n"
-             "      - stac: {}\n",
+             "      - stac: {datetime: file-time}\n",
              more, steps);
     pb_config_destroy(config);
     config = NULL;

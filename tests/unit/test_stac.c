@@ -31,7 +31,7 @@ static const char yaml[] =
     "    input: {match: ['*.tif'], nodata: 0}\n"
     "    products:\n"
     "      - cog: {type: int16, nodata: -32768}\n"
-    "      - stac: {}\n";
+    "      - stac: {datetime: file-time}\n";
 
 static struct pb_config *config;
 static struct pb_raster_info info;

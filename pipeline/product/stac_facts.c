@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/stac_facts.h"
+
+#include "pipeline/metadata/calibration.h"
+#include "pipeline/metadata/sensor_bands.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct pb_metadata *facts_of(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *facts = item->env->metadata;
+    return facts != NULL && facts->family != NULL ? facts : NULL;
+}
+
+static void number(struct pb_json *json, const char *key, double value)
+{
+    if (!isnan(value))
+        pb_json_number(json, key, value);
+}
+
+static void text(struct pb_json *json, const char *key, const char *given, const char *found)
+{
+    const char *value = given != NULL ? given : found;
+    if (value != NULL && value[0] != '\0')
+        pb_json_string(json, key, value);
+}
+
+void pb_stac_facts(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *f = facts_of(item);
+    struct pb_json *json = item->json;
+    text(json, "platform", item->config->platform, f ? f->platform : NULL);
+    text(json, "constellation", item->config->constellation, f ? f->constellation : NULL);
+    if (f == NULL)
+        return;
+    if (f->instrument[0] != '\0') {
+        pb_json_array(json, "instruments");
+        pb_json_string(json, NULL, f->instrument);
+        pb_json_end(json);
+    }
+    number(json, "gsd", f->gsd);
+    number(json, "view:sun_azimuth", f->sun_azimuth);
+    number(json, "view:sun_elevation", f->sun_elevation);
+    number(json, "view:azimuth", f->view_azimuth);
+    number(json, "view:off_nadir", f->off_nadir);
+    number(json, "view:incidence_angle", f->incidence);
+    number(json, "eo:cloud_cover", f->cloud_cover);
+    text(json, "pushbroom:source_product", NULL, f->product);
+    text(json, "pushbroom:processing_baseline", NULL, f->baseline);
+}
+
+bool pb_stac_has_view(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *f = facts_of(item);
+    return f != NULL && (!isnan(f->sun_azimuth) || !isnan(f->sun_elevation) ||
+                         !isnan(f->view_azimuth) || !isnan(f->off_nadir) || !isnan(f->incidence));
+}
+
+/* Whether a step after `step` makes a band of that name. */
+static bool is_changed(const struct pb_product_env *env, size_t step, const char *band)
+{
+    bool changed = false;
+    for (size_t i = step + 1; i < env->pipeline->n_steps && !changed; i++)
+        changed = pb_op_makes(env->pipeline->steps[i].op, env->pipeline->steps[i].params, band);
+    return changed;
+}
+
+/* The product's band that `band` is, with what it is called; NULL: it is none. */
+static const struct pb_sensor_band *sensor_band(const struct pb_stac_item *item, const char *band)
+{
+    const struct pb_product_env *env = item->env;
+    for (size_t i = 0; facts_of(item) != NULL && i < env->n_calibrated; i++)
+        if (strcmp(env->calibrated[i].band, band) == 0 &&
+            !is_changed(env, env->calibrated[i].step, band))
+            return pb_sensor_band_find(env->metadata, env->calibrated[i].of);
+    return NULL;
+}
+
+bool pb_stac_has_eo(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *f = facts_of(item);
+    bool has = f != NULL && !isnan(f->cloud_cover);
+    for (size_t i = 0; f != NULL && i < item->env->n_bands && !has; i++)
+        has = sensor_band(item, item->env->band_names[i]) != NULL;
+    return has;
+}
+
+void pb_stac_band_facts(const struct pb_stac_item *item, const char *band)
+{
+    const struct pb_sensor_band *of = sensor_band(item, band);
+    if (of == NULL)
+        return;
+    if (of->common[0] != '\0')
+        pb_json_string(item->json, "eo:common_name", of->common);
+    pb_json_number(item->json, "eo:center_wavelength", of->center_um);
+    pb_json_number(item->json, "eo:full_width_half_max", of->width_um);
+}
+
+void pb_stac_calibration(struct pb_json *json, const struct pb_product_env *env)
+{
+    char formula[256];
+    if (env->n_calibrated == 0)
+        return;
+    pb_json_array(json, "calibration");
+    for (size_t i = 0; i < env->n_calibrated; i++) {
+        const struct pb_calibrated *c = &env->calibrated[i];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", c->band);
+        pb_json_string(json, "of", c->of);
+        pb_json_string(json, "to", pb_quantity_name(c->to));
+        pb_json_string(json, "formula", pb_calibration_text(&c->rule, formula, sizeof formula));
+        pb_json_string(json, "rule", env->metadata->rule[c->to]);
+        pb_json_string(json, "source", env->metadata->family->source);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
