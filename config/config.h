@@ -294,6 +294,12 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);
+/* All sections of keys, with their places in a file ("pipelines.NAME.input"): for documents. Those
+ * of operators are found by kernels/op.h. */
+void pb_config_sections(const struct pb_product_kinds *kinds,
+                        void (*visit)(void *user, const char *path,
+                                      const struct pb_section *section),
+                        void *user);
 /* The commented default file, generated from the schema; malloc'd string, the caller's. */
 char *pb_config_default_text(const struct pb_product_kinds *kinds);
 

@@ -3,28 +3,13 @@
  *
  * pushbroom-notify: tells others of the service's events. */
 #include "service/base/log.h"
+#include "service/help/help.h"
 #include "service/daemon/daemon.h"
 #include "service/notify/notifier.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char help[] =
-    "Usage: pushbroom-notify --config FILE [--socket PATH] [--verbose]\n"
-    "\n"
-    "Delivers the events of pushbroomd to those that the configuration lists under 'notify':\n"
-    "programs, HTTP servers and MQTT brokers, each event at least once.\n"
-    "\n"
-    "  -c, --config FILE  the configuration (YAML); default " PB_DAEMON_CONFIG "\n"
-    "      --socket PATH  where pushbroomd listens (default: $PUSHBROOM_SOCKET, then\n"
-    "                     service.socket of the configuration)\n"
-    "  -v, --verbose      log more\n"
-    "  -V, --version      print the version\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Signals: SIGTERM stops, SIGHUP reads the configuration again. Exit status: 0 stopped, 2 the\n"
-    "configuration is wrong, 1 the machine refuses.\n";
 
 enum { OPTION_SOCKET = 256 };
 
@@ -56,7 +41,7 @@ int main(int argc, char **argv)
             (void)printf("pushbroom-notify %s\n", PB_VERSION);
             return PB_DAEMON_EXIT_OK;
         case 'h':
-            (void)fputs(help, stdout);
+            pb_help_print(&pb_help_notify, NULL, stdout);
             return PB_DAEMON_EXIT_OK;
         default:
             (void)fputs("Try 'pushbroom-notify --help'.\n", stderr);

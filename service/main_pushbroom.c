@@ -28,6 +28,8 @@ int main(int argc, char **argv)
         cli_help(argc > 2 ? argv[2] : NULL, argc > 1 ? stdout : stderr);
         return argc > 1 ? CLI_DONE : CLI_USAGE;
     }
+    if (argc == 3 && (strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0))
+        return finish(cli_document(word, argv[2]));
     const struct cli_command *command = cli_command_find(word);
     if (command == NULL && word[0] == '-') {
         static const char *const options[] = {"--help", "--version"};

@@ -7,6 +7,7 @@
  * the owner of that device, or of several ("cpu,cpu"). */
 #include "service/daemon/daemon.h"
 #include "service/base/log.h"
+#include "service/help/help.h"
 #include "service/device/owner.h"
 #include "service/worker/worker.h"
 
@@ -14,22 +15,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char help[] =
-    "Usage: pushbroomd --config FILE [--check | --drop-in] [--verbose]\n"
-    "\n"
-    "Runs every GeoTIFF that appears in the inbox through a pipeline and publishes the products.\n"
-    "\n"
-    "  -c, --config FILE  the configuration (YAML); default " PB_DAEMON_CONFIG "\n"
-    "      --check        check the configuration, directories and socket, make nothing and\n"
-    "                     leave: 0 all is fine, 2 the configuration is not, 1 the machine is not\n"
-    "      --drop-in      print a systemd drop-in with the memory that the configuration needs\n"
-    "  -v, --verbose      log more\n"
-    "  -V, --version      print the version\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Signals: SIGTERM stops within 10 s (running jobs are put back), SIGHUP reads the\n"
-    "configuration again. 'pushbroom status' shows what it is doing.\n";
 
 enum {
     OPTION_CHECK = 256,
@@ -83,7 +68,7 @@ int main(int argc, char **argv)
             (void)printf("pushbroomd %s\n", PB_VERSION);
             return PB_DAEMON_EXIT_OK;
         case 'h':
-            (void)fputs(help, stdout);
+            pb_help_print(&pb_help_pushbroomd, NULL, stdout);
             return PB_DAEMON_EXIT_OK;
         case OPTION_WORKER:
             return pb_worker_main();

@@ -3,6 +3,8 @@
 /* The table of commands with their help, and the messages for usage errors. */
 #include "service/cli/cli.h"
 #include "pipeline/product/product_kinds.h"
+#include "service/help/completion.h"
+#include "service/help/man.h"
 
 #include "kernels/nearest.h"
 
@@ -11,97 +13,155 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define N_OPTIONS(...) ((const struct pb_help_option[]){__VA_ARGS__, {0, NULL, NULL, NULL, NULL}})
+#define SOCKET                                                                                     \
+    {                                                                                              \
+        0, "socket", "PATH", NULL,                                                                 \
+            "where the service listens (default: $PUSHBROOM_SOCKET, then "                         \
+            "/run/pushbroom/status.sock)"                                                          \
+    }
+#define JSON(doc)                                                                                  \
+    {                                                                                              \
+        0, "json", NULL, NULL, doc                                                                 \
+    }
+
 static const struct cli_command commands[] = {
-    {"run", "-c FILE [options] INPUT...", "process files here and now, no service needed",
-     "  -c, --config FILE      the configuration\n"
-     "  -p, --pipeline NAME    pipeline to use (default: the first that matches)\n"
-     "  -o, --output DIR       products go to DIR/<scene>/<pipeline>/ (default: here)\n"
-     "      --existing WHAT    when the place holds another input's products: refuse,\n"
-     "                         replace or version (<scene>~2); else output.exists says\n"
-     "      --device DEVICE    auto | cpu | cuda | cuda:N, instead of the config's\n"
-     "      --dry-run          say what would be done, touch nothing\n"
-     "      --json             one JSON object per input, a line each, with timings\n"
-     "      --quiet            only errors\n"
-     "\nA worker process computes. When it crashes, the input runs again in another one\n"
-     "(service.max_attempts). When a GPU fails, the input is tried again in a fresh\n"
-     "process, then on the CPU.\n"
-     "\nExample:\n"
-     "  pushbroom run -c samples/vegetation.yaml -o out scene.tif\n",
+    {{.name = "run",
+      .arguments = "-c FILE [options] INPUT...",
+      .summary = "process files here and now, no service needed",
+      .options = N_OPTIONS(
+          {'c', "config", "FILE", NULL, "the configuration"},
+          {'p', "pipeline", "NAME", NULL, "pipeline to use (default: the first that matches)"},
+          {'o', "output", "DIR", NULL, "products go to DIR/<scene>/<pipeline>/ (default: here)"},
+          {0, "existing", "WHAT", "refuse|replace|version",
+           "when the place holds another input's products: refuse, replace or version (<scene>~2); "
+           "else output.exists says"},
+          {0, "device", "DEVICE", "auto|cpu|cuda",
+           "auto | cpu | cuda | cuda:N, instead of the config's"},
+          {0, "dry-run", NULL, NULL, "say what would be done, touch nothing"},
+          JSON("one JSON object per input, a line each, with timings"),
+          {0, "quiet", NULL, NULL, "only errors"}),
+      .text = "A worker process computes. When it crashes, the input runs again in another one "
+              "(service.max_attempts). When a GPU fails, the input is tried again in a fresh "
+              "process, then on the CPU.",
+      .example = "pushbroom run -c samples/vegetation.yaml -o out scene.tif",
+      .takes_files = true},
+     "Without the service",
      cli_run},
-    {"submit", "[options] FILE...", "give files to the service",
-     "  -p, --pipeline NAME    pipeline to use\n"
-     "      --wait             show progress until all are done; exit 1 if one failed\n"
-     "      --json             the jobs as JSON\n"
-     "      --socket PATH      where the service listens (default: $PUSHBROOM_SOCKET,\n"
-     "                         then /run/pushbroom/status.sock)\n"
-     "\nThe files stay where they are: only what is put into the inbox is moved.\n",
+    {{.name = "submit",
+      .arguments = "[options] FILE...",
+      .summary = "give files to the service",
+      .options = N_OPTIONS(
+          {'p', "pipeline", "NAME", NULL, "pipeline to use"},
+          {0, "wait", NULL, NULL, "show progress until all are done; exit 1 if one failed"},
+          JSON("the jobs as JSON"), SOCKET),
+      .text = "The files stay where they are: only what is put into the inbox is moved.",
+      .takes_files = true},
+     "With the service (pushbroomd)",
      cli_submit},
-    {"status", "[JOB] [options]", "what the service is doing, or one job in full",
-     "      --watch            keep showing, a progress bar a running job\n"
-     "      --until-idle       with --watch: end when nothing is left to do\n"
-     "                         (exit 1 if a job failed)\n"
-     "      --expect N         with --until-idle: not before N jobs have been seen\n"
-     "      --all              up to 1000 jobs instead of the newest 20\n"
-     "      --failed           failed jobs only\n"
-     "      --since DURATION   jobs that changed in this time: 1d, 30m\n"
-     "  -p, --pipeline NAME    jobs of this pipeline\n"
-     "      --json             as JSON (with --watch: one object a change)\n"
-     "      --socket PATH      where the service listens\n"
-     "\nJOB is a job's id or the end of one, as long as it is the only one that fits.\n",
+    {{.name = "status",
+      .arguments = "[JOB] [options]",
+      .summary = "what the service is doing, or one job in full",
+      .options =
+          N_OPTIONS({0, "watch", NULL, NULL, "keep showing, a progress bar a running job"},
+                    {0, "until-idle", NULL, NULL,
+                     "with --watch: end when nothing is left to do (exit 1 if a job failed)"},
+                    {0, "expect", "N", NULL, "with --until-idle: not before N jobs have been seen"},
+                    {0, "all", NULL, NULL, "up to 1000 jobs instead of the newest 20"},
+                    {0, "failed", NULL, NULL, "failed jobs only"},
+                    {0, "since", "DURATION", NULL, "jobs that changed in this time: 1d, 30m"},
+                    {'p', "pipeline", "NAME", NULL, "jobs of this pipeline"},
+                    JSON("as JSON (with --watch: one object a change)"), SOCKET),
+      .text = "JOB is a job's id or the end of one, as long as it is the only one that fits."},
+     NULL,
      cli_status},
-    {"cancel", "[options] JOB...", "stop jobs, or take them out of the queue",
-     "      --socket PATH      where the service listens\n"
-     "      --json             the job as JSON, a line each\n",
+    {{.name = "cancel",
+      .arguments = "[options] JOB...",
+      .summary = "stop jobs, or take them out of the queue",
+      .options = N_OPTIONS(SOCKET, JSON("the job as JSON, a line each"))},
+     NULL,
      cli_cancel},
-    {"retry", "[options] JOB... | --failed", "run failed or cancelled jobs again",
-     "      --failed           all failed jobs, up to 1000, the oldest first\n"
-     "      --since DURATION   with --failed: that changed in this time: 1d, 30m\n"
-     "  -p, --pipeline NAME    with --failed: of this pipeline\n"
-     "      --socket PATH      where the service listens\n"
-     "      --json             the job as JSON, a line each\n",
+    {{.name = "retry",
+      .arguments = "[options] JOB... | --failed",
+      .summary = "run failed or cancelled jobs again",
+      .options = N_OPTIONS(
+          {0, "failed", NULL, NULL, "all failed jobs, up to 1000, the oldest first"},
+          {0, "since", "DURATION", NULL, "with --failed: that changed in this time: 1d, 30m"},
+          {'p', "pipeline", "NAME", NULL, "with --failed: of this pipeline"}, SOCKET,
+          JSON("the job as JSON, a line each"))},
+     NULL,
      cli_retry},
-    {"quarantine", "list|show|retry|drop [JOB...]", "inputs of failed jobs",
-     "  list                   jobs whose input lies in quarantine, and why\n"
-     "  show JOB               one in full\n"
-     "  retry JOB... | --failed\n"
-     "                         run them again, their inputs back from quarantine\n"
-     "  drop JOB... | --failed\n"
-     "                         remove their inputs from quarantine for good\n"
-     "      --since DURATION   with list and --failed: that changed in this time\n"
-     "  -p, --pipeline NAME    with list and --failed: of this pipeline\n"
-     "      --socket PATH      where the service listens\n"
-     "      --json             the jobs as JSON\n",
+    {{.name = "quarantine",
+      .arguments = "list|show|retry|drop [JOB...]",
+      .summary = "inputs of failed jobs",
+      .options = N_OPTIONS(
+          {0, "failed", NULL, NULL, "with retry and drop: all failed jobs, up to 1000"},
+          {0, "since", "DURATION", NULL, "with list and --failed: that changed in this time"},
+          {'p', "pipeline", "NAME", NULL, "with list and --failed: of this pipeline"}, SOCKET,
+          JSON("the jobs as JSON")),
+      .text = "list: jobs whose input lies in quarantine, and why.\n\n"
+              "show JOB: one in full.\n\n"
+              "retry JOB...: run them again, their inputs back from quarantine.\n\n"
+              "drop JOB...: remove their inputs from quarantine for good."},
+     NULL,
      cli_quarantine},
-    {"metrics", "[options]", "the service's counters in Prometheus text format",
-     "      --socket PATH      where the service listens\n"
-     "      --json             the same text in a JSON object\n"
-     "      --textfile FILE    write it to FILE, by a rename: for the textfile collector\n"
-     "                         of Prometheus' node exporter (FILE.prom)\n",
+    {{.name = "metrics",
+      .arguments = "[options]",
+      .summary = "the service's counters in Prometheus text format",
+      .options = N_OPTIONS(SOCKET, JSON("the same text in a JSON object"),
+                           {0, "textfile", "FILE", NULL,
+                            "write it to FILE, by a rename: for the textfile collector of "
+                            "Prometheus' node exporter"})},
+     NULL,
      cli_metrics},
-    {"check-config", "FILE [--json]", "check a configuration and print what it comes to",
-     "Prints every mistake as file:line:col, or the configuration with all defaults\nfilled in.\n",
+    {{.name = "check-config",
+      .arguments = "FILE [--json]",
+      .summary = "check a configuration and print what it comes to",
+      .options = N_OPTIONS(JSON("mistakes, or the configuration's text, as JSON")),
+      .text = "Prints every mistake as file:line:col, or the configuration with all defaults "
+              "filled in.",
+      .takes_files = true},
+     "To look things up",
      cli_check_config},
-    {"operators", "[NAME] [--json]", "what a step of a pipeline can be",
-     "With a NAME: its formula, units, treatment of nodata, source, parameters and\nan example.\n",
+    {{.name = "operators",
+      .arguments = "[NAME] [--json]",
+      .summary = "what a step of a pipeline can be",
+      .options = N_OPTIONS(JSON("as JSON")),
+      .text = "With a NAME: its formula, units, treatment of nodata, source, parameters and an "
+              "example."},
+     NULL,
      cli_operators},
-    {"indices", "[NAME] [options]", "the spectral indices that the operator 'index' knows",
-     "      --bands LIST       mark what these bands can evaluate, for example B,G,R,N\n"
-     "      --domain WORD      one of vegetation, water, burn, urban, soil, radar,\n"
-     "                         snow, clouds, kernel\n"
-     "      --json             as JSON\n",
+    {{.name = "indices",
+      .arguments = "[NAME] [options]",
+      .summary = "the spectral indices that the operator 'index' knows",
+      .options = N_OPTIONS(
+          {0, "bands", "LIST", NULL, "mark what these bands can evaluate, for example B,G,R,N"},
+          {0, "domain", "WORD", "vegetation|water|burn|urban|soil|radar|snow|clouds|kernel",
+           "one of vegetation, water, burn, urban, soil, radar, snow, clouds, "
+           "kernel"},
+          JSON("as JSON"))},
+     NULL,
      cli_indices},
-    {"patterns", "[NAME] [--json]", "how tiles and results may be exchanged with a device",
-     "The communication patterns that 'exchange' of a pipeline can name: built in, and\nplugins "
-     "of the installation. With a NAME: its arguments.\n",
+    {{.name = "patterns",
+      .arguments = "[NAME] [--json]",
+      .summary = "how tiles and results may be exchanged with a device",
+      .options = N_OPTIONS(JSON("as JSON")),
+      .text = "The communication patterns that 'exchange' of a pipeline can name: built in, and "
+              "plugins of the installation. With a NAME: its arguments."},
+     NULL,
      cli_patterns},
-    {"devices", "[options]", "what there is to compute on",
-     "      --tune             measure which plans bring tiles to each GPU fastest,\n"
-     "                         3 s a GPU, and keep them: later runs, and services\n"
-     "                         that are started later, use them\n"
-     "      --json             as JSON\n"
-     "\nMeasures the link to each GPU; takes a moment. A plan says how tiles of the size\nnamed "
-     "would reach it. Measurements are kept by model and driver, in\n$PUSHBROOM_TUNING, else "
-     "/var/cache/pushbroom/tuning.json (as root) or\n~/.cache/pushbroom/tuning.json.\n",
+    {{.name = "devices",
+      .arguments = "[options]",
+      .summary = "what there is to compute on",
+      .options = N_OPTIONS({0, "tune", NULL, NULL,
+                            "measure which plans bring tiles to each GPU fastest, 3 s a GPU, and "
+                            "keep them: later runs, and services that are started later, use them"},
+                           JSON("as JSON")),
+      .text = "Measures the link to each GPU; takes a moment. A plan says how tiles of the size "
+              "named would reach it. Measurements are kept by model and driver, in "
+              "$PUSHBROOM_TUNING, else /var/cache/pushbroom/tuning.json (as root) or "
+              "~/.cache/pushbroom/tuning.json."},
+     NULL,
      cli_devices},
 };
 
@@ -110,7 +170,7 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 const struct cli_command *cli_command_find(const char *name)
 {
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (strcmp(commands[i].page.name, name) == 0)
             return &commands[i];
     return NULL;
 }
@@ -119,26 +179,50 @@ void cli_help(const char *name, FILE *out)
 {
     const struct cli_command *c = name ? cli_command_find(name) : NULL;
     if (c != NULL) {
-        fprintf(out, "usage: pushbroom %s %s\n\n%s.\n", c->name, c->arguments, c->summary);
-        if (c->help[0])
-            fprintf(out, "\n%s", c->help);
+        pb_help_print(&c->page, "pushbroom", out);
         return;
     }
     fputs("usage: pushbroom COMMAND [options]\n\n"
           "Satellite images in, finished products out: cloud-optimised GeoTIFFs,\n"
-          "quicklooks, statistics and STAC items, tile by tile, on the CPU or a GPU.\n\n"
-          "Without the service:\n",
+          "quicklooks, statistics and STAC items, tile by tile, on the CPU or a GPU.\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i].name, "submit") == 0)
-            fputs("\nWith the service (pushbroomd):\n", out);
-        if (strcmp(commands[i].name, "check-config") == 0)
-            fputs("\nTo look things up:\n", out);
-        fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].summary);
+        if (commands[i].group != NULL)
+            fprintf(out, "\n%s:\n", commands[i].group);
+        fprintf(out, "  %-14s %s\n", commands[i].page.name, commands[i].page.summary);
     }
     fputs("\n'pushbroom COMMAND --help' tells more. Exit codes: 0 done, 1 a job failed,\n"
           "2 wrong usage or configuration, 3 the service cannot be reached.\n",
           out);
+}
+
+int cli_document(const char *kind, const char *what)
+{
+    const struct pb_help_page *pages[N_COMMANDS];
+    const char *groups[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        pages[i] = &commands[i].page;
+        groups[i] = commands[i].group;
+    }
+    const struct pb_man_commands all = {pages, groups, N_COMMANDS};
+    bool man = strcmp(kind, "--man") == 0;
+    if (man && strcmp(what, "pushbroom.1") == 0)
+        pb_man_commands(&all, stdout);
+    else if (man && strcmp(what, "pushbroom.yaml.5") == 0)
+        pb_man_config(&pb_products, stdout);
+    else if (man && strcmp(what, "pushbroom-errors.7") == 0)
+        pb_man_errors(stdout);
+    else if (man && strcmp(what, "pushbroomd.8") == 0)
+        pb_man_program(&pb_help_pushbroomd, stdout);
+    else if (man && strcmp(what, "pushbroom-notify.8") == 0)
+        pb_man_program(&pb_help_notify, stdout);
+    else if (!man && strcmp(what, "bash") == 0)
+        pb_completion_bash(pages, N_COMMANDS, stdout);
+    else if (!man && strcmp(what, "zsh") == 0)
+        pb_completion_zsh(pages, N_COMMANDS, stdout);
+    else
+        return cli_usage(NULL, "%s: there is no '%s'", kind, what);
+    return CLI_DONE;
 }
 
 void cli_end_by(int signal_number)
@@ -156,7 +240,7 @@ static const char *nearest_command(const char *word)
 {
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i].name;
+        names[i] = commands[i].page.name;
     return pb_nearest(word, names, N_COMMANDS);
 }
 

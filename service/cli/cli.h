@@ -6,6 +6,7 @@
  * returns the exit code. One thread. */
 #include "config/config.h"
 #include "config/base/err.h"
+#include "service/help/help.h"
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -15,10 +16,8 @@
 enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE = 3 };
 
 struct cli_command {
-    const char *name;
-    const char *arguments; /* for the usage line */
-    const char *summary;   /* one line */
-    const char *help;      /* options and examples */
+    struct pb_help_page page;
+    const char *group; /* the heading before it in the list of commands; NULL = none */
     int (*run)(int argc, char **argv);
 };
 
@@ -33,6 +32,9 @@ int cli_unknown_option(const char *command, const char *word, const char *const 
  * there is and that may be meant, or NULL. */
 int cli_unknown_name(const char *command, const char *kind, const char *name, const char *nearest);
 void cli_help(const char *command, FILE *out);
+/* What an installation has of these tables, on stdout: kind --man (what: "pushbroom.1", ...) or
+ * --completion ("bash", "zsh"). The exit code. */
+int cli_document(const char *kind, const char *what);
 /* "pushbroom: file:line:col: message" and the hint on a line of its own. */
 void cli_print_err(const struct pb_err *err);
 /* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:

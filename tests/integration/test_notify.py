@@ -482,7 +482,7 @@ class Notify(DaemonCase):
 
     def test_usage_and_a_bad_configuration(self):
         program = str(BIN / "pushbroom-notify")
-        self.assertIn("Usage: pushbroom-notify", subprocess.run([program, "--help"], capture_output=True, text=True).stdout)
+        self.assertIn("usage: pushbroom-notify", subprocess.run([program, "--help"], capture_output=True, text=True).stdout)
         self.assertEqual(subprocess.run([program, "x"], capture_output=True).returncode, 2)
         done = subprocess.run([program, "-c", "/nonexistent"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)

@@ -47,6 +47,13 @@ class Unit(unittest.TestCase):
         version = run(self.root / "usr/bin/pushbroomd", "--version")
         self.assertEqual(version.returncode, 0, version.stdout)
 
+    def test_manual_pages_and_completions_are_installed(self):
+        share = self.root / "usr/share"
+        for path in ("man/man1/pushbroom.1", "man/man5/pushbroom.yaml.5", "man/man7/pushbroom-errors.7", "man/man8/pushbroomd.8",
+                     "man/man8/pushbroom-notify.8", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
+                     "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
+            self.assertGreater((share / path).stat().st_size, 500, path)
+
     def test_documents_and_samples_are_where_the_installed_readme_refers_to(self):
         doc = self.root / "usr/share/doc/pushbroom"
         for path in ("README.md", "service/README.md", "kernels/ops/README.md"):
