@@ -186,6 +186,11 @@ bool pb_output_path_check(const char *path, char why[200])
     return false;
 }
 
+bool pb_output_path_needs_metadata(const char *path)
+{
+    return strstr(path, "{sensor") != NULL || strstr(path, "{datetime") != NULL;
+}
+
 bool pb_output_name_check(const char *name, char why[200])
 {
     bool has_scene;

@@ -43,6 +43,8 @@ bool pb_output_name_check(const char *name, char why[200]);
 /* Fails with output.path when a value is not known, or makes no name of a directory. */
 int pb_output_path_expand(const char *path, const struct pb_output_facts *facts, struct pb_err *err,
                           struct pb_output_place *out);
+/* Whether it has a {sensor} or {datetime}. */
+bool pb_output_path_needs_metadata(const char *path);
 /* A file's name without its suffix, at most 200 bytes. */
 int pb_output_name_expand(const char *name, const struct pb_output_facts *facts, struct pb_err *err,
                           char out[256]);

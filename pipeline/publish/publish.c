@@ -28,6 +28,8 @@ struct pb_publish {
     struct pb_place_wanted wanted; /* its strings are those below */
     struct pb_output_place path;   /* without a version */
     unsigned mode;
+    char form[PB_OUTPUT_PATH_BYTES]; /* output.path */
+    char scene[256], leaf[256];      /* leaf: of the temporary directory, holds the files */
     char products[PATH_MAX], pipeline[256], job[64], input_path[PATH_MAX];
     char base[PATH_MAX + PB_OUTPUT_PATH_BYTES + 1]; /* products/parents */
     char directory[PATH_MAX];                       /* products/temp/leaf */
@@ -37,6 +39,7 @@ struct pb_publish {
     char temp[256];
     int products_fd, base_fd; /* base_fd: -1 until the parents exist */
     int temp_fd;              /* of temp, flock'd; after it became the scene directory, of that */
+    bool placed;              /* path, base_fd and place are chosen */
     bool made, committed, unsynced, identified; /* the marker has the checksum */
     char warning[PATH_MAX + 400];
 };
@@ -55,23 +58,28 @@ static int copy(char *to, size_t bytes, const char *from, const char *what, stru
     return 0;
 }
 
-static int take_path(struct pb_publish *p, const struct pb_publish_options *options,
+static int take_path(struct pb_publish *p, const char *sensor, bool has_time, int64_t time_s,
                      struct pb_err *err)
 {
-    const struct pb_output_facts facts = {.scene = options->scene,
-                                          .pipeline = options->pipeline,
-                                          .sensor = options->sensor,
-                                          .has_time = options->has_time,
-                                          .time_s = options->time_s};
-    if (!is_usable_name(options->scene) || !is_usable_name(options->pipeline))
-        return pb_fail(err, PB_E_OUTPUT_NAME,
-                       "products cannot be named '%s'; give the input a name without a leading dot",
-                       is_usable_name(options->scene) ? options->pipeline : options->scene);
-    int rc = pb_output_path_expand(options->path ? options->path : PB_OUTPUT_PATH_DEFAULT, &facts,
-                                   err, &p->path);
+    const struct pb_output_facts facts = {.scene = p->scene,
+                                          .pipeline = p->pipeline,
+                                          .sensor = sensor,
+                                          .has_time = has_time,
+                                          .time_s = time_s};
+    int rc = pb_output_path_expand(p->form, &facts, err, &p->path);
     (void)snprintf(p->base, sizeof p->base, "%s%s%s", p->products, p->path.parents[0] ? "/" : "",
                    p->path.parents);
+    p->placed = rc == 0;
     return rc;
+}
+
+static int check_names(const struct pb_publish *p, struct pb_err *err)
+{
+    if (is_usable_name(p->scene) && is_usable_name(p->pipeline))
+        return 0;
+    return pb_fail(err, PB_E_OUTPUT_NAME,
+                   "products cannot be named '%s'; give the input a name without a leading dot",
+                   is_usable_name(p->scene) ? p->pipeline : p->scene);
 }
 
 static int take_options(struct pb_publish *p, const struct pb_publish_options *options,
@@ -91,13 +99,20 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
     rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
-    return rc ? rc : take_path(p, options, err);
+    rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
+    rc = rc ? rc
+            : copy(p->form, sizeof p->form, options->path ? options->path : PB_OUTPUT_PATH_DEFAULT,
+                   "path", err);
+    rc = rc ? rc : check_names(p, err);
+    if (rc == 0 && !(options->late && pb_output_path_needs_metadata(p->form)))
+        rc = take_path(p, options->sensor, options->has_time, options->time_s, err);
+    return rc;
 }
 
-/* The directory that is written: in the temporary one, and under another name after a rename. */
+/* The name of the directory of the files, in the temporary one and when it is published. */
 static const char *leaf_of(const struct pb_publish *p)
 {
-    return p->path.inner[0] != '\0' ? p->path.inner : p->path.scene;
+    return !p->placed ? p->pipeline : p->path.inner[0] != '\0' ? p->path.inner : p->path.scene;
 }
 
 /* Completes the input's identity. */
@@ -138,16 +153,16 @@ static int write_mark(struct pb_publish *p, struct pb_err *err)
 
 static int make_directory(struct pb_publish *p, struct pb_err *err)
 {
-    int rc =
-        pb_publish_temp_make(p->products_fd, p->products, p->path.scene, err, p->temp, &p->temp_fd);
+    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, err, p->temp, &p->temp_fd);
     if (rc < 0)
         return rc;
     p->made = true;
+    (void)snprintf(p->leaf, sizeof p->leaf, "%s", leaf_of(p));
     if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp, leaf_of(p)) >=
         (int)sizeof p->directory)
         return pb_fail(err, PB_E_OUTPUT_NAME, "the path %s is too long", p->products);
     rc = write_mark(p, err);
-    if (rc == 0 && mkdirat(p->temp_fd, leaf_of(p), 0755) != 0)
+    if (rc == 0 && mkdirat(p->temp_fd, p->leaf, 0755) != 0)
         rc = pb_io_fail(err, errno, "cannot create", p->directory);
     return rc;
 }
@@ -163,6 +178,13 @@ static int open_base(struct pb_publish *p, bool make, struct pb_err *err)
         return pb_io_fail(err, -fd, make ? "cannot create" : "cannot open", p->base);
     p->base_fd = fd < 0 ? -1 : fd;
     return 0;
+}
+
+/* Before anything is written there. */
+static int choose_first(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = open_base(p, false, err);
+    return rc ? rc : choose_place(p, err);
 }
 
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
@@ -182,12 +204,10 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
         if (p->products_fd < 0)
             rc = pb_io_fail(err, errno, "cannot open", p->products);
     }
-    if (rc == 0) {
-        (void)pb_publish_sweep(p->products); /* of runs that were killed */
-        rc = open_base(p, false, err);
-    }
     if (rc == 0)
-        rc = choose_place(p, err);
+        (void)pb_publish_sweep(p->products); /* of runs that were killed */
+    if (rc == 0 && p->placed)
+        rc = choose_first(p, err);
     if (rc == 0)
         rc = make_directory(p, err);
     if (rc < 0) {
@@ -196,6 +216,18 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     }
     *out_publish = p;
     return 0;
+}
+
+bool pb_publish_is_placed(const struct pb_publish *p)
+{
+    return p->placed;
+}
+
+int pb_publish_locate(struct pb_publish *p, const char *sensor, bool has_time, int64_t time_s,
+                      struct pb_err *err)
+{
+    int rc = p->placed ? 0 : take_path(p, sensor, has_time, time_s, err);
+    return rc ? rc : choose_first(p, err);
 }
 
 int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
@@ -231,7 +263,7 @@ static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_
     (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",
                    p->path.inner);
     m.file = calloc(n_files + 1, sizeof *m.file);
-    int fd = openat(p->temp_fd, leaf_of(p), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(p->temp_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = 0;
     if (fd < 0)
         rc = pb_io_fail(err, errno, "cannot open", p->directory);
@@ -283,7 +315,7 @@ static int move_to(struct pb_publish *p, const struct pb_place_look *look,
                                      .base_fd = p->base_fd,
                                      .scene_fd = look->scene_fd,
                                      .temp = p->temp,
-                                     .leaf = leaf_of(p),
+                                     .leaf = p->leaf,
                                      .place = p->place,
                                      .name = flat ? p->place : p->path.inner};
     if (look->state == PB_PLACE_HOLDS)
@@ -345,11 +377,25 @@ static void explain_place(struct pb_publish *p)
                        p->place, first, look.why);
 }
 
+/* The path that came late may call the directory of the files otherwise. */
+static int name_leaf(struct pb_publish *p, struct pb_err *err)
+{
+    const char *wanted = leaf_of(p);
+    if (strcmp(wanted, p->leaf) == 0)
+        return 0;
+    if (renameat(p->temp_fd, p->leaf, p->temp_fd, wanted) != 0)
+        return pb_io_fail(err, errno, "cannot rename", p->directory);
+    (void)snprintf(p->leaf, sizeof p->leaf, "%s", wanted);
+    return 0;
+}
+
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
     char final[PATH_MAX + PB_OUTPUT_PATH_BYTES + 520];
-    int rc = identify(p, err);
+    int rc = p->placed ? name_leaf(p, err)
+                       : pb_fail(err, PB_E_OUTPUT_PATH, "the place of the products is not known");
+    rc = rc ? rc : identify(p, err);
     rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
         return rc;

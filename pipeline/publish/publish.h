@@ -34,6 +34,7 @@ struct pb_publish_options {
     const char *scene;    /* name of the scene, without a version */
     const char *pipeline;
     const char *path;   /* output.path; NULL = its default */
+    bool late;          /* what the path needs of the metadata is told by pb_publish_locate */
     const char *sensor; /* of the scene's metadata, for the path; NULL = not known */
     bool has_time;
     int64_t time_s;  /* since 1970-01-01 UTC */
@@ -55,6 +56,11 @@ struct pb_publish_options {
  * begins with a dot or holds a slash is refused: it would hide, or land elsewhere. */
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish);
+/* Chooses the place of a `late` one: before commit, when pb_publish_is_placed tells that it has
+ * none. sensor: NULL = not known, like a time without has_time. */
+bool pb_publish_is_placed(const struct pb_publish *publish);
+int pb_publish_locate(struct pb_publish *publish, const char *sensor, bool has_time, int64_t time_s,
+                      struct pb_err *err);
 /* Starts a thread that computes the input's checksum; the caller must not fork afterwards. Without
  * this call commit computes it. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);

@@ -9,12 +9,15 @@
 
 #define PLACES_MAX 1000 /* the directory was taken again and again: probably on purpose */
 
-int pb_publish_begin(const struct pb_run_options *run, const char *scene,
+int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_facts *facts,
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish)
 {
     struct pb_publish_options options = {.products = run->products,
-                                         .scene = scene,
+                                         .scene = facts->scene,
+                                         .sensor = facts->sensor,
+                                         .has_time = facts->has_time,
+                                         .time_s = facts->time_s,
                                          .pipeline = run->pipeline->name,
                                          .path = run->pipeline->output.path,
                                          .job = run->job,

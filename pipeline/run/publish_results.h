@@ -8,7 +8,7 @@
 #include "pipeline/run/run_products.h"
 
 /* Opens the place for the products of a run. */
-int pb_publish_begin(const struct pb_run_options *run, const char *scene,
+int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_facts *facts,
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish);
 /* Commits the n results of the products. When the scene's place was taken since the run began, its

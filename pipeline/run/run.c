@@ -117,18 +117,36 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.metadata = &run->metadata.facts;
     run->env.calibrated = run->plan->calibrated;
     run->env.n_calibrated = run->plan->n_calibrated;
+    pb_run_metadata_output(&run->metadata, &run->env.facts);
+    run->env.facts.scene = run->scene;
+    run->env.facts.pipeline = run->options.pipeline->name;
     rc = pb_product_names_check(&run->env, err);
     return rc ? rc : pb_products_ready(&run->env, err);
 }
 
+/* What output.path needs is known before the first pixel is read, or the run fails. */
+static int find_place(struct pb_run *run, struct pb_err *err)
+{
+    const char *path = run->options.pipeline->output.path;
+    struct pb_output_place place;
+    int rc = pb_output_path_expand(path, &run->env.facts, err, &place);
+    run->env.place = run->options.place;
+    if (rc != 0 || run->options.place != NULL || run->options.locate == NULL ||
+        !pb_output_path_needs_metadata(path))
+        return rc;
+    run->env.place = run->options.locate(run->options.user, &run->env.facts);
+    return run->env.place ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
+}
+
 static int make_products(struct pb_run *run, struct pb_err *err)
 {
-    int rc = 0;
-    run->env.place = run->options.place;
+    int rc = find_place(run, err);
+    if (rc != 0)
+        return rc;
     run->env.directory = run->options.directory;
     if (run->env.directory == NULL) {
-        rc = pb_publish_begin(&run->options, run->scene, pb_raster_info(run->sources.raster[0]),
-                              err, &run->publish);
+        rc = pb_publish_begin(&run->options, &run->env.facts,
+                              pb_raster_info(run->sources.raster[0]), err, &run->publish);
         if (rc < 0)
             return rc;
         run->env.place = pb_publish_place(run->publish);

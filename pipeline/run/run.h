@@ -43,6 +43,10 @@ struct pb_run_options {
      * needs no right to any other place. NULL = the run makes and publishes one. Borrowed until
      * destroy. */
     const char *directory, *place;
+    /* With directory, for a place that depends on the metadata (place NULL): tells it; borrowed
+     * until destroy, NULL = the run is cancelled. */
+    const char *(*locate)(void *user, const struct pb_output_facts *facts);
+    void *user;
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 static void set_names(struct pb_run_metadata *out, const struct pb_run_options *options)
 {
@@ -39,6 +40,19 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
     rc = rc ? rc : pb_metadata_read_file(&file, &out->facts, err);
     pb_raster_file_close(&own);
     return rc;
+}
+
+void pb_run_metadata_output(const struct pb_run_metadata *metadata,
+                            struct pb_output_facts *out_facts)
+{
+    const struct pb_metadata *f = &metadata->facts;
+    struct tm tm = {.tm_isdst = 0};
+    *out_facts = (struct pb_output_facts){.sensor = NULL};
+    if (f->family == NULL)
+        return;
+    out_facts->sensor = f->platform[0] != '\0' ? f->platform : NULL;
+    out_facts->has_time = strptime(f->datetime, "%Y-%m-%dT%H:%M:%S", &tm) != NULL;
+    out_facts->time_s = out_facts->has_time ? (int64_t)timegm(&tm) : 0;
 }
 
 int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes)

@@ -15,6 +15,9 @@ struct pb_run_metadata {
  * borrowed as long as the object is used. Errors: pb_sidecar_open, pb_metadata_parse. */
 int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
                          const char *scene, struct pb_err *err);
+/* What output.path and output.name take of it; *out_facts borrows from metadata. */
+void pb_run_metadata_output(const struct pb_run_metadata *metadata,
+                            struct pb_output_facts *out_facts);
 /* A line for people, "" without metadata. Returns what snprintf would. */
 int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes);
 #endif

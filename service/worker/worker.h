@@ -28,6 +28,9 @@
  *                                                      has been waiting for storage; bytes_checked:
  * of the input, for its checksum, while nothing else goes on; 5 times a second while something
  * moves, and once in 2 s as a sign of life
+ *   {"event":"place","job","sensor","time_s"}         of the child to the worker alone: what
+ *                                                     output.path needs of the metadata; it waits
+ *                                                     for {"cmd":"place","place"}
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}

@@ -55,6 +55,11 @@ struct worker {
     bool cancelled;
     struct pb_err err; /* written by the thread before it ends */
     struct pb_json *done;
+    /* The job thread asks for the place, the other one passes the answer. */
+    bool asks;
+    const struct pb_output_facts *facts;
+    char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = it was cancelled */
+    sem_t answered;
 };
 
 static void say(struct worker *worker, struct pb_json *json)
@@ -109,6 +114,43 @@ static void say_buffers(const struct worker *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), why);
 }
 
+static void answer(struct worker *worker, const char *place)
+{
+    if (!worker->asks)
+        return;
+    worker->asks = false;
+    (void)snprintf(worker->place, sizeof worker->place, "%s", place);
+    (void)sem_post(&worker->answered);
+}
+
+static void say_facts(struct worker *worker)
+{
+    struct pb_json *json = event(worker, "place");
+    if (worker->facts->sensor != NULL)
+        pb_json_string(json, "sensor", worker->facts->sensor);
+    if (worker->facts->has_time)
+        pb_json_int(json, "time_s", worker->facts->time_s);
+    pb_json_end(json);
+    say(worker, json);
+}
+
+/* Of the job thread: the parent chooses the place by what the metadata tell. */
+static const char *locate(void *user, const struct pb_output_facts *facts)
+{
+    struct worker *worker = user;
+    uint64_t one = 1;
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->facts = facts;
+    worker->asks = !worker->cancelled;
+    bool asks = worker->asks;
+    (void)pthread_mutex_unlock(&worker->lock);
+    ssize_t n = asks ? write(worker->woken, &one, sizeof one) : 0;
+    (void)n;
+    while (asks && sem_wait(&worker->answered) != 0) {
+    }
+    return worker->place[0] != '\0' ? worker->place : NULL;
+}
+
 static int run_job(struct worker *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
@@ -127,6 +169,8 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
         .place = pb_json_get_text(command, "place"),
+        .locate = locate,
+        .user = worker,
         .jobs_beside = pb_json_get_text(command, "foreground") == NULL
                            ? worker->config->service.parallel_jobs
                            : 0,
@@ -222,9 +266,25 @@ static void cancel(struct worker *worker)
 {
     (void)pthread_mutex_lock(&worker->lock);
     worker->cancelled = true;
+    answer(worker, "");
     if (worker->run != NULL)
         pb_run_abort(worker->run);
     (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static void answer_locked(struct worker *worker, const char *place)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    answer(worker, place);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static bool asks(struct worker *worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    bool asks = worker->asks;
+    (void)pthread_mutex_unlock(&worker->lock);
+    return asks;
 }
 
 static void obey(struct worker *worker, const char *text, size_t bytes)
@@ -237,8 +297,12 @@ static void obey(struct worker *worker, const char *text, size_t bytes)
         start_run(worker, command);
         return;
     }
+    const char *place =
+        name != NULL && strcmp(name, "place") == 0 ? pb_json_get_text(command, "place") : NULL;
     if (name != NULL && strcmp(name, "cancel") == 0)
         cancel(worker);
+    else if (place != NULL)
+        answer_locked(worker, place);
     else
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
     pb_json_release(command);
@@ -313,6 +377,7 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
+    (void)sem_init(&worker->answered, 0, 0);
     if (child->files != NULL)
         pb_scene_files_hand(child->files);
     else
@@ -332,8 +397,11 @@ static _Noreturn void serve_socket(struct worker *worker)
         if (worker->busy)
             say_progress(worker);
         if (rc > 0 && watched[1].revents != 0 &&
-            read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count)
-            end_run(worker);
+            read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count) {
+            if (!asks(worker))
+                end_run(worker);
+            say_facts(worker);
+        }
         if (rc > 0 && watched[0].revents != 0 && !read_commands(worker))
             leave(worker);
     }

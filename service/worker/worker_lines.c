@@ -195,6 +195,12 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
         line->event = PB_WORKER_SAYS_PROGRESS;
         return take_progress(lines, value, why, line);
     }
+    if (strcmp(event, "place") == 0 && lines->directory[0] != '\0') {
+        line->event = PB_WORKER_SAYS_PLACE;
+        text(value, "sensor", line->sensor, sizeof line->sensor);
+        line->has_time = pb_json_get_int(value, "time_s", &line->time_s) == 0;
+        return 0;
+    }
     if (strcmp(event, "done") == 0) {
         line->event = PB_WORKER_SAYS_DONE;
         return take_done(lines, value, why, line);

@@ -25,6 +25,7 @@
 enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
+    PB_WORKER_SAYS_PLACE, /* to the worker alone: what output.path needs of the metadata */
     PB_WORKER_SAYS_DONE,
     PB_WORKER_SAYS_FAILED
 };
@@ -42,6 +43,9 @@ struct pb_worker_line {
     char device[64];
     char why[256];                    /* device */
     char stage[16];                   /* progress */
+    char sensor[64];                  /* place; "" = not known */
+    bool has_time;                    /* place */
+    int64_t time_s;                   /* place; since 1970-01-01 UTC */
     struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];

@@ -44,6 +44,7 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                                          .job = unnamed ? NULL : job_id,
                                          .input_path = input,
                                          .path = output->path,
+                                         .late = true,
                                          .existing = existing_of(command, output),
                                          .mode = mode};
     pb_input_id_set(&options.input,
@@ -145,7 +146,8 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
             pb_json_string(json, key, value);
     }
     pb_json_string(json, "directory", job->lines.directory);
-    pb_json_string(json, "place", pb_publish_place(job->publish));
+    if (pb_publish_is_placed(job->publish))
+        pb_json_string(json, "place", pb_publish_place(job->publish));
     pb_json_end(json);
     return json;
 }

@@ -34,6 +34,29 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
     free(done);
 }
 
+/* The child knows the metadata now, and waits for the place. */
+static void locate(struct worker *worker, const struct pb_worker_line *line)
+{
+    struct pb_err err = {0};
+    size_t bytes = 0;
+    struct pb_publish *publish = worker->job.publish;
+    if (pb_publish_locate(publish, line->sensor[0] != '\0' ? line->sensor : NULL, line->has_time,
+                          line->time_s, &err) != 0) {
+        pb_worker_fork_end(&worker->child);
+        pb_worker_fail(worker, &err);
+        return;
+    }
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", "place");
+    pb_json_string(json, "place", pb_publish_place(publish));
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    if (text != NULL) /* a child that is gone shows by its end */
+        (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
+    pb_json_destroy(json);
+}
+
 static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_worker_line line;
@@ -47,7 +70,9 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
                       admitted ? why : "too many lines at once");
         pb_worker_end(worker, 1);
     }
-    if (line.event == PB_WORKER_SAYS_DONE) {
+    if (line.event == PB_WORKER_SAYS_PLACE) {
+        locate(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_DONE) {
         publish(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {
         char *copy = strdup(text); /* the text goes with the child */
