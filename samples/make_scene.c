@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Makes a synthetic scene: fields, coast or relief, as a GeoTIFF of any size, type, layout and
- * compression, the same bytes for the same arguments. For demonstrations, tests and benchmarks.
- *
- * The ground is fractal value noise (integer hash of a lattice, smooth interpolation, four
- * octaves): smooth like nature and noisy in the low bits like a sensor, so that it compresses about
- * as a real scene does. */
+/* Makes a synthetic scene (scene_ground.h has the kinds) as a GeoTIFF of any size, type, layout and
+ * compression, the same bytes for the same arguments. For demonstrations, tests and benchmarks. */
+#include "scene_ground.h"
+
 #include <gdal.h>
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -19,11 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FIELDS, COAST, RELIEF };
-
 struct scene {
     int width, height, bands, block, epsg;
-    enum kind kind;
+    enum ground_kind kind;
     GDALDataType type;
     const char *compress, *interleave, *path;
     bool strips, collar;
@@ -34,77 +30,13 @@ struct scene {
     float cloud_level;         /* of their noise, above which a pixel is under a cloud */
 };
 
-static uint32_t hash(uint32_t x, uint32_t y, uint32_t seed)
-{
-    uint32_t h = x * 0x9E3779B1u ^ y * 0x85EBCA77u ^ seed * 0xC2B2AE3Du;
-    h ^= h >> 15;
-    h *= 0x2C1B3C6Du;
-    h ^= h >> 12;
-    h *= 0x297A2D39u;
-    return h ^ h >> 15;
-}
-
-static float unit(uint32_t h)
-{
-    return (float)(h >> 8) * (1.0f / 16777216.0f);
-}
-
-/* One octave along a row: lattice of `cell` pixels. */
-static void add_octave(float *row, int width, int y, int cell, float gain, uint32_t seed)
-{
-    int cy = y / cell;
-    float ty = (float)(y % cell) / (float)cell;
-    ty = ty * ty * (3.0f - 2.0f * ty);
-    for (int cx = 0; cx * cell < width; cx++) {
-        uint32_t x = (uint32_t)cx, v = (uint32_t)cy;
-        float a = unit(hash(x, v, seed)), b = unit(hash(x + 1, v, seed));
-        float c = unit(hash(x, v + 1, seed)), d = unit(hash(x + 1, v + 1, seed));
-        float left = a + (c - a) * ty, right = b + (d - b) * ty;
-        int end = (cx + 1) * cell < width ? (cx + 1) * cell : width;
-        for (int px = cx * cell; px < end; px++) {
-            float tx = (float)(px - cx * cell) / (float)cell;
-            row[px] += gain * (left + (right - left) * tx * tx * (3.0f - 2.0f * tx));
-        }
-    }
-}
-
-static void noise_row(float *row, int width, int y, int cell, int octaves, uint32_t seed)
-{
-    memset(row, 0, (size_t)width * sizeof *row);
-    float gain = 0.5f;
-    for (int i = 0; i < octaves && cell >= 4; i++, cell /= 3, gain *= 0.5f)
-        add_octave(row, width, y, cell, gain, seed + (uint32_t)i);
-}
-
-/* Reflectance of band b (0 blue, 1 green, 2 red, 3 near infrared, ...) over vegetation v, soil, or
- * water. */
-static float reflectance(int b, float green, float wet, float bright)
-{
-    static const float leaf[4] = {0.03f, 0.07f, 0.04f, 0.45f};
-    static const float soil[4] = {0.10f, 0.14f, 0.19f, 0.27f};
-    static const float water[4] = {0.07f, 0.06f, 0.03f, 0.01f};
-    int k = b < 4 ? b : 3;
-    float land = soil[k] + (leaf[k] - soil[k]) * green;
-    float value = land + (water[k] - land) * wet;
-    return value * (0.8f + 0.4f * bright) * (b < 4 ? 1.0f : 1.0f / (float)(b - 2));
-}
-
-static float clamp01(float x)
-{
-    return x < 0 ? 0 : x > 1 ? 1 : x;
-}
-
 /* Classes of the last band, as in Sentinel-2's scene classification. */
 enum { CLEAR = 4, CLOUD = 9 };
-
-struct rows {
-    float *ground, *detail, *moist, *cloud;
-};
 
 static void cloud_row(const struct scene *s, float *row, int y)
 {
     /* Of a size on the ground, 25 km, whatever the pixels. */
-    noise_row(row, s->width, y, (int)(25000 / s->pixel) + 1, s->cloud_octaves, s->seed + 41u);
+    ground_noise(row, s->width, y, (int)(25000 / s->pixel) + 1, s->cloud_octaves, s->seed + 41u);
 }
 
 /* So that the wanted share of the pixels lies above it; every sixteenth row counts. */
@@ -128,22 +60,6 @@ static int find_cloud_level(struct scene *s)
     return 0;
 }
 
-static float pixel(const struct scene *s, const struct rows *r, int b, int x, int y)
-{
-    float sensor =
-        (unit(hash((uint32_t)x, (uint32_t)y, s->seed + 97u + (uint32_t)b)) - 0.5f) * 0.006f;
-    if (s->clouds >= 0 && b == s->bands - 1)
-        return r->cloud[x] >= s->cloud_level ? CLOUD : CLEAR;
-    if (s->kind == RELIEF)
-        return 2400.0f * r->ground[x] * r->ground[x] + 120.0f * r->detail[x] + 20.0f * sensor;
-    float plot = unit(hash((uint32_t)(x / 90), (uint32_t)(y / 70), s->seed + 5u));
-    float green = clamp01(1.6f * r->detail[x] * (0.4f + 0.9f * plot));
-    float shore = s->kind == COAST ? 14.0f : 40.0f;
-    float level = s->kind == COAST ? 0.47f : 0.27f;
-    float wet = clamp01((level - r->ground[x]) * shore);
-    return reflectance(b, green, wet, r->moist[x]) + sensor;
-}
-
 /* Pixels outside the swath of a scene taken in passing: a slanted border without data. */
 static bool outside(const struct scene *s, int x, int y)
 {
@@ -153,7 +69,7 @@ static bool outside(const struct scene *s, int x, int y)
 
 static double stored(const struct scene *s, int b, float value)
 {
-    if (s->kind == RELIEF || (s->clouds >= 0 && b == s->bands - 1))
+    if (s->kind == GROUND_RELIEF || (s->clouds >= 0 && b == s->bands - 1))
         return value;
     double dn = s->type == GDT_Byte                                ? value * 400.0
                 : s->type == GDT_Float32 || s->type == GDT_Float64 ? value
@@ -188,67 +104,108 @@ static GDALDatasetH create(const struct scene *s)
         GDALSetSpatialRef(ds, crs);
     OSRDestroySpatialReference(crs);
     if (s->collar)
-        GDALSetRasterNoDataValue(GDALGetRasterBand(ds, 1), s->kind == RELIEF ? -9999 : 0);
+        GDALSetRasterNoDataValue(GDALGetRasterBand(ds, 1), s->kind == GROUND_RELIEF ? -9999 : 0);
     GDALSetMetadataItem(ds, "TIFFTAG_DATETIME", "2026:06:21 10:30:31", NULL);
     return ds;
+}
+
+/* How thick clouds are over the pixels of a row, 0 .. 1. */
+static void thickness(const struct scene *s, float *row, int y)
+{
+    cloud_row(s, row, y);
+    for (int x = 0; x < s->width; x++) {
+        float above = (row[x] - s->cloud_level) * 9.0f;
+        row[x] = above < 0 ? 0 : above > 1 ? 1 : above;
+    }
+}
+
+static void make_row(const struct scene *s, struct ground *ground, int y, float *clouds, float *row)
+{
+    enum { SHADOW_PX = 38 };
+    size_t w = (size_t)s->width, n = w * (size_t)s->bands;
+    struct ground_sky sky = {NULL, NULL};
+    if (s->clouds >= 0) {
+        thickness(s, clouds, y);
+        thickness(s, clouds + w, y + SHADOW_PX);
+        sky = (struct ground_sky){clouds, clouds + w};
+    }
+    ground_row(ground, y, s->bands, &sky, row);
+    if (s->clouds >= 0) {
+        cloud_row(s, clouds, y);
+        for (size_t x = 0; x < w; x++)
+            row[n - w + x] = clouds[x] >= s->cloud_level ? CLOUD : CLEAR;
+    }
+    for (size_t i = 0; i < n; i++)
+        row[i] = outside(s, (int)(i % w), y) ? (s->kind == GROUND_RELIEF ? -9999.0f : 0.0f)
+                                             : (float)stored(s, (int)(i / w), row[i]);
 }
 
 static int fill(const struct scene *s, GDALDatasetH ds)
 {
     enum { STEP = 256 };
-    size_t w = (size_t)s->width;
-    float *block = malloc(sizeof(float) * w * STEP * (size_t)s->bands);
-    struct rows r = {malloc(sizeof(float) * w), malloc(sizeof(float) * w),
-                     malloc(sizeof(float) * w), malloc(sizeof(float) * w)};
-    int rc = block && r.ground && r.detail && r.moist && r.cloud ? 0 : -1;
+    size_t w = (size_t)s->width, bands = (size_t)s->bands;
+    float *block = malloc(sizeof(float) * w * STEP * bands);
+    float *clouds = malloc(sizeof(float) * w * 2);
+    struct ground *ground = ground_create(s->kind, s->width, s->seed);
+    int rc = block != NULL && clouds != NULL && ground != NULL ? 0 : -1;
     for (int y0 = 0; y0 < s->height && rc == 0; y0 += STEP) {
         int n = s->height - y0 < STEP ? s->height - y0 : STEP;
-        for (int y = y0; y < y0 + n; y++) {
-            noise_row(r.ground, s->width, y, 900, 4, s->seed);
-            noise_row(r.detail, s->width, y, 120, 4, s->seed + 11u);
-            noise_row(r.moist, s->width, y, 400, 4, s->seed + 23u);
-            if (s->clouds >= 0)
-                cloud_row(s, r.cloud, y);
-            for (int b = 0; b < s->bands; b++) {
-                float *row = block + ((size_t)b * STEP + (size_t)(y - y0)) * w;
-                for (int x = 0; x < s->width; x++)
-                    row[x] = outside(s, x, y) ? (s->kind == RELIEF ? -9999.0f : 0.0f)
-                                              : (float)stored(s, b, pixel(s, &r, b, x, y));
-            }
-        }
+        for (int y = y0; y < y0 + n; y++)
+            make_row(s, ground, y, clouds, block + (size_t)(y - y0) * w * bands);
         if (GDALDatasetRasterIO(ds, GF_Write, 0, y0, s->width, n, block, s->width, n, GDT_Float32,
-                                s->bands, NULL, 4, (int)(w * 4), (int)(w * STEP * 4)) != CE_None)
+                                s->bands, NULL, 4, (int)(w * bands * 4), (int)(w * 4)) != CE_None)
             rc = -1;
     }
     free(block);
-    free(r.ground);
-    free(r.detail);
-    free(r.moist);
-    free(r.cloud);
+    free(clouds);
+    ground_destroy(ground);
     return rc;
+}
+
+static void list_kinds(FILE *out, const char *indent)
+{
+    for (const struct ground_kind_text *kind = ground_kinds; kind->name != NULL; kind++)
+        (void)fprintf(out, "%s%-12s %s\n", indent, kind->name, kind->shows);
 }
 
 static void usage(FILE *out)
 {
     fputs("usage: make_scene [options] OUT.tif\n"
           "  --size WxH        pixels (1024x1024)\n"
-          "  --kind KIND       fields | coast | relief (fields)\n"
-          "  --bands N         B G R N and weaker ones after (4; relief 1)\n"
-          "  --type TYPE       Byte UInt16 Int16 UInt32 Int32 Float32 Float64 (UInt16; relief "
-          "Float32)\n"
-          "  --compress CODEC  NONE DEFLATE LZW ZSTD ... (DEFLATE)\n"
-          "  --interleave WAY  PIXEL | BAND (PIXEL)\n"
-          "  --block N         side of a tile, or rows of a strip (512)\n"
-          "  --strips          strips instead of tiles\n"
-          "  --collar          a slanted border without data\n"
-          "  --clouds SHARE    0 to 1: the last band is a mask, 9 under clouds, which take that "
-          "share, and 4 elsewhere\n"
-          "  --cloud-octaves N 1: closed clouds, to 4: broken ones (4)\n"
-          "  --epsg CODE       CRS (32632)\n"
-          "  --pixel METRES    side of a pixel (10)\n"
-          "  --corner E,N      of the upper left pixel (600000,5900040)\n"
-          "  --seed N          another ground (1)\n",
+          "  --kind KIND       what is seen (fields); 'list' lists them:\n",
           out);
+    list_kinds(out, "      ");
+    fputs(
+        "  --bands N         B G R N and weaker ones after (4; relief 1)\n"
+        "  --type TYPE       Byte UInt16 Int16 UInt32 Int32 Float32 Float64 (UInt16; relief "
+        "Float32)\n"
+        "  --compress CODEC  NONE DEFLATE LZW ZSTD ... (DEFLATE)\n"
+        "  --interleave WAY  PIXEL | BAND (PIXEL)\n"
+        "  --block N         side of a tile, or rows of a strip (512)\n"
+        "  --strips          strips instead of tiles\n"
+        "  --collar          a slanted border without data\n"
+        "  --clouds SHARE    0 to 1: clouds take that share, and cast shadows; the last band is a "
+        "mask, 9 under clouds and 4 elsewhere\n"
+        "  --cloud-octaves N 1: closed clouds, to 4: broken ones (4)\n"
+        "  --epsg CODE       CRS (32632)\n"
+        "  --pixel METRES    side of a pixel (10)\n"
+        "  --corner E,N      of the upper left pixel (600000,5900040)\n"
+        "  --seed N          another ground (1)\n",
+        out);
+}
+
+static int take_kind(struct scene *s)
+{
+    if (EQUAL(optarg, "list")) {
+        list_kinds(stdout, "");
+        exit(0);
+    }
+    for (int i = 0; ground_kinds[i].name != NULL; i++)
+        if (EQUAL(optarg, ground_kinds[i].name)) {
+            s->kind = (enum ground_kind)i;
+            return 0;
+        }
+    return -1;
 }
 
 /* One option; *type is the name of the sample type. */
@@ -258,8 +215,7 @@ static int take_option(int option, struct scene *s, const char **type)
     case 's':
         return sscanf(optarg, "%dx%d", &s->width, &s->height) == 2 ? 0 : -1;
     case 'k':
-        s->kind = EQUAL(optarg, "coast") ? COAST : EQUAL(optarg, "relief") ? RELIEF : FIELDS;
-        return 0;
+        return take_kind(s);
     case 'b':
         s->bands = atoi(optarg);
         return 0;
@@ -330,8 +286,10 @@ static int parse(int argc, char **argv, struct scene *s)
         if (take_option(c, s, &type) < 0)
             return -1;
     if (s->bands == 0)
-        s->bands = s->kind == RELIEF ? 1 : 4;
-    s->type = type ? GDALGetDataTypeByName(type) : s->kind == RELIEF ? GDT_Float32 : GDT_UInt16;
+        s->bands = s->kind == GROUND_RELIEF ? 1 : 4;
+    s->type = type                       ? GDALGetDataTypeByName(type)
+              : s->kind == GROUND_RELIEF ? GDT_Float32
+                                         : GDT_UInt16;
     s->path = argv[optind];
     return optind + 1 == argc && s->type != GDT_Unknown && s->width > 0 && s->height > 0 &&
                    s->bands > 0 && s->pixel > 0
