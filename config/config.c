@@ -8,6 +8,7 @@
 
 #include "config/base/arena.h"
 #include "config/config_parts.h"
+#include "config/group_pattern.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <errno.h>
@@ -62,6 +63,12 @@ static void read_text(struct pb_load *load, const char *text, size_t bytes,
         read_sections(load, root, config);
 }
 
+static void free_groups(struct pb_config *config)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        pb_group_pattern_destroy(config->pipelines[i].input.group_pattern);
+}
+
 int pb_config_parse(const char *text, size_t bytes, const char *name,
                     const struct pb_product_kinds *kinds, struct pb_err_list *errors,
                     struct pb_config **out_config)
@@ -82,6 +89,8 @@ int pb_config_parse(const char *text, size_t bytes, const char *name,
     if (pb_arena_failed(arena))
         pb_report_memory(&load.report);
     if (errors->n) {
+        if (config != NULL)
+            free_groups(config);
         pb_arena_destroy(arena);
         return pb_code_errno(errors->err[0].code);
     }
@@ -122,8 +131,10 @@ int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
 
 void pb_config_destroy(struct pb_config *config)
 {
-    if (config)
-        pb_arena_destroy(config->memory);
+    if (config == NULL)
+        return;
+    free_groups(config);
+    pb_arena_destroy(config->memory);
 }
 
 const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
@@ -174,6 +185,18 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
         const char *scene = config->pipelines[i].input.scene;
         if (scene != NULL && folder_name(scene, pattern, sizeof pattern) &&
             fnmatch(pattern, name, FNM_CASEFOLD) == 0)
+            return &config->pipelines[i];
+    }
+    return NULL;
+}
+
+const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
+                                                       const char *path, char *out_scene)
+{
+    const char *slash = strrchr(path, '/');
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const struct pb_group_pattern *group = config->pipelines[i].input.group_pattern;
+        if (group != NULL && pb_group_pattern_fits(group, slash ? slash + 1 : path, out_scene))
             return &config->pipelines[i];
     }
     return NULL;

@@ -146,7 +146,9 @@ struct pb_complete_config {
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */
     size_t n_match;
-    char *scene;                  /* pattern of the folders that are a scene each; NULL = none */
+    char *scene; /* pattern of the folders that are a scene each; NULL = none */
+    char *group; /* regular expression of the names of loose files that make a scene; NULL = none */
+    struct pb_group_pattern *group_pattern; /* compiled; the config's */
     struct pb_file_config *files; /* of a scene of many files; n_files 0 = scenes are one file */
     size_t n_files;
     char *grid;     /* the band whose grid is the scene's; NULL = the first of files */
@@ -291,6 +293,10 @@ const struct pb_pipeline_config *pb_config_match(const struct pb_config *config,
 /* The same for a folder, by input.scene. A slash at the end of path counts for nothing. */
 const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
                                                         const char *path);
+/* The same for a loose file of a scene of many, by input.group; out_scene (256 bytes): the scene
+ * that it belongs to. Such a file is no scene of its own, whatever input.match fits. */
+const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
+                                                       const char *path, char *out_scene);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);

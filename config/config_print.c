@@ -14,12 +14,8 @@ static const char *const type_names[PB_TYPE_COUNT] = {
     [PB_U32] = "uint32", [PB_F32] = "float32", [PB_F64] = "float64",
 };
 static const char *const compress_names[] = {
-    [PB_COMPRESS_NONE] = "none",
-    [PB_COMPRESS_DEFLATE] = "deflate",
-    [PB_COMPRESS_ZSTD] = "zstd",
-    [PB_COMPRESS_LZW] = "lzw",
-    [PB_COMPRESS_JPEG] = "jpeg",
-    [PB_COMPRESS_WEBP] = "webp",
+    [PB_COMPRESS_NONE] = "none", [PB_COMPRESS_DEFLATE] = "deflate", [PB_COMPRESS_ZSTD] = "zstd",
+    [PB_COMPRESS_LZW] = "lzw",   [PB_COMPRESS_JPEG] = "jpeg",       [PB_COMPRESS_WEBP] = "webp",
 };
 
 int pb_existing_find(const char *word)

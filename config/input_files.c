@@ -4,6 +4,7 @@
 
 #include "config/base/arena.h"
 #include "config/config_parts.h"
+#include "config/group_pattern.h"
 #include "config/schema_values.h"
 #include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"
@@ -111,7 +112,7 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
-    static const char *const of_files[] = {"scene", "grid", "complete"};
+    static const char *const of_files[] = {"scene", "group", "grid", "complete"};
     if (!has(node, "files")) {
         for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
             if (has(node, of_files[i]))
@@ -128,10 +129,13 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
     if (has(node, "match"))
         WRONG(load, place(owner, node, "match"),
               "input.match is for scenes of one file; here input.scene says which are taken");
-    if (!has(node, "scene"))
+    if (!has(node, "scene") && !has(node, "group"))
         WRONG(load, place(owner, node, "files"),
               "input.files needs input.scene, a pattern for the folders that are one scene each, "
-              "such as \"S2?_*_L2A/\"");
+              "such as \"S2?_*_L2A/\", or input.group, for loose files");
+    if (has(node, "scene") && has(node, "group"))
+        WRONG(load, place(owner, node, "group"),
+              "input.scene is for folders and input.group for loose files; make two pipelines");
     if (input->scene != NULL && (input->scene[0] == '\0' || strcmp(input->scene, "/") == 0))
         WRONG(load, place(owner, node, "scene"), "input.scene: an empty pattern fits no folder");
     const char *slash = input->scene ? strchr(input->scene, '/') : NULL;
@@ -144,11 +148,24 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                               input->metadata);
 }
 
+static void compile_group(struct pb_load *load, const struct pb_yaml *node,
+                          struct pb_input_config *input)
+{
+    char why[200];
+    input->group_pattern = pb_group_pattern_create(input->group, why, sizeof why);
+    if (input->group_pattern == NULL && why[0] == '\0')
+        pb_arena_fail(load->arena);
+    else if (input->group_pattern == NULL)
+        WRONG(load, node, "input.group: '%.120s' cannot be used: %s", input->group, why);
+}
+
 void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
                             const struct pb_yaml *node, struct pb_input_config *input)
 {
     size_t before = pb_report_count(&load->report);
     check_keys(load, owner, node, input);
+    if (input->group != NULL && input->n_files > 0)
+        compile_group(load, place(owner, node, "group"), input);
     input->bands = input->own_bands;
     input->n_bands = input->n_own_bands;
     input->sources = pb_arena_alloc(load->arena, PB_FILES_MAX + input->n_own_sources + 1,
@@ -187,38 +204,43 @@ static void mark_used(const struct pb_input_config *input, const struct pb_chain
     }
 }
 
-/* The source that has a band of that name; NULL: another one has it, or none. */
-static struct pb_source_config *source_of(const struct pb_input_config *input, const char *band,
-                                          bool *out_known)
+/* The source that has a band of that name; NULL: another file has it, or none. */
+static struct pb_source_config *source_of(const struct pb_input_config *input, const char *band)
 {
-    *out_known = false;
-    for (size_t i = 0; i < input->n_bands; i++)
-        *out_known = *out_known || strcmp(input->bands[i].name, band) == 0;
     for (size_t k = 0; k < input->n_sources; k++)
         for (size_t i = 0; i < input->sources[k].n_bands; i++)
-            if (strcmp(input->sources[k].bands[i].name, band) == 0) {
-                *out_known = true;
+            if (strcmp(input->sources[k].bands[i].name, band) == 0)
                 return &input->sources[k];
-            }
     return NULL;
 }
 
-/* A key that is plain text may name a band whose grid is taken (resample.like): no pixel of it is
- * read, but its file tells the grid. Of a name that is not an input's, any file may be behind it.
- */
-static void mark_named(const struct pb_input_config *input, const struct pb_step_config *step)
+static bool is_made(const struct pb_pipeline_config *pipeline, const char *band)
 {
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_step_config *step = &pipeline->steps[i];
+        const struct pb_items *made = pb_op_outputs(step->op, step->params);
+        for (size_t k = 0; k < made->n; k++)
+            if (strcmp(pb_item_band(&made->items[k]), band) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A key that is plain text may name a band whose grid is taken (resample.like): no pixel of it is
+ * read, but its file tells the grid. Behind a band that a step makes any file may be. */
+static void mark_named(const struct pb_pipeline_config *pipeline, const struct pb_step_config *step)
+{
+    const struct pb_input_config *input = &pipeline->input;
     for (size_t i = 0; i < step->op->n_keys; i++) {
         const struct pb_key *key = &step->op->keys[i];
         struct pb_key_value room;
         if (key->type != PB_KEY_TEXT || !pb_key_is_given(key, step->params))
             continue;
-        bool known;
         const char *name = pb_key_items(key, step->params, &room).items[0].text;
-        struct pb_source_config *source = source_of(input, name, &known);
+        struct pb_source_config *source = source_of(input, name);
         if (source != NULL)
             source->is_needed = true;
-        for (size_t k = 0; !known && k < input->n_sources; k++)
+        for (size_t k = 0; is_made(pipeline, name) && k < input->n_sources; k++)
             input->sources[k].is_needed = true;
     }
 }
@@ -234,5 +256,5 @@ void pb_input_files_mark(struct pb_pipeline_config *pipeline, const struct pb_ch
     for (size_t i = 0; i < pb_chain_earlier_count(chain); i++)
         mark_used(input, pb_chain_earlier((struct pb_chain *)chain, i));
     for (size_t i = 0; i < pipeline->n_steps; i++)
-        mark_named(input, &pipeline->steps[i]);
+        mark_named(pipeline, &pipeline->steps[i]);
 }

@@ -191,6 +191,14 @@ static const struct pb_key input_keys[] = {
      .offset = AT(pb_input_config, scene),
      .example = "\"S2?_*_L2A/\"",
      .doc = "Pattern for the names of folders that are one scene each, in place of match."},
+    {.name = "group",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, group),
+     .example = "\"(?<scene>LC0[89]_L2SP_.*)_(SR_B[1-7]|QA_PIXEL|MTL)\\\\.(TIF|txt)\"",
+     .doc =
+         "Regular expression (Perl's) for the names of loose files that make a scene together, in "
+         "place of match: files with the same (?<scene>...) belong to one. 'pushbroom run' takes "
+         "any of them for all that lie beside it."},
     OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
            "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
            "The bands of a scene of many files, in place of bands: each a pattern for the file's "

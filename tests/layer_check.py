@@ -36,6 +36,7 @@ FOREIGN = {
     r"^seccomp\.h$": {"service/confine/confine_seccomp.c"},
     r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
+    r"^pcre2\.h$": {"config/group_pattern.c"},
     r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
     r"^curl/": {"service/notify/by_webhook.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},

@@ -181,9 +181,10 @@ static void sum_up(struct pb_scene_files *files)
     }
 }
 
-int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
-                        const char *scene, int64_t reader, struct pb_err *err,
-                        struct pb_scene_files *out)
+/* group: of loose files; NULL: all that lies in the folder is the scene. */
+static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
+                      const struct pb_group_pattern *group, const char *scene, int64_t reader,
+                      struct pb_err *err, struct pb_scene_files *out)
 {
     struct pb_scene_walk walk;
     struct search s = {.pipeline = pipeline,
@@ -204,12 +205,31 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
     if (out->folder == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
     s.folder = out->folder;
-    int rc = pb_scene_walk_open(out->folder, err, &walk);
+    int rc = group != NULL ? pb_scene_walk_open_group(out->folder, group, scene, err, &walk)
+                           : pb_scene_walk_open(out->folder, err, &walk);
     rc = rc ? rc : take_all(&s);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         sum_up(out);
     return rc;
+}
+
+int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
+                        const char *scene, int64_t reader, struct pb_err *err,
+                        struct pb_scene_files *out)
+{
+    return open_files(pipeline, folder, NULL, scene, reader, err, out);
+}
+
+int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
+                              int64_t reader, struct pb_err *err, struct pb_scene_files *out)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s", slash > path ? (int)(slash - path) : 1,
+                   slash ? path : ".");
+    return open_files(pipeline, folder, pipeline->input.group_pattern, slash ? slash + 1 : path,
+                      reader, err, out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,

@@ -46,6 +46,10 @@ int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, st
 int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out);
+/* The same for a scene of loose files (input.group) that lie in a folder among others. path: the
+ * folder, and the scene as the expression tells it in place of a file's name. */
+int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
+                              int64_t reader, struct pb_err *err, struct pb_scene_files *out);
 /* Whether the walked folder has the files of a complete scene, without opening one: 0, or the
  * errors of open. */
 struct pb_scene_walk;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_walk.h"
 
+#include "config/group_pattern.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
 
@@ -24,6 +25,8 @@ struct walker {
     const char *folder;
     struct pb_err *err;
     size_t met;
+    const struct pb_group_pattern *group; /* NULL: everything */
+    const char *scene;
 };
 
 static int add(struct walker *w, const char *path, bool is_link)
@@ -64,6 +67,7 @@ static void take_facts(struct pb_scene_walk *walk, const char *path, const struc
                              ns_of(&st->st_ctim), (int64_t)st->st_nlink};
     uint64_t hash = mix(UINT64_C(14695981039346656037), path, strlen(path));
     walk->digest += mix(hash, facts, sizeof facts);
+    walk->content += mix(hash, facts, 3 * sizeof facts[0]);
     walk->youngest_ns = facts[3] > walk->youngest_ns ? facts[3] : walk->youngest_ns;
     walk->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
     walk->n_linked += S_ISREG(st->st_mode) && st->st_nlink > 1;
@@ -73,8 +77,11 @@ static int list(struct walker *w, int directory, const char *inner, int depth);
 
 static int meet(struct walker *w, int directory, const char *inner, const char *name, int depth)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], scene[256];
     struct stat st;
+    if (w->group != NULL &&
+        (!pb_group_pattern_fits(w->group, name, scene) || strcmp(scene, w->scene) != 0))
+        return 0;
     if (++w->met > PB_SCENE_ENTRIES_MAX)
         return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
                           "the folder has more than %d entries", PB_SCENE_ENTRIES_MAX);
@@ -84,6 +91,8 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
+    if (S_ISDIR(st.st_mode) && w->group != NULL)
+        return 0;
     take_facts(w->walk, path, &st);
     if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
         return add(w, path, S_ISLNK(st.st_mode));
@@ -131,9 +140,11 @@ static int by_path(const void *a, const void *b)
                   ((const struct pb_scene_entry *)b)->path);
 }
 
-int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out)
+static int open_walk(struct walker *w)
 {
-    struct walker w = {.walk = out, .folder = folder, .err = err};
+    struct pb_scene_walk *out = w->walk;
+    const char *folder = w->folder;
+    struct pb_err *err = w->err;
     *out = (struct pb_scene_walk){.fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (out->fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
@@ -142,14 +153,27 @@ int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_w
                           strerror(errno));
     struct stat st;
     int fd = openat(out->fd, ".", DIRECTORY);
-    if (fd >= 0 && fstat(fd, &st) == 0)
+    if (fd >= 0 && w->group == NULL && fstat(fd, &st) == 0)
         out->youngest_ns = ns_of(&st.st_ctim);
     if (fd < 0)
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
-    int rc = list(&w, fd, "", 1);
+    int rc = list(w, fd, "", 1);
     if (rc == 0 && out->n > 0)
         qsort(out->entry, out->n, sizeof *out->entry, by_path);
     return rc;
+}
+
+int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out)
+{
+    struct walker w = {.walk = out, .folder = folder, .err = err};
+    return open_walk(&w);
+}
+
+int pb_scene_walk_open_group(const char *folder, const struct pb_group_pattern *group,
+                             const char *scene, struct pb_err *err, struct pb_scene_walk *out)
+{
+    struct walker w = {.walk = out, .folder = folder, .err = err, .group = group, .scene = scene};
+    return open_walk(&w);
 }
 
 void pb_scene_walk_close(struct pb_scene_walk *walk)

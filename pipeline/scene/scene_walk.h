@@ -22,9 +22,9 @@ struct pb_scene_walk {
     size_t n, room;
     /* Of all that lies in the folder, for who waits until nothing changes: */
     uint64_t bytes;      /* of the plain files */
-    uint64_t digest;     /* of paths, sizes, inodes and times, the folder's own left out; no proof
-                            against     who means to deceive */
-    int64_t youngest_ns; /* the youngest ctime, that of the folder among them */
+    uint64_t content;    /* of paths, sizes, inodes and mtimes, which a rename leaves as they are */
+    uint64_t digest;     /* of ctimes and links too; no proof against who means to deceive */
+    int64_t youngest_ns; /* the youngest ctime, that of a folder that is the scene among them */
     size_t n_linked;     /* plain files with several names */
 };
 
@@ -32,6 +32,11 @@ struct pb_scene_walk {
  * out. In the order of their paths. input.missing, input.limit, input.io, memory. *out needs close
  * in any case. */
 int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
+/* The loose files of a scene in a folder that may hold others: those whose names `group` fits with
+ * that scene; no folder in it is walked. */
+struct pb_group_pattern;
+int pb_scene_walk_open_group(const char *folder, const struct pb_group_pattern *group,
+                             const char *scene, struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
 /* A descriptor of a file for reading, or a negative errno; -ELOOP: a link is on the way. reader: a
  * user who must be allowed to read it, as far as owner and other permissions tell, else -EACCES;

@@ -27,9 +27,11 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
     int rc = 0;
-    if (input->is_folder) {
+    if (input->is_folder || input->is_group) {
         pb_scene_files_name(input->path, scene, sizeof scene);
-        rc = pb_scene_files_open(input->pipeline, input->path, scene, -1, err, &files);
+        rc = input->is_group
+                 ? pb_scene_files_open_group(input->pipeline, input->path, -1, err, &files)
+                 : pb_scene_files_open(input->pipeline, input->path, scene, -1, err, &files);
         pb_scene_files_hand(&files);
         options.scene = scene;
         options.files = &files;
@@ -44,7 +46,7 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     else if (err->code == PB_OK)
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
     pb_run_destroy(run);
-    if (input->is_folder)
+    if (options.files != NULL)
         pb_scene_files_hand(NULL);
     pb_scene_files_close(&files);
     return rc;
@@ -59,7 +61,7 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
         say_device(config);
     for (int i = 0; i < o->n_inputs; i++) {
         struct cli_input input;
-        cli_input_check(o, config, o->inputs[i], &input);
+        cli_input_check(o, config, i, &input);
         struct pb_err err = input.err;
         if (err.code == PB_OK && explain(o, config, &input, &err) == 0)
             continue;

@@ -13,12 +13,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void cli_input_check(const struct cli_run_options *o, const struct pb_config *config,
-                     const char *path, struct cli_input *out_input)
+void cli_input_check(const struct cli_run_options *o, const struct pb_config *config, int number,
+                     struct cli_input *out_input)
 {
     struct stat st;
+    const char *path = o->inputs[number];
     struct cli_input *input = out_input;
     *input = (struct cli_input){.path = path};
+    input->pipeline = o->groups != NULL ? o->groups[number] : NULL;
+    input->is_group = input->pipeline != NULL;
+    if (input->is_group)
+        return;
     int missing = stat(path, &st) != 0 ? errno : 0;
     bool is_folder = missing == 0 && S_ISDIR(st.st_mode);
     if (o->pipeline != NULL)
@@ -43,9 +48,10 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
                       "this is a folder, and pipeline %s takes files; name the files in it",
                       input->pipeline->name);
     else if (!is_folder && input->pipeline->input.n_files > 0)
-        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
-                      "this is a file, and pipeline %s takes folders (input.scene)",
-                      input->pipeline->name);
+        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF, "this is a file, and pipeline %s takes %s",
+                      input->pipeline->name,
+                      input->pipeline->input.group ? "files whose names its input.group fits"
+                                                   : "folders (input.scene)");
 }
 
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
@@ -147,12 +153,15 @@ int cli_run(int argc, char **argv)
         rc = CLI_USAGE;
     else if (o.pipeline != NULL && pb_config_pipeline(config, o.pipeline) == NULL)
         rc = cli_usage("run", "%s has no pipeline '%s'", o.config, o.pipeline);
+    else if (!cli_input_gather(&o, config))
+        rc = CLI_JOB_FAILED;
     else if (o.dry_run)
         rc = cli_dry_run(&o, config);
     else
         rc = cli_jobs_run(jobs, config);
     int ended_by = cli_jobs_signal(jobs);
     cli_jobs_destroy(jobs);
+    cli_input_forget(&o);
     pb_config_destroy(config);
     if (ended_by != 0)
         cli_end_by(ended_by);

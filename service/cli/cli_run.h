@@ -16,19 +16,25 @@ struct cli_run_options {
     const char *existing; /* NULL = as configured */
     char **inputs;
     int n_inputs;
+    const struct pb_pipeline_config **groups; /* n_inputs; the pipeline of an input that stands for
+                                                 the loose files of a scene, else NULL */
 };
 
 struct cli_input {
-    const char *path;
-    bool is_folder;
+    const char *path; /* of a group: the folder of its files, and the scene */
+    bool is_folder, is_group;
     const struct pb_pipeline_config *pipeline; /* NULL = none takes it */
     struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
 };
 
-/* Checks an input without opening it: whether it is a file or a folder, and which pipeline takes
- * it. */
-void cli_input_check(const struct cli_run_options *o, const struct pb_config *config,
-                     const char *path, struct cli_input *out_input);
+/* Checks the input of that number without opening it: whether it is a file or a folder, and which
+ * pipeline takes it. */
+void cli_input_check(const struct cli_run_options *o, const struct pb_config *config, int number,
+                     struct cli_input *out_input);
+/* Puts one input in the place of all those that are loose files of one scene (input.group): the
+ * path of their folder with the scene's name. False: out of memory. */
+bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config);
+void cli_input_forget(struct cli_run_options *o);
 /* Says on stdout (--json) or stderr why the input failed. */
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err);

@@ -113,7 +113,7 @@ static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input 
     (void)snprintf(out_job->id, sizeof out_job->id, "%d", at + 1);
     (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
-    if (input->is_folder)
+    if (input->is_folder || input->is_group)
         pb_scene_files_name(input->path, out_job->scene, sizeof out_job->scene);
     else
         pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
@@ -140,7 +140,7 @@ static void take_input(struct cli_jobs *jobs)
     if (jobs->checked == jobs->at && jobs->at > 0)
         jobs->input = jobs->next;
     else
-        cli_input_check(jobs->o, jobs->config, jobs->o->inputs[jobs->at], &jobs->input);
+        cli_input_check(jobs->o, jobs->config, jobs->at, &jobs->input);
 }
 
 /* While an input runs, the next one is checked and announced to the worker. */
@@ -151,7 +151,7 @@ static void prepare_next(struct cli_jobs *jobs)
     int at = jobs->at + 1;
     if (at >= jobs->o->n_inputs)
         return;
-    cli_input_check(jobs->o, jobs->config, jobs->o->inputs[at], &jobs->next);
+    cli_input_check(jobs->o, jobs->config, at, &jobs->next);
     jobs->checked = at;
     if (jobs->next.err.code != PB_OK)
         return;

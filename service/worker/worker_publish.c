@@ -78,7 +78,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     const char *path = pb_json_get_text(job->command, "input");
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
-    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
     job->input.fd = job->metadata.fd = -1;
     if (takes_folders && is_folder) {
         const char *reader = pb_json_get_text(job->command, "reader");
@@ -86,6 +86,8 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
                                      reader ? strtoll(reader, NULL, 10) : -1, err, &job->files);
         return rc ? rc : check_folder(path, err);
     }
+    if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
+        return pb_scene_files_open_group(job->pipeline, path, -1, err, &job->files);
     int rc = pb_raster_file_open(&job->input, path, err);
     if (rc == 0 && takes_folders)
         rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0,

@@ -32,7 +32,7 @@ STEPS = """
       - cog: {bands: [NDVI], type: float32, compress: deflate}
 """
 FOLDER = """
-compute: {device: cpu, memory: 384MiB}
+compute: {device: cpu, memory: 256MiB}
 pipelines:
   ndvi:
     input:
@@ -41,7 +41,7 @@ pipelines:
       grid: R
 """ + STEPS
 STACK = """
-compute: {device: cpu, memory: 384MiB}
+compute: {device: cpu, memory: 256MiB}
 pipelines:
   ndvi:
     input: {match: ["*.tif"], bands: {R: 1, N: 2, SCL: 3}}

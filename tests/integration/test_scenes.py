@@ -178,6 +178,14 @@ def test_the_manifest_has_the_sum_of_what_was_read(scratch):
     assert "S2X_a_L2A~2" in compute(scratch, folder, config(scratch))["products"][0]["path"], "another one does not"
 
 
+def test_the_samples_run_as_they_stand(scratch):
+    folder = folder_of(scratch, files=("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json"))
+    got = pixels(compute(scratch, folder, pbtest.SOURCE / "samples/sentinel2-l2a.yaml"))
+    scl = band(folder / "SCL.tif").repeat(2, axis=0).repeat(2, axis=1)
+    want = np.where(np.isin(scl, (2, 4, 5, 6, 7, 11)), 1, np.nan)
+    assert np.array_equal(np.isnan(got), np.isnan(want)) and np.isfinite(got).any()
+
+
 def test_what_is_missing_is_named(scratch):
     folder = small_folder(scratch)
     (folder / "SCL.tif").unlink()
@@ -325,6 +333,60 @@ def test_a_vrt_is_no_input(scratch):
     folder = small_folder(scratch)
     gdal.BuildVRT(str(folder / "B04.vrt"), str(folder / "B04.tif"))
     refused(scratch, folder, config(scratch, {**FILES, "R": "B04.vrt"}), "input.not_tiff", "B04.vrt")
+
+
+LANDSAT = "LC08_L2SP_001062_20201031_20201106_02_T2"
+
+
+def landsat(folder, scene=LANDSAT, seed=3):
+    """Loose files of a scene, with made-up pixels and the real metadata of one."""
+    random = np.random.default_rng(seed)
+    for name in ("SR_B4", "SR_B5", "ST_B10"):
+        small(folder / f"{scene}_{name}.TIF", random.integers(7000, 45000, (40, 60)).astype(np.uint16), pixel=30.0, epsg=32619)
+    small(folder / f"{scene}_QA_PIXEL.TIF", random.choice([21824, 22280, 1], (40, 60)).astype(np.uint16), pixel=30.0, epsg=32619)
+    told = (pbtest.SOURCE / f"tests/data/metadata/{LANDSAT}_MTL.txt").read_text()
+    (folder / f"{scene}_MTL.txt").write_text(told.replace(LANDSAT, scene))
+    return sorted(folder.glob(f"{scene}_*"))
+
+
+def test_loose_files_of_one_name_are_one_scene(scratch):
+    sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
+    files = landsat(scratch / "in")
+    landsat(scratch / "in", LANDSAT.replace("001062", "001063"), seed=4)
+    out = pbtest.run_json("pushbroom", "run", "--json", "-c", sample, "-o", scratch / "out", *files)
+    assert len(out) == 1 and out[0]["products"][0]["path"].endswith(f"/{LANDSAT}/landsat-c2-l2/{LANDSAT}.ndvi.tif"), out
+    raw = {n: band(scratch / f"in/{LANDSAT}_{n}.TIF") for n in ("SR_B4", "SR_B5", "ST_B10", "QA_PIXEL")}
+    clear = raw["QA_PIXEL"] == 21824
+    r, n = (raw[b].astype(np.float32) * np.float32(2.75e-05) + np.float32(-0.2) for b in ("SR_B4", "SR_B5"))
+    want = np.where(clear, (n - r) / (n + r), np.nan).astype(np.float32)
+    got = pixels(out[0])
+    assert np.array_equal(got.view(np.uint32)[clear], want.view(np.uint32)[clear]) and np.array_equal(np.isnan(got), ~clear)
+    kelvin = gdal.Open([p["path"] for p in out[0]["products"] if p.get("name") == "temperature"][0]).ReadAsArray()
+    want = raw["ST_B10"].astype(np.float32) * np.float32(0.00341802) + np.float32(149.0)
+    assert np.array_equal(kelvin[clear], want[clear]) and np.isnan(kelvin[~clear]).all()
+
+
+def test_any_file_stands_for_its_group_and_groups_do_not_mix(scratch):
+    sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
+    other = LANDSAT.replace("001062", "001063")
+    first, second = landsat(scratch)[:2], landsat(scratch, other, seed=4)[-1:]
+    out = pbtest.run_json("pushbroom", "run", "--json", "-c", sample, "-o", scratch / "out", *first, *second)
+    assert sorted(p.parent.parent.name for p in (pbtest.pathlib.Path(o["products"][0]["path"]) for o in out)) == [LANDSAT, other]
+    (scratch / f"{other}_SR_B5.TIF").unlink()
+    done = pbtest.run("pushbroom", "run", "--json", "-c", sample, "-o", scratch / "out2", *second, code=1)
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "input.incomplete" and "band N ({scene}_SR_B5.TIF)" in error["message"], error
+    said = pbtest.run("pushbroom", "run", "--dry-run", "-c", sample, *first).stdout
+    assert said.count("scene      ") == 1 and f"file       R: {LANDSAT}_SR_B4.TIF, 40 x 60 px".replace("40 x 60", "60 x 40") in said, said
+
+
+def test_groups_that_are_none(scratch):
+    for pattern, words in (("(?<scene>x)(", "at character"), ("(?<tile>x)_B4", "no group (?<scene>...)"), ("x", "no group")):
+        path = scratch / "g.yaml"
+        path.write_text(f"pipelines:\n  p:\n    input: {{group: '{pattern}', files: {{R: a.tif}}}}\n    products: [cog: {{}}]\n")
+        assert words in pbtest.run("pushbroom", "check-config", path, code=2).stderr, pattern
+    both = config(scratch, more="      group: '(?<scene>x)_B4'")
+    assert "make two pipelines" in pbtest.run("pushbroom", "check-config", both, code=2).stderr
 
 
 def test_dry_run_tells_the_file_of_each_band(scratch):
