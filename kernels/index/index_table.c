@@ -199,3 +199,20 @@ bool pb_index_can(const struct pb_index *index, const char *const *bands, size_t
     }
     return have.complete;
 }
+
+static const struct pb_index_band bands_of_names[] = {
+#define PB_INDEX_BAND(name, meaning, shortest, longest, sentinel2, landsat8, planetscope)          \
+    {name, meaning, shortest, longest, sentinel2, landsat8, planetscope},
+#include "kernels/index/index_bands.def"
+#undef PB_INDEX_BAND
+};
+
+size_t pb_index_band_count(void)
+{
+    return sizeof bands_of_names / sizeof bands_of_names[0];
+}
+
+const struct pb_index_band *pb_index_band_at(size_t i)
+{
+    return i < pb_index_band_count() ? &bands_of_names[i] : NULL;
+}

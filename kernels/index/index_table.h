@@ -24,6 +24,16 @@ struct pb_index_constant {
     const char *doc;
 };
 
+/* What a name of a band in the catalogue stands for. */
+struct pb_index_band {
+    const char *name, *meaning;
+    int shortest_nm, longest_nm;
+    const char *sentinel2, *landsat8, *planetscope; /* their bands; "" = none */
+};
+
+size_t pb_index_band_count(void);
+const struct pb_index_band *pb_index_band_at(size_t i); /* by wavelength */
+
 size_t pb_index_count(void);
 const struct pb_index *pb_index_at(size_t i);
 const struct pb_index *pb_index_find(const char *name); /* exact name; NULL = none */

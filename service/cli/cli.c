@@ -136,6 +136,7 @@ static const struct cli_command commands[] = {
       .summary = "the spectral indices that the operator 'index' knows",
       .options = N_OPTIONS(
           {0, "bands", "LIST", NULL, "mark what these bands can evaluate, for example B,G,R,N"},
+          {0, "bands-help", NULL, NULL, "what the names of bands mean, with wavelengths"},
           {0, "domain", "WORD", "vegetation|water|burn|urban|soil|radar|snow|clouds|kernel",
            "one of vegetation, water, burn, urban, soil, radar, snow, clouds, "
            "kernel"},

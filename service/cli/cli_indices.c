@@ -17,7 +17,7 @@ struct options {
     char *bands_text;
     const char *band[BANDS];
     size_t n_bands;
-    bool json;
+    bool json, bands_help;
 };
 
 static int split_bands(struct options *o, const char *list)
@@ -60,14 +60,20 @@ static int check_domain(const char *domain)
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {
-        {"bands", 1, 0, 'b'}, {"domain", 1, 0, 'd'}, {"json", 0, 0, 'j'}, {0, 0, 0, 0}};
+    static const struct option longs[] = {{"bands", 1, 0, 'b'},
+                                          {"bands-help", 0, 0, 'B'},
+                                          {"domain", 1, 0, 'd'},
+                                          {"json", 0, 0, 'j'},
+                                          {0, 0, 0, 0}};
     opterr = 0;
     int rc = CLI_DONE;
     for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
         switch (c) {
         case 'b':
             rc = split_bands(o, optarg);
+            break;
+        case 'B':
+            o->bands_help = true;
             break;
         case 'd':
             o->domain = optarg;
@@ -160,12 +166,52 @@ static void print_list(const struct options *o)
         printf("\n%zu indices; 'pushbroom indices NAME' shows one in full.\n", shown);
 }
 
+static void json_bands(struct pb_json *json)
+{
+    pb_json_array(json, NULL);
+    for (size_t i = 0; i < pb_index_band_count(); i++) {
+        const struct pb_index_band *band = pb_index_band_at(i);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", band->name);
+        pb_json_string(json, "meaning", band->meaning);
+        pb_json_int(json, "shortest_nm", band->shortest_nm);
+        pb_json_int(json, "longest_nm", band->longest_nm);
+        pb_json_string(json, "sentinel2", band->sentinel2[0] ? band->sentinel2 : NULL);
+        pb_json_string(json, "landsat8", band->landsat8[0] ? band->landsat8 : NULL);
+        pb_json_string(json, "planetscope", band->planetscope[0] ? band->planetscope : NULL);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+/* What the names of bands mean that indices are made of. */
+static int show_bands(bool as_json)
+{
+    if (as_json) {
+        struct pb_json *json = pb_json_create(true);
+        json_bands(json);
+        return cli_finish_json(json);
+    }
+    printf("%-4s %-28s %-14s %-10s %-9s %s\n", "NAME", "MEANING", "NANOMETRES", "SENTINEL-2",
+           "LANDSAT 8", "PLANET");
+    for (size_t i = 0; i < pb_index_band_count(); i++) {
+        const struct pb_index_band *band = pb_index_band_at(i);
+        printf("%-4s %-28s %5d to %-5d %-10s %-9s %s\n", band->name, band->meaning,
+               band->shortest_nm, band->longest_nm, band->sentinel2, band->landsat8,
+               band->planetscope);
+    }
+    puts("\nGive these names to the bands of a scene under input.bands or input.files.");
+    return CLI_DONE;
+}
+
 int cli_indices(int argc, char **argv)
 {
     struct options o = {0};
     int rc = parse(argc, argv, &o);
     const struct pb_index *one = o.name ? pb_index_find(o.name) : NULL;
-    if (rc == CLI_DONE && o.name != NULL && one == NULL) {
+    if (rc == CLI_DONE && o.bands_help) {
+        rc = show_bands(o.json);
+    } else if (rc == CLI_DONE && o.name != NULL && one == NULL) {
         rc = cli_unknown_name("indices", "index", o.name, pb_index_nearest(o.name));
     } else if (rc == CLI_DONE && o.json) {
         struct pb_json *json = pb_json_create(true);

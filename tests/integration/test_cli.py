@@ -503,4 +503,13 @@ def test_metrics_go_to_a_file_in_one_step(scratch):
             assert done.returncode == code, (words, done)
 
 
+def test_what_names_of_bands_mean(scratch):
+    text = run("pushbroom", "indices", "--bands-help").stdout
+    check_width(text)
+    assert re.search(r"^N +Near-Infrared \(NIR\) +760 to 900 +B8 +B5 +B8$", text, re.M), text
+    bands = {b["name"]: b for b in json.loads(run("pushbroom", "indices", "--bands-help", "--json").stdout)}
+    assert (bands["R"]["shortest_nm"], bands["R"]["longest_nm"], bands["WV"]["landsat8"]) == (620, 690, None)
+    assert {"B", "G", "R", "RE1", "N", "S1", "S2", "T"} <= set(bands)
+
+
 pbtest.main(globals())
