@@ -116,3 +116,13 @@ int pb_products_ready(const struct pb_product_env *env, struct pb_err *err)
     }
     return rc;
 }
+
+const char *pb_products_collection(const struct pb_pipeline_config *pipeline)
+{
+    const char *collection = NULL;
+    for (size_t i = 0; i < pipeline->n_products && collection == NULL; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        collection = type->collection != NULL ? type->collection(pipeline->products[i]) : NULL;
+    }
+    return collection;
+}

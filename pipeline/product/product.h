@@ -102,6 +102,9 @@ struct pb_product_type {
     uint64_t (*item_bytes)(const struct pb_product_env *env,
                            const struct pb_product_config *config);
 
+    /* The collection that it makes its item a member of, or NULL. NULL = it makes none. */
+    const char *(*collection)(const struct pb_product_config *config);
+
     /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
      * NULL. */
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
@@ -135,6 +138,9 @@ const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind
 
 /* Whether output.name can be expanded for every product; output.path if not. */
 int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err);
+/* The STAC collection that the pipeline's item belongs to; NULL = none. Borrowed from the pipeline.
+ */
+const char *pb_products_collection(const struct pb_pipeline_config *pipeline);
 /* Whether all products of the pipeline can be made: ready() of each. */
 int pb_products_ready(const struct pb_product_env *env, struct pb_err *err);
 /* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json", or by

@@ -57,6 +57,11 @@ static int stac_create(const struct pb_product_env *env, const struct pb_product
     return 0;
 }
 
+static const char *stac_collection(const struct pb_product_config *config)
+{
+    return ((const struct pb_stac_config *)config)->collection;
+}
+
 static int stac_ready(const struct pb_product_env *env, const struct pb_product_config *config,
                       struct pb_err *err)
 {
@@ -157,12 +162,19 @@ static void write_properties(const struct pb_stac_item *item)
 static void write_links(const struct pb_stac_item *item)
 {
     pb_json_array(item->json, "links");
-    /* The member collection needs a link to the collection, and vice versa: the collection is in
-     * products/, the item in products/<scene>/<pipeline>/. */
+    /* The member collection needs a link to the collection, which is in products/
+     * (pipeline/publish/collection.h). */
     if (item->config->collection != NULL) {
+        char href[PB_OUTPUT_PARTS_MAX * 3 + 32] = "";
+        const char *path = item->env->pipeline->output.path;
+        for (const char *at = path ? path : PB_OUTPUT_PATH_DEFAULT; at != NULL;
+             at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+            if (strlen(href) + 3 < sizeof href - 20)
+                (void)strcat(href, "../");
+        (void)strcat(href, "collection.json");
         pb_json_object(item->json, NULL);
         pb_json_string(item->json, "rel", "collection");
-        pb_json_string(item->json, "href", "../../collection.json");
+        pb_json_string(item->json, "href", href);
         pb_json_string(item->json, "type", "application/json");
         pb_json_end(item->json);
     }
@@ -271,6 +283,7 @@ const struct pb_product_type pb_product_stac = {
     .title = "Item",
     .role = "metadata",
     .bytes = stac_bytes,
+    .collection = stac_collection,
     .ready = stac_ready,
     .create = stac_create,
     .finish = stac_finish,

@@ -33,7 +33,8 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, collection),
      .example = "sentinel-2-indices",
-     .doc = "STAC collection the item belongs to."},
+     .doc = "STAC collection the item belongs to. collection.json in the directory of products "
+            "is written when there is none; one that is there stays as it is."},
 };
 
 /* The pattern without quotes around it; NULL = no memory. */

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/publish.h"
+#include "pipeline/publish/collection.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
@@ -42,6 +43,7 @@ struct pb_publish {
     bool placed;              /* path, base_fd and place are chosen */
     bool made, committed, unsynced, identified; /* the marker has the checksum */
     char warning[PATH_MAX + 400];
+    char collection[256]; /* "" = none */
 };
 
 /* --- opening ---------------------------------------------------------------------------------*/
@@ -99,6 +101,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
     rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
+    rc = rc ? rc : copy(p->collection, sizeof p->collection, options->collection, "name", err);
     rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
     rc = rc ? rc
             : copy(p->form, sizeof p->form, options->path ? options->path : PB_OUTPUT_PATH_DEFAULT,
@@ -389,6 +392,20 @@ static int name_leaf(struct pb_publish *p, struct pb_err *err)
     return 0;
 }
 
+/* The products are there whatever becomes of it: a success with a warning. */
+static void write_collection(struct pb_publish *p)
+{
+    const char *why = NULL;
+    int rc = p->collection[0] != '\0'
+                 ? pb_collection_write(p->products_fd, p->collection, p->mode, &why)
+                 : 0;
+    if (rc != 0 && p->warning[0] == '\0')
+        (void)snprintf(p->warning, sizeof p->warning,
+                       "there is no " PB_COLLECTION_FILE " of the collection %s: what lies in %s "
+                       "under that name %s",
+                       p->collection, p->products, rc > 0 ? why : strerror(-rc));
+}
+
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
@@ -410,6 +427,7 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         return pb_io_fail(err, -rc, "cannot publish", final);
     p->committed = true;
     explain_place(p);
+    write_collection(p);
     if (!p->unsynced) /* else a crash could bring back the older directory without its files */
         remove_rest(p);
     if (realpath(final, out_path) == NULL)

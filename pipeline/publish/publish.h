@@ -37,8 +37,9 @@ struct pb_publish_options {
     bool late;          /* what the path needs of the metadata is told by pb_publish_locate */
     const char *sensor; /* of the scene's metadata, for the path; NULL = not known */
     bool has_time;
-    int64_t time_s;  /* since 1970-01-01 UTC */
-    const char *job; /* id, for the manifest; NULL = none */
+    const char *collection; /* whose collection.json is to be in products; NULL = none */
+    int64_t time_s;         /* since 1970-01-01 UTC */
+    const char *job;        /* id, for the manifest; NULL = none */
     struct pb_input_id input;
     /* Tells the checksum that `input` lacks: before open returns, when a directory of an input
      * alike is there, else by commit. Taken, also when open fails; NULL = `input` has it, or no

@@ -20,6 +20,7 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                                          .time_s = facts->time_s,
                                          .pipeline = run->pipeline->name,
                                          .path = run->pipeline->output.path,
+                                         .collection = pb_products_collection(run->pipeline),
                                          .job = run->job,
                                          .input_path = run->input,
                                          .existing = run->pipeline->output.exists,

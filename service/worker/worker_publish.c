@@ -45,6 +45,7 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                                          .input_path = input,
                                          .path = output->path,
                                          .late = true,
+                                         .collection = pb_products_collection(job->pipeline),
                                          .existing = existing_of(command, output),
                                          .mode = mode};
     pb_input_id_set(&options.input,

@@ -6,6 +6,7 @@ formulas of the handbooks worked out here in float64, and what is said when meta
 import json
 import math
 import shutil
+import subprocess
 
 import numpy as np
 from osgeo import gdal, osr
@@ -332,6 +333,43 @@ def sample(scratch, name, scene, stem, product):
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["status"] == "successful" and result["directory"].endswith(f"{stem}/{product}"), result
     return json.loads((scratch / "out" / stem / product / f"{stem}.stac.json").read_text())["properties"]
+
+
+def test_collection_is_written_once_and_never_over_another(scratch):
+    products = scratch / "out"
+    raster(scratch / "a.tif", numbers(1))
+    raster(scratch / "b.tif", numbers(1, seed=2))
+    config(scratch, ['match: ["*.tif"]', "bands: {R: 1}"], ["math: {bands: {S: R * 2}}"], "S",
+           "      - stac: {datetime: file-time, collection: scenes}")
+    both = [subprocess.Popen([pbtest.BIN / "pushbroom", "run", "--quiet", "-c", scratch / "c.yaml", "-o", products,
+                              scratch / f"{name}.tif"]) for name in "ab"]
+    assert [p.wait() for p in both] == [0, 0]
+    written = (products / "collection.json").read_bytes()
+    collection = json.loads(written)
+    assert (collection["type"], collection["id"], collection["stac_version"]) == ("Collection", "scenes", "1.1.0")
+    assert collection["license"] and collection["description"] and collection["links"] == []
+    assert collection["extent"] == {"spatial": {"bbox": [[-180, -90, 180, 90]]}, "temporal": {"interval": [[None, None]]}}
+    assert sorted(p.name for p in products.iterdir()) == ["a", "b", "collection.json"]
+    item = item_of(scratch, "a")
+    link = [l for l in item["links"] if l["rel"] == "collection"][0]
+    assert (products / "a/p" / link["href"]).resolve() == (products / "collection.json").resolve()
+    # The operator's own words stay.
+    collection["description"] = "mine"
+    (products / "collection.json").write_text(json.dumps(collection))
+    assert pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", products, scratch / "a.tif").stderr.count("collection") == 0
+    assert json.loads((products / "collection.json").read_text())["description"] == "mine"
+    for text, why in (('{"type": "Collection", "id": "others"}', "is another collection"), ("keep me", "is no collection")):
+        (products / "collection.json").write_text(text)
+        done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", products, scratch / "a.tif")
+        assert "no collection.json of the collection scenes" in done.stderr + done.stdout and why in done.stderr + done.stdout, done
+        assert (products / "collection.json").read_text() == text
+    # Its place follows output.path.
+    path = scratch / "c.yaml"
+    path.write_text(path.read_text().replace("    steps:", '    output: {path: "x/y/{scene}"}\n    steps:'))
+    shutil.rmtree(products)
+    run(scratch, scratch / "a.tif")
+    link = json.loads((products / "x/y/a/a.stac.json").read_text())["links"][0]
+    assert (products / "x/y/a" / link["href"]).resolve() == (products / "collection.json").resolve() and (products / "collection.json").exists()
 
 
 def test_samples_run_as_they_stand(scratch):
