@@ -131,7 +131,6 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
     case PB_KEY_TEXT:
     case PB_KEY_PATH:
     case PB_KEY_NAME:
-    case PB_KEY_TIME:
         pb_text_yaml(out, *(char *const *)at);
         break;
     case PB_KEY_INT:

@@ -185,31 +185,6 @@ static bool read_device(const struct slot *s)
     return true;
 }
 
-/* "2026-05-04T10:30:00Z" or with +hh:mm; digits are checked, and the month and day roughly. */
-static bool is_time(const char *text)
-{
-    static const char form[] = "0000-00-00T00:00:00";
-    for (size_t i = 0; form[i]; i++)
-        if (form[i] == '0' ? !(text[i] >= '0' && text[i] <= '9') : text[i] != form[i])
-            return false;
-    int month = (text[5] - '0') * 10 + text[6] - '0', day = (text[8] - '0') * 10 + text[9] - '0';
-    int hour = (text[11] - '0') * 10 + text[12] - '0';
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || text[14] > '5' ||
-        text[17] > '6')
-        return false;
-    text += sizeof form - 1;
-    if (*text == '.') {
-        size_t digits = strspn(text + 1, "0123456789");
-        if (digits == 0)
-            return false;
-        text += 1 + digits;
-    }
-    if (strcmp(text, "Z") == 0)
-        return true;
-    return strlen(text) == 6 && (text[0] == '+' || text[0] == '-') && text[3] == ':' &&
-           strspn(text + 1, "0123456789") == 2 && strspn(text + 4, "0123456789") == 2;
-}
-
 static bool read_text(const struct slot *s)
 {
     const char *text = s->node->text;
@@ -221,11 +196,6 @@ static bool read_text(const struct slot *s)
         WRONG(s->load, s->node,
               "%s: '%.80s' cannot be part of a file name; use letters, digits, '_', '-' and '.', "
               "at most 63",
-              s->what, text);
-        return false;
-    }
-    if (s->key->type == PB_KEY_TIME && !is_time(text)) {
-        WRONG(s->load, s->node, "%s: '%.80s' is not a time; write it as 2026-05-04T10:30:00Z",
               s->what, text);
         return false;
     }
@@ -243,7 +213,6 @@ void pb_read_scalar(struct pb_load *load, const struct pb_key *key, const struct
         [PB_KEY_TEXT] = {"a text", read_text},
         [PB_KEY_PATH] = {"a path", read_text},
         [PB_KEY_NAME] = {"a name", read_text},
-        [PB_KEY_TIME] = {"a time", read_text},
         [PB_KEY_INT] = {"a whole number", read_int},
         [PB_KEY_ODD] = {"an odd whole number", read_int},
         [PB_KEY_POWER] = {"a power of two", read_power},

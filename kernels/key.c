@@ -42,7 +42,6 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_TEXT:
     case PB_KEY_PATH:
     case PB_KEY_NAME:
-    case PB_KEY_TIME:
         return *(char *const *)(const void *)at != NULL;
     case PB_KEY_PATTERNS:
     case PB_KEY_COMMAND:

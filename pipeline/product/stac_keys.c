@@ -51,6 +51,15 @@ static const char *pattern_of(const char *text, const struct pb_product_check *c
     return pattern;
 }
 
+/* RFC 3339 has a zone. */
+static bool is_time(const char *text)
+{
+    char when[40];
+    size_t n = strlen(text);
+    bool zoned = n > 6 && (text[n - 1] == 'Z' || text[n - 6] == '+' || text[n - 6] == '-');
+    return zoned && pb_meta_time(text, when, sizeof when) == 0;
+}
+
 static void take_pattern(struct pb_stac_config *stac, const char *text,
                          const struct pb_product_check *check)
 {
@@ -73,7 +82,6 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                  {"tag", PB_STAC_TIME_TAG},
                  {"file-time", PB_STAC_TIME_FILE}};
     struct pb_stac_config *stac = (struct pb_stac_config *)product;
-    char when[40];
     if (stac->datetime == NULL || !pb_product_key_is_sound(check, "datetime"))
         return;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -84,7 +92,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     stac->time = PB_STAC_TIME_GIVEN;
     if (strncmp(stac->datetime, "name:", 5) == 0)
         take_pattern(stac, stac->datetime + 5, check);
-    else if (pb_meta_time(stac->datetime, when, sizeof when) < 0)
+    else if (!is_time(stac->datetime))
         pb_product_key_wrong(check, "datetime",
                              "stac.datetime: '%.80s' is none of metadata, tag, file-time and "
                              "name:PATTERN, nor a time such as 2026-05-04T10:30:00Z",

@@ -401,6 +401,8 @@ static const struct bad_config bad_configs[] = {
      5, 26, 1, "stac.datetime: 'yesterday' is none of metadata, tag, file-time and name:PATTERN, nor a time such as 2026-05-04T10:30:00Z"},
     {PRODUCT("", "stac: {datetime: 2026-13-01T00:00:00Z}"),
      5, 26, 1, "stac.datetime: '2026-13-01T00:00:00Z' is none of metadata"},
+    {PRODUCT("", "stac: {datetime: 2026-05-04T10:30:00}"),
+     5, 26, 1, "stac.datetime: '2026-05-04T10:30:00' is none of metadata"},
     {PRODUCT("", "stac: {datetime: 'name:%H%M'}"),
      5, 26, 1, "stac.datetime: '%H%M' is no pattern of a date; it has %Y, %m and %d or %Y and %j"},
     {PRODUCT("", "stac: {platform: }"),
