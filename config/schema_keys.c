@@ -198,7 +198,8 @@ static const struct pb_key input_keys[] = {
      .doc =
          "Regular expression (Perl's) for the names of loose files that make a scene together, in "
          "place of match: files with the same (?<scene>...) belong to one. 'pushbroom run' takes "
-         "any of them for all that lie beside it."},
+         "any of them for all that lie beside it; the service takes scenes of several files as "
+         "folders (scene)."},
     OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
            "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
            "The bands of a scene of many files, in place of bands: each a pattern for the file's "

@@ -57,6 +57,17 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
                     job->pipeline, config->path);
         return false;
     }
+    char scene[PB_JOB_NAME_BYTES];
+    const struct pb_pipeline_config *group =
+        pipeline == NULL ? pb_config_match_group(config, job->name, scene) : NULL;
+    if (group != NULL) {
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
+                    "it is one of the files of scene %s (input.group of pipeline %s), and the "
+                    "service takes scenes of several files as folders: put them into one, for a "
+                    "pipeline with input.scene",
+                    scene, group->name);
+        return false;
+    }
     if (pipeline == NULL) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
                     "no pipeline's input.match or input.scene in %s fits %s", config->path,

@@ -152,6 +152,17 @@ class Taking(Folders):
         self.assertEqual(len(self.scenes(d)), 6)
 
 
+    def test_a_loose_file_of_a_group_says_that_the_service_wants_a_folder(self):
+        d = self.service(start=False)
+        d.config.write_text(d.config.read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._a)_(B04|B08|SCL).tif'").replace(
+            "  plain:\n    products:\n      - statistics: {}\n", ""))
+        d.start()
+        os.rename(small_folder(d.root / "made") / "B04.tif", d.root / "inbox/S2X_a_B04.tif")
+        error = d.wait_job("S2X_a_B04.tif", "failed")["error"]
+        self.assertEqual(error["code"], "input.no_pipeline")
+        self.assertIn("one of the files of scene S2X_a (input.group of pipeline s2)", error["message"])
+
+
 class Submitting(Folders):
     def test_a_folder_is_submitted_and_stays(self):
         d = self.service()
