@@ -85,12 +85,12 @@ static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp
                              "%.100s has a line 'default', for values that no line names; with "
                              "between: %s there are none, write between: exact",
                              paint->colours, ramp->between == PB_RAMP_BLEND ? "blend" : "nearest");
-    if (!shares && pb_product_key_is_given(check, "range"))
+    if (!shares && paint->has_range)
         pb_product_key_wrong(check, "range",
                              "range: the lines of %.100s have values of their own; leave the key "
                              "out, or write percentages there",
                              paint->colours);
-    if (!shares && pb_product_key_is_given(check, "stretch"))
+    if (!shares && paint->has_stretch)
         pb_product_key_wrong(check, "stretch",
                              "stretch: the lines of %.100s have values of their own; leave the key "
                              "out, or write percentages there",
@@ -101,10 +101,10 @@ void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                     const struct pb_product_check *check)
 {
     bool ramp = paint->ramp != 0 || paint->colours != NULL;
-    paint->is_asked = ramp || paint->has_range || pb_product_key_is_given(check, "stretch");
+    paint->is_asked = ramp || paint->has_range || paint->has_stretch;
     if (paint->ramp != 0 && paint->colours != NULL)
         pb_product_key_wrong(check, "colours", "ramp and colours say the same; keep one of them");
-    if (paint->has_range && pb_product_key_is_given(check, "stretch"))
+    if (paint->has_range && paint->has_stretch)
         pb_product_key_wrong(check, "stretch",
                              "range and stretch both say what the ends are; keep one of them");
     if (ramp && n_bands != 1 && pb_product_key_is_sound(check, "bands"))

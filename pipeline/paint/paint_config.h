@@ -16,7 +16,7 @@ struct pb_paint_config {
     double range[2]; /* the values that become the two ends; the first may be the greater */
     bool has_range;
     double stretch[2];            /* percentiles, 0 <= a < b <= 100 */
-    bool has_stretch;             /* given in the file, or by default */
+    bool has_stretch;             /* given in the file */
     bool is_asked;                /* the file says how values become levels */
     const struct pb_ramp *chosen; /* of ramp or colours; NULL = none. Set by pb_paint_check */
 };

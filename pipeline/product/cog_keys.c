@@ -171,12 +171,10 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
         pb_product_key_wrong(check, "alpha",
                              "cog.alpha means the same as %s; leave one of the two out",
                              cog->mask ? "mask: true" : "nodata");
-    static const char *const others[] = {"scale", "offset", "unit"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (pb_product_key_is_given(check, others[i]))
-            pb_product_key_wrong(check, others[i],
-                                 "cog.%s is for values, and a picture has levels; leave it out",
-                                 others[i]);
+    const char *other = cog->has_scale ? "scale" : cog->offset != 0 ? "offset" : "unit";
+    if (cog->has_scale || cog->offset != 0 || cog->unit != NULL)
+        pb_product_key_wrong(check, other,
+                             "cog.%s is for values, and a picture has levels; leave it out", other);
     if (!paint->has_range) { /* the step makes 0 to 1; alpha alone leaves levels as they are */
         paint->range[0] = 0;
         paint->range[1] = paint->has_stretch ? 1 : UINT8_MAX;

@@ -21,9 +21,10 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct pb_quicklook_config, paint.stretch),
      .more = offsetof(struct pb_quicklook_config, paint.has_stretch),
-     .def = "[2, 98]",
+     .sample = "[2, 98]",
+     .example = "[2, 98]",
      .doc = "Percentiles of the pixels shown that become the two ends of the ramp, or black and "
-            "white."},
+            "white; [2, 98] without this key and without range."},
     PB_PAINT_KEYS(struct pb_quicklook_config, paint),
 };
 
@@ -35,7 +36,12 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                              "quicklook.bands has %zu bands; write one (grey) or three (red, "
                              "green, blue)",
                              n);
-    pb_paint_check(&((struct pb_quicklook_config *)product)->paint, n, check);
+    struct pb_paint_config *paint = &((struct pb_quicklook_config *)product)->paint;
+    pb_paint_check(paint, n, check);
+    if (!paint->has_stretch) {
+        paint->stretch[0] = 2;
+        paint->stretch[1] = 98;
+    }
 }
 
 const struct pb_product_kind pb_kind_quicklook = {

@@ -123,6 +123,7 @@ static void round_trip(struct pb_config *config)
 }
 
 static const char *const samples[] = {"samples/vegetation.yaml",
+                                      "samples/pictures.yaml",
                                       "samples/sentinel2.yaml",
                                       "samples/landsat8.yaml",
                                       "samples/edges.yaml",
