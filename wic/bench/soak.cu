@@ -8,8 +8,8 @@
 // of the tile: transports that do not pull know the number of pixels from nowhere else. Now and
 // then the producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from
 // outside makes the kernel leave; nothing must be lost or come twice then, either.)
-#include "wic/bench/channel.cuh"
-#include "wic/bench/ndvi.cuh"
+#include "wic/bench/base/channel.cuh"
+#include "wic/bench/base/ndvi.cuh"
 #include "wic/device/wic_device.cuh"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // Every way in which a resident kernel leaves the GPU, and a launch on a full GPU: each is tried
 // and measured. A kernel that takes all shared memory of every multiprocessor, and so cannot run
 // beside another, checks that the GPU is free.
-#include "wic/bench/channel.cuh"
+#include "wic/bench/base/channel.cuh"
 #include "wic/bench/hard_links.cuh"
 #include "wic/device/wic_device.cuh"
 

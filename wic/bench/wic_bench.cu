@@ -9,8 +9,8 @@
 //   by default   throughput, latency of one chunk at a time and leaving (table.cu)
 // Usage: wic-bench --help.
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
-#include "wic/bench/patterns.cuh"
-#include "wic/bench/report.cuh"
+#include "wic/bench/patterns/patterns.cuh"
+#include "wic/bench/measure/report.cuh"
 
 #include <algorithm>
 #include <sys/wait.h>
