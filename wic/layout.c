@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Init, attach and fini of a channel, its sizes and statistics. The state machine is in
- * channel.c. */
+ * take.c and channel.c. */
 #include "wic/channel.h"
 
 #include <errno.h>

@@ -52,7 +52,7 @@
  *   -ECANCELED  the channel was aborted       -EINVAL     an argument or a ticket out of turn
  *   -EPROTO     a joined channel whose shared words make no sense
  * A kernel that refuses to wait (a seccomp filter, say) makes acquire and wait return its errno.
- * Stands alone: knows no pixels, files or jobs. How it works inside: channel.c. */
+ * Stands alone: knows no pixels, files or jobs. How it works inside: take.c. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

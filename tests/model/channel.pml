@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The channel of wic/channel.c, line by line: every access to shared memory there is one step here, and any thread may
- * be held up between two of them. Its atomics are seq_cst, so interleaving is all there is. Names are those of
- * channel.c. run_spin.py checks it in many shapes, and checks that each BROKEN_* (a mistake one could make) is found.
+ * The channel of wic/take.c and wic/channel.c, line by line: every access to shared memory there is one step here, and
+ * any thread may be held up between two of them. Their atomics are seq_cst, so interleaving is all there is. Names are
+ * theirs, without wic_. run_spin.py checks it in many shapes, and checks that each BROKEN_* (a mistake one could make) is found.
  *
  *   SLOTS, N               slots of the ring; tickets that go through in all
  *   NP, NC                 producer and consumer threads, 1 or 2 of each
@@ -19,7 +19,7 @@
  * side; nobody writes a slot that is written, full or read, nor reads one that is not full of its own ticket (gs,
  * content: ghosts, which the protocol does not see).
  * Wrap-around: tickets count modulo MOD and start below it, `futex` likewise: both wrap in every run. The model stays
- * small because N < MOD; the 64 and 31 bits of channel.c give the same room.
+ * small because N < MOD; the 64 and 31 bits of channel.h give the same room.
  * Left out: the spin before parking (it only looks at `sequence` and calls try_take once more) and the statistics. The
  * kernel's wait queue wakes any of its sleepers here, not the first: that allows more than Linux does. */
 

@@ -8,6 +8,7 @@
  * says so. */
 #include "fake_link.h"
 #define WIC_STALL() fake_stall()
+#include "wic/take.c"
 #include "wic/channel.c"
 
 #include "test_wic_group.h"

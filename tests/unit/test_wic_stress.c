@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The state machine with a stall at every step: channel.c is compiled into this program once more,
- * with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps that are a few
- * instructions wide in the product. A lost wake-up shows as a hang, which Check ends. */
+ * The state machine with a stall at every step: take.c and channel.c are compiled into this program
+ * once more, with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps that
+ * are a few instructions wide in the product. A lost wake-up shows as a hang, which Check ends. */
 static void stall(void);
 #define WIC_STALL() stall()
+#include "wic/take.c"
 #include "wic/channel.c"
 
 #include "test_wic_group.h"
