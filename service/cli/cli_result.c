@@ -107,8 +107,7 @@ static void print_exchanges(const struct pb_json_value *exchanges)
         puts("");
 }
 
-/* "calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" */
-static void print_calibration(const struct pb_json_value *calibration)
+void cli_result_calibration(const struct pb_json_value *calibration)
 {
     for (size_t i = 0; i < pb_json_count(calibration); i++) {
         const struct pb_json_value *one = pb_json_at(calibration, i);
@@ -145,7 +144,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
-    print_calibration(pb_json_get(report, "calibration", NULL));
+    cli_result_calibration(pb_json_get(report, "calibration", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)
         print_gate(gate);

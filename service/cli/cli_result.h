@@ -15,4 +15,8 @@ void cli_result_failed(const char *input, const char *pipeline, const char *devi
                        const struct pb_err *err);
 /* The same for --dry-run; text is what pb_run_explain wrote, and is cut up. */
 void cli_result_plan(const char *input, const char *pipeline, char *text);
+struct pb_json_value;
+/* Lines "  calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" of a report's member; NULL: none.
+ */
+void cli_result_calibration(const struct pb_json_value *calibration);
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom status`: the list, and one job in full. The live view is in cli_watch.c. */
 #include "service/cli/cli.h"
+#include "service/cli/cli_result.h"
 #include "service/cli/cli_service.h"
 
 #include "config/base/clock.h"
@@ -156,6 +157,7 @@ static void print_job(const struct pb_json_value *job)
            (long long)cli_job_number(job, "tiles_total"));
     printf("  %-10s %d\n", "attempts", (int)cli_job_number(job, "attempts"));
     print_products(job);
+    cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
     if (pb_json_is_object(error))
         print_error(error);
 }

@@ -6,9 +6,29 @@
 #include "service/runner/job_end.h"
 
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 #include "service/base/log.h"
 
 #include <string.h>
+
+enum { REPORT_MAX = 1 << 20, BANDS_LOGGED = 16 };
+
+/* By which numbers bands were calibrated: a line a band. */
+static void log_calibration(const struct pb_job *job)
+{
+    struct pb_json_value *report = NULL;
+    if (job->report == NULL || pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report))
+        return;
+    const struct pb_json_value *list = pb_json_get(report, "calibration", NULL);
+    for (size_t i = 0; i < pb_json_count(list) && i < BANDS_LOGGED; i++) {
+        const struct pb_json_value *one = pb_json_at(list, i);
+        const char *band = pb_json_get_text(one, "band"), *to = pb_json_get_text(one, "to"),
+                   *of = pb_json_get_text(one, "of"), *formula = pb_json_get_text(one, "formula");
+        if (band != NULL && to != NULL && of != NULL && formula != NULL)
+            pb_log(PB_LOG_INFO, "job %s: %s = %s of band %s: %s", job->id, band, to, of, formula);
+    }
+    pb_json_release(report);
+}
 
 static void log_end(const struct pb_job *job)
 {
@@ -29,6 +49,8 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
     pending->announced = true;
     pb_metrics_finished(env->metrics, &pending->job);
     log_end(&pending->job);
+    if (pending->job.status == PB_JOB_SUCCESSFUL)
+        log_calibration(&pending->job);
     env->on_change(env->user, &pending->job);
 }
 

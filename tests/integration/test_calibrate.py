@@ -12,6 +12,7 @@ import numpy as np
 from osgeo import gdal, osr
 
 import pbtest
+from daemon_kit import Daemon
 
 gdal.UseExceptions()
 METADATA = pbtest.SOURCE / "tests/data/metadata"
@@ -370,6 +371,25 @@ def test_collection_is_written_once_and_never_over_another(scratch):
     run(scratch, scratch / "a.tif")
     link = json.loads((products / "x/y/a/a.stac.json").read_text())["links"][0]
     assert (products / "x/y/a" / link["href"]).resolve() == (products / "collection.json").resolve() and (products / "collection.json").exists()
+
+
+def test_the_service_says_the_rule_in_status_and_log(scratch):
+    folder = landsat_folder(scratch)
+    d = Daemon(fake=False, stall="300s")
+    text = d.config.read_text()
+    config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}"], "R, N", "      - stac: {}")
+    d.config.write_text(text[:text.index("pipelines:")] + (scratch / "c.yaml").read_text())
+    try:
+        d.start()
+        shutil.copytree(folder, d.root / "inbox/.scene")
+        (d.root / "inbox/.scene").rename(d.root / "inbox/scene")
+        job = d.wait_job("scene", "successful")
+        rule = "R = toa of band 4: DN * 0.000022615174686238066 - 0.11307587343119033"
+        shown = pbtest.run("pushbroom", "status", job["id"], "--socket", d.root / "s.sock").stdout
+        assert f"calibrate  {rule}" in shown, shown
+        d.wait_for(lambda: rule in d.log_text())
+    finally:
+        d.remove()
 
 
 def test_samples_run_as_they_stand(scratch):

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ops/calibrate.h"
 #include "tests/unit/metadata_fixture.h"
 
 #include <math.h>
@@ -202,6 +203,22 @@ START_TEST(sentinel1_has_facts_and_refuses_calibration_with_words)
 }
 END_TEST
 
+START_TEST(calibrate_knows_every_family_and_quantity)
+{
+    size_t length;
+    for (size_t i = 0; i < pb_metadata_family_count(); i++) {
+        const char *name = pb_metadata_family_at(i)->name;
+        const char *word = pb_key_choice(PB_CALIBRATE_SENSORS, (int)i + 1, &length);
+        ck_assert_msg(strlen(name) == length && memcmp(word, name, length) == 0, "%s", name);
+    }
+    for (int i = 0; i < PB_QUANTITIES; i++) {
+        const char *word = pb_key_choice(PB_CALIBRATE_QUANTITIES, i, &length);
+        ck_assert(strlen(pb_quantity_name(i)) == length);
+        ck_assert(memcmp(word, pb_quantity_name(i), length) == 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("metadata");
@@ -215,6 +232,7 @@ int main(void)
     tcase_add_test(tc, planetscope_has_radiance_and_reflectance_by_band_number);
     tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
+    tcase_add_test(tc, calibrate_knows_every_family_and_quantity);
     tcase_add_test(tc, sentinel1_has_facts_and_refuses_calibration_with_words);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
