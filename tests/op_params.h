@@ -49,7 +49,7 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
 {
     unsigned char *const at = params->bytes + key->offset;
     const struct pb_items list = {items, n, false};
-    const double number = n ? items[0].num : 0;
+    const double number = n && items[0].num == items[0].num ? items[0].num : 0; /* NaN: a word */
     const int32_t whole = key->type != PB_KEY_CHOICE ? (int32_t)number
                           : n                        ? op_choice(key->choices, items[0].text)
                                                      : 0;

@@ -359,7 +359,7 @@ int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum)
     if (b->has_gate)
         return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
                                   "the second gate of the pipeline; join the two conditions with "
-                                  "'*' in one");
+                                  "'and' in one");
     b->has_gate = true;
     b->gate_keep = keep;
     b->gate_minimum = minimum;

@@ -116,7 +116,7 @@ const struct pb_op pb_op_gate = {
                 "the STAC item's\n"
                 "lineage has the number.\n"
                 "\n"
-                "  - gate: {keep: \"(SCL > 3) * (SCL < 8)\"}\n"
+                "  - gate: {keep: \"SCL > 3 and SCL < 8\"}\n"
                 "  - gate: {keep: CLEAR, minimum: 0.05, bands: [R, N]}\n",
         },
     .keys = keys,

@@ -365,6 +365,8 @@ const struct pb_op pb_op_mask = {
                 "  modis-state        cloud cloud_mixed cloud_shadow cirrus_average cirrus_high\n"
                 "                     internal_cloud; cirrus_small snow adjacent\n"
                 "\n"
+                "apply: [SCL] leaves the measurements alone: the mask is then a band for later "
+                "steps and products.\n"
                 "A product has the mask when it names it: cog: {bands: [CLEAR], type: uint8, "
                 "nodata: 255}.\n"
                 "\n"

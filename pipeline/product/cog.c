@@ -64,7 +64,7 @@ static struct pb_painter painter_of(const struct pb_cog_config *config, uint32_t
         .high = {range[1], range[1], range[1]},
         .alpha = config->has_alpha,
         .has_nodata = config->has_nodata,
-        .nodata = (uint8_t)config->nodata,
+        .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
     };
 }
 

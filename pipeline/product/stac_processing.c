@@ -169,6 +169,33 @@ static void say_calibration(FILE *text, const struct pb_product_env *env, size_t
         (void)fprintf(text, "; by the scene's metadata: %s", env->metadata->rule[last->to]);
 }
 
+/* What a key has: "name = value" for each entry, "name = [value, value]" of a list; *first: nothing
+ * was said before. */
+static void say_items(FILE *text, const struct pb_step_config *step, const struct pb_key *key,
+                      const struct pb_items *items, bool *first)
+{
+    char formula[FORMULA_TEXT], number[PB_NUMBER_TEXT];
+    bool list = items->n > 1 && items->items[0].key == NULL &&
+                !formula_of(step, key, &items->items[0], formula);
+    for (size_t i = 0; i < items->n; i++) {
+        const struct pb_item *item = &items->items[i];
+        const char *value;
+        value_text(key, item, number, &value);
+        (void)fprintf(text, "%s ", *first ? "" : ",");
+        *first = false;
+        if (list)
+            (void)fprintf(text, "%s%s%s", i ? "" : key->name, i ? "" : " = [", value);
+        else if (formula_of(step, key, item, formula))
+            (void)fprintf(text, "%s = %s", pb_item_band(item), formula);
+        else if (item->key != NULL)
+            (void)fprintf(text, "%s.%s = %s", key->name, item->key, value);
+        else
+            (void)fprintf(text, "%s = %s", key->name, value);
+    }
+    if (list)
+        (void)fprintf(text, "]");
+}
+
 static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
 {
     const struct pb_step_config *step = &env->pipeline->steps[which];
@@ -178,20 +205,7 @@ static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
         const struct pb_key *key = &step->op->keys[k];
         struct pb_key_value room;
         const struct pb_items items = pb_key_items(key, step->params, &room);
-        for (size_t i = 0; i < items.n; i++) {
-            const struct pb_item *item = &items.items[i];
-            char formula[FORMULA_TEXT], number[PB_NUMBER_TEXT];
-            const char *value;
-            value_text(key, item, number, &value);
-            (void)fprintf(text, "%s ", first ? "" : ",");
-            first = false;
-            if (formula_of(step, key, item, formula))
-                (void)fprintf(text, "%s = %s", pb_item_band(item), formula);
-            else if (item->key != NULL)
-                (void)fprintf(text, "%s.%s = %s", key->name, item->key, value);
-            else
-                (void)fprintf(text, "%s = %s", key->name, value);
-        }
+        say_items(text, step, key, &items, &first);
     }
     say_results(text, env->chain, which);
     say_calibration(text, env, which);

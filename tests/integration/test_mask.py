@@ -180,6 +180,7 @@ def test_a_mask_is_a_product_of_bytes_with_overviews_of_classes(scratch):
     assert set(np.unique(band.GetOverview(0).ReadAsArray())) == {0, 1} and band.GetNoDataValue() == 255
     item = json.load(open([p["path"] for p in report["products"] if p["type"] == "stac"][0]))
     assert '"drop":[9]' in json.dumps(item, separators=(",", ":")), item
+    assert "Step mask: name = CLEAR, band = QA, drop = 9, grow = 0" in item["properties"]["processing:lineage"]
 
 
 # --- real scenes -----------------------------------------------------------------------------------
