@@ -68,7 +68,9 @@ struct pb_service_config {
     int32_t parallel_jobs; /* 1 .. 64 */
     int32_t max_attempts;  /* how often a job is started in all when its worker dies */
     int32_t keep_jobs;     /* finished jobs kept in the store */
-    char **admins;         /* users (names or numbers) who may change every job */
+    char **ignore;         /* patterns for names of the inbox that are left alone */
+    size_t n_ignore;
+    char **admins; /* users (names or numbers) who may change every job */
     size_t n_admins;
     char *notify_user; /* that events are delivered as, by pushbroom-notify */
     struct pb_retention_config retention;
@@ -297,6 +299,11 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
  * that it belongs to. Such a file is no scene of its own, whatever input.match fits. */
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
                                                        const char *path, char *out_scene);
+
+/* An earlier pipeline whose patterns cover all of this one's, so that no name of a file leads to
+ * this one; NULL = none. Of patterns with '?' and '[' only equal ones are recognised. */
+const struct pb_pipeline_config *pb_config_covers(const struct pb_config *config,
+                                                  const struct pb_pipeline_config *pipeline);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);

@@ -77,6 +77,10 @@ static const struct pb_key service_keys[] = {
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
            "Finished jobs kept in the job store; older ones are forgotten."),
+    OPTION("ignore", PB_KEY_PATTERNS, AT(pb_service_config, ignore),
+           AT(pb_service_config, n_ignore), "[\"*.aux.xml\", \"*.ovr\", \"*.md5\"]",
+           "Patterns for names in the inbox that are no scenes: they are left alone and counted. "
+           "Upper and lower case are the same."),
     OPTION("admins", PB_KEY_PATTERNS, AT(pb_service_config, admins),
            AT(pb_service_config, n_admins), "[operator, \"1000\"]",
            "Users, by name or number, who may cancel and retry every job, besides root, the "

@@ -66,6 +66,20 @@ static int check_config_json(const char *path)
     return rc == 0 ? CLI_DONE : CLI_USAGE;
 }
 
+/* Pipelines that no name of a file leads to. */
+static void warn_unreachable(const struct pb_config *config, const char *path)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const struct pb_pipeline_config *pipeline = &config->pipelines[i];
+        const struct pb_pipeline_config *first = pb_config_covers(config, pipeline);
+        if (first != NULL)
+            fprintf(stderr,
+                    "%s:%d:%d: warning: no file reaches pipeline '%s', as '%s' before it takes all "
+                    "that fits its input.match; it runs only when it is named (-p)\n",
+                    path, pipeline->line, pipeline->col, pipeline->name, first->name);
+    }
+}
+
 int cli_check_config(int argc, char **argv)
 {
     const char *path;
@@ -83,6 +97,7 @@ int cli_check_config(int argc, char **argv)
     char *text = pb_config_print(config);
     if (text != NULL)
         fputs(text, stdout);
+    warn_unreachable(config, path);
     fprintf(stderr, "%s%s is fine:%s %zu pipeline%s\n", cli_color(stderr, CLI_GREEN), path,
             cli_color(stderr, CLI_PLAIN), config->n_pipelines, config->n_pipelines == 1 ? "" : "s");
     rc = text ? CLI_DONE : CLI_JOB_FAILED;

@@ -50,7 +50,7 @@ static int check_same_mount(const char *a, const char *b, const char *a_what, co
     bool told = (x.stx_mask & y.stx_mask & STATX_MNT_ID) != 0;
     if (one_device && (!told || x.stx_mnt_id == y.stx_mnt_id))
         return 0;
-    return pb_fail(err, PB_E_SYSTEM,
+    return pb_fail(err, PB_E_CONFIG_VALUE,
                    "%s (%s) and %s (%s) are on different %s; files move between them by rename, so "
                    "put both on one",
                    a_what, a, b_what, b, one_device ? "mounts" : "filesystems");

@@ -79,8 +79,8 @@ static int look_at_folder(struct pb_settle *settle, const char *inbox, const cha
     return pb_settle_add(settle, &file);
 }
 
-static int look_at(const struct pb_inbox_folders *folders, const char *inbox,
-                   struct pb_settle *settle, struct pb_inbox_told *told, int fd, const char *name)
+static int look_at(const struct pb_inbox_rules *rules, const char *inbox, struct pb_settle *settle,
+                   struct pb_inbox_told *told, int fd, const char *name)
 {
     struct stat st;
     struct pb_settle_file file;
@@ -88,7 +88,7 @@ static int look_at(const struct pb_inbox_folders *folders, const char *inbox,
         return 0;
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0; /* gone again */
-    if (S_ISDIR(st.st_mode) && folders->takes(folders->user, name))
+    if (S_ISDIR(st.st_mode) && rules->takes(rules->user, name))
         return look_at_folder(settle, inbox, name, &st);
     if (!S_ISREG(st.st_mode)) {
         tell_kind(told, name, st.st_mode);
@@ -107,20 +107,24 @@ static int look_at(const struct pb_inbox_folders *folders, const char *inbox,
     return pb_settle_add(settle, &file);
 }
 
-int pb_inbox_read(const char *inbox, const struct pb_inbox_folders *folders,
-                  struct pb_settle *settle, struct pb_inbox_told *told, struct stat *out_stat)
+int pb_inbox_read(const char *inbox, const struct pb_inbox_rules *rules, struct pb_settle *settle,
+                  struct pb_inbox_told *told, struct stat *out_stat, size_t *out_ignored)
 {
     DIR *directory = opendir(inbox);
     if (directory == NULL)
         return -errno;
     int rc = fstat(dirfd(directory), out_stat) == 0 ? 0 : -errno;
+    *out_ignored = 0;
     for (errno = 0; rc == 0; errno = 0) {
         const struct dirent *entry = readdir(directory);
         if (entry == NULL) {
             rc = -errno; /* 0 at the end */
             break;
         }
-        rc = look_at(folders, inbox, settle, told, dirfd(directory), entry->d_name);
+        if (rules->ignores(rules->user, entry->d_name))
+            (*out_ignored)++;
+        else
+            rc = look_at(rules, inbox, settle, told, dirfd(directory), entry->d_name);
     }
     (void)closedir(directory);
     return rc;

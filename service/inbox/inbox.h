@@ -16,16 +16,18 @@ struct pb_inbox_told {
     size_t n;
 };
 
-/* Whether a folder of that name is a scene. */
-struct pb_inbox_folders {
-    bool (*takes)(void *user, const char *name);
+/* What the names in the inbox mean. */
+struct pb_inbox_rules {
+    bool (*takes)(void *user, const char *name);   /* whether a folder of that name is a scene */
+    bool (*ignores)(void *user, const char *name); /* whether what has that name is left alone */
     void *user;
 };
 
 /* Adds every plain file with one name, and every folder that is taken, to settle. Negative errno:
- * it cannot be read (to its end). out_stat: of the directory. */
-int pb_inbox_read(const char *inbox, const struct pb_inbox_folders *folders,
-                  struct pb_settle *settle, struct pb_inbox_told *told, struct stat *out_stat);
+ * it cannot be read (to its end). out_stat: of the directory; out_ignored: names that were left
+ * alone by the rules. */
+int pb_inbox_read(const char *inbox, const struct pb_inbox_rules *rules, struct pb_settle *settle,
+                  struct pb_inbox_told *told, struct stat *out_stat, size_t *out_ignored);
 /* A folder as a file that has to settle: its bytes, the youngest ctime of all that lies in it as
  * its mtime (that of a file may be older than its arrival), and a digest as its ctime. */
 struct pb_scene_walk;

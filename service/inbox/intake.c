@@ -8,6 +8,7 @@
 #include "service/inbox/input_store.h"
 #include "service/base/log.h"
 
+#include <fnmatch.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,17 @@ bool pb_intake_takes_folder(struct pb_intake *intake, const char *name)
     bool takes = pb_config_match_folder(intake->config, name) != NULL;
     (void)pthread_mutex_unlock(&intake->lock);
     return takes;
+}
+
+bool pb_intake_ignores(struct pb_intake *intake, const char *name)
+{
+    bool ignores = false;
+    (void)pthread_mutex_lock(&intake->lock);
+    const struct pb_service_config *service = &intake->config->service;
+    for (size_t i = 0; i < service->n_ignore && !ignores; i++)
+        ignores = fnmatch(service->ignore[i], name, FNM_CASEFOLD) == 0;
+    (void)pthread_mutex_unlock(&intake->lock);
+    return ignores;
 }
 
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,

@@ -55,6 +55,8 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
 size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n);
 /* Whether a pipeline takes folders of that name. Thread: any. */
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name);
+/* Whether service.ignore leaves that name alone. Thread: any. */
+bool pb_intake_ignores(struct pb_intake *intake, const char *name);
 /* Whether a folder of the inbox may become a job (claim_folder.c): it is as it settled, no process
  * writes a file in it, and it is complete, or has waited for input.complete.expire: then its job
  * says what is missing. path: where it lies now, in the inbox or, `moved`, in work/. 0; -EAGAIN:

@@ -36,7 +36,9 @@ struct pb_watch {
     bool scans; /* which: the scan with the first batch, or a further batch */
     struct pb_settle *settle;
     size_t waiting;      /* of settle, as of the last part */
+    size_t ignored;      /* of the last scan */
     size_t seen_waiting; /* the same for the loop */
+    size_t seen_ignored;
     int64_t settle_ms;
     int64_t scan_cost_ms;   /* of the last scan, */
     int64_t gather_cost_ms; /* and the same for the loop */
@@ -156,13 +158,18 @@ static bool takes_folder(void *user, const char *name)
     return pb_intake_takes_folder(user, name);
 }
 
+static bool ignores(void *user, const char *name)
+{
+    return pb_intake_ignores(user, name);
+}
+
 static void scan(struct pb_watch *watch)
 {
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
-    const struct pb_inbox_folders folders = {takes_folder, watch->options.intake};
-    watch->read_rc =
-        pb_inbox_read(watch->inbox, &folders, watch->settle, &watch->told, &watch->inbox_stat);
+    const struct pb_inbox_rules rules = {takes_folder, ignores, watch->options.intake};
+    watch->read_rc = pb_inbox_read(watch->inbox, &rules, watch->settle, &watch->told,
+                                   &watch->inbox_stat, &watch->ignored);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }
@@ -264,6 +271,7 @@ static void on_worked(uv_work_t *request, int status)
     (void)status;
     watch->works = false;
     watch->seen_waiting = watch->waiting;
+    watch->seen_ignored = watch->ignored;
     watch->gather_cost_ms = watch->scan_cost_ms;
     if (watch->stopped) {
         end_stopped(watch);
@@ -329,6 +337,11 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
     if (!watch->works)
         watch->paused_until_ms = 0; /* the new configuration may have removed the cause */
     scan_within(watch, 0);
+}
+
+size_t pb_watch_ignored(const struct pb_watch *watch)
+{
+    return watch ? watch->seen_ignored : 0;
 }
 
 size_t pb_watch_waiting(const struct pb_watch *watch)

@@ -34,6 +34,8 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);
+/* Names in the inbox that service.ignore leaves alone; 0 for NULL. */
+size_t pb_watch_ignored(const struct pb_watch *watch);
 /* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
  * has closed the handles. NULL is fine. */
 void pb_watch_stop(struct pb_watch *watch);

@@ -192,6 +192,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     gauge(out, "workers", "Worker processes.", gauges->workers);
     gauge(out, "inbox_waiting", "Files of the inbox that are not complete yet.",
           gauges->inbox_waiting);
+    gauge(out, "inbox_ignored", "Files of the inbox that service.ignore leaves alone.",
+          gauges->inbox_ignored);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
     counter(out, "tiles_total", "Tiles of finished jobs.", metrics->tiles);

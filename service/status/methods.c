@@ -65,6 +65,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
     pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
     pb_json_int(json, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
+    pb_json_int(json, "inbox_ignored", (int64_t)pb_watch_ignored(methods->watch));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");
@@ -94,6 +95,7 @@ static char *metrics_text(const struct pb_methods *methods,
         .running = runner ? pb_runner_busy(runner) : 0,
         .workers = runner ? pb_runner_workers(runner) : 0,
         .inbox_waiting = (int64_t)pb_watch_waiting(methods->watch),
+        .inbox_ignored = (int64_t)pb_watch_ignored(methods->watch),
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,

@@ -192,6 +192,19 @@ def test_patterns_are_those_of_the_installation(scratch):
     assert done.returncode == 2 and ":3:25: exchange.pattern: " in done.stderr and "no shared object" in done.stderr, done
 
 
+def test_a_pipeline_that_no_file_reaches_is_a_warning(scratch):
+    def warnings(*matches):
+        config = scratch / "c.yaml"
+        config.write_text("pipelines:\n" + "".join(f"  p{i}:\n    input: {{match: {json.dumps(m)}}}\n    products: [cog: {{}}]\n" for i, m in enumerate(matches)))
+        done = run("pushbroom", "check-config", config)
+        return [line.split("pipeline '")[1].split("'")[0] for line in done.stderr.splitlines() if "warning" in line]
+    assert warnings(["*.tif"], ["S2*.tif"]) == ["p1"]
+    assert warnings(["S2*.tif"], ["*.tif"]) == []
+    assert warnings(["a*.tif", "b*.tif"], ["B1.TIF", "a?.tif"], ["*.tif"]) == ["p1"]
+    assert warnings(["a?.tif"], ["a*.tif"], ["A?.tif"]) == ["p2"]
+    assert warnings(["*.tif"], ["*.tif", "*.jp2"]) == []
+
+
 def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
     names = [o["name"] for o in json.loads(run("pushbroom", "operators", "--json").stdout)]
     for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],

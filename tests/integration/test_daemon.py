@@ -79,7 +79,7 @@ class Start(Service):
         d.config.write_text(d.config.read_text().replace(str(d.root / "inbox"), inbox))
         try:
             d.start(wait=False)
-            self.assertEqual(d.process.wait(60), 1)
+            self.assertEqual(d.process.wait(60), 2)
         finally:
             subprocess.run(["rm", "-rf", inbox])
         self.assertIn("different filesystems", d.log_text())

@@ -34,6 +34,20 @@ class Inbox(DaemonCase):
             self.skipTest("this filesystem has no leases")
 
 
+class Ignored(Inbox):
+    def test_what_service_ignore_names_stays_and_is_counted(self):
+        d = self.daemon(start=False, settle="50ms")
+        d.config.write_text(d.config.read_text().replace("pipelines:", '  ignore: ["*.aux.xml", "browse*"]\npipelines:', 1))
+        d.start()
+        d.drop("a.tif.AUX.XML")
+        d.drop("browse.tif")
+        self.passes(d)
+        self.assertEqual(self.names(d), [])
+        self.assertEqual(sorted(p.name for p in (d.root / "inbox").iterdir() if p.name[0] != "."), ["a.tif.AUX.XML", "browse.tif"])
+        self.assertEqual(d.call("service.info")["inbox_ignored"], 2)
+        self.assertIn("pushbroom_inbox_ignored 2", d.call("service.metrics")["text"])
+
+
 class Writers(Inbox):
     def test_a_file_that_is_held_open_is_taken_only_when_it_is_closed(self):
         d = self.daemon(settle="100ms")

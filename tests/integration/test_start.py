@@ -278,7 +278,7 @@ class Check(Start):
         d = self.daemon(start=False)
         disk = self.small_disk("200k")
         d.config.write_text(d.config.read_text().replace(str(d.root / "work"), "%s/a/work" % disk))
-        self.refused(d, 1, "different filesystems")
+        self.refused(d, 2, "different filesystems")
 
     def test_it_may_be_asked_while_the_service_runs(self):
         d = self.daemon()
