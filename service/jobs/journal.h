@@ -17,7 +17,7 @@
 #define PB_JOURNAL_KIND_BYTES  32
 #define PB_SUBSCRIBERS_MAX     32
 #define PB_SUBSCRIBER_NAME_MAX 63
-#define PB_JOURNAL_WAITING_MAX 100000 /* waiting events are counted up to this */
+#define PB_JOURNAL_WAITING_MAX 10000 /* waiting events are counted up to this */
 
 struct pb_event {
     int64_t seq, time_ms; /* wall clock */

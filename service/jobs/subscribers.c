@@ -202,16 +202,16 @@ int pb_subscribers_states(struct pb_job_store *store,
 
 /* --- what keeps the journal short --- */
 
-/* Rows are in the order of time: the newest that is too old ends a range of such rows. A wall clock
- * that was set back leaves later rows older; they expire with the next. */
+/* Rows are in the order of time: the first that is young enough ends the search, so its cost does
+ * not grow with what waits. Behind a wall clock that was set back some expire later. */
 static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
 #define LIMIT                                                                                      \
-    "coalesce((SELECT e.seq FROM events e WHERE e.seq > s.seq AND"                                 \
-    " (e.time_ms < ?1 - s.expire_ms OR"                                                            \
-    " e.seq <= (SELECT max(seq) FROM events) - " STR(                                              \
-        PB_JOURNAL_MAX) ")"                                                                        \
-                        " ORDER BY e.seq DESC LIMIT 1), s.seq)"
+    "max(s.seq, coalesce((SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND"                  \
+    " e.time_ms >= ?1 - s.expire_ms AND"                                                           \
+    " e.seq > (SELECT max(seq) FROM events) - " STR(                                               \
+        PB_JOURNAL_MAX) " ORDER BY e.seq LIMIT 1),"                                                \
+                        " (SELECT max(seq) FROM events), s.seq))"
     static const char sql[] =
         "UPDATE subscribers AS s SET expired = expired +"
         " (SELECT count(*) FROM events e WHERE e.seq > s.seq AND e.seq <= " LIMIT
@@ -225,7 +225,8 @@ static int move_on(struct pb_job_store *store, struct pb_err *err)
 {
     static const char sql[] =
         "UPDATE subscribers AS s SET seq = max(seq, coalesce("
-        "(SELECT min(e.seq) - 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS "),"
+        "(SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS
+        " ORDER BY e.seq LIMIT 1),"
         "(SELECT max(seq) FROM events), seq))";
     return execute(store, sql, NULL, 0, err);
 }

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/base/log.h"
+#include "service/confine/confine.h"
 #include "service/daemon/notify.h"
 #include "service/notify/sender.h"
 #include "service/notify/target.h"
@@ -183,6 +184,7 @@ int pb_notifier_run(const struct pb_notifier_options *options)
     sigset_t signals;
     int number = 0;
     (void)signal(SIGPIPE, SIG_IGN);
+    pb_confine_hide(); /* its memory has secrets, and programs of exec entries have its user */
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
