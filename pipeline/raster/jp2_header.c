@@ -64,7 +64,7 @@ static bool is_codestream(const unsigned char *p)
 
 bool pb_jp2_is(int fd)
 {
-    unsigned char head[12];
+    unsigned char head[12] = {0};
     return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
            (memcmp(head, signature, sizeof head) == 0 || is_codestream(head));
 }
@@ -74,7 +74,7 @@ bool pb_jp2_is(int fd)
 /* Where the codestream lies. */
 static int find_codestream(const struct jp2 *jp2, uint64_t *out_at, uint64_t *out_end)
 {
-    unsigned char head[16];
+    unsigned char head[16] = {0};
     uint64_t at = 0;
     int rc = take(jp2, 0, head, 12);
     if (rc == 0 && is_codestream(head)) {
@@ -151,7 +151,7 @@ static int check_image(const struct jp2 *jp2, const struct pb_tiff_header *h)
 /* The SIZ marker segment, behind SOC. */
 static int read_size(const struct jp2 *jp2, uint64_t at, struct pb_tiff_header *out)
 {
-    unsigned char p[43];
+    unsigned char p[43] = {0};
     int rc = take(jp2, at, p, sizeof p);
     if (rc < 0)
         return rc;
@@ -181,7 +181,7 @@ static int read_size(const struct jp2 *jp2, uint64_t at, struct pb_tiff_header *
 /* Over the marker segments of the main header to the first tile-part. */
 static int find_tile_parts(const struct jp2 *jp2, uint64_t *at, uint64_t end)
 {
-    unsigned char p[4];
+    unsigned char p[4] = {0};
     for (*at += 2; *at + 4 <= end;) {
         int rc = take(jp2, *at, p, 4);
         if (rc < 0 || u16(p) == SOT)
@@ -197,7 +197,7 @@ static int find_tile_parts(const struct jp2 *jp2, uint64_t *at, uint64_t end)
 static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
                             struct pb_tiff_header *out)
 {
-    unsigned char p[12];
+    unsigned char p[12] = {0};
     for (uint32_t i = 0; i < TILE_PARTS_MAX; i++) {
         int rc = take(jp2, at, p, 2);
         if (rc == 0 && u16(p) == EOC)

@@ -53,22 +53,28 @@ static int64_t ns_of(const struct timespec *time)
 }
 
 /* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
-    for (const unsigned char *p = data; bytes-- > 0; p++)
-        hash = (hash ^ *p) * UINT64_C(1099511628211);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t mix(uint64_t hash, int64_t number)
+{
+    for (int shift = 0; shift < 64; shift += 8)
+        hash = (hash ^ ((uint64_t)number >> shift & 0xff)) * UINT64_C(1099511628211);
     return hash;
 }
 
 /* A sum, so that the order of the entries does not count. */
 static void take_facts(struct pb_scene_walk *walk, const char *path, const struct stat *st)
 {
-    const int64_t facts[] = {st->st_size, (int64_t)st->st_ino, ns_of(&st->st_mtim),
-                             ns_of(&st->st_ctim), (int64_t)st->st_nlink};
-    uint64_t hash = mix(UINT64_C(14695981039346656037), path, strlen(path));
-    walk->digest += mix(hash, facts, sizeof facts);
-    walk->content += mix(hash, facts, 3 * sizeof facts[0]);
-    walk->youngest_ns = facts[3] > walk->youngest_ns ? facts[3] : walk->youngest_ns;
+    const int64_t ctime_ns = ns_of(&st->st_ctim);
+    uint64_t hash = mix_text(UINT64_C(14695981039346656037), path);
+    hash = mix(mix(mix(hash, st->st_size), (int64_t)st->st_ino), ns_of(&st->st_mtim));
+    walk->digest += mix(mix(hash, ctime_ns), (int64_t)st->st_nlink);
+    walk->youngest_ns = ctime_ns > walk->youngest_ns ? ctime_ns : walk->youngest_ns;
     walk->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
     walk->n_linked += S_ISREG(st->st_mode) && st->st_nlink > 1;
 }

@@ -22,8 +22,7 @@ struct pb_scene_walk {
     size_t n, room;
     /* Of all that lies in the folder, for who waits until nothing changes: */
     uint64_t bytes;      /* of the plain files */
-    uint64_t content;    /* of paths, sizes, inodes and mtimes, which a rename leaves as they are */
-    uint64_t digest;     /* of ctimes and links too; no proof against who means to deceive */
+    uint64_t digest;     /* of paths, sizes, inodes, times and links; no proof against deceit */
     int64_t youngest_ns; /* the youngest ctime, that of a folder that is the scene among them */
     size_t n_linked;     /* plain files with several names */
 };
