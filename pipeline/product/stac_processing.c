@@ -187,10 +187,9 @@ static void say_items(FILE *text, const struct pb_step_config *step, const struc
             (void)fprintf(text, "%s%s%s", i ? "" : key->name, i ? "" : " = [", value);
         else if (formula_of(step, key, item, formula))
             (void)fprintf(text, "%s = %s", pb_item_band(item), formula);
-        else if (item->key != NULL)
-            (void)fprintf(text, "%s.%s = %s", key->name, item->key, value);
         else
-            (void)fprintf(text, "%s = %s", key->name, value);
+            (void)fprintf(text, "%s%s%s = %s", key->name, item->key ? "." : "",
+                          item->key ? item->key : "", value);
     }
     if (list)
         (void)fprintf(text, "]");

@@ -21,8 +21,10 @@ static struct pb_chain *chain_of(const struct pb_op *op, const struct pb_op_case
     struct pb_chain_input inputs[OP_CASE_BANDS];
     struct op_params gate, params;
     const struct pb_chain_step steps[2] = {{pb_op_find("gate"), &gate}, {op, &params}};
-    const struct pb_scene_facts scene = {
-        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .unit_metres = {1, 1}};
+    const struct pb_scene_facts scene = {.has_transform = true,
+                                         .transform = {0, 1, 0, 0, 0, -1},
+                                         .unit_metres = {1, 1},
+                                         .calibration = op_case_rule};
     const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
