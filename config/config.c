@@ -184,7 +184,7 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
     for (size_t i = 0; i < config->n_pipelines; i++) {
         const char *scene = config->pipelines[i].input.scene;
         if (scene != NULL && folder_name(scene, pattern, sizeof pattern) &&
-            fnmatch(pattern, name, FNM_CASEFOLD) == 0)
+            fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0)
             return &config->pipelines[i];
     }
     return NULL;

@@ -204,12 +204,13 @@ static const struct pb_key input_keys[] = {
          "place of match: files with the same (?<scene>...) belong to one. 'pushbroom run' takes "
          "any of them for all that lie beside it; the service takes scenes of several files as "
          "folders (scene)."},
-    OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
-           "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
-           "The bands of a scene of many files, in place of bands: each a pattern for the file's "
-           "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
-           "band, resample, scale, offset and nodata. {scene} is the scene's name. Upper and lower "
-           "case are the same. A band that no product needs is not opened."),
+    OPTION(
+        "files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
+        "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
+        "The bands of a scene of many files, in place of bands: each a pattern for the file's "
+        "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
+        "band, resample, scale, offset and nodata. {scene} is the scene's name, @(a|b) one of "
+        "several; upper and lower case are the same. A band that no product needs is not opened."),
     {.name = "grid",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, grid),
