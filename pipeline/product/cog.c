@@ -281,6 +281,7 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
     const char *names[PB_BANDS_MAX];
     if (!cog->is_painted)
         return pb_stac_raster(item, result->config, &pixels, err);
+    pb_stac_legend(item, &cog->paint);
     pb_stac_levels(item, names, names_of(item->env, cog, (size_t)n, names), &pixels);
     return 0;
 }

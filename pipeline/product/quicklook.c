@@ -355,6 +355,7 @@ static int quicklook_describe(const struct pb_stac_item *item,
 {
     (void)err;
     pb_stac_picture(item, result->width, result->height);
+    pb_stac_legend(item, &quicklook_of(result->config)->paint);
     return 0;
 }
 

@@ -235,6 +235,55 @@ void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t hei
     write_shape(item->json, height, width);
 }
 
+/* "0%" of the range, or the value. */
+static void write_stop(struct pb_json *json, const struct pb_ramp_stop *stop)
+{
+    char share[32], colour[10];
+    (void)snprintf(share, sizeof share, "%.9g%%", 100 * stop->at);
+    (void)snprintf(colour, sizeof colour, "#%02x%02x%02x%02x", stop->rgba[0], stop->rgba[1],
+                   stop->rgba[2], stop->rgba[3]);
+    pb_json_array(json, NULL);
+    if (stop->is_share)
+        pb_json_string(json, NULL, share);
+    else
+        pb_json_number(json, NULL, stop->at);
+    pb_json_string(json, NULL, colour);
+    pb_json_end(json);
+}
+
+void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint)
+{
+    enum { STOPS_MAX = 256 }; /* of a legend that is read */
+    struct pb_json *json = item->json;
+    char word[32];
+    size_t length;
+    const char *name = pb_key_choice(pb_ramp_choices, paint->ramp, &length);
+    if (paint->chosen == NULL)
+        return;
+    pb_json_object(json, "pushbroom:colours");
+    if (paint->colours == NULL) {
+        (void)snprintf(word, sizeof word, "%.*s", (int)length, name);
+        pb_json_string(json, "ramp", word);
+    }
+    if (pb_ramp_needs_range(paint->chosen)) {
+        const double *ends = paint->has_range ? paint->range : paint->stretch;
+        pb_json_array(json, paint->has_range ? "range" : "percentiles");
+        pb_json_number(json, NULL, ends[0]);
+        pb_json_number(json, NULL, ends[1]);
+        pb_json_end(json);
+    }
+    if (paint->colours != NULL && paint->chosen->n <= STOPS_MAX) {
+        name = pb_key_choice("blend|nearest|exact", paint->between, &length);
+        (void)snprintf(word, sizeof word, "%.*s", (int)length, name);
+        pb_json_string(json, "between", word);
+        pb_json_array(json, "stops");
+        for (size_t i = 0; i < paint->chosen->n; i++)
+            write_stop(json, &paint->chosen->stop[i]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 /* --- assets ----------------------------------------------------------------------------------- */
 
 static const char *plain_key(const struct pb_product_result *result)

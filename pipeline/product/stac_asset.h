@@ -5,6 +5,7 @@
 /* The assets of a STAC item: one for every product made before, with its grid, its bands and the
  * checksum of its file. */
 #include "config/base/json_writer.h"
+#include "pipeline/paint/paint_config.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/stac_time.h"
 
@@ -41,6 +42,9 @@ void pb_stac_levels(const struct pb_stac_item *item, const char *const *names, s
                     const struct pb_stac_pixels *pixels);
 /* The same for a picture without a georeference: its size. */
 void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t height);
+/* The legend of a picture: its ramp, or the lines of its colour file, and its ends. Nothing for one
+ * that has no ramp. */
+void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint);
 /* prefix and the escaped file name as a relative URI reference. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);
 #endif

@@ -165,6 +165,11 @@ def test_a_ramp_means_the_same_in_a_cog_and_in_a_quicklook(scratch):
         made = pixels_of(out / "s.tif")
         assert (made == pixels_of(out / "s.png")).all(), colours
         assert ((made[3] == 0) == (values[1] == 0)).all() and info_of(out / "s.tif")[0][0] == "Red"
+    item = json.loads((make(scratch, scene, [f"cog: {{bands: [G], {colours}}}", "quicklook: {bands: [G], ramp: viridis}", "stac: {datetime: file-time}"], out="legend",
+                            bands="bands: {G: 2}") / "s.stac.json").read_text())
+    assert item["assets"]["data"]["pushbroom:colours"] == {"range": [0, 2500], "between": "blend", "stops": [
+        ["0%", "#0000ffff"], ["50%", "#ffffffff"], ["100%", "#c8000080"]]}, item["assets"]["data"]
+    assert item["assets"]["quicklook"]["pushbroom:colours"] == {"ramp": "viridis", "percentiles": [2, 98]}, item["assets"]["quicklook"]
     (scratch / "absolute.txt").write_text("0 blue\n1250 white\n2500 200 0 0 128\n")
     out = make(scratch, scene, ["cog: {bands: [G], colours: absolute.txt}"], out="absolute", bands="bands: {G: 2}")
     assert (made == pixels_of(out / "s.tif")).all()
