@@ -310,9 +310,9 @@ START_TEST(quicklook_asset_is_not_placed)
 {
     struct pb_product_env env = env_of("plain");
     strcpy(info.crs_code, "EPSG:4326");
-    const struct pb_quicklook_config config = {.size_px = 700};
+    const struct pb_quicklook_config quicklook = {.size_px = 700};
     const struct pb_product_result results[] = {{.kind = &pb_kind_quicklook,
-                                                 .config = &config.product,
+                                                 .config = &quicklook.product,
                                                  .name = "pretty",
                                                  .file = "s.pretty.png",
                                                  .width = 700,
