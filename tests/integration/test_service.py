@@ -118,7 +118,7 @@ class Intake(Service):
         self.assertTrue(good.exists() and bad.exists())
         self.assertEqual(d.files("quarantine"), ["broken.tif.error.json"])
         for params, code in (({"input": "rel.tif"}, "usage"), ({"input": "/no/such.tif"}, "input.missing"),
-                             ({"input": "/etc"}, "input.missing"),
+                             ({"input": "/etc"}, "input.no_pipeline"),
                              ({"input": str(good), "pipeline": "nope"}, "input.no_pipeline")):
             with self.assertRaises(RpcError) as caught:
                 d.call("job.submit", **params)
