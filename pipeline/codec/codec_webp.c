@@ -33,7 +33,7 @@ static size_t webp_bound(size_t bytes)
 static uint64_t webp_context_bytes(int level, size_t block_bytes)
 {
     (void)level;
-    /* Measured with libwebp 1.2.4 on noise and on ramps, blocks of 64 to 4096 px: less than this. */
+    /* Measured with libwebp 1.2.4, noise and ramps, blocks of 64 to 4096 px: less than this. */
     return sizeof(struct webp_context) + 12 * (uint64_t)block_bytes + (8u << 20);
 }
 
