@@ -38,6 +38,7 @@ compute: {{device: cpu, threads: 1, memory: 64MiB}}
 pipelines:
   ndvi:
     input: {{match: ["*.tif"], bands: {{B: 1, G: 2, R: 3, N: 4}}, scale: 0.0001}}
+    output: {{exists: version}}
     steps:
       - index: {{names: [NDVI]}}
     products:
