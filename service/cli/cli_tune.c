@@ -4,6 +4,7 @@
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"
+#include "pipeline/device/others.h"
 #include "pipeline/device/tuning_file.h"
 #include "pipeline/plan/tune.h"
 #include "service/base/files.h"
@@ -130,6 +131,22 @@ static bool is_owned(const struct pb_device *device, char path[PB_DEVICE_OWNER_P
     return pb_device_owners_path(&config, number, 0, path) && pb_owner_load_at(path, &load);
 }
 
+static int refuse_beside_others(const struct pb_device *device, struct pb_err *err)
+{
+    int32_t pid = 0;
+    int others = pb_device_others(device->index, &pid);
+    char one_of_them[32] = "";
+    if (others == 0)
+        return 0;
+    if (pid > 0)
+        (void)snprintf(one_of_them, sizeof one_of_them, " (one is %d)", pid);
+    return pb_fail(
+        err, PB_E_DEVICE_BUSY,
+        "%d other process%s on cuda:%d%s, which would falsify the measurement; tune when "
+        "nothing else uses the GPU",
+        others, others == 1 ? " computes" : "es compute", device->index, one_of_them);
+}
+
 static int measure(const struct pb_device *device, struct table *table, struct pb_err *err,
                    char path[PB_TUNING_PATH_BYTES])
 {
@@ -144,6 +161,8 @@ static int measure(const struct pb_device *device, struct table *table, struct p
     if (pb_device_traits(device->index, &traits) != 0)
         return pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties",
                        device->index);
+    if (refuse_beside_others(device, err) != 0)
+        return -1;
     pb_device_driver(driver);
     int rc = pb_tune(device->index, PB_TUNE_SECONDS, on_result, table, err, &tuning);
     return rc == 0 ? keep(traits.gpu.name, driver, &tuning, path, err) : rc;

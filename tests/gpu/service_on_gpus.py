@@ -134,12 +134,17 @@ class ServiceOnGpus(unittest.TestCase):
             self.assertEqual((result["report"]["device"], sums(result)), ("cuda:0", sums(on_cpu(d, "point9.tif"))))
             owner = d.owners()[0]
             listed = subprocess.run(["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"], stdout=subprocess.PIPE, text=True).stdout
-            told = run("pushbroom", "devices", "--tune", code=None, env={"PUSHBROOM_TUNING": str(d.root / "tuning.json")})
-            if str(owner) in re.findall(r"\d+", listed):  # a container may hide the processes of the GPU
-                self.assertNotEqual(told.returncode, 0)
-                self.assertIn("GPU", told.stderr + told.stdout)
+            tuning = {"PUSHBROOM_TUNING": str(d.root / "tuning.json")}
+            told = run("pushbroom", "devices", "--tune", code=None, env={**tuning, "PUSHBROOM_SOCKET": str(d.root / "s.sock")})
+            self.assertEqual(told.returncode, 1)
+            self.assertIn("the service computes on cuda:0", told.stderr)
+            if str(owner) in re.findall(r"\d+", listed):  # a container may hide the processes of a GPU
+                told = run("pushbroom", "devices", "--tune", code=None, env=tuning)
+                self.assertEqual(told.returncode, 1)
+                self.assertIn(f"1 other process computes on cuda:0 (one is {owner})", told.stderr)
             else:
-                print("  skipped: this host does not list the processes of a GPU, so tuning beside a service cannot be refused")
+                print("  skipped: this host does not list the processes of a GPU")
+            self.assertFalse((d.root / "tuning.json").exists())
 
 
 if __name__ == "__main__":
