@@ -56,6 +56,9 @@ def service(**settings):
     d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
     try:
         yield d.start()
+    except Exception:
+        print(d.log_text()[-6000:])
+        raise
     finally:
         d.remove()
 
