@@ -86,7 +86,8 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     int rc = pb_raster_file_open(&raster->file, path, err);
-    raster->is_jp2 = rc == 0 && pb_jp2_is(raster->file.fd);
+    if (rc == 0)
+        rc = pb_jp2_look(raster->file.fd, path, err, &raster->is_jp2);
     if (rc == 0)
         rc = (raster->is_jp2 ? pb_jp2_header_read : pb_tiff_header_read)(
             raster->file.fd, (uint64_t)raster->file.stat.st_size, path, limits, err, &header);

@@ -62,11 +62,16 @@ static bool is_codestream(const unsigned char *p)
     return u16(p) == SOC && u16(p + 2) == SIZ;
 }
 
-bool pb_jp2_is(int fd)
+int pb_jp2_look(int fd, const char *name, struct pb_err *err, bool *out_is)
 {
     unsigned char head[12] = {0};
-    return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
-           (memcmp(head, signature, sizeof head) == 0 || is_codestream(head));
+    struct pb_raster_file file = {.fd = fd};
+    ssize_t got = pb_raster_file_read(&file, 0, head, sizeof head);
+    if (got < 0)
+        return pb_raster_file_fail(err, (int)-got, name, "cannot read it");
+    *out_is = got == (ssize_t)sizeof head &&
+              (memcmp(head, signature, sizeof head) == 0 || is_codestream(head));
+    return 0;
 }
 
 /* --- boxes -----------------------------------------------------------------------------------*/

@@ -93,9 +93,15 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
 static int check_submitted(const struct pb_intake *intake, const char *path, bool is_folder,
                            const char *pipeline, struct pb_err *err)
 {
-    if (pipeline != NULL && pb_config_pipeline(intake->config, pipeline) == NULL)
+    const struct pb_pipeline_config *named =
+        pipeline != NULL ? pb_config_pipeline(intake->config, pipeline) : NULL;
+    if (pipeline != NULL && named == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s", pipeline,
                        intake->config->path);
+    if (is_folder && named != NULL && named->input.scene == NULL)
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE,
+                       "%s is a folder, and pipeline '%s' takes none: it has no input.scene",
+                       pb_files_base(path), pipeline);
     if (is_folder && pipeline == NULL && pb_config_match_folder(intake->config, path) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.scene fits the folder %s",
                        pb_files_base(path));

@@ -86,8 +86,9 @@ class Rights(unittest.TestCase):
         hidden.mkdir(mode=0o700)
         (hidden / "x.tif").write_text("ok")
         alice = self.client(d, ALICE)
-        for path in (secret, str(hidden / "x.tif"), str(hidden / "no.tif"), "/dev/null", str(d.root), "/nowhere.tif"):
+        for path in (secret, str(hidden / "x.tif"), str(hidden / "no.tif"), "/dev/null", str(hidden), "/nowhere.tif"):
             self.refused("input.missing", alice, "job.submit", input=path, pipeline="plain")
+        self.assertIn("takes none", self.refused("input.no_pipeline", alice, "job.submit", input=str(d.root), pipeline="plain"))
         self.refused("usage", alice, "job.submit", input="relative.tif")
         self.refused("usage", alice, "job.submit", input="/" + "x" * 5000)
         self.assertEqual(d.jobs(), [])
