@@ -12,7 +12,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 # The rooms of a layer, top first; "" is the layer's folder itself.
 ROOMS = {
-    "wic": ["examples", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/strategies", "bench/base", "device", "patterns", "pattern", ""],
+    "wic": ["examples", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],

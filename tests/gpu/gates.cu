@@ -125,6 +125,7 @@ int main(int argc, char **argv)
     view.plan.depth = 2;
     view.plan.warps = words / 32;
     view.plan.in_piece = view.plan.out_piece = words * sizeof(uint32_t);
+    view.stage_bytes = view.plan.in_piece + view.plan.out_piece;
     uint32_t *results, host[2] = {0, 0};
     cudaError_t error = cudaMalloc(&results, sizeof host);
     error = error ? error : cudaMemset(results, 0, sizeof host);

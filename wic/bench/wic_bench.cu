@@ -131,6 +131,10 @@ int main(int argc, char **argv)
     if (opt.serve) {
         return serve_other_process();
     }
+    if (opt.lanes) {
+        return (opt.soak ? soak_lanes(opt.soak, opt.lanes) : share_lanes_fairly(opt.seconds)) ? 0
+                                                                                              : 1;
+    }
     if (opt.soak) {
         return soak(opt.soak, opt.transport) ? 0 : 1;
     }

@@ -18,18 +18,14 @@ struct wic_credits {
     {
         return view.passed + blockIdx.x;
     }
-    __device__ bool first(const wic_view &view) const
+    __device__ const uint64_t *ahead(const wic_view &view, uint32_t pulls) const
     {
-        return blockIdx.x < view.plan.pulls;
-    }
-    __device__ const uint64_t *ahead(const wic_view &view) const
-    {
-        return view.passed + blockIdx.x - view.plan.pulls + (first(view) ? gridDim.x : 0);
+        return view.passed + blockIdx.x - pulls + (blockIdx.x < pulls ? gridDim.x : 0);
     }
     // Whether the count of that block lets the next piece pass.
-    __device__ bool open(const wic_view &view, uint64_t count) const
+    __device__ bool open(uint32_t pulls, uint64_t count) const
     {
-        return first(view) ? count >= passed : count > passed;
+        return blockIdx.x < pulls ? count >= passed : count > passed;
     }
     __device__ void pass(const wic_view &view)
     {
@@ -64,7 +60,7 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
     const uint32_t lane = wic_lane();
     const uint64_t *word = lane == 0   ? &view.ready_board[tile & view.ring_mask]
                            : lane == 1 ? &view.state->end
-                           : lane == 2 ? credits.ahead(view)
+                           : lane == 2 ? credits.ahead(view, view.plan.pulls)
                                        : &view.state->beat;
     uint64_t last = 0, since = 0, beat = 0, beat_at = 0;
     for (uint32_t idle = 0;; idle++) {
@@ -77,7 +73,7 @@ __device__ inline uint64_t wic_ready_board_wait(const wic_view &view, uint64_t t
         const int32_t ahead = wic_tiles_ahead(value, tile);
         const bool here = ahead >= 0;
         const bool over = tile >= value || value == WIC_LINK_ABORT;
-        const bool open = credits.open(view, value);
+        const bool open = credits.open(view.plan.pulls, value);
         // What is in device memory does not cross the link: it needs no credits.
         const bool near = lane == 0 && ahead == 0 && (value & WIC_LINK_ENGINE) != 0;
         const uint32_t seen = __ballot_sync(~0u, lane == 0   ? here
@@ -145,7 +141,53 @@ wic_fill_stage(const wic_block &block, const wic_stage_position &position, const
         stage->piece = content.piece;
         stage->pieces = content.pieces;
         stage->units = content.units;
+        stage->lane = content.lane;
     }
+}
+
+// A piece of a tile that is on the ready board: where the tile's slots begin, and the low half of
+// its word.
+struct wic_found {
+    wic_cursor at;
+    uint64_t in_at, out_at;
+    uint32_t low, lane;
+};
+
+// Fills the stage with the piece and opens its barrier. Returns the bytes pulled; UINT32_MAX: a
+// short tile, which has no such piece.
+__device__ __forceinline__ uint32_t wic_fetch(const wic_block &block,
+                                              const wic_stage_position &position,
+                                              const wic_found &found)
+{
+    const wic_view &view = block.view;
+    const wic_transfer_plan &plan = view.plan;
+    const uint32_t tile_units = plan.piece_units * plan.pieces;
+    const uint32_t before = found.at.piece * plan.piece_units;
+    const wic_tile_size size(plan, found.low);
+    const uint32_t units = size.units;
+    const bool engine = (found.low & WIC_LINK_ENGINE) != 0;
+    const unsigned char *in = (engine ? view.in_copies : view.in) + found.in_at;
+    unsigned char *out = (engine ? view.out_copies : view.out) + found.out_at;
+    if (before >= units && found.at.piece > 0) {
+        return UINT32_MAX; // an empty tile has one piece
+    }
+    const uint32_t mine = min(units - before, plan.piece_units);
+    const uint32_t pieces = units + plan.piece_units > tile_units
+                                ? plan.pieces
+                                : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
+    wic_fill_stage(block, position,
+                   {found.at.tile, in, out, found.at.piece, pieces, mine, found.lane});
+    const wic_copy_request piece = {block.in(position.stage),
+                                    in + static_cast<uint64_t>(before) * size.unit_bytes,
+                                    (mine * size.unit_bytes + 15) / 16 * 16};
+    const wic_copy_request user = {block.user(position.stage),
+                                   (engine ? view.user_copies : view.user) +
+                                       (found.at.tile & view.ring_mask) * plan.user_bytes,
+                                   plan.user_bytes};
+    wic_pull(block.bytes(position.stage), piece, user);
+    wic_pulled(block.bytes(position.stage), position.round);
+    wic_barrier_arrive(block.full(position.stage));
+    return piece.bytes;
 }
 
 // Divisions and the wait for an empty stage come before the ready board is polled, to shorten the
@@ -154,7 +196,6 @@ __device__ inline void wic_activate(const wic_block &block)
 {
     const wic_view &view = block.view;
     const wic_transfer_plan &plan = view.plan;
-    const uint32_t tile_units = plan.piece_units * plan.pieces;
     uint64_t starved = 0, pulled = 0;
     wic_cursor at = {view.first_tile + blockIdx.x / plan.pieces, blockIdx.x % plan.pieces};
     wic_credits credits;
@@ -163,7 +204,6 @@ __device__ inline void wic_activate(const wic_block &block)
     for (;; at.next(plan.pieces), credits.pass(view)) {
         const uint64_t in_at = (view.in_first + at.tile) % view.in_slots * view.in_stride;
         const uint64_t out_at = (view.out_first + at.tile) % view.out_slots * view.out_stride;
-        const uint32_t before = at.piece * plan.piece_units;
         if (!empty) {
             wic_barrier_park(block.empty(position.stage), position.round - 1);
             empty = true;
@@ -172,30 +212,12 @@ __device__ inline void wic_activate(const wic_block &block)
         if (found == UINT64_MAX) {
             break;
         }
-        const wic_tile_size size(plan, static_cast<uint32_t>(found));
-        const uint32_t units = size.units;
-        const bool engine = (found & WIC_LINK_ENGINE) != 0;
-        const unsigned char *in = (engine ? view.in_copies : view.in) + in_at;
-        unsigned char *out = (engine ? view.out_copies : view.out) + out_at;
-        if (before >= units && at.piece > 0) {
-            continue; // a short tile has fewer pieces; an empty one has one
+        const uint32_t bytes =
+            wic_fetch(block, position, {at, in_at, out_at, static_cast<uint32_t>(found), 0});
+        if (bytes == UINT32_MAX) {
+            continue;
         }
-        const uint32_t mine = min(units - before, plan.piece_units);
-        const uint32_t pieces = units + plan.piece_units > tile_units
-                                    ? plan.pieces
-                                    : max(1u, (units + plan.piece_units - 1) / plan.piece_units);
-        wic_fill_stage(block, position, {at.tile, in, out, at.piece, pieces, mine});
-        const wic_copy_request piece = {block.in(position.stage),
-                                        in + static_cast<uint64_t>(before) * size.unit_bytes,
-                                        (mine * size.unit_bytes + 15) / 16 * 16};
-        const wic_copy_request user = {block.user(position.stage),
-                                       (engine ? view.user_copies : view.user) +
-                                           (at.tile & view.ring_mask) * plan.user_bytes,
-                                       plan.user_bytes};
-        wic_pull(block.bytes(position.stage), piece, user);
-        wic_pulled(block.bytes(position.stage), position.round);
-        wic_barrier_arrive(block.full(position.stage));
-        pulled += piece.bytes;
+        pulled += bytes;
         position.next(plan.depth);
         empty = !position.used;
     }

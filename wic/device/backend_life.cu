@@ -42,56 +42,10 @@ bool is_plan(const wic_transfer_plan &p)
 
 bool is_valid(const wic_link_options *o)
 {
-    return o->in && o->out && o->kernel && o->in_slots - 1u < WIC_LINK_RING_MAX &&
+    return o->in && o->out && (o->kernel || o->launch) && o->in_slots - 1u < WIC_LINK_RING_MAX &&
            o->out_slots - 1u < WIC_LINK_RING_MAX && is_multiple(o->in_stride) &&
            is_multiple(o->out_stride) && is_multiple(reinterpret_cast<uintptr_t>(o->in)) &&
            is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan);
-}
-
-// All blocks wait for the Monitor, and each tile for several blocks: a block that is not resident
-// while the others are would make them wait without end.
-int prove_residency(const wic_link *link, unsigned blocks)
-{
-    int processors = 0, each = 0, most = 0;
-    cudaFuncAttributes kernel = {};
-    cudaError_t error =
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, link->gpu);
-    if (!error) {
-        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, link->gpu);
-    }
-    if (!error) {
-        error = cudaFuncGetAttributes(&kernel, link->kernel);
-    }
-    most -= static_cast<int>(kernel.sharedSizeBytes);
-    if (!error && (most < 0 || link->shared_bytes > static_cast<size_t>(most))) {
-        return -E2BIG;
-    }
-    // The limit is the kernel's, not the link's: it is never lowered, as another link may launch
-    // the same kernel again.
-    const int bytes = static_cast<int>(link->shared_bytes);
-    if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
-        error =
-            cudaFuncSetAttribute(link->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    }
-    if (!error) {
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &each, link->kernel, static_cast<int>(link->threads), link->shared_bytes);
-    }
-    if (error) {
-        return wic_cuda_errno(error);
-    }
-    if (each == 0) {
-        return -E2BIG;
-    }
-    return static_cast<uint64_t>(each) * processors >= blocks ? 0 : -ENOSPC;
-}
-
-// A launch that returns only after the kernel's end would never return, as the caller has to end
-// the kernel.
-bool launches_block()
-{
-    const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
-    return wanted && atoi(wanted) != 0;
 }
 
 // The words of doorbell and ready board begin with the number of the tile before the first.
@@ -109,7 +63,7 @@ void clear_words(wic_link *link)
 // Queues the initial values of the device's words, before the kernel.
 cudaError_t clear_device(wic_link *link)
 {
-    *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0};
+    *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0, 0};
     cudaError_t error = cudaMemsetAsync(link->device, 0, link->device_bytes, link->stream);
     if (!error) {
         error = cudaMemcpyAsync(link->device, link->landing, sizeof *link->landing,
@@ -168,30 +122,89 @@ int wait_until_started(wic_link *link, int64_t until)
 }
 } // namespace
 
+// All blocks wait for the Monitor, and each tile for several blocks: a block that is not resident
+// while the others are would make them wait without end.
+int wic_prove_residency(int gpu, const wic_residency &wanted)
+{
+    int processors = 0, each = 0, most = 0;
+    cudaFuncAttributes kernel = {};
+    cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu);
+    if (!error) {
+        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu);
+    }
+    if (!error) {
+        error = cudaFuncGetAttributes(&kernel, wanted.kernel);
+    }
+    most -= static_cast<int>(kernel.sharedSizeBytes);
+    if (!error && (most < 0 || wanted.shared_bytes > static_cast<size_t>(most))) {
+        return -E2BIG;
+    }
+    // The limit is the kernel's, not the link's: it is never lowered, as another link may launch
+    // the same kernel again.
+    const int bytes = static_cast<int>(wanted.shared_bytes);
+    if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
+        error =
+            cudaFuncSetAttribute(wanted.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    }
+    if (!error) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &each, wanted.kernel, static_cast<int>(wanted.threads), wanted.shared_bytes);
+    }
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    if (each == 0) {
+        return -E2BIG;
+    }
+    return static_cast<uint64_t>(each) * processors >= wanted.blocks ? 0 : -ENOSPC;
+}
+
+uint32_t wic_share_of(uint32_t all, uint32_t share)
+{
+    const uint32_t some = static_cast<uint32_t>(uint64_t{all} * share / WIC_SHARE_WHOLE);
+    return some > 0 ? some : 1;
+}
+
+int wic_may_launch()
+{
+    const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
+    return wanted && atoi(wanted) != 0 ? -EOPNOTSUPP : 0;
+}
+
 int wic_link_create(const wic_link_options *options, wic_link **out_link)
 {
     if (!options || !out_link || !is_valid(options)) {
         return -EINVAL;
     }
-    if (launches_block()) {
+    if (wic_may_launch() != 0) {
         return -EOPNOTSUPP;
     }
     wic_link *link = static_cast<wic_link *>(calloc(1, sizeof *link));
     if (!link) {
         return -ENOMEM;
     }
+    link->launch = options->launch;
     link->kernel = options->kernel;
     link->argument = options->argument;
+    link->argument_bytes = options->argument_bytes;
     link->blocks = options->plan.blocks;
     link->pulls = options->plan.pulls;
     link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
     link->shared_bytes = wic_transfer_plan_shared_bytes(&options->plan);
     int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
-    if (rc == 0) {
-        rc = prove_residency(link, options->plan.blocks);
+    if (rc == 0 && link->launch &&
+        !wic_launch_takes(link->launch, &options->plan, options->argument_bytes)) {
+        rc = -ENOLCK;
+    }
+    if (rc == 0 && !link->launch) {
+        rc = wic_prove_residency(link->gpu,
+                                 {link->kernel, link->blocks, link->threads, link->shared_bytes});
     }
     if (rc == 0) {
         rc = wic_link_allocate(link, options);
+    }
+    if (rc == 0 && link->launch) {
+        rc = wic_launch_reserve(link->launch, link);
     }
     if (rc != 0) {
         wic_link_destroy(link);
@@ -209,8 +222,11 @@ int wic_link_destroy(wic_link *link)
     const int64_t until = wic_link_now_ns() + (link->stuck ? 0 : destroy_limit_ns);
     // Copies of an aborted run may still be on their way.
     if ((link->stream && wic_link_drain(link->stream, until) == -ETIMEDOUT) ||
-        drain_copies(link, until) == -ETIMEDOUT) {
+        drain_copies(link, until) == -ETIMEDOUT || link->launch_number != 0) {
         return -ETIMEDOUT;
+    }
+    if (link->launch) {
+        wic_launch_release(link);
     }
     wic_link_free(link);
     free(link);
@@ -219,12 +235,11 @@ int wic_link_destroy(wic_link *link)
 
 void wic_link_share(wic_link *link, uint32_t share)
 {
-    const auto part = [share](uint32_t all) {
-        const uint32_t some = static_cast<uint32_t>(uint64_t{all} * share / WIC_SHARE_WHOLE);
-        return some > 0 ? some : 1;
-    };
-    link->view.plan.blocks = part(link->blocks);
-    link->view.plan.pulls = part(link->pulls);
+    link->view.plan.blocks = wic_share_of(link->blocks, share);
+    link->view.plan.pulls = wic_share_of(link->pulls, share);
+    if (link->launch) {
+        wic_launch_share(link->launch, share);
+    }
 }
 
 int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
@@ -247,6 +262,9 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
     wic_link_beat(link);
     rc = wic_cuda_errno(clear_device(link));
     rc = rc ? rc : wait_for_stream(link, until);
+    if (rc == 0 && link->launch) {
+        return wic_launch_open(link);
+    }
     rc = rc ? rc : wic_cuda_errno(launch(link));
     return rc ? rc : wait_until_started(link, until);
 }
@@ -280,6 +298,9 @@ int wic_link_running(wic_link *link)
     if (link->failure) {
         return link->failure;
     }
+    if (link->launch) {
+        return wic_launch_running(link);
+    }
     const cudaError_t error = cudaEventQuery(link->left);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();
@@ -287,6 +308,19 @@ int wic_link_running(wic_link *link)
     }
     return wic_cuda_errno(error);
 }
+
+namespace
+{
+// The kernel has left, or the lane, or it has failed. Copies of an aborted run must not land in
+// slots that are used for something else then.
+int part(wic_link *link, int running, int64_t until)
+{
+    int rc = link->launch ? wic_launch_part(link, until + drain_limit_ns) : 0;
+    rc = rc ? rc : running < 0 ? running : drain_copies(link, until + drain_limit_ns);
+    link->stuck = link->stuck || rc == -ETIMEDOUT;
+    return running < 0 ? running : rc;
+}
+} // namespace
 
 int wic_link_join(wic_link *link, int64_t timeout_ns)
 {
@@ -296,7 +330,7 @@ int wic_link_join(wic_link *link, int64_t timeout_ns)
         const bool last = wic_link_now_ns() > limit;
         const int running = wic_link_running(link);
         if (running <= 0) {
-            return running;
+            return part(link, running, limit);
         }
         if (last) {
             link->stuck = true;

@@ -36,21 +36,15 @@ cudaError_t pin(void *memory, size_t bytes, bool *out_ours)
     return error;
 }
 
-// The device pointer of a buffer of the host.
-cudaError_t device_view(void *host, void **out_device)
-{
-    cudaPointerAttributes found;
-    const cudaError_t error = cudaPointerGetAttributes(&found, host);
-    *out_device = found.devicePointer;
-    return error ? error : found.devicePointer ? cudaSuccess : cudaErrorInvalidValue;
-}
-
 cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
+    const size_t users = aligned(entries * o->plan.user_bytes);
+    const size_t described = o->launch ? sizeof(wic_view) + o->argument_bytes : 0;
+    constexpr size_t own_lines = 5;
     void *pinned = nullptr;
     const cudaError_t error =
-        cudaHostAlloc(&pinned, 4 * wic_link_line + 2 * ring + entries * o->plan.user_bytes,
+        cudaHostAlloc(&pinned, own_lines * wic_link_line + 2 * ring + users + described,
                       cudaHostAllocMapped | cudaHostAllocPortable);
     if (error) {
         return error;
@@ -60,18 +54,27 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     link->started = reinterpret_cast<uint64_t *>(at + wic_link_line);
     link->landing = reinterpret_cast<wic_link_state *>(at + 2 * wic_link_line);
     link->back_landed = reinterpret_cast<uint64_t *>(at + 3 * wic_link_line);
-    at += 4 * wic_link_line;
+    link->lane_left = reinterpret_cast<uint64_t *>(at + 4 * wic_link_line);
+    *link->lane_left = 0;
+    at += own_lines * wic_link_line;
     link->done = reinterpret_cast<uint64_t *>(at);
     link->doorbell = reinterpret_cast<uint64_t *>(at + ring);
     link->user = at + 2 * ring;
+    link->described = link->user + users;
     return cudaSuccess;
+}
+
+// That may serve the link.
+uint32_t blocks_of(const wic_link_options *o)
+{
+    return o->launch ? wic_launch_blocks(o->launch) : o->plan.blocks;
 }
 
 cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
     link->device_bytes = aligned(sizeof(wic_link_state)) + wic_link_line + ring +
-                         aligned(entries * 4) + o->plan.blocks * sizeof(uint64_t);
+                         aligned(entries * 4) + blocks_of(o) * sizeof(uint64_t);
     void *device = nullptr;
     const cudaError_t error = cudaMalloc(&device, link->device_bytes);
     link->device = static_cast<unsigned char *>(device);
@@ -90,20 +93,6 @@ cudaError_t make_queues(wic_link *link)
 {
     const cudaError_t error = cudaStreamCreateWithFlags(&link->stream, cudaStreamNonBlocking);
     return error ? error : cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming);
-}
-
-// cuStreamWriteValue64 has no counterpart in the runtime, and the driver is not linked.
-int find_write_value(wic_link *link)
-{
-    void *entry = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &entry,
-                                                               12000, cudaEnableDefault, &found);
-    if (error) {
-        return wic_cuda_errno(error);
-    }
-    link->write_value = reinterpret_cast<decltype(&cuStreamWriteValue64)>(entry);
-    return found == cudaDriverEntryPointSuccess && entry ? 0 : -EOPNOTSUPP;
 }
 
 // Managed slots stay in the host's memory, where the device reads and writes them over the link as
@@ -177,7 +166,7 @@ void free_engine(wic_link *link)
 // What tiles that go by copy engine need. A plan that pulls does without if it cannot be had.
 int make_engine(wic_link *link, const wic_link_options *o)
 {
-    int rc = find_write_value(link);
+    int rc = wic_find_write_value(&link->write_value);
     rc = rc ? rc : wic_cuda_errno(make_streams(link));
     rc = rc ? rc : try_write_value(link);
     rc = rc ? rc : wic_cuda_errno(make_copies(link, o));
@@ -192,12 +181,12 @@ int make_engine(wic_link *link, const wic_link_options *o)
 cudaError_t fill_view(wic_link *link, const wic_link_options *o)
 {
     void *in = nullptr, *out = nullptr, *base = nullptr;
-    cudaError_t error = device_view(o->in, &in);
+    cudaError_t error = wic_device_pointer(o->in, &in);
     if (!error) {
-        error = device_view(o->out, &out);
+        error = wic_device_pointer(o->out, &out);
     }
     if (!error) {
-        error = device_view(link->control, &base);
+        error = wic_device_pointer(link->control, &base);
     }
     const auto seen = [&](const void *host) {
         return static_cast<unsigned char *>(base) +
@@ -217,6 +206,10 @@ cudaError_t fill_view(wic_link *link, const wic_link_options *o)
     view.user = seen(link->user);
     view.done = reinterpret_cast<uint64_t *>(seen(link->done));
     view.started = reinterpret_cast<uint64_t *>(seen(link->started));
+    view.left = reinterpret_cast<uint64_t *>(seen(link->lane_left));
+    view.priority = o->priority;
+    view.stage_bytes =
+        o->plan.in_piece + (o->plan.results == WIC_PUSH_BULK ? o->plan.out_piece : 0);
     link->back.landed = reinterpret_cast<uint64_t *>(seen(link->back_landed));
     view.beat_ns = o->beat_ns ? o->beat_ns : WIC_LINK_BEAT_NS;
     view.first_tile = o->first_tile;
@@ -247,6 +240,28 @@ bool uses_engine(const wic_link_options *o)
     return wanted && !is_managed(o->in) && !is_managed(o->out);
 }
 } // namespace
+
+cudaError_t wic_device_pointer(void *host, void **out_device)
+{
+    cudaPointerAttributes found;
+    const cudaError_t error = cudaPointerGetAttributes(&found, host);
+    *out_device = found.devicePointer;
+    return error ? error : found.devicePointer ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// cuStreamWriteValue64 has no counterpart in the runtime, and the driver is not linked.
+int wic_find_write_value(decltype(&cuStreamWriteValue64) *out)
+{
+    void *entry = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &entry,
+                                                               12000, cudaEnableDefault, &found);
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    *out = reinterpret_cast<decltype(&cuStreamWriteValue64)>(entry);
+    return found == cudaDriverEntryPointSuccess && entry ? 0 : -EOPNOTSUPP;
+}
 
 int wic_link_allocate(wic_link *link, const wic_link_options *options)
 {

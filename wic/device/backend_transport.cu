@@ -106,6 +106,9 @@ bool wic_link_done(wic_link *link, uint64_t tile)
 void wic_link_beat(wic_link *link)
 {
     __atomic_fetch_add(&link->control->beat, 1, __ATOMIC_RELAXED);
+    if (link->launch) {
+        wic_launch_beat(link->launch);
+    }
 }
 
 void wic_link_close(wic_link *link, uint64_t tiles)

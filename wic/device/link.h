@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_LINK_H
 #define WIC_LINK_H
-/* A link: the memory that the host and one resident kernel share. It is the layer below the
+/* A link: the memory that the host and a resident kernel share, which is the link's own or, with
+ * others, a launch (wic/device/launch.h). It is the layer below the
  * channels (wic_device.h connects them); the benchmark, where one thread owns all the slots, uses
  * it directly.
  *
@@ -73,6 +74,7 @@ struct wic_link_state {
     uint64_t starved_ns; /* time that blocks waited for their next tile, summed */
     uint64_t pulled_bytes;
     uint32_t started; /* blocks */
+    uint32_t left;    /* of a lane: blocks, and its Monitor */
 };
 
 /* The kernel's argument, by value. All are device pointers. */
@@ -99,7 +101,14 @@ struct wic_view {
     uint64_t *passed;  /* pieces that each block has pulled or skipped */
     uint32_t *arrived; /* pieces of the tile whose results are stored, by ring entry */
     uint64_t beat_ns;
+    uint32_t stage_bytes; /* of the buffers of a stage */
+    /* Of a lane of a launch; 0 elsewhere. */
+    int32_t priority;
+    uint64_t opening; /* number of this opening; the host gets it in `left` */
+    uint64_t *left;   /* once all blocks and the Monitor are done with the lane */
 };
+
+struct wic_launch;
 
 struct wic_link_options {
     /* in_slots slots, in_stride apart, and the same for out; borrowed. Pinned or managed memory;
@@ -112,6 +121,11 @@ struct wic_link_options {
      * takes only a view, is borrowed until destroy. */
     const void *kernel, *argument;
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
+    /* The link is a lane of this launch (wic/device/launch.h), borrowed until destroy; `kernel` is
+     * not used, and `argument` has so many bytes, copied. NULL: a kernel of its own. */
+    struct wic_launch *launch;
+    size_t argument_bytes;
+    int32_t priority; /* of the lane among others: the higher goes first */
     /* First values of the counters, for tests of their wrap at 2^32: the number of the first tile,
      * and how often a block has used all its stages (even). 0 elsewhere. */
     uint64_t first_tile;
@@ -122,7 +136,8 @@ struct wic_link;
 
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
  * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be resident at once, which they
- * must be, as they wait for each other; -EOPNOTSUPP: the driver cannot write a word from a stream
+ * must be, as they wait for each other; -ENOLCK: the launch has no lane left, or its blocks are no
+ * match for the plan; -EOPNOTSUPP: the driver cannot write a word from a stream
  * (WIC_COPY), or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. A plan that
  * pulls goes without the copy engine when there is no memory for it, or no such driver. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
@@ -135,21 +150,24 @@ int wic_link_destroy(struct wic_link *link);
 
 #define WIC_SHARE_WHOLE 1000u
 /* The part of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that launches from now on have: at
- * least one of each. All of them at first. Not while the link runs. */
+ * least one of each. All of them at first. Not while the link runs. Of a lane: of the launch that
+ * its start makes, if it makes one. */
 void wic_link_share(struct wic_link *link, uint32_t share);
-/* Launches the kernel and waits until all its blocks are resident; makes the link's device the
- * thread's current one. Tiles are counted from first_tile again, which lies in input slot (in_first
+/* Launches the kernel and waits until all its blocks are resident, or opens the lane of one that is
+ * there, which is 1; makes the link's device the thread's current one. Tiles are counted from
+ * first_tile again, which lies in input slot (in_first
  * + first_tile) % in_slots and in output slot (out_first + first_tile) % out_slots. -EBUSY: within
  * WIC_LINK_START_NS there was no room for all its blocks, as another process fills the device. The
  * kernel was told to leave; it does so when it starts, without touching a slot, and the next start
  * waits for that within its own limit. -ETIMEDOUT: work that was queued for an earlier launch does
  * not end: the device hangs, and the link can only be destroyed. */
 int wic_link_start(struct wic_link *link, uint64_t in_first, uint64_t out_first);
-/* Waits until the kernel has left after wic_link_close, wic_link_abort or a heartbeat that stopped.
+/* Waits until the kernel has left, or all its blocks the lane and, with the last lane, the kernel,
+ * after wic_link_close, wic_link_abort or a heartbeat that stopped.
  * -ETIMEDOUT: it did not, and the link can only be destroyed; -EIO: the kernel failed, the device
  * is lost to this process. */
 int wic_link_join(struct wic_link *link, int64_t timeout_ns);
-/* Whether the kernel runs: 1, 0 or -EIO, also when a copy failed. */
+/* Whether the kernel runs, and has not left the lane: 1, 0 or -EIO, also when a copy failed. */
 int wic_link_running(struct wic_link *link);
 
 /* A tile to be posted. */

@@ -6,7 +6,7 @@
  * done, doorbell, what copies back write and the tiles' user bytes, each on cache lines of its own,
  * as different sides write them; one of device memory holds state, ready board and the counters. */
 #include "wic/device/cuda_errno.h"
-#include "wic/device/link.h"
+#include "wic/device/launch.h"
 #include "wic/device/way.h"
 
 #include <cuda.h>
@@ -42,9 +42,23 @@ struct wic_posted {
     bool engine;   // goes by copy engine
 };
 
+// The blocks of a kernel that have to be resident together.
+struct wic_residency {
+    const void *kernel;
+    unsigned blocks, threads;
+    size_t shared_bytes;
+};
+
 struct wic_link {
     wic_view view;
     int gpu;
+    wic_launch *launch; // NULL: a kernel of its own, and the next two are used
+    uint32_t lane;
+    bool has_lane;
+    uint64_t launch_number;   // of the kernel in which its lane was opened last; 0: it is not open
+    unsigned char *described; // pinned: view and argument on their way to the launch
+    size_t argument_bytes;
+    uint64_t *lane_left; // pinned, of the view
     const void *kernel, *argument;
     uint32_t blocks, pulls; // of the plan; view.plan has those of a launch
     unsigned threads;
@@ -53,7 +67,7 @@ struct wic_link {
     cudaEvent_t left;
     bool stuck;                // work on the device did not end within its time limit
     int failure;               // of a copy, a negative errno
-    wic_link_control *control; // pinned, and the six behind it
+    wic_link_control *control; // pinned, and the words behind it
     wic_link_state *landing;   // where a report arrives
     uint64_t *started, *done, *doorbell;
     uint64_t *back_landed; // of `back`, as the host sees it
@@ -99,6 +113,30 @@ inline uint64_t wic_link_load(const uint64_t *word)
 int wic_link_drain(cudaStream_t stream, int64_t until_ns);
 int64_t wic_link_now_ns();
 
+// 0, or as wic_link_create. Also lets the kernel have that much shared memory.
+int wic_prove_residency(int gpu, const wic_residency &wanted);
+// Of WIC_SHARE_WHOLE, but at least one.
+uint32_t wic_share_of(uint32_t all, uint32_t share);
+// -EOPNOTSUPP where CUDA_LAUNCH_BLOCKING is set: a launch that returns only after the kernel's end
+// would never return, as the caller has to end the kernel.
+int wic_may_launch();
+
+// backend_launch.cu. The lane of a link. Reserves it, and makes the link's view one of the launch's
+// blocks.
+int wic_launch_reserve(wic_launch *launch, wic_link *link);
+void wic_launch_release(wic_link *link);
+// Opens it; launches the kernel if it is not there. 0: it was launched, 1: it was there; errors as
+// wic_link_start. What is to be on the device before is in the link's stream.
+int wic_launch_open(wic_link *link);
+// Whether the lane is open: 1, 0, -EIO.
+int wic_launch_running(wic_link *link);
+// Once it is not: with the last lane, the kernel leaves. 0, -ETIMEDOUT, -EIO.
+int wic_launch_part(wic_link *link, int64_t until_ns);
+// At most.
+uint32_t wic_launch_blocks(const wic_launch *launch);
+void wic_launch_share(wic_launch *launch, uint32_t share);
+void wic_launch_beat(wic_launch *launch);
+
 // backend_engine.cu. Copies in batches; does nothing where nothing is to be done. Errors go to
 // link->failure.
 void wic_engine_send(wic_link *link);
@@ -109,4 +147,8 @@ void wic_engine_reset(wic_link *link);
 // queued or running on the device.
 int wic_link_allocate(wic_link *link, const wic_link_options *options);
 void wic_link_free(wic_link *link);
+// The driver's function that has a stream write a word. -EOPNOTSUPP.
+int wic_find_write_value(decltype(&cuStreamWriteValue64) *out);
+// The device pointer of a buffer of the host.
+cudaError_t wic_device_pointer(void *host, void **out_device);
 #endif

@@ -66,12 +66,13 @@ static int launch(struct wic_device *device)
                              : wic_link_start(device->link, device->in_first + device->base,
                                               device->out_first + device->base);
     }
-    if (rc != 0) {
+    if (rc < 0) {
         launch_is_over(device);
         return rc;
     }
     device->resident = true;
-    device->stats.launches++;
+    device->stats.launches += rc == 0; /* else it was there, with other lanes */
+    rc = 0;
     device->beat_ns = device->event_ns = device->came_ns = wic_now_ns();
     for (uint64_t tile = device->finished; tile < device->posted && rc == 0; tile++) {
         rc = wic_proxy_post(device, tile);
@@ -224,6 +225,9 @@ static int make_link(struct wic_device *device)
         .plan = o->plan,
         .kernel = o->kernel,
         .argument = o->argument,
+        .launch = o->launch,
+        .argument_bytes = o->argument_bytes,
+        .priority = o->priority,
     };
     return wic_link_create(&link, &device->link);
 }
@@ -270,6 +274,11 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
     }
     *out_device = device;
     return 0;
+}
+
+void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats)
+{
+    *out_stats = device->stats;
 }
 
 int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats)

@@ -10,6 +10,7 @@
 #define WIC_BARRIER_BYTES 256 // of shared memory, in front of what the stages hold
 #define WIC_USER_OFFSET   512 // after that
 #define WIC_LEAVE         UINT64_MAX
+#define WIC_LANE_LEAVE    (UINT64_MAX - 1)
 #define WIC_DOORBELL_LANES                                                                         \
     30u // of the Monitor read the doorbell, two words each; the other two the control
 #define WIC_ALERT_LOOKS  512u  // polls without a change, some 300 us: then it sleeps between polls
@@ -28,11 +29,12 @@ __device__ __forceinline__ void wic_nap(uint32_t idle)
 
 // The description of a stage's content; in shared memory.
 struct wic_stage {
-    uint64_t tile;           // or WIC_LEAVE
+    uint64_t tile;           // or WIC_LEAVE, WIC_LANE_LEAVE
     const unsigned char *in; // whole tile; for transports that do not pull
     unsigned char *out;      // where the results of the tile go
     uint32_t piece, pieces;
     uint32_t units;
+    uint32_t lane = 0; // of a launch
 };
 
 // The argument of the work. All working warps of the block get the same piece.
@@ -98,8 +100,7 @@ struct wic_block {
     // The buffers of a stage; those of stage `depth` are the work's own.
     __device__ unsigned char *in(uint32_t stage) const
     {
-        const uint32_t out = view.plan.results == WIC_PUSH_BULK ? view.plan.out_piece : 0;
-        return memory + WIC_STAGES_OFFSET + stage * (view.plan.in_piece + out);
+        return memory + WIC_STAGES_OFFSET + stage * view.stage_bytes;
     }
     __device__ unsigned char *out(uint32_t stage) const
     {

@@ -34,11 +34,10 @@
 
 // --- Interrupter ---
 
-// Parks until the stage is full. False: leave.
-__device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_stage_position &position,
-                                         wic_piece *out_piece)
+// What a full stage holds.
+__device__ __forceinline__ void
+wic_describe(const wic_block &block, const wic_stage_position &position, wic_piece *out_piece)
 {
-    wic_barrier_park(block.full(position.stage), position.round);
     const volatile wic_stage *stage = block.stage(position.stage);
     const wic_transfer_plan &plan = block.view.plan;
     out_piece->in = plan.in_piece > 0 ? block.in(position.stage) : stage->in;
@@ -51,6 +50,14 @@ __device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_stage
     out_piece->out = plan.results == WIC_PUSH_STORES
                          ? stage->out + static_cast<uint64_t>(out_piece->piece) * plan.out_piece
                          : block.out(position.stage);
+}
+
+// Parks until the stage is full. False: leave.
+__device__ __forceinline__ bool wic_wait(const wic_block &block, const wic_stage_position &position,
+                                         wic_piece *out_piece)
+{
+    wic_barrier_park(block.full(position.stage), position.round);
+    wic_describe(block, position, out_piece);
     return out_piece->tile != WIC_LEAVE;
 }
 

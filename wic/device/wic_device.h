@@ -52,7 +52,10 @@ struct wic_device_tile {
 struct wic_device_options {
     struct wic_channel *in, *out; /* borrowed until wic_device_close */
     struct wic_transfer_plan plan;
-    const void *kernel, *argument; /* as in struct wic_link_options */
+    const void *kernel, *argument; /* as in struct wic_link_options, and below */
+    struct wic_launch *launch;     /* NULL: a kernel of its own */
+    size_t argument_bytes;
+    int32_t priority;
     /* Gives the size of a ticket's tile; may describe the results in the user bytes of `out` (they
      * hold a copy of the input's). 0, or a negative errno that ends the run. NULL: its bytes are a
      * multiple of plan.in_unit and become units * plan.out_unit. Thread: the one in run. */
@@ -83,7 +86,7 @@ struct wic_device_stats {
     uint64_t parked_ns;   /* time without a kernel, as no tiles arrived */
     uint64_t
         leave_ns; /* from the last result until the kernel had left the GPU, at the last launch */
-    uint32_t launches; /* of the kernel */
+    uint32_t launches; /* of the kernel, by this device */
     uint32_t timeouts; /* how often it left because the heartbeat had stopped */
     uint32_t blocks;
 };
@@ -100,6 +103,9 @@ int wic_device_open(const struct wic_device_options *options, struct wic_device 
  * consumer took it; or what describe returned. After an error both channels are aborted. Thread:
  * one, which may have to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
+
+/* What it has done so far. Thread: the one of run, or any after it. */
+void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats);
 
 /* Frees the device in any case. out_stats may be NULL. 0, or -ETIMEDOUT: the kernel or a copy is
  * still on the GPU, and the memory that it may use was not freed; see wic_link_destroy. Thread:

@@ -16,7 +16,7 @@ def wic(host, _):
     bench = host.program("wic-bench")
     cases = [["--ways-out"], ["--replay"], ["--rounds", "1", "--seconds", "0.05", "--samples", "200", "--patterns", "all"]]
     cases += [["--check", "--no-tune", "--window", "64", "--sizes", "4,64,1024", "--strategies", "all"]]
-    cases += [["--soak", "1000000", "--transport", "pull"]]
+    cases += [["--soak", "1000000", "--transport", "pull"], ["--soak", "200000", "--lanes", "8"], ["--lanes", "8"]]
     cases += [["--soak", "200000", "--transport", transport] for transport in TRANSPORTS[1:]]
     took = {}
     for case in cases:

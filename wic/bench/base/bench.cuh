@@ -137,6 +137,10 @@ wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
 // Through channels, device proxy and kernel, by one transport (see --help) or, "",
 // by all; true: every element of every tile was right.
 bool soak(uint64_t tiles, const std::string &transport);
+// The same through up to so many lanes of one launch.
+bool soak_lanes(uint64_t tiles, uint32_t lanes);
+// How lanes share a kernel, and what one costs.
+bool share_lanes_fairly(double seconds);
 // The same schedules walked by this thread and by a resident kernel; true: they agreed on each
 // chunk.
 bool replay();

@@ -88,6 +88,10 @@ const option table[] = {
     {"--transport", "NAME",
      "of the soak: pull, lines, mixed, managed, copy, place or resident [all]",
      [](O *o, const char *v) { o->transport = v; }},
+    {"--lanes", "N",
+     "the soak through up to N lanes of one kernel; without --soak: what a lane costs, how they "
+     "share",
+     [](O *o, const char *v) { o->lanes = number(v); }},
     {"--ways-out", nullptr, "every way in which the kernel leaves",
      [](O *o, const char *) { o->ways_out = true; }},
     {"--replay", nullptr, "host and kernel walk the same schedules",
@@ -135,7 +139,8 @@ void bench_help()
     printf("wic-bench: the ways to get chunks through a GPU side by side, in one run.\n\n"
            "  wic-bench [options]          throughput, latency and leaving of each\n"
            "  wic-bench --frontier | --neighbours WHERE | --ablation | --check [options]\n"
-           "  wic-bench --soak TILES [--transport NAME] | --ways-out | --replay | --park MS\n\n");
+           "  wic-bench --soak TILES [--transport NAME | --lanes N] | --ways-out | --replay | "
+           "--park MS\n\n");
     for (const option &o : table) {
         const std::string name =
             std::string(o.name) + (o.value ? " " : "") + (o.value ? o.value : "");

@@ -27,6 +27,7 @@ struct bench_options {
     size_t window = 256;                                             // MiB of input slots
     bool huge = false, sweep = false;
     uint64_t soak = 0;     // tiles
+    uint32_t lanes = 0;    // of the soak, or to be measured
     std::string transport; // of the soak; empty: all
     bool ways_out = false, replay = false;
     std::string patterns; // all or small; empty: not measured

@@ -8,8 +8,7 @@
 // of the tile: transports that do not pull know the number of pixels from nowhere else. Now and
 // then the producer rests for longer than the kernel stays without tiles. (SIGSTOP for 6 s from
 // outside makes the kernel leave; nothing must be lost or come twice then, either.)
-#include "wic/bench/base/channel.cuh"
-#include "wic/bench/base/ndvi.cuh"
+#include "wic/bench/soak/soak.cuh"
 #include "wic/device/wic_device.cuh"
 
 #include <algorithm>
@@ -17,21 +16,10 @@
 #include <cstring>
 #include <ctime>
 #include <thread>
-#include <vector>
 
 namespace
 {
-constexpr uint32_t slots = 64, whole_piece = 4096; // pixels
-constexpr size_t table_units = 1 << 20, tile_units = 16384;
-constexpr uint32_t line_max = 256; // pixels of a line, where units are lines
-constexpr uint64_t first_rest = 1000, rest_every = 1000000; // tiles
 constexpr long rest_ns = 60000000;
-
-struct letter { // user bytes
-    uint64_t number, place, units;
-    uint64_t line; // pixels; 0: units are not lines
-};
-constexpr uint32_t letter_bytes = (sizeof(letter) + 15) / 16 * 16;
 
 struct argument {
     unsigned long long *mismatches; // pieces whose letter says something else than the ready board
@@ -66,15 +54,7 @@ __global__ void __launch_bounds__(1024)
     soak_whole(const __grid_constant__ wic_view view, const argument a)
 {
     wic_resident(view, [&](const wic_piece &piece) {
-        const letter l = read_letter(view, piece, whole_piece, a);
-        const uint32_t first = piece.first * whole_piece;
-        if (l.units > first) {
-            const uint64_t left = l.units - first;
-            const uint32_t n = left < whole_piece ? static_cast<uint32_t>(left) : whole_piece;
-            ndvi_piece(static_cast<const unsigned char *>(piece.in) + first * in_unit,
-                       static_cast<unsigned char *>(piece.tile_out) + first * out_unit, n,
-                       piece.thread, piece.threads);
-        }
+        soak_work_whole(piece, read_letter(view, piece, whole_piece, a));
     });
 }
 
@@ -84,13 +64,7 @@ __global__ void __launch_bounds__(1024)
 {
     wic_resident(view, [&](const wic_piece &piece) {
         const uint32_t line = static_cast<uint32_t>(static_cast<const letter *>(piece.user)->line);
-        (void)read_letter(view, piece, line, a);
-        for (uint32_t i = 0; i < piece.units; i++) {
-            ndvi_piece(static_cast<const unsigned char *>(piece.in) + i * line * in_unit,
-                       static_cast<unsigned char *>(piece.tile_out) +
-                           (piece.first + i) * line * out_unit,
-                       line, piece.thread, piece.threads);
-        }
+        soak_work_lines(piece, read_letter(view, piece, line, a));
     });
 }
 
@@ -114,11 +88,6 @@ int describe_whole(void *, const wic_slot *in, const wic_slot *, wic_device_tile
     return l.units * in_unit == in->bytes ? 0 : -EINVAL;
 }
 
-struct table {
-    std::vector<uint16_t> red, nir;
-    std::vector<int16_t> ndvi;
-};
-
 uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -127,10 +96,12 @@ uint64_t next_random(uint64_t *state)
     return *state >> 8;
 }
 
-table make_table()
+} // namespace
+
+soak_table soak_make_table()
 {
-    table t{std::vector<uint16_t>(table_units), std::vector<uint16_t>(table_units),
-            std::vector<int16_t>(table_units)};
+    soak_table t{std::vector<uint16_t>(table_units), std::vector<uint16_t>(table_units),
+                 std::vector<int16_t>(table_units)};
     uint64_t random = 2463534242;
     for (size_t i = 0; i < table_units; i++) {
         t.red[i] = static_cast<uint16_t>(next_random(&random));
@@ -140,6 +111,8 @@ table make_table()
     return t;
 }
 
+namespace
+{
 bool rests(uint64_t tile)
 {
     return tile == first_rest || (tile > 0 && tile % rest_every == 0);
@@ -151,9 +124,10 @@ size_t random_units(uint64_t random)
     return random % 64 == 0 ? tile_units : (random >> 8) % (random % 4 ? 3000 : tile_units + 1);
 }
 
-// piece_units: pixels whose bands lie side by side; 0: those of a line, of another length in each
-// tile.
-void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units)
+} // namespace
+
+void soak_produce(const soak_table &t, wic_channel *in, uint64_t tiles, size_t piece_units,
+                  uint64_t first)
 {
     uint64_t random = 88172645463325252u;
     for (uint64_t i = 0; i < tiles; i++) {
@@ -178,7 +152,7 @@ void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units
             memcpy(to + 2 * at, &t.red[place + at], 2 * n);
             memcpy(to + 2 * at + n, &t.nir[place + at], 2 * n);
         }
-        const letter l = {i, place, units, line};
+        const letter l = {first + i, place, units, line};
         memcpy(slot.user, &l, sizeof l);
         if (wic_publish(in, &slot, units * in_unit) != 0) {
             return;
@@ -187,8 +161,8 @@ void produce(const table &t, wic_channel *in, uint64_t tiles, size_t piece_units
     wic_close(in);
 }
 
-// Wrong elements; a tile that is not the next one counts as wholly wrong.
-uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *elements)
+uint64_t soak_consume(const soak_table &t, wic_channel *out, uint64_t *tiles, uint64_t *elements,
+                      uint64_t first)
 {
     uint64_t wrong = 0;
     wic_slot slot;
@@ -196,7 +170,7 @@ uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *el
         letter l;
         memcpy(&l, slot.user, sizeof l);
         const int16_t *got = static_cast<const int16_t *>(slot.data);
-        if (l.number != *tiles || slot.bytes != l.units * out_unit) {
+        if (l.number != first + *tiles || slot.bytes != l.units * out_unit) {
             wrong += l.units + 1;
         } else if (memcmp(got, &t.ndvi[l.place], slot.bytes) != 0) {
             for (size_t i = 0; i < l.units; i++) {
@@ -210,14 +184,9 @@ uint64_t consume(const table &t, wic_channel *out, uint64_t *tiles, uint64_t *el
     }
     return wrong;
 }
-struct soak_way {
-    const char *name;
-    wic_transport transport;
-    bench_memory memory;
-    size_t engine_backlog;
-    bool lines; // units are lines, shorter ones in most tiles
-};
 
+namespace
+{
 const soak_way ways[] = {
     {"pull", WIC_PULL_BULK, BENCH_PINNED, 0, false}, // or what else this GPU has
     {"lines", WIC_PULL_BULK, BENCH_PINNED, 3 * tile_units, true},
@@ -227,7 +196,9 @@ const soak_way ways[] = {
     {"place", WIC_IN_PLACE, BENCH_PINNED, 0, false},
     {"resident", WIC_IN_PLACE, BENCH_MANAGED, 0, false}};
 
-int make_plan(const soak_way &way, wic_device_options *options)
+} // namespace
+
+int soak_plan(const soak_way &way, wic_device_options *options)
 {
     wic_gpu gpu;
     int rc = wic_gpu_read(0, &gpu);
@@ -251,6 +222,8 @@ int make_plan(const soak_way &way, wic_device_options *options)
     return rc;
 }
 
+namespace
+{
 bool can_share_managed()
 {
     int can = 0;
@@ -266,20 +239,23 @@ struct outcome {
     wic_device_stats stats;
 };
 
-// Pixels whose bands lie side by side; 0: a line.
-size_t pixels_together(const soak_way &way, const wic_transfer_plan &plan)
+} // namespace
+
+size_t soak_pixels_together(const soak_way &way, const wic_transfer_plan &plan)
 {
     return way.lines ? 0 : plan.in_piece > 0 ? plan.piece_units : whole_piece;
 }
 
-outcome flow(const table &t, wic_device *device, const wic_device_options &options, uint64_t tiles,
-             size_t piece)
+namespace
+{
+outcome flow(const soak_table &t, wic_device *device, const wic_device_options &options,
+             uint64_t tiles, size_t piece)
 {
     outcome o = {};
     const double start = bench_seconds();
     std::thread proxy([&] { o.rc = wic_device_run(device); });
-    std::thread producer([&] { produce(t, options.in, tiles, piece); });
-    o.wrong = consume(t, options.out, &o.tiles, &o.elements);
+    std::thread producer([&] { soak_produce(t, options.in, tiles, piece, 0); });
+    o.wrong = soak_consume(t, options.out, &o.tiles, &o.elements, 0);
     producer.join();
     proxy.join();
     o.seconds = bench_seconds() - start;
@@ -299,14 +275,14 @@ void print(const char *name, uint64_t tiles, const outcome &o, bool good)
     fflush(stdout);
 }
 
-bool soak_one(const table &t, const soak_way &way, uint64_t tiles)
+bool soak_one(const soak_table &t, const soak_way &way, uint64_t tiles)
 {
     if (way.memory == BENCH_MANAGED && !can_share_managed()) {
         printf("soak %-8s skipped: no managed memory that both sides use at a time\n", way.name);
         return true;
     }
-    bench_channel in(slots, tile_units * in_unit, way.memory);
-    bench_channel out(slots, tile_units * out_unit, way.memory);
+    bench_channel in(soak_slots, tile_units * in_unit, way.memory);
+    bench_channel out(soak_slots, tile_units * out_unit, way.memory);
     argument a;
     CUDA_MUST(cudaMalloc(&a.mismatches, sizeof *a.mismatches));
     CUDA_MUST(cudaMemset(a.mismatches, 0, sizeof *a.mismatches));
@@ -316,14 +292,14 @@ bool soak_one(const table &t, const soak_way &way, uint64_t tiles)
     options.out = out.get();
     options.argument = &a;
     wic_device *device;
-    int rc = make_plan(way, &options);
+    int rc = soak_plan(way, &options);
     rc = rc ? rc : wic_device_open(&options, &device);
     bool good = rc == -EOPNOTSUPP;
     if (rc != 0) {
         printf("soak %-8s %s: the device cannot be opened: %d\n", way.name,
                good ? "skipped" : "FAIL", rc);
     } else {
-        outcome o = flow(t, device, options, tiles, pixels_together(way, options.plan));
+        outcome o = flow(t, device, options, tiles, soak_pixels_together(way, options.plan));
         const cudaError_t error =
             cudaMemcpy(&o.mismatches, a.mismatches, sizeof o.mismatches, cudaMemcpyDeviceToHost);
         good = !error && o.rc == 0 && o.wrong == 0 && o.mismatches == 0 && o.tiles == tiles &&
@@ -337,7 +313,7 @@ bool soak_one(const table &t, const soak_way &way, uint64_t tiles)
 
 bool soak(uint64_t tiles, const std::string &transport)
 {
-    const table t = make_table();
+    const soak_table t = soak_make_table();
     bool good = true, known = false;
     for (const soak_way &way : ways) {
         if (transport.empty() || transport == way.name) {
