@@ -8,15 +8,26 @@
 
 #include "config/base/clock.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
 
 #define HIGH_WEIGHT 8u
+
+/* Memory to be freed when no kernel is there. */
+struct later {
+    struct later *next;
+    void (*free_it)(void *user);
+    void *user;
+    size_t bytes;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct pb_resident *residents;
+static struct later *later, **later_end = &later;
+static size_t later_bytes;
 static atomic_int frees; /* under way or waiting */
 static _Atomic uint64_t state;
 static _Atomic uint64_t quiet_ns = UINT64_MAX;
@@ -48,16 +59,21 @@ static void note_quiet(uint64_t now)
     atomic_store(&quiet_ns, next);
 }
 
+static uint32_t weight_of(const struct pb_resident *r, int64_t highest)
+{
+    return r->jobs * (r->priority == highest ? HIGH_WEIGHT : 1);
+}
+
 static uint32_t share_of(const struct pb_resident *own, uint64_t now)
 {
     int64_t highest = own->priority;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
         if (counts(r, now) && r->priority > highest)
             highest = r->priority;
-    uint32_t weight = own->priority == highest ? HIGH_WEIGHT : 1, sum = weight;
+    uint32_t weight = weight_of(own, highest), sum = weight;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
         if (r != own && counts(r, now))
-            sum += r->priority == highest ? HIGH_WEIGHT : 1;
+            sum += weight_of(r, highest);
     return PB_RESIDENCY_WHOLE * weight / sum;
 }
 
@@ -73,6 +89,7 @@ static uint32_t taken(void)
 void pb_residency_join(struct pb_resident *resident, int64_t priority)
 {
     resident->priority = priority;
+    resident->jobs = 1;
     (void)pthread_mutex_lock(&lock);
     resident->next = residents;
     residents = resident;
@@ -92,6 +109,15 @@ void pb_residency_part(struct pb_resident *resident)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void pb_residency_weigh(struct pb_resident *resident, int64_t priority, uint32_t jobs)
+{
+    (void)pthread_mutex_lock(&lock);
+    resident->priority = priority;
+    resident->jobs = jobs > 0 ? jobs : 1;
+    change();
+    (void)pthread_mutex_unlock(&lock);
+}
+
 uint32_t pb_residency_enter(struct pb_resident *resident)
 {
     (void)pthread_mutex_lock(&lock);
@@ -104,10 +130,29 @@ uint32_t pb_residency_enter(struct pb_resident *resident)
     }
     resident->waits = false;
     resident->share = share;
-    resident->differs = false;
-    resident->known = atomic_load(&state);
+    atomic_store(&resident->differs, false);
+    atomic_store(&resident->known, atomic_load(&state));
     (void)pthread_mutex_unlock(&lock);
     return share;
+}
+
+/* While no kernel is there, and none comes: the caller is one of `frees`. */
+static void run_later(void)
+{
+    for (;;) {
+        (void)pthread_mutex_lock(&lock);
+        struct later *first = later;
+        if (first != NULL) {
+            later = first->next;
+            later_end = later != NULL ? later_end : &later;
+            later_bytes -= first->bytes;
+        }
+        (void)pthread_mutex_unlock(&lock);
+        if (first == NULL)
+            return;
+        first->free_it(first->user);
+        free(first);
+    }
 }
 
 void pb_residency_left(struct pb_resident *resident)
@@ -117,7 +162,13 @@ void pb_residency_left(struct pb_resident *resident)
     resident->left_ns = pb_clock_mono_ns();
     note_quiet(resident->left_ns);
     change();
+    bool mine = later != NULL && taken() == 0;
+    (void)atomic_fetch_add(&frees, mine);
     (void)pthread_mutex_unlock(&lock);
+    if (mine) {
+        run_later();
+        pb_residency_free_end();
+    }
 }
 
 static void look(struct pb_resident *resident)
@@ -128,8 +179,8 @@ static void look(struct pb_resident *resident)
         note_quiet(now);
         change();
     }
-    resident->differs = share_of(resident, now) != resident->share;
-    resident->known = atomic_load(&state);
+    atomic_store(&resident->differs, share_of(resident, now) != resident->share);
+    atomic_store(&resident->known, atomic_load(&state));
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -138,20 +189,26 @@ bool pb_residency_is_unwanted(struct pb_resident *resident)
     if (atomic_load(&frees) > 0)
         return true;
     uint64_t quiet = atomic_load(&quiet_ns);
-    bool same = atomic_load(&state) == resident->known &&
+    bool same = atomic_load(&state) == atomic_load(&resident->known) &&
                 (quiet == UINT64_MAX || pb_clock_mono_ns() < quiet);
     if (!same)
         look(resident);
-    return resident->differs;
+    return atomic_load(&resident->differs);
 }
 
-void pb_residency_free_begin(void)
+bool pb_residency_free_begin(void)
 {
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(PB_RESIDENCY_FREE_NS / 1000000000);
     (void)pthread_mutex_lock(&lock);
     (void)atomic_fetch_add(&frees, 1);
-    while (taken() > 0)
-        (void)pthread_cond_wait(&changed, &lock);
+    int rc = 0;
+    while (taken() > 0 && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&changed, &lock, &until);
+    bool none = taken() == 0;
     (void)pthread_mutex_unlock(&lock);
+    return none;
 }
 
 void pb_residency_free_end(void)
@@ -160,4 +217,32 @@ void pb_residency_free_end(void)
     (void)atomic_fetch_sub(&frees, 1);
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);
+}
+
+void pb_residency_free_all(void)
+{
+    if (pb_residency_free_begin())
+        run_later();
+    pb_residency_free_end();
+}
+
+void pb_residency_free_later(void (*free_it)(void *user), void *user, size_t bytes)
+{
+    struct later *own = malloc(sizeof *own);
+    (void)pthread_mutex_lock(&lock);
+    bool now = own == NULL || taken() == 0;
+    if (own != NULL) {
+        *own = (struct later){NULL, free_it, user, bytes};
+        *later_end = own;
+        later_end = &own->next;
+        later_bytes += bytes;
+        now = now || later_bytes > PB_RESIDENCY_LATER_BYTES;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (own == NULL && pb_residency_free_begin())
+        free_it(user);
+    if (own == NULL)
+        pb_residency_free_end();
+    if (now)
+        pb_residency_free_all();
 }

@@ -116,7 +116,7 @@ static void measure_link(struct pb_served *s)
 {
     (void)pthread_mutex_lock(&rates.lock);
     if (!rates.known) {
-        pb_residency_free_begin(); /* it also frees, and measures best alone */
+        (void)pb_residency_free_begin(); /* it also frees, and measures best alone */
         pb_device_link(s->pass->device_index, RATE_BYTES, &rates.to_device, &rates.from_device);
         pb_residency_free_end();
     }
@@ -237,12 +237,26 @@ static void end_threads(struct pb_served *s)
         pb_stream_abort(&s->stream);
 }
 
-static void take_down(struct pb_served *s)
+/* While no kernel stays: frees what the device has. */
+static void take_down(void *served)
 {
-    pb_residency_free_begin();
+    struct pb_served *s = served;
     if (s->exec != NULL)
         s->exec_type->destroy(s->exec);
-    pb_residency_free_end();
+    if (!pb_device_left_behind())
+        pb_tile_pool_close(&s->pool);
+    pb_arrivals_destroy(s->stream.arrivals);
+    pb_plan_destroy(s->plan);
+    free(s->users);
+    pthread_mutex_destroy(&s->stream.lock);
+    free(s);
+}
+
+/* The device has copies of slots where a copy engine brings them. */
+static size_t device_bytes(const struct pb_plan *pass)
+{
+    return pass->in_slots * wic_slot_stride(pass->in_slot_bytes) +
+           pass->out_slots * wic_slot_stride(pass->out_slot_bytes);
 }
 
 void pb_served_destroy(struct pb_served *s)
@@ -251,12 +265,8 @@ void pb_served_destroy(struct pb_served *s)
         return;
     end_threads(s);
     pb_run_threads_fini(&s->threads);
-    take_down(s);
-    pb_arrivals_destroy(s->stream.arrivals);
-    if (!pb_device_left_behind())
-        pb_tile_pool_close(&s->pool);
-    pb_plan_destroy(s->plan);
-    free(s->users);
-    pthread_mutex_destroy(&s->stream.lock);
-    free(s);
+    if (s->exec != NULL && s->pass->cuda)
+        pb_residency_free_later(take_down, s, device_bytes(s->pass));
+    else
+        take_down(s);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -74,18 +75,35 @@ int pb_tile_room_open(int fd, size_t bytes, struct pb_err *err, struct pb_tile_r
     return map(fd, bytes, err, out_room);
 }
 
+/* While no kernel stays. */
+static void unmake(void *own)
+{
+    struct pb_tile_room *room = own;
+    if (room->pinned && !pb_device_left_behind())
+        pb_mem_unpin(room->slots);
+    if (!pb_device_left_behind())
+        (void)munmap(room->slots, room->bytes);
+    free(room);
+}
+
 void pb_tile_room_close(struct pb_tile_room *room)
 {
     if (room->slots == NULL)
         return;
-    if (room->pinned && !pb_device_left_behind()) {
-        pb_residency_free_begin();
-        pb_mem_unpin(room->slots);
-        pb_residency_free_end();
-    }
-    if (!pb_device_left_behind())
-        (void)munmap(room->slots, room->bytes);
     if (room->fd >= 0)
         (void)close(room->fd);
+    struct pb_tile_room *own = room->pinned ? malloc(sizeof *own) : NULL;
+    if (own != NULL) {
+        *own = *room;
+        pb_residency_free_later(unmake, own, room->bytes);
+    } else if (!pb_device_left_behind()) {
+        bool none = !room->pinned || pb_residency_free_begin();
+        if (room->pinned && none)
+            pb_mem_unpin(room->slots);
+        if (none)
+            (void)munmap(room->slots, room->bytes);
+        if (room->pinned)
+            pb_residency_free_end();
+    }
     *room = (struct pb_tile_room){0};
 }

@@ -21,8 +21,9 @@ struct pb_tile_room {
 int pb_tile_room_make(size_t bytes, bool pin, struct pb_err *err, struct pb_tile_room *out_room);
 /* The other process'. fd is borrowed. service.protocol: it has fewer bytes. */
 int pb_tile_room_open(int fd, size_t bytes, struct pb_err *err, struct pb_tile_room *out_room);
-/* A zeroed room is fine. Unpinning waits until resident kernels have left (residency.h). Memory
- * that a GPU which does not answer may still use stays. */
+/* A zeroed room is fine. What is pinned is unpinned and unmapped when no kernel is there, perhaps
+ * later, and after what was put off before (pb_residency_free_later). Memory that a GPU which does
+ * not answer may still use stays. */
 void pb_tile_room_close(struct pb_tile_room *room);
 
 /* A memfd of that size, sealed, whose pages are all there; or what pb_fail returns. */

@@ -180,6 +180,73 @@ START_TEST(a_higher_priority_has_eight_times_the_share)
 }
 END_TEST
 
+/* --- what is freed later -------------------------------------------------------------------- */
+
+static atomic_int freed;
+
+static void free_one(void *user)
+{
+    wrong += atomic_load(&staying) != 0;
+    (void)atomic_fetch_add(&freed, (int)(intptr_t)user);
+}
+
+START_TEST(what_is_freed_later_waits_until_no_kernel_is_there)
+{
+    pb_residency_set_linger(SOON_NS);
+    struct entering a;
+    atomic_store(&freed, 0);
+    pb_residency_free_later(free_one, (void *)(intptr_t)1, 1);
+    ck_assert_int_eq(atomic_load(&freed), 1); /* none is there */
+    begin(&a, 0);
+    ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
+    pb_residency_free_later(free_one, (void *)(intptr_t)10, 1);
+    pb_residency_free_later(free_one, (void *)(intptr_t)100, 1);
+    ck_assert_int_eq(atomic_load(&freed), 1);
+    ck_assert(!pb_residency_is_unwanted(&a.own)); /* it need not leave for that */
+    pb_residency_left(&a.own);
+    ck_assert_int_eq(atomic_load(&freed), 111);
+    end(&a);
+}
+END_TEST
+
+static void *free_much(void *user)
+{
+    pb_residency_free_later(free_one, user, PB_RESIDENCY_LATER_BYTES + 1);
+    return NULL;
+}
+
+START_TEST(too_much_to_be_freed_later_has_kernels_leave)
+{
+    pthread_t thread;
+    struct entering a;
+    atomic_store(&freed, 0);
+    begin(&a, 0);
+    ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
+    ck_assert_int_eq(pthread_create(&thread, NULL, free_much, (void *)(intptr_t)7), 0);
+    until_unwanted(&a);
+    ck_assert_int_eq(atomic_load(&freed), 0);
+    pb_residency_left(&a.own);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(atomic_load(&freed), 7);
+    ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
+    pb_residency_left(&a.own);
+    end(&a);
+}
+END_TEST
+
+START_TEST(a_kernel_of_three_jobs_has_three_times_the_share)
+{
+    pb_residency_set_linger(NEVER_NS);
+    struct entering one, three;
+    begin(&one, 0);
+    begin(&three, -1);
+    pb_residency_weigh(&three.own, 0, 3);
+    share(&one, &three, 250, 750);
+    end(&one);
+    end(&three);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("residency");
@@ -188,6 +255,9 @@ int main(void)
     tcase_add_test(tc, a_kernel_alone_has_all_and_two_have_half_each);
     tcase_add_test(tc, who_has_no_kernel_for_a_while_counts_no_longer);
     tcase_add_test(tc, a_higher_priority_has_eight_times_the_share);
+    tcase_add_test(tc, what_is_freed_later_waits_until_no_kernel_is_there);
+    tcase_add_test(tc, too_much_to_be_freed_later_has_kernels_leave);
+    tcase_add_test(tc, a_kernel_of_three_jobs_has_three_times_the_share);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
