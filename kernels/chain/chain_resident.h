@@ -50,6 +50,7 @@ int pb_chain_resident_create(const struct pb_chain *chain,
  * long as the object. */
 const void *pb_chain_resident_kernel(const struct pb_chain_resident *resident);
 const void *pb_chain_resident_argument(const struct pb_chain_resident *resident);
+size_t pb_chain_resident_argument_bytes(void);
 /* With sums: tiles of a lower number than this stay on the device; from the second round on their
  * slots need a head alone. */
 uint32_t pb_chain_resident_stored(const struct pb_chain_resident *resident);

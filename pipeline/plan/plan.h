@@ -37,6 +37,8 @@ struct pb_plan_resident {
     struct pb_chain_sums_scratch places; /* of a pass that is summed up */
     struct wic_transfer_plan chunks;
     bool measured; /* by a row that was measured on this GPU; else by the built-in table */
+    bool shared;   /* the kernel may serve other jobs as well: the process computes for them */
+    struct wic_gpu gpu;
 };
 
 /* A pass whose tiles a GPU sums up (plan_sums.c): in what parts. */

@@ -12,6 +12,7 @@
 
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_resident.h"
+#include "wic/device/launch.h"
 
 #include <errno.h>
 
@@ -52,7 +53,7 @@ static int32_t least(int32_t a, int32_t b)
 /* Shared memory left for registers, when so much of a block's is taken. */
 static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
 {
-    size_t used = WIC_STAGES_OFFSET + PB_RESIDENT_OWN_BYTES + KIB + taken;
+    size_t used = WIC_STAGES_OFFSET + WIC_LANES_BYTES + PB_RESIDENT_OWN_BYTES + KIB + taken;
     return used < gpu->shared_block_bytes ? (uint32_t)(gpu->shared_block_bytes - used) : 0;
 }
 
@@ -220,6 +221,9 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
                  take_whole(plan, gpu, plan->mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = "the chain needs more shared memory than a block of this GPU has";
+    r.shared = r.used && request->remote;
+    if (gpu != NULL)
+        r.gpu = *gpu;
     r.alone = r.used && request->config->service.parallel_jobs > 1 && !traits->mps;
     return r;
 }

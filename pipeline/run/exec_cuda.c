@@ -1,10 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA executor: a resident kernel runs the chain, its warps parked until tiles arrive. The
- * device proxy (wic/device/wic_device.h) connects it with the channels; this file makes the
- * kernel's tables, says what becomes of a tile, and reports what failed. */
+/* The CUDA executor: a resident kernel runs the chain, its warps parked until tiles arrive. In a
+ * process that serves several jobs it is one kernel for all of them, of which the chain is a lane,
+ * where the table of kernels/chain/chain_lanes.cu has one for it; else the chain's own. The device
+ * proxy (wic/device/wic_device.h) connects it with the channels; this file makes the kernel's
+ * tables, says what becomes of a tile, and reports what failed. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
+#include "pipeline/device/lanes.h"
 #include "pipeline/device/residency.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/plan_sums.h"
@@ -22,6 +25,8 @@ struct exec_cuda {
     struct pb_chain_resident *chain;
     struct wic_device *device;
     struct wic_device_stats stats; /* of the run, once it has ended */
+    struct pb_lane *lane;          /* NULL: a kernel of its own */
+    bool is_resident;              /* with a kernel of its own */
     struct pb_resident resident;
 };
 
@@ -47,34 +52,46 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
 
 _Static_assert(PB_RESIDENCY_WHOLE == WIC_SHARE_WHOLE, "shares are counted alike");
 
+/* Beside other kernels, no more blocks than multiprocessors of its share (lanes_cuda.c). */
+static uint32_t enter_alone(struct exec_cuda *e)
+{
+    const struct pb_plan_resident *r = &e->stream->plan->resident;
+    uint32_t share = pb_residency_enter(&e->resident), most = r->gpu.multiprocessors;
+    bool spreads = share < PB_RESIDENCY_WHOLE && r->chunks.blocks > most;
+    return spreads ? share * most / r->chunks.blocks : share;
+}
+
 static uint32_t enter(void *context)
 {
     struct exec_cuda *e = context;
-    return pb_residency_enter(&e->resident);
+    return e->lane != NULL ? pb_lane_enter(e->lane) : enter_alone(e);
 }
 
 static void left(void *context)
 {
     struct exec_cuda *e = context;
-    pb_residency_left(&e->resident);
+    if (e->lane != NULL)
+        pb_lane_left(e->lane);
+    else
+        pb_residency_left(&e->resident);
 }
 
 static bool is_unwanted(void *context)
 {
     struct exec_cuda *e = context;
-    return pb_residency_is_unwanted(&e->resident);
+    return e->lane != NULL ? pb_lane_is_unwanted(e->lane) : pb_residency_is_unwanted(&e->resident);
 }
 
-static void close_device(struct exec_cuda *e)
+/* Nothing of the run goes on; what it has is freed later. */
+static void part(struct exec_cuda *e)
 {
-    if (e->device == NULL)
-        return;
-    pb_residency_free_begin();
-    if (wic_device_close(e->device, &e->stats) == -ETIMEDOUT)
-        pb_device_leave_behind();
-    pb_residency_free_end();
-    pb_residency_part(&e->resident);
-    e->device = NULL;
+    if (e->device != NULL)
+        wic_device_stats_get(e->device, &e->stats);
+    if (e->is_resident)
+        pb_residency_part(&e->resident);
+    e->is_resident = false;
+    pb_lane_part(e->lane);
+    e->lane = NULL;
 }
 
 /* A kernel that has not left still reads its tables and its argument. */
@@ -83,12 +100,13 @@ static void exec_destroy(void *exec)
     struct exec_cuda *e = exec;
     if (e == NULL)
         return;
+    part(e);
     (void)cudaSetDevice(e->stream->plan->device_index);
-    close_device(e);
-    if (pb_device_left_behind())
-        return;
-    pb_residency_free_begin();
-    pb_chain_resident_destroy(e->chain);
+    bool none = pb_residency_free_begin();
+    if (!none || (e->device != NULL && wic_device_close(e->device, NULL) == -ETIMEDOUT))
+        pb_device_leave_behind();
+    if (!pb_device_left_behind())
+        pb_chain_resident_destroy(e->chain);
     pb_residency_free_end();
     free(e);
 }
@@ -110,6 +128,22 @@ static int no_memory(const struct pb_plan *plan, struct pb_err *err)
                    copied ? plan->in_slots + plan->out_slots : 0);
 }
 
+/* The lane, if the chain may have one. */
+static int find_lane(struct exec_cuda *e, struct pb_chain_resident_shape *shape, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->stream->plan;
+    const struct wic_transfer_plan *chunks = &plan->resident.chunks;
+    if (!plan->resident.shared)
+        return 0;
+    int rc = pb_lane_join(shape, chunks, &plan->resident.gpu, plan->priority, &e->lane);
+    if (rc < 0)
+        return rc == -ENOMEM ? no_memory(plan, err)
+                             : pb_cuda_rc(err, rc, "making the kernel that jobs share");
+    if (e->lane != NULL)
+        shape->blocks = pb_lane_blocks(e->lane);
+    return 0;
+}
+
 static int make_chain(struct exec_cuda *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
@@ -128,10 +162,30 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
         .tile_bytes = pb_plan_sums_tile_bytes(plan),
         .n_tiles = pb_grid_count(&plan->grid),
     };
-    int rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
+    int rc = find_lane(e, &shape, err);
+    if (rc < 0)
+        return rc;
+    rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
     if (rc == -ENOMEM)
         return no_memory(plan, err);
     return pb_cuda_rc(err, rc, "uploading the chain");
+}
+
+/* As a lane of the kernel that jobs share. */
+static void use_lane(struct exec_cuda *e, struct wic_device_options *options)
+{
+    options->launch = pb_lane_launch(e->lane);
+    options->argument_bytes = pb_chain_resident_argument_bytes();
+    options->priority = e->stream->plan->priority;
+}
+
+static int open_device(struct exec_cuda *e, const struct wic_device_options *options)
+{
+    int rc = wic_device_open(options, &e->device);
+    if (rc != -ENOLCK && rc != -ENOMEM)
+        return rc;
+    pb_residency_free_all(); /* memory and lanes of jobs that are over */
+    return wic_device_open(options, &e->device);
 }
 
 /* Also loads the kernel's code: at its first launch that would wait for kernels that stay. */
@@ -151,9 +205,12 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .is_unwanted = is_unwanted,
         .starts = 1, /* the run goes on by streams then */
     };
-    int rc = wic_device_open(&options, &e->device);
-    if (rc == 0)
+    if (e->lane != NULL)
+        use_lane(e, &options);
+    int rc = open_device(e, &options);
+    if (rc == 0 && e->lane == NULL)
         pb_residency_join(&e->resident, s->plan->priority);
+    e->is_resident = rc == 0 && e->lane == NULL;
     if (rc == -ENOMEM)
         return no_memory(s->plan, err);
     if (rc == -E2BIG || rc == -ENOSPC)
@@ -247,7 +304,7 @@ static void exec_run(void *exec, uint32_t thread)
     struct pb_err err = {0};
     (void)thread;
     int rc = wic_device_run(e->device);
-    close_device(e);
+    part(e);
     count(e);
     if (rc == 0 || rc == -ECANCELED)
         return;

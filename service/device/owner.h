@@ -22,8 +22,9 @@
  *
  * On stdout: {"event":"device","device","why"} when the device was opened; "" and why it was not,
  * and then the process ends with PB_OWNER_NO_DEVICE. {"event":"load","sessions","bytes"}
- * (owner_load.h) when that has changed. It ends with its parent, by the end of stdin;
- * and with PB_OWNER_LOST when the device failed so that no further session could work. */
+ * (owner_load.h) when that has changed. It ends with its parent, by the
+ * end of stdin; and with PB_OWNER_LOST when the device failed so that no further session could
+ * work. */
 
 #define PB_OWNER_NO_DEVICE 66
 #define PB_OWNER_LOST      67

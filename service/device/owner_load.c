@@ -4,13 +4,29 @@
 
 #include <string.h>
 
-struct pb_json *pb_owner_load_print(const struct pb_owner_load *load)
+static struct pb_json *begin(const struct pb_owner_load *load)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "event", "load");
     pb_json_int(json, "sessions", load->sessions);
     pb_json_int(json, "bytes", load->bytes);
+    return json;
+}
+
+struct pb_json *pb_owner_load_print(const struct pb_owner_load *load)
+{
+    struct pb_json *json = begin(load);
+    pb_json_end(json);
+    return json;
+}
+
+struct pb_json *pb_owner_load_print_all(const struct pb_owner_load *load,
+                                        const struct pb_lanes_count *lanes)
+{
+    struct pb_json *json = begin(load);
+    pb_json_int(json, "lanes", lanes->open);
+    pb_json_int(json, "launches", lanes->launches);
     pb_json_end(json);
     return json;
 }

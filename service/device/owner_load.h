@@ -5,6 +5,7 @@
 /* How much the owner of a device has to do, and which of several has least. Thread: any. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/device/lanes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,9 @@ struct pb_owner_load {
 
 /* {"event":"load","sessions","bytes"}; the caller's. */
 struct pb_json *pb_owner_load_print(const struct pb_owner_load *load);
+/* The same with {"lanes","launches"} (pipeline/device/lanes.h). */
+struct pb_json *pb_owner_load_print_all(const struct pb_owner_load *load,
+                                        const struct pb_lanes_count *lanes);
 /* False, and nothing is written: no such line. */
 bool pb_owner_load_take(const struct pb_json_value *line, struct pb_owner_load *out);
 

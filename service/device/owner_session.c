@@ -152,7 +152,8 @@ static bool answer_hello(struct session *s)
 static void answer_load(struct session *s)
 {
     struct pb_owner_load load = pb_owner_out_load(&s->owner->out);
-    (void)send_line(s, pb_owner_load_print(&load), NULL, 0);
+    struct pb_lanes_count lanes = pb_lanes_count();
+    (void)send_line(s, pb_owner_load_print_all(&load, &lanes), NULL, 0);
 }
 
 static bool greet(struct session *s)

@@ -28,6 +28,7 @@ struct way {
     const char *name, *compute;
     uint32_t lanes;                  /* of streams; 0 = the plan's */
     bool rival;                      /* of the first way: pinned streams */
+    bool shared;                     /* as the only lane of a kernel that several jobs may share */
     const struct pb_exec_type *type; /* NULL = the plan's */
 };
 
@@ -90,6 +91,7 @@ static void change_plan(struct pb_plan *plan, const struct way *way)
         plan->resident.chunks.blocks = opt.blocks;
     if (way->lanes > 0)
         plan->workers = way->lanes;
+    plan->resident.shared = plan->resident.used && way->shared;
     if (opt.pulls > 0)
         plan->resident.chunks.pulls = opt.pulls;
     if (opt.backlog >= 0)
@@ -286,6 +288,7 @@ static int by_size(const void *a, const void *b)
 
 static const struct way ways[] = {
     {.name = "wic", .compute = "device: cuda, buffers: pinned, sync: wic"},
+    {.name = "one lane", .compute = "device: cuda, buffers: pinned, sync: wic", .shared = true},
     {.name = "stream", .compute = STREAM, .rival = true},
     {.name = "stream x8", .compute = STREAM, .rival = true, .lanes = 8},
 #ifdef PB_HAVE_CUDA

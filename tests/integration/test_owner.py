@@ -168,7 +168,7 @@ class Owner(unittest.TestCase):
                 os.kill(pid, signal.SIGCONT)
             for name in ("a.tif", "b.tif"):
                 self.assertEqual(d.wait_job(name, "successful")["attempts"], 1)
-            wait_for(lambda: [load(path) for path in paths] == 2 * [{"event": "load", "sessions": 0, "bytes": 0}])
+            wait_for(lambda: [load(path) for path in paths] == 2 * [{"event": "load", "sessions": 0, "bytes": 0, "lanes": 0, "launches": 0}])
 
     def test_an_owner_that_is_killed_costs_no_job(self):
         with service() as d:

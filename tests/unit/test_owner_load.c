@@ -48,6 +48,11 @@ START_TEST(a_load_is_told_in_a_line)
     ck_assert(take(pb_json_text(json, &bytes), &heard));
     ck_assert_int_eq(heard.sessions, 3);
     ck_assert_int_eq(heard.bytes, INT64_C(5000000000));
+    const struct pb_lanes_count lanes = {.launches = 9, .open = 2};
+    struct pb_json *all = pb_owner_load_print_all(&said, &lanes);
+    ck_assert_ptr_nonnull(strstr(pb_json_text(all, &bytes), "\"lanes\":2,\"launches\":9"));
+    ck_assert(take(pb_json_text(all, &bytes), &heard));
+    pb_json_destroy(all);
     ck_assert(!take("{\"event\":\"load\",\"sessions\":1}", &heard));
     ck_assert(!take("{\"event\":\"device\",\"sessions\":1,\"bytes\":1}", &heard));
     ck_assert(!take("[]", &heard));

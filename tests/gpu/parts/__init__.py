@@ -6,6 +6,7 @@ import collections
 from .devices import devices, tune
 from .faults import cuda_faults
 from .grids import grids, rounds
+from .lanes import lanes
 from .operators import operators
 from .products import products
 from .sanitizer import grid_sanitizer, sanitizer
@@ -23,6 +24,7 @@ PARTS = [
     Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
+    Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),

@@ -69,10 +69,10 @@ class Host:
         path.write_text(f"{service}compute: {{memory: 1GiB, device: {device}, buffers: {buffers}, sync: {sync}}}\npipelines:\n p:{pipeline}")
         return path
 
-    def begin_owner(self):
+    def begin_owner(self, *options):
         """The process that owns the GPU for runs whose configuration is made from now on; without it each run starts its own."""
         path = f"{self.work}/status.cuda0"
-        self.owner = subprocess.Popen([self.program("pushbroomd"), "--device", "0", "--socket", path],
+        self.owner = subprocess.Popen([self.program("pushbroomd"), "--device", "0", "--socket", path, *options],
                                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while not os.path.exists(path) and self.owner.poll() is None and time.monotonic() < deadline:
