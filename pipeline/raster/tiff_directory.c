@@ -282,7 +282,8 @@ int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at)
     uint64_t version = pb_tiff_number(file, raw + 2, 2);
     if ((memcmp(raw, "II", 2) != 0 && memcmp(raw, "MM", 2) != 0) ||
         (there >= 4 && version != 42 && version != 43))
-        return PB_TIFF_FAIL(file, PB_E_INPUT_NOT_TIFF, "the file does not begin as a TIFF or a JPEG 2000 file does");
+        return PB_TIFF_FAIL(file, PB_E_INPUT_NOT_TIFF,
+                            "the file does not begin as a TIFF or a JPEG 2000 file does");
     file->big_tiff = version == 43;
     if (there < (file->big_tiff ? 16 : 8))
         return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,

@@ -32,8 +32,9 @@ int pb_client_call(struct pb_client *client, const char *method, const char *par
                    const struct pb_json_value **out_result);
 /* The next call passes this opened file (borrowed until it returns) if the service asks for it. */
 void pb_client_pass(struct pb_client *client, int fd);
-/* After a job.watch call: the next job.event or job.change. 1 and *out_event (release it) with its job, or
- * the change, in *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative errno. */
+/* After a job.watch call: the next job.event or job.change. 1 and *out_event (release it) with its
+ * job, or the change, in *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative
+ * errno. */
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
                     struct pb_json_value **out_event, const struct pb_json_value **out_job);
 #endif

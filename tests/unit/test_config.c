@@ -122,18 +122,13 @@ static void round_trip(struct pb_config *config)
     pb_config_destroy(config);
 }
 
-static const char *const samples[] = {"samples/vegetation.yaml",
-                                      "samples/pictures.yaml",
-                                      "samples/sentinel2.yaml",
-                                      "samples/landsat8.yaml",
-                                      "samples/edges.yaml",
-                                      "samples/watermask.yaml",
-                                      "config/pushbroom.yaml",
-                                      "samples/landsat-c2-l1-toa.yaml",
-                                      "samples/planetscope.yaml",
-                                      "samples/sentinel1-grd.yaml",
-                                      "samples/sentinel2-l2a.yaml",
-                                      "samples/vhr-pan.yaml"};
+static const char *const samples[] = {
+    "samples/vegetation.yaml",    "samples/pictures.yaml",
+    "samples/sentinel2.yaml",     "samples/landsat8.yaml",
+    "samples/edges.yaml",         "samples/watermask.yaml",
+    "config/pushbroom.yaml",      "samples/landsat-c2-l1-toa.yaml",
+    "samples/planetscope.yaml",   "samples/sentinel1-grd.yaml",
+    "samples/sentinel2-l2a.yaml", "samples/vhr-pan.yaml"};
 
 START_TEST(samples_load_and_print_round_trip)
 {
