@@ -147,7 +147,8 @@ class ServiceOnGpus(unittest.TestCase):
                 self.assertIn(f"1 other process computes on cuda:0 (one is {owner})", told.stderr)
             else:
                 print("  skipped: this host does not list the processes of a GPU")
-            self.assertFalse((d.root / "tuning.json").exists())
+            # Of several GPUs the service with one job at a time has the first; the others may be measured.
+            self.assertEqual((d.root / "tuning.json").exists(), gpus() > 1)
 
 
 if __name__ == "__main__":
