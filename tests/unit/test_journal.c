@@ -205,12 +205,13 @@ START_TEST(what_waits_is_counted_and_expires)
     struct pb_subscriber_state states[PB_SUBSCRIBERS_MAX];
     struct pb_err err = {0};
     subscribe("c", "[\"job.running\", \"job.failed\"]", "[]");
+    int64_t begun_ms = pb_clock_wall_ms();
     run_to(PB_JOB_FAILED);
     ck_assert_int_eq(pb_subscribers_states(store, states, &err), 1);
     ck_assert_str_eq(states[0].name, "c");
     ck_assert_int_eq(states[0].waiting, 2);
     ck_assert_int_gt(states[0].oldest_ms, 0);
-    ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms(), &err), 0);
+    ck_assert_int_eq(pb_journal_trim(store, begun_ms, &err), 0);
     ck_assert_int_eq(next_of("c").n, 2); /* nothing is old enough */
     ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms() + 5000, &err), 0);
     ck_assert_int_eq(next_of("c").n, 0);
@@ -232,7 +233,7 @@ START_TEST(rows_stay_while_somebody_wants_them)
     subscribe("c", "[\"job.dismissed\"]", "[]");
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     move_to(PB_JOB_DISMISSED);
-    int64_t wanted = next_of("c").last;
+    int64_t wanted = next_of("c").last, wanted_ms = pb_clock_wall_ms(); /* not expired then */
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < JOBS; i++) {
             pb_job_init(&jobs[i]);
@@ -241,13 +242,13 @@ START_TEST(rows_stay_while_somebody_wants_them)
         }
         ck_assert_int_eq(pb_job_store_insert_all(store, list, JOBS, results, &err), 0);
     }
-    while (pb_journal_trim(store, pb_clock_wall_ms() - 500, &err) > 0)
+    while (pb_journal_trim(store, wanted_ms, &err) > 0)
         ;
     ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
     ck_assert_int_eq(first, wanted);
     ck_assert_int_eq(next_of("c").n, 1);
     ck_assert_int_eq(pb_subscribers_ack(store, "c", wanted, false, &err), 0);
-    while (pb_journal_trim(store, pb_clock_wall_ms() - 500, &err) > 0)
+    while (pb_journal_trim(store, wanted_ms, &err) > 0)
         ;
     ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
     ck_assert_int_eq(last - first + 1, PB_JOURNAL_KEEP);
