@@ -5,6 +5,7 @@
  * checks that would only repeat a mistake are left out. Everything lives in one arena, the
  * configuration itself included. */
 #include "config/config.h"
+#include "config/base/base_name.h"
 
 #include "config/base/arena.h"
 #include "config/config_parts.h"
@@ -148,8 +149,7 @@ const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *conf
 
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = pb_base_name(path);
     for (size_t i = 0; i < config->n_pipelines; i++) {
         const struct pb_input_config *input = &config->pipelines[i].input;
         for (size_t k = 0; k < input->n_match; k++)
@@ -193,10 +193,10 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
                                                        const char *path, char *out_scene)
 {
-    const char *slash = strrchr(path, '/');
+    const char *base = pb_base_name(path);
     for (size_t i = 0; i < config->n_pipelines; i++) {
         const struct pb_group_pattern *group = config->pipelines[i].input.group_pattern;
-        if (group != NULL && pb_group_pattern_fits(group, slash ? slash + 1 : path, out_scene))
+        if (group != NULL && pb_group_pattern_fits(group, base, out_scene))
             return &config->pipelines[i];
     }
     return NULL;

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,14 +21,19 @@ int pb_path_sync(const char *path)
     return rc;
 }
 
+void pb_path_parent(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        (void)snprintf(out, PATH_MAX, ".");
+    else
+        (void)snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
 static int sync_parent(const char *path)
 {
     char parent[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return pb_path_sync(".");
-    int n = slash == path ? 1 : (int)(slash - path);
-    (void)snprintf(parent, sizeof parent, "%.*s", n, path);
+    pb_path_parent(path, parent);
     int rc = pb_path_sync(parent);
     return rc == -EACCES ? 0 : rc; /* may be written in, but not read */
 }

@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PATH_H
 #define PB_PATH_H
-/* Operations on directories. All return 0 or a negative errno. Thread: any. */
+/* Directories. What returns an int returns 0 or a negative errno. Thread: any. */
+#include <limits.h>
+
+/* The directory that the path is in: "." when it names none. */
+void pb_path_parent(const char *path, char out[PATH_MAX]);
 
 /* mkdir -p. Directories that are made are on disk when it returns. */
 int pb_path_make(const char *path);

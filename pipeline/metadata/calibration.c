@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/metadata/calibration.h"
+#include "config/base/base_name.h"
 
 #include "config/base/number.h"
 #include "pipeline/metadata/meta_reader.h"
@@ -14,7 +15,7 @@
 /* The file's name without folders and suffix. */
 static void stem_of(const char *path, char *out, size_t bytes)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = pb_base_name(path);
     const char *dot = strrchr(base, '.');
     (void)snprintf(out, bytes, "%.*s", dot ? (int)(dot - base) : (int)strlen(base), base);
 }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/metadata/meta_reader.h"
+#include "config/base/base_name.h"
 
 #include "config/units.h"
 #include "pipeline/metadata/meta_time.h"
@@ -161,7 +162,7 @@ void pb_meta_set_file(struct pb_meta_band *band, const char *file)
 {
     if (band == NULL || file == NULL)
         return;
-    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    const char *base = pb_base_name(file);
     const char *dot = strrchr(base, '.');
     size_t n = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
     if (n < sizeof band->file)

@@ -5,6 +5,7 @@
  * Unknown values are left out; an extension is listed only when one of its fields is present, as
  * the schemas demand. "created" and "updated" are the only time stamps in any product. */
 #include "kernels/chain/chain.h"
+#include "config/base/base_name.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/stac.h"
@@ -76,12 +77,6 @@ static void stac_destroy(void *product)
 
 /* --- small parts ------------------------------------------------------------------------------ */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void time_text(time_t seconds, char *out, size_t bytes)
 {
     struct tm tm;
@@ -151,7 +146,7 @@ static void write_properties(const struct pb_stac_item *item)
     pb_stac_facts(item);
     pb_stac_code(item);
     write_software(item);
-    pb_json_string(json, "pushbroom:input", base_name(item->env->input));
+    pb_json_string(json, "pushbroom:input", pb_base_name(item->env->input));
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac_processing.h"
+#include "config/base/base_name.h"
 #include "pipeline/product/stac_facts.h"
 
 #include "config/base/number.h"
@@ -218,10 +219,8 @@ char *pb_stac_lineage(const struct pb_product_env *env)
     FILE *text = open_memstream(&lineage, &bytes);
     if (text == NULL)
         return NULL;
-    const char *slash = strrchr(env->input, '/');
     (void)fprintf(text, "Made from %s by pipeline %s of pushbroom " PB_VERSION " on %s. ",
-                  slash ? slash + 1 : env->input, env->pipeline->name,
-                  env->device ? env->device : "cpu");
+                  pb_base_name(env->input), env->pipeline->name, env->device ? env->device : "cpu");
     say_input(text, env);
     for (size_t i = 0; i < env->pipeline->n_steps; i++)
         say_step(text, env, i);

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/io/path.h"
+#include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_walk.h"
@@ -225,11 +227,9 @@ int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const c
                               int64_t reader, struct pb_err *err, struct pb_scene_files *out)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(folder, sizeof folder, "%.*s", slash > path ? (int)(slash - path) : 1,
-                   slash ? path : ".");
-    return open_files(pipeline, folder, pipeline->input.group_pattern, slash ? slash + 1 : path,
-                      reader, err, out);
+    pb_path_parent(path, folder);
+    return open_files(pipeline, folder, pipeline->input.group_pattern, pb_base_name(path), reader,
+                      err, out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,

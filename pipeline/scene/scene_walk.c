@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_walk.h"
+#include "config/base/base_name.h"
 
 #include "config/group_pattern.h"
 #include "pipeline/raster/raster_file.h"
@@ -235,8 +236,7 @@ int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, 
 
 bool pb_scene_walk_fits(const char *pattern, const char *path)
 {
-    const char *slash = strrchr(path, '/');
     if (strchr(pattern, '/') != NULL)
         return fnmatch(pattern, path, FNM_CASEFOLD | FNM_EXTMATCH | FNM_PATHNAME) == 0;
-    return fnmatch(pattern, slash ? slash + 1 : path, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+    return fnmatch(pattern, pb_base_name(path), FNM_CASEFOLD | FNM_EXTMATCH) == 0;
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/sidecar.h"
 
+#include "pipeline/io/path.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
 
@@ -19,15 +20,6 @@ struct place {
     char name[NAME_MAX + 1];
     int fd; /* of the folder */
 };
-
-static void folder_of(const char *input, char out[PATH_MAX])
-{
-    const char *slash = strrchr(input, '/');
-    if (slash == NULL)
-        (void)snprintf(out, PATH_MAX, ".");
-    else
-        (void)snprintf(out, PATH_MAX, "%.*s", slash == input ? 1 : (int)(slash - input), input);
-}
 
 static int missing(const struct place *at, const char *pattern, struct pb_err *err)
 {
@@ -87,7 +79,7 @@ int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input
     *out = (struct pb_raster_file){.fd = -1};
     if (pipeline->input.metadata == NULL)
         return 0;
-    folder_of(input, at.folder);
+    pb_path_parent(input, at.folder);
     int rc = pb_scene_files_pattern(pipeline->input.metadata, scene, pattern, err);
     rc = rc ? rc : find(&at, pattern, err);
     rc = rc ? rc : open_it(&at, out, err);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/base/files.h"
+#include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
@@ -20,12 +21,6 @@ int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const ch
 {
     int n = snprintf(out, PB_FILES_PATH_BYTES, "%s/%s", directory, name);
     return n < 0 || n >= PB_FILES_PATH_BYTES ? -ENAMETOOLONG : 0;
-}
-
-const char *pb_files_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 int pb_files_check_directory(const char *path, const char *what, struct pb_err *err)
@@ -169,7 +164,7 @@ int pb_files_write(const char *path, const char *text, size_t bytes, struct pb_e
 {
     char temporary[PB_FILES_PATH_BYTES], parent[PB_FILES_PATH_BYTES];
     parent_of(path, parent);
-    int n = snprintf(temporary, sizeof temporary, "%s/.%s.tmp", parent, pb_files_base(path));
+    int n = snprintf(temporary, sizeof temporary, "%s/.%s.tmp", parent, pb_base_name(path));
     if (n < 0 || (size_t)n >= sizeof temporary)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);

@@ -13,7 +13,6 @@
 
 /* "a/b" into out; -ENAMETOOLONG. */
 int pb_files_join(char out[PB_FILES_PATH_BYTES], const char *directory, const char *name);
-const char *pb_files_base(const char *path); /* part after the last '/' */
 
 /* Whether it is a directory that we may list, write and search; what names it in messages. */
 int pb_files_check_directory(const char *path, const char *what, struct pb_err *err);

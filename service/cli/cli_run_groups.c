@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: loose files of one scene become one input. */
 #include "config/group_pattern.h"
+#include "config/base/base_name.h"
 #include "service/cli/cli_run.h"
 
 #include <stdio.h>
@@ -15,15 +16,13 @@ static const struct pb_pipeline_config *group_of(const struct cli_run_options *o
                                                  char scene[256])
 {
     struct stat st;
-    const char *slash = strrchr(path, '/');
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return NULL;
     if (o->pipeline == NULL)
         return pb_config_match_group(config, path, scene);
     const struct pb_pipeline_config *pipeline = pb_config_pipeline(config, o->pipeline);
-    bool fits =
-        pipeline->input.group_pattern != NULL &&
-        pb_group_pattern_fits(pipeline->input.group_pattern, slash ? slash + 1 : path, scene);
+    bool fits = pipeline->input.group_pattern != NULL &&
+                pb_group_pattern_fits(pipeline->input.group_pattern, pb_base_name(path), scene);
     return fits ? pipeline : NULL;
 }
 

@@ -4,6 +4,7 @@
  * The name of work/<id>/ is the id of the job. An entry that cannot be handled is logged and left;
  * the others go on. */
 #include "service/inbox/intake.h"
+#include "config/base/base_name.h"
 
 #include "service/inbox/input_store.h"
 #include "service/base/log.h"
@@ -49,7 +50,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.owned = true;
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
-    pb_intake_describe(sweep->intake, &job, pb_files_base(path), S_ISDIR(st.st_mode));
+    pb_intake_describe(sweep->intake, &job, pb_base_name(path), S_ISDIR(st.st_mode));
     int rc = pb_job_set(&job.input, path);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);

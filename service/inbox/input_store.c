@@ -5,6 +5,7 @@
  * record. A crash between the two leaves a record that names the job; the repeated attempt finds it
  * by that and uses the same name again. */
 #include "service/inbox/input_store.h"
+#include "config/base/base_name.h"
 
 #include "config/base/json_writer.h"
 #include "pipeline/io/path.h"
@@ -240,7 +241,7 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
 static int remove_quarantined(const struct pb_dirs *dirs, const char *path, struct pb_err *err)
 {
     int directory = open(dirs->quarantine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = directory < 0 ? -errno : pb_path_remove_at(directory, pb_files_base(path));
+    int rc = directory < 0 ? -errno : pb_path_remove_at(directory, pb_base_name(path));
     if (directory >= 0)
         (void)close(directory);
     (void)pb_path_sync(dirs->quarantine);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/intake.h"
+#include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
@@ -101,13 +102,13 @@ static int check_submitted(const struct pb_intake *intake, const char *path, boo
     if (is_folder && named != NULL && named->input.scene == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE,
                        "%s is a folder, and pipeline '%s' takes none: it has no input.scene",
-                       pb_files_base(path), pipeline);
+                       pb_base_name(path), pipeline);
     if (is_folder && pipeline == NULL && pb_config_match_folder(intake->config, path) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.scene fits the folder %s",
-                       pb_files_base(path));
+                       pb_base_name(path));
     if (!is_folder && pipeline == NULL && pb_config_match(intake->config, path) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match fits %s",
-                       pb_files_base(path));
+                       pb_base_name(path));
     return 0;
 }
 
@@ -121,7 +122,7 @@ int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, boo
     pb_job_init(out_job);
     out_job->uid = uid;
     (void)snprintf(out_job->identity, sizeof out_job->identity, "%s", identity);
-    pb_intake_describe(intake, out_job, pb_files_base(path), is_folder);
+    pb_intake_describe(intake, out_job, pb_base_name(path), is_folder);
     if (pipeline != NULL)
         (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
     return pb_job_set(&out_job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
