@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: its inputs, one after the other, through a worker slot as the service's
- * (service/runner/worker_slot.h). The worker is told the next input while it runs one, so that it
- * goes on without a pause. The worker is a fork of this process, which has no threads: so the
+ * (service/processes/worker_slot.h). The worker is told the next input while it runs one, so that
+ * it goes on without a pause. The worker is a fork of this process, which has no threads: so the
  * libraries are loaded once.
  *
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
@@ -16,7 +16,7 @@
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 #include "service/cli/cli_run_owner.h"
-#include "service/runner/worker_slot.h"
+#include "service/processes/worker_slot.h"
 #include "service/worker/worker.h"
 
 #include <errno.h>

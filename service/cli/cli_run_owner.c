@@ -6,7 +6,7 @@
 #include "pipeline/device/device_nodes.h"
 #include "service/device/owner.h"
 #include "service/device/owner_client.h"
-#include "service/runner/device_owners.h"
+#include "service/processes/device_owners.h"
 
 #include <stdio.h>
 #include <stdlib.h>

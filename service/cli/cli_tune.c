@@ -9,7 +9,7 @@
 #include "pipeline/plan/tune.h"
 #include "service/base/files.h"
 #include "service/device/owner_client.h"
-#include "service/runner/device_owners.h"
+#include "service/processes/device_owners.h"
 #include "service/status/client.h"
 
 #include <stdlib.h>

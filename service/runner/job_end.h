@@ -7,7 +7,7 @@
  * The functions take what a job holds. Thread: loop. */
 #include "service/runner/faults.h"
 #include "service/runner/pending.h"
-#include "service/runner/worker_slot.h"
+#include "service/processes/worker_slot.h"
 
 struct pb_job_ends {
     const struct pb_runner_env *env; /* borrowed, as all of these */

@@ -4,7 +4,7 @@
 #define PB_METRICS_H
 /* Counters since the start of the service, printed in Prometheus' text format. Labels are few and
  * bounded: no job ids, no file names. Plain memory. Thread: loop. */
-#include "service/runner/device_retry.h"
+#include "service/processes/device_retry.h"
 #include "service/jobs/journal.h"
 #include "service/base/troubles.h"
 

@@ -7,9 +7,9 @@
  * Members of struct pb_worker_pool are worker_pool.c's, but for those above the line, which the
  * owner sets before pb_pool_init. Handlers may call into the pool. Thread: loop. */
 #include "service/inbox/dirs.h"
-#include "service/runner/device_owners.h"
+#include "service/processes/device_owners.h"
 #include "service/runner/runner_env.h"
-#include "service/runner/worker_slot.h"
+#include "service/processes/worker_slot.h"
 
 #define PB_POOL_SLOTS_MAX 64
 

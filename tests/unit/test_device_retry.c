@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/device_retry.h"
+#include "service/processes/device_retry.h"
 
 #include "run_suite.h"
 

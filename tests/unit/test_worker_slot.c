@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/worker_slot_table.h"
+#include "service/processes/worker_slot_table.h"
 
 #include "config/config.h"
 #include "run_suite.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_suite.h"
-#include "service/runner/worker_wait.h"
+#include "service/processes/worker_wait.h"
 
 #include <check.h>
 #include <fcntl.h>

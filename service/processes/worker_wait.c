@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/worker_wait.h"
+#include "service/processes/worker_wait.h"
 
 #include <dirent.h>
 #include <fcntl.h>

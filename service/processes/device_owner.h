@@ -7,7 +7,7 @@
  * 30 s, as long as it does not live for a minute; one that finds no device is not. Thread: loop. */
 #include "service/base/log.h"
 #include "service/device/owner_load.h"
-#include "service/runner/worker_launch.h"
+#include "service/processes/worker_launch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

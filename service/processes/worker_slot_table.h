@@ -4,7 +4,7 @@
 #define PB_WORKER_SLOT_TABLE_H
 /* The states of a worker slot and its transitions, and what worker_slot.c shares with the files
  * that do their parts. Only they and their test include this. */
-#include "service/runner/worker_slot.h"
+#include "service/processes/worker_slot.h"
 
 enum pb_slot_state {
     PB_SLOT_EMPTY,    /* no process, no job */

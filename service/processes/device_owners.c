@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/device_owners.h"
+#include "service/processes/device_owners.h"
 
 #include "pipeline/device/device_nodes.h"
 

@@ -4,7 +4,7 @@
  * The end of a process shows as SIGCHLD and as the end of its stdout and stderr. The last lines (a
  * job's result, a library's message) may be read after SIGCHLD, so on_end waits for all three; with
  * a time limit, as a grandchild could keep the pipes open. */
-#include "service/runner/worker_proc.h"
+#include "service/processes/worker_proc.h"
 
 #include "config/base/clock.h"
 

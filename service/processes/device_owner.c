@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/device_owner.h"
+#include "service/processes/device_owner.h"
 
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
-#include "service/runner/worker_proc.h"
+#include "service/processes/worker_proc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

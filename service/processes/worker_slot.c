@@ -6,7 +6,7 @@
  * are called after the transition. */
 #include "config/base/clock.h"
 #include "config/config.h"
-#include "service/runner/worker_slot_table.h"
+#include "service/processes/worker_slot_table.h"
 
 #include <errno.h>
 #include <stdarg.h>

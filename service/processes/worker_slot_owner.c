@@ -5,8 +5,8 @@
  * limit. */
 #include "config/base/clock.h"
 #include "config/config.h"
-#include "service/runner/worker_slot_table.h"
-#include "service/runner/worker_wait.h"
+#include "service/processes/worker_slot_table.h"
+#include "service/processes/worker_wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
-#include "service/runner/worker_slot_table.h"
+#include "service/processes/worker_slot_table.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  *    one that computes or waits without progress. */
 #include "config/base/clock.h"
 #include "config/config.h"
-#include "service/runner/worker_slot_table.h"
+#include "service/processes/worker_slot_table.h"
 
 #include <signal.h>
 #include <stdio.h>

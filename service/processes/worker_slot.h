@@ -12,8 +12,8 @@
  * Handlers are called last, when the slot is in its new state: they may use it (start, run, end,
  * cleared), but not destroy it. Thread: loop. */
 #include "service/jobs/job.h"
-#include "service/runner/device_retry.h"
-#include "service/runner/worker_proc.h"
+#include "service/processes/device_retry.h"
+#include "service/processes/worker_proc.h"
 
 #define PB_WORKER_SLOT_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
 #define PB_WORKER_SLOT_HUNG_MS   30000 /* from SIGKILL until the worker is given up */

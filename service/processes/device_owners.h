@@ -5,7 +5,7 @@
 /* The owners of all devices that a service computes on, one process each (device_owner.h), and
  * which of them a job goes to: the one that has least to do. Thread: loop. */
 #include "config/config.h"
-#include "service/runner/device_owner.h"
+#include "service/processes/device_owner.h"
 
 #define PB_DEVICE_OWNERS_MAX 16
 

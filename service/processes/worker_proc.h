@@ -6,7 +6,7 @@
  * kill. It knows no jobs. Thread: loop. */
 #include "config/base/err.h"
 #include "service/base/log.h"
-#include "service/runner/worker_launch.h"
+#include "service/processes/worker_launch.h"
 #include "service/worker/worker_lines.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/worker_launch.h"
+#include "service/processes/worker_launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
