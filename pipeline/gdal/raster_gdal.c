@@ -65,7 +65,8 @@ static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits,
         info->decoder_bytes = jp2_bytes(info);
         return 0;
     }
-    int rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
+    const struct pb_file_part part = pb_raster_file_part(&raster->file);
+    int rc = pb_raster_blocks_open(&raster->blocks, &part, raster->file.path,
                                    limits->max_directories, info, err);
     for (int i = 0; rc == 0 && i < info->n_bands; i++) {
         int has = 0;
@@ -86,11 +87,12 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     int rc = pb_raster_file_open(&raster->file, path, err);
+    const struct pb_file_part part = pb_raster_file_part(&raster->file);
     if (rc == 0)
-        rc = pb_jp2_look(raster->file.fd, path, err, &raster->is_jp2);
+        rc = pb_jp2_look(&part, path, err, &raster->is_jp2);
     if (rc == 0)
-        rc = (raster->is_jp2 ? pb_jp2_header_read : pb_tiff_header_read)(
-            raster->file.fd, (uint64_t)raster->file.stat.st_size, path, limits, err, &header);
+        rc = (raster->is_jp2 ? pb_jp2_header_read : pb_tiff_header_read)(&part, path, limits, err,
+                                                                         &header);
     if (rc == 0) {
         pb_gdal_file_add(raster);
         rc = open_dataset(raster, path, err);
@@ -119,8 +121,9 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
     raster->dataset_mask = first->dataset_mask;
     raster->is_jp2 = first->is_jp2;
     int rc = pb_raster_file_again(&raster->file, &first->file, err);
+    const struct pb_file_part part = pb_raster_file_part(&raster->file);
     if (rc == 0 && !raster->is_jp2)
-        rc = pb_raster_blocks_open(&raster->blocks, raster->file.fd, raster->file.path,
+        rc = pb_raster_blocks_open(&raster->blocks, &part, raster->file.path,
                                    limits->max_directories, &raster->info, err);
     raster->blocks.fill = first->blocks.fill;
     if (rc == 0 && (!raster->info.own_blocks || raster->dataset_mask)) {

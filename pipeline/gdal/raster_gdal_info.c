@@ -189,7 +189,7 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
     info->width = GDALGetRasterXSize(raster->dataset);
     info->height = GDALGetRasterYSize(raster->dataset);
     info->n_bands = n_bands;
-    info->file_bytes = (uint64_t)raster->file.stat.st_size;
+    info->file_bytes = raster->file.bytes;
     info->file_mtime_ns = mtime_ns(&raster->file.stat);
     int rc = read_type(raster, err);
     if (rc < 0)

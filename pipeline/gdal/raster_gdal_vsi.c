@@ -73,7 +73,7 @@ static int vsi_stat(void *user, const char *name, VSIStatBufL *out, int flags)
     }
     memset(out, 0, sizeof *out);
     out->st_mode = S_IFREG;
-    out->st_size = raster->file.stat.st_size;
+    out->st_size = (int64_t)raster->file.bytes;
     out->st_mtime = raster->file.stat.st_mtime;
     return 0;
 }
@@ -102,9 +102,7 @@ static vsi_l_offset vsi_tell(void *user)
 static int vsi_seek(void *user, vsi_l_offset offset, int whence)
 {
     struct vsi_file *handle = user;
-    uint64_t base = whence == SEEK_CUR   ? handle->at
-                    : whence == SEEK_END ? (uint64_t)handle->file->stat.st_size
-                                         : 0;
+    uint64_t base = whence == SEEK_CUR ? handle->at : whence == SEEK_END ? handle->file->bytes : 0;
     handle->at = base + offset;
     handle->eof = false;
     return 0;

@@ -14,11 +14,20 @@
 
 #define EXTENTS 16 /* asked for at once */
 
-void pb_file_holes_init(struct pb_file_holes *holes, int fd, uint64_t bytes)
+/* lseek within the part; an end behind it is its end. Negative: errno says why. */
+static int64_t seek(const struct pb_file_holes *holes, uint64_t at, int what)
 {
-    *holes = (struct pb_file_holes){.fd = fd, .bytes = bytes};
-    off_t first = bytes > 0 ? lseek(fd, 0, SEEK_HOLE) : -1;
-    holes->any = first >= 0 && (uint64_t)first < bytes;
+    const struct pb_file_part *file = &holes->file;
+    off_t found = lseek(file->fd, (off_t)(file->base + at), what);
+    uint64_t to = found < 0 ? 0 : (uint64_t)found - file->base;
+    return found < 0 ? -1 : (int64_t)(to < file->bytes ? to : file->bytes);
+}
+
+void pb_file_holes_init(struct pb_file_holes *holes, const struct pb_file_part *file)
+{
+    *holes = (struct pb_file_holes){.file = *file};
+    int64_t first = file->bytes > 0 ? seek(holes, 0, SEEK_HOLE) : -1;
+    holes->any = first >= 0 && (uint64_t)first < file->bytes;
 }
 
 /* Makes the segment that contains `at` the current one. */
@@ -26,11 +35,11 @@ static void find_segment(struct pb_file_holes *holes, uint64_t at)
 {
     if (at >= holes->from && at < holes->to)
         return;
-    off_t data = lseek(holes->fd, (off_t)at, SEEK_DATA);
+    int64_t data = seek(holes, at, SEEK_DATA);
     holes->from = at;
     holes->is_hole = data >= 0 ? (uint64_t)data > at : errno == ENXIO;
-    off_t end = holes->is_hole ? data : lseek(holes->fd, (off_t)at, SEEK_HOLE);
-    holes->to = end > (off_t)at ? (uint64_t)end : holes->bytes;
+    int64_t end = holes->is_hole ? data : seek(holes, at, SEEK_HOLE);
+    holes->to = end > (int64_t)at ? (uint64_t)end : holes->file.bytes;
     if (holes->to <= at)
         holes->to = at + 1;
 }
@@ -72,7 +81,7 @@ struct pb_holes_found pb_file_holes_look(struct pb_file_holes *holes, uint64_t a
         found.data |= !holes->is_hole;
         found.hole |= holes->is_hole;
         if (holes->is_hole && ask_reserved && !found.reserved)
-            found.reserved = is_reserved(holes->fd, at, to - at);
+            found.reserved = is_reserved(holes->file.fd, holes->file.base + at, to - at);
         at = to;
     }
     return found;
@@ -80,8 +89,8 @@ struct pb_holes_found pb_file_holes_look(struct pb_file_holes *holes, uint64_t a
 
 bool pb_file_holes_data(struct pb_file_holes *holes, uint64_t enough)
 {
-    uint64_t data = holes->any ? 0 : holes->bytes;
-    for (uint64_t at = 0; holes->any && at < holes->bytes && data < enough; at = holes->to) {
+    uint64_t data = holes->any ? 0 : holes->file.bytes;
+    for (uint64_t at = 0; holes->any && at < holes->file.bytes && data < enough; at = holes->to) {
         find_segment(holes, at);
         data += holes->is_hole ? 0 : holes->to - at;
     }

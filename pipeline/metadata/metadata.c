@@ -99,10 +99,10 @@ int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, stru
 /* All of an open file, malloc'd. */
 static int load_open(struct pb_raster_file *file, struct pb_metadata_text *out, struct pb_err *err)
 {
-    if (file->stat.st_size > PB_METADATA_BYTES_MAX)
+    if (file->bytes > PB_METADATA_BYTES_MAX)
         return pb_fail_at(err, PB_E_INPUT_METADATA_INVALID, file->path, 0, 0,
                           "it is larger than %d MiB", PB_METADATA_BYTES_MAX >> 20);
-    size_t bytes = (size_t)file->stat.st_size;
+    size_t bytes = (size_t)file->bytes;
     char *text = malloc(bytes + 1);
     if (text == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to read %s", file->path);

@@ -221,10 +221,10 @@ int pb_block_layout_place(const struct pb_block_layout *layout, const struct pb_
     return rc < 0 ? rc : value_at(file, &layout->offsets, index, &out->offset);
 }
 
-int pb_block_layout_find(int fd, uint64_t file_bytes, const char *name, bool mask,
+int pb_block_layout_find(const struct pb_file_part *part, const char *name, bool mask,
                          int32_t max_directories, struct pb_err *err, uint64_t *out_directory)
 {
-    struct pb_tiff_file file = {.fd = fd, .bytes = file_bytes, .name = name, .err = err};
+    struct pb_tiff_file file = {.part = *part, .name = name, .err = err};
     struct pb_tiff_directory dir;
     uint64_t at = 0, subfile = 0;
     int rc = pb_tiff_read_magic(&file, &at);

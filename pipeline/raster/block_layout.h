@@ -32,7 +32,7 @@ struct pb_block_place {
 };
 
 /* Directory of the first image, or of the first full-size mask; 0 = there is none. */
-int pb_block_layout_find(int fd, uint64_t file_bytes, const char *name, bool mask,
+int pb_block_layout_find(const struct pb_file_part *part, const char *name, bool mask,
                          int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
 
 /* Fills *out from a directory. -ENOTSUP without an error when it is not understood completely: bits

@@ -61,13 +61,13 @@ static int create(struct pb_block_reader *reader, uint64_t directory, struct pb_
     return 0;
 }
 
-int pb_block_reader_create(int fd, uint64_t file_bytes, const char *name, uint64_t directory,
+int pb_block_reader_create(const struct pb_file_part *part, const char *name, uint64_t directory,
                            struct pb_err *err, struct pb_block_reader **out_reader)
 {
     struct pb_block_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a decoder");
-    reader->file = (struct pb_tiff_file){.fd = fd, .bytes = file_bytes, .name = name, .err = err};
+    reader->file = (struct pb_tiff_file){.part = *part, .name = name, .err = err};
     int rc = create(reader, directory, err);
     if (rc < 0) {
         pb_block_reader_destroy(reader);
@@ -255,13 +255,14 @@ static int check_stored(const struct pb_block_reader *reader, const struct block
     bool single = !l->tiled && l->down == 1;
     if (block->place.bytes < need && !single)
         return damaged(reader, block, pb_decode_short);
-    if (block->place.offset > reader->file.bytes || need > reader->file.bytes - block->place.offset)
+    if (block->place.offset > reader->file.part.bytes ||
+        need > reader->file.part.bytes - block->place.offset)
         return PB_TIFF_FAIL(&reader->file, PB_E_INPUT_TRUNCATED,
                             "strip or tile %llu at byte %llu reaches past the end of the file "
                             "(%llu bytes)",
                             (unsigned long long)block->index,
                             (unsigned long long)block->place.offset,
-                            (unsigned long long)reader->file.bytes);
+                            (unsigned long long)reader->file.part.bytes);
     return 0;
 }
 

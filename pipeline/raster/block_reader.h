@@ -15,9 +15,10 @@
 
 struct pb_block_reader;
 
-/* fd and name are borrowed until destroy. directory: where the image's directory is. 0 with NULL
- * when the layout or the codec is none that is understood here; errors of reading. */
-int pb_block_reader_create(int fd, uint64_t file_bytes, const char *name, uint64_t directory,
+/* part is copied, its descriptor and name are borrowed until destroy. directory: where the image's
+ * directory is. 0 with NULL when the layout or the codec is none that is understood here; errors of
+ * reading. */
+int pb_block_reader_create(const struct pb_file_part *part, const char *name, uint64_t directory,
                            struct pb_err *err, struct pb_block_reader **out_reader);
 void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
 

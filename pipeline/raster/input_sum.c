@@ -40,8 +40,12 @@ struct pb_input_sum {
 static int copy_part(struct part *part, const struct pb_raster_file *file, const char *name,
                      struct pb_err *err)
 {
-    part->file = (struct pb_raster_file){
-        .fd = -1, .path = strdup(file->path), .stat = file->stat, .handed = file->handed};
+    part->file = (struct pb_raster_file){.fd = -1,
+                                         .base = file->base,
+                                         .bytes = file->bytes,
+                                         .path = strdup(file->path),
+                                         .stat = file->stat,
+                                         .handed = file->handed};
     part->name = name != NULL ? strdup(name) : NULL;
     if (part->file.path == NULL || (name != NULL && part->name == NULL))
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);

@@ -16,8 +16,7 @@
 enum { SOC = 0xff4f, SIZ = 0xff51, SOT = 0xff90, EOC = 0xffd9 };
 
 struct jp2 {
-    int fd;
-    uint64_t bytes; /* of the file */
+    struct pb_file_part part;
     const char *name;
     const struct pb_limits *limits;
     struct pb_err *err;
@@ -42,15 +41,14 @@ static uint64_t u64(const unsigned char *p)
 
 static int take(const struct jp2 *jp2, uint64_t at, unsigned char *out, size_t n)
 {
-    struct pb_raster_file file = {.fd = jp2->fd};
-    ssize_t got = at > jp2->bytes ? 0 : pb_raster_file_read(&file, at, out, n);
+    ssize_t got = pb_file_part_read(&jp2->part, at, out, n, NULL);
     if (got < 0)
         return pb_raster_file_fail(jp2->err, (int)-got, jp2->name, "cannot read it");
     if ((size_t)got < n)
         return FAIL(jp2, PB_E_INPUT_TRUNCATED,
                     "the file ends at byte %llu, in the middle of what its JPEG 2000 structure "
                     "promises",
-                    (unsigned long long)jp2->bytes);
+                    (unsigned long long)jp2->part.bytes);
     return 0;
 }
 
@@ -62,11 +60,10 @@ static bool is_codestream(const unsigned char *p)
     return u16(p) == SOC && u16(p + 2) == SIZ;
 }
 
-int pb_jp2_look(int fd, const char *name, struct pb_err *err, bool *out_is)
+int pb_jp2_look(const struct pb_file_part *part, const char *name, struct pb_err *err, bool *out_is)
 {
     unsigned char head[12] = {0};
-    struct pb_raster_file file = {.fd = fd};
-    ssize_t got = pb_raster_file_read(&file, 0, head, sizeof head);
+    ssize_t got = pb_file_part_read(part, 0, head, sizeof head, NULL);
     if (got < 0)
         return pb_raster_file_fail(err, (int)-got, name, "cannot read it");
     *out_is = got == (ssize_t)sizeof head &&
@@ -84,11 +81,11 @@ static int find_codestream(const struct jp2 *jp2, uint64_t *out_at, uint64_t *ou
     int rc = take(jp2, 0, head, 12);
     if (rc == 0 && is_codestream(head)) {
         *out_at = 0;
-        *out_end = jp2->bytes;
+        *out_end = jp2->part.bytes;
         return 0;
     }
     for (int i = 0; rc == 0 && i < BOXES_MAX; i++) {
-        if (at == jp2->bytes)
+        if (at == jp2->part.bytes)
             return FAIL(jp2, PB_E_INPUT_TRUNCATED, "the file has no codestream");
         rc = take(jp2, at, head, 8);
         uint64_t length = rc == 0 ? u32(head) : 0, header = 8;
@@ -98,15 +95,15 @@ static int find_codestream(const struct jp2 *jp2, uint64_t *out_at, uint64_t *ou
         }
         if (rc < 0)
             return rc;
-        uint64_t end = length == 0 ? jp2->bytes : at + length;
+        uint64_t end = length == 0 ? jp2->part.bytes : at + length;
         if ((length != 0 && length < header) || end < at)
             return FAIL(jp2, PB_E_INPUT_DAMAGED, "the box at byte %llu has an impossible length",
                         (unsigned long long)at);
-        if (end > jp2->bytes)
+        if (end > jp2->part.bytes)
             return FAIL(jp2, PB_E_INPUT_TRUNCATED,
                         "the box at byte %llu ends at byte %llu, and the file at %llu",
                         (unsigned long long)at, (unsigned long long)end,
-                        (unsigned long long)jp2->bytes);
+                        (unsigned long long)jp2->part.bytes);
         if (memcmp(head + 4, "jp2c", 4) == 0) {
             *out_at = at + header;
             *out_end = end;
@@ -145,11 +142,11 @@ static int check_image(const struct jp2 *jp2, const struct pb_tiff_header *h)
                     (unsigned long long)limits->max_block_bytes);
     const uint64_t decoded = pixels * sample * (uint64_t)h->bands;
     if (limits->max_ratio > 0 && decoded > PB_TIFF_RATIO_FLOOR &&
-        decoded / limits->max_ratio > jp2->bytes)
+        decoded / limits->max_ratio > jp2->part.bytes)
         return FAIL(jp2, PB_E_INPUT_LIMIT,
                     "%llu bytes of pixels from a file of %llu are more than limits.max_ratio "
                     "allows",
-                    (unsigned long long)decoded, (unsigned long long)jp2->bytes);
+                    (unsigned long long)decoded, (unsigned long long)jp2->part.bytes);
     return 0;
 }
 
@@ -230,11 +227,11 @@ static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
                 TILE_PARTS_MAX);
 }
 
-int pb_jp2_header_read(int fd, uint64_t file_bytes, const char *name,
+int pb_jp2_header_read(const struct pb_file_part *part, const char *name,
                        const struct pb_limits *limits, struct pb_err *err,
                        struct pb_tiff_header *out_header)
 {
-    const struct jp2 jp2 = {fd, file_bytes, name, limits, err};
+    const struct jp2 jp2 = {*part, name, limits, err};
     struct pb_tiff_header header = {.n_directories = 1};
     uint64_t at = 0, end = 0;
     int rc = find_codestream(&jp2, &at, &end);

@@ -14,10 +14,11 @@
 
 /* Whether the file begins as a JP2 file or as a codestream. name: for messages. input.io: it cannot
  * be read. */
-int pb_jp2_look(int fd, const char *name, struct pb_err *err, bool *out_is);
+int pb_jp2_look(const struct pb_file_part *part, const char *name, struct pb_err *err,
+                bool *out_is);
 /* In the terms of a TIFF header: its blocks are the tiles. name: for messages. On failure *err
  * holds input.truncated, input.damaged, input.unsupported, input.limit or input.io. */
-int pb_jp2_header_read(int fd, uint64_t file_bytes, const char *name,
+int pb_jp2_header_read(const struct pb_file_part *part, const char *name,
                        const struct pb_limits *limits, struct pb_err *err,
                        struct pb_tiff_header *out_header);
 #endif

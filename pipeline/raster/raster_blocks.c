@@ -32,24 +32,23 @@ static bool agrees(const struct pb_block_layout *layout, const struct pb_raster_
            (split || (int64_t)layout->block_h == info->block_h);
 }
 
-static int open_one(int fd, const char *name, bool mask, int32_t max_directories,
-                    const struct pb_raster_info *info, struct pb_err *err,
-                    struct pb_block_reader **out)
+static int open_one(const struct pb_file_part *part, const char *name, bool mask,
+                    int32_t max_directories, struct pb_err *err, struct pb_block_reader **out)
 {
     uint64_t directory = 0;
-    int rc =
-        pb_block_layout_find(fd, info->file_bytes, name, mask, max_directories, err, &directory);
+    int rc = pb_block_layout_find(part, name, mask, max_directories, err, &directory);
     if (rc < 0 || directory == 0)
         return rc;
-    return pb_block_reader_create(fd, info->file_bytes, name, directory, err, out);
+    return pb_block_reader_create(part, name, directory, err, out);
 }
 
-int pb_raster_blocks_open(struct pb_raster_blocks *blocks, int fd, const char *name,
-                          int32_t max_directories, struct pb_raster_info *info, struct pb_err *err)
+int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_part *part,
+                          const char *name, int32_t max_directories, struct pb_raster_info *info,
+                          struct pb_err *err)
 {
-    int rc = open_one(fd, name, false, max_directories, info, err, &blocks->image);
+    int rc = open_one(part, name, false, max_directories, err, &blocks->image);
     if (rc == 0 && info->has_mask)
-        rc = open_one(fd, name, true, max_directories, info, err, &blocks->mask);
+        rc = open_one(part, name, true, max_directories, err, &blocks->mask);
     if (rc < 0)
         return rc;
     if (blocks->image != NULL) {

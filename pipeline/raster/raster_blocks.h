@@ -13,11 +13,12 @@ struct pb_raster_blocks {
     struct pb_block_fill fill;            /* filled in by the caller before the first read */
 };
 
-/* fd and name are borrowed until close. info: GDAL's view of the same file; an image on which the
- * two differ is left to GDAL. Sets info->own_blocks and info->decoder_bytes. Zero *blocks before;
- * close it after a failure as well. */
-int pb_raster_blocks_open(struct pb_raster_blocks *blocks, int fd, const char *name,
-                          int32_t max_directories, struct pb_raster_info *info, struct pb_err *err);
+/* The descriptor of part and name are borrowed until close. info: GDAL's view of the same file; an
+ * image on which the two differ is left to GDAL. Sets info->own_blocks and info->decoder_bytes.
+ * Zero *blocks before; close it after a failure as well. */
+int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_part *part,
+                          const char *name, int32_t max_directories, struct pb_raster_info *info,
+                          struct pb_err *err);
 void pb_raster_blocks_close(struct pb_raster_blocks *blocks);
 
 /* To be called before GDAL decodes: verifies the blocks below rect, of the image or of its mask, as

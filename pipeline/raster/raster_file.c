@@ -35,6 +35,8 @@ static bool is_path_error(int error)
 struct handed {
     char path[4096];
     int fd; /* a negative errno: it could not be opened */
+    bool is_part;
+    uint64_t base, bytes; /* of a part */
 };
 /* The scene's, then those of sources. */
 static struct handed handed[PB_FILES_MAX];
@@ -44,6 +46,7 @@ static void hand(struct handed *place, const char *path, int fd)
     (void)snprintf(place->path, sizeof place->path, "%s",
                    strlen(path) < sizeof place->path ? path : "");
     place->fd = fd;
+    place->is_part = false;
 }
 
 void pb_raster_file_hand(const char *path, int fd)
@@ -55,6 +58,16 @@ void pb_raster_file_hand_source(size_t number, const char *path, int fd)
 {
     if (number + 1 < PB_FILES_MAX)
         hand(&handed[number + 1], path, fd);
+}
+
+void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file)
+{
+    if (number >= PB_FILES_MAX)
+        return;
+    hand(&handed[number], file != NULL ? file->path : "", file != NULL ? file->fd : -EBADF);
+    handed[number].is_part = file != NULL;
+    handed[number].base = file != NULL ? file->base : 0;
+    handed[number].bytes = file != NULL ? file->bytes : 0;
 }
 
 static const struct handed *find_handed(const char *path)
@@ -92,6 +105,9 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         return pb_raster_file_fail(err, errno, path, "cannot stat the file");
     if (!S_ISREG(file->stat.st_mode))
         return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0, "not a regular file");
+    bool is_part = place != NULL && place->is_part;
+    file->base = is_part ? place->base : 0;
+    file->bytes = is_part ? place->bytes : (uint64_t)file->stat.st_size;
     /* The process that passed the descriptor has checked it. */
     if (!file->handed && !pb_file_identity_is_expected(&file->stat))
         return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
@@ -105,6 +121,8 @@ int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_fil
 {
     *file = (struct pb_raster_file){.fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 3),
                                     .path = strdup(first->path),
+                                    .base = first->base,
+                                    .bytes = first->bytes,
                                     .stat = first->stat,
                                     .handed = first->handed};
     if (file->path == NULL)
@@ -120,30 +138,21 @@ void pb_raster_file_close(struct pb_raster_file *file)
     *file = (struct pb_raster_file){.fd = -1};
 }
 
+struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file)
+{
+    return (struct pb_file_part){file->fd, file->base, file->bytes};
+}
+
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes)
 {
+    struct pb_file_part part = pb_raster_file_part(file);
     size_t done = 0;
-    if (at > INT64_MAX || bytes > INT64_MAX - at)
-        return 0; /* past the end of any file */
-    while (done < bytes) {
-        pb_io_begin();
-        ssize_t n = pread(file->fd, (char *)out + done, bytes - done, (off_t)(at + done));
-        pb_io_end();
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int error = errno;
-            if (file->error == 0) {
-                file->error = error;
-                file->error_at = at + done;
-            }
-            return -error;
-        }
-        if (n == 0)
-            break;
-        done += (size_t)n;
+    ssize_t n = pb_file_part_read(&part, at, out, bytes, &done);
+    if (n < 0 && file->error == 0) {
+        file->error = (int)-n;
+        file->error_at = at + done;
     }
-    return (ssize_t)done;
+    return n;
 }
 
 int pb_raster_file_check(const struct pb_raster_file *file, struct pb_err *err)

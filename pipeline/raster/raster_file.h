@@ -7,6 +7,7 @@
  * through this descriptor keeps it, so a failing disk is distinguished from a damaged file. A
  * pb_raster_file belongs to one thread at a time. */
 #include "config/base/err.h"
+#include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,10 @@
 
 struct pb_raster_file {
     int fd;            /* -1 = not open */
+    uint64_t base;     /* where it begins in what fd has open: a member of an archive; else 0 */
+    uint64_t bytes;    /* its size */
     char *path;        /* owned; as it was given */
-    struct stat stat;  /* as of open */
+    struct stat stat;  /* of what fd has open, as of open */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = none did */
     uint64_t error_at; /* byte where it began */
@@ -27,6 +30,9 @@ struct pb_raster_file {
  * process that opened it checks that the path still names that file. fd is borrowed until the next
  * call; -1 = no such path any more. Thread: any, while no raster is being opened. */
 void pb_raster_file_hand(const char *path, int fd);
+/* The same for an open file, which may be a part of one; as `number` 0 in place of the scene's,
+ * else of source number - 1. NULL: no such path any more. */
+void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file);
 /* The same for source `number`, from 0; fd: a descriptor, or a negative errno, which an open then
  * returns. */
 void pb_raster_file_hand_source(size_t number, const char *path, int fd);
@@ -38,6 +44,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
 int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
                          struct pb_err *err);
 void pb_raster_file_close(struct pb_raster_file *file);
+struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file);
 
 /* Reads up to `bytes` at `at`: how many, fewer only at the end of the file, or a negative errno,
  * which is kept in file->error. */

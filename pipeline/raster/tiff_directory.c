@@ -75,23 +75,17 @@ static int read_error(const struct pb_tiff_file *file, int error, uint64_t at, c
 int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, size_t bytes,
                     const char *what)
 {
-    if (at > file->bytes || bytes > file->bytes - at)
+    if (at > file->part.bytes || bytes > file->part.bytes - at)
         return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,
                             "%s at byte %llu lies past the end of the file (%llu bytes)", what,
-                            (unsigned long long)at, (unsigned long long)file->bytes);
-    for (size_t done = 0; done < bytes;) {
-        pb_io_begin();
-        ssize_t n = pread(file->fd, (char *)out + done, bytes - done, (off_t)(at + done));
-        pb_io_end();
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return read_error(file, errno, at + done, what);
-        if (n == 0)
-            return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,
-                                "the file ended early while %s was read", what);
-        done += (size_t)n;
-    }
+                            (unsigned long long)at, (unsigned long long)file->part.bytes);
+    size_t done = 0;
+    ssize_t n = pb_file_part_read(&file->part, at, out, bytes, &done);
+    if (n < 0)
+        return read_error(file, (int)-n, at + done, what);
+    if (done < bytes)
+        return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED, "the file ended early while %s was read",
+                            what);
     return 0;
 }
 
@@ -184,7 +178,7 @@ static int past_the_end(const struct pb_tiff_file *file, enum pb_code code, uint
                         "the %llu values of tag %llu at byte %llu reach past the end of the file "
                         "(%llu bytes)",
                         (unsigned long long)count, (unsigned long long)tag, (unsigned long long)at,
-                        (unsigned long long)file->bytes);
+                        (unsigned long long)file->part.bytes);
 }
 
 int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir)
@@ -211,7 +205,7 @@ static int take_entry(const struct pb_tiff_file *file, const unsigned char *entr
     uint64_t at = entry_at + 4 + inside;
     if (each > 0 && count > inside / each) {
         at = pb_tiff_number(file, entry + 4 + inside, inside);
-        bool there = at <= file->bytes && count <= (file->bytes - at) / each;
+        bool there = at <= file->part.bytes && count <= (file->part.bytes - at) / each;
         if (!there && field != NULL && !geo)
             return past_the_end(file, PB_E_INPUT_TRUNCATED, tag, count, at);
         if (!there && (dir->outside == 0 || (geo && !is_geo(dir->outside)))) {
@@ -249,10 +243,10 @@ int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int ind
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "image directory %d claims %llu entries",
                             index, (unsigned long long)n);
     at += head;
-    if (n * each > file->bytes - at)
+    if (n * each > file->part.bytes - at)
         return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,
                             "image directory %d reaches %llu bytes past the end of the file", index,
-                            (unsigned long long)(n * each - (file->bytes - at)));
+                            (unsigned long long)(n * each - (file->part.bytes - at)));
     for (uint64_t i = 0; i < n;) {
         uint64_t take = n - i < DIRECTORY_CHUNK ? n - i : DIRECTORY_CHUNK;
         rc = pb_tiff_read_at(file, at, raw, (size_t)(take * each), "an image directory");
@@ -272,9 +266,9 @@ int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int ind
 int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at)
 {
     unsigned char raw[16] = {0};
-    if (file->bytes == 0)
+    if (file->part.bytes == 0)
         return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED, "the file is empty");
-    size_t there = file->bytes < sizeof raw ? (size_t)file->bytes : sizeof raw;
+    size_t there = file->part.bytes < sizeof raw ? (size_t)file->part.bytes : sizeof raw;
     int rc = pb_tiff_read_at(file, 0, raw, there, "the header");
     if (rc < 0)
         return rc;

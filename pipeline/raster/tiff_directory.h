@@ -6,6 +6,7 @@
  * against the file's size first. Private to the TIFF checks. Thread: any. */
 #include "config/config.h"
 #include "config/base/err.h"
+#include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +15,7 @@
 #define PB_TIFF_ENTRIES_MAX 65535 /* of a directory; what classic TIFF can say */
 
 struct pb_tiff_file {
-    int fd;
-    uint64_t bytes;
+    struct pb_file_part part;
     bool big_endian, big_tiff;
     const char *name;
     const struct pb_limits *limits;

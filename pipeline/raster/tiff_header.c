@@ -147,7 +147,7 @@ static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_hea
     struct pb_file_holes holes;
     if (max == 0 || bytes <= PB_TIFF_RATIO_FLOOR / sample)
         return 0;
-    pb_file_holes_init(&holes, file->fd, file->bytes);
+    pb_file_holes_init(&holes, &file->part);
     if (pb_file_holes_data(&holes, bytes / max * sample))
         return 0;
     return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
@@ -220,12 +220,11 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
     return 0;
 }
 
-int pb_tiff_header_read(int fd, uint64_t file_bytes, const char *name,
+int pb_tiff_header_read(const struct pb_file_part *part, const char *name,
                         const struct pb_limits *limits, struct pb_err *err,
                         struct pb_tiff_header *out_header)
 {
-    struct pb_tiff_file file = {
-        .fd = fd, .bytes = file_bytes, .name = name, .limits = limits, .err = err};
+    struct pb_tiff_file file = {.part = *part, .name = name, .limits = limits, .err = err};
     struct pb_tiff_header header;
     int32_t max = limits->max_directories < 1 ? 1 : limits->max_directories;
     if (max > PB_TIFF_ENTRIES_MAX)

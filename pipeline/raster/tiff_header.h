@@ -13,6 +13,7 @@
  * is a few KiB. Thread: any. */
 #include "config/config.h"
 #include "config/base/err.h"
+#include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,10 +47,10 @@ struct pb_tiff_header {
     struct pb_tiff_geo geo;
 };
 
-/* fd is borrowed and read with pread; name is what errors call the file. On failure *err holds
+/* part is read with pread; name is what errors call the file. On failure *err holds
  * input.not_tiff, input.truncated, input.damaged, input.empty, input.georeference, input.limit, or
  * what the machine could not do (input.io, memory). */
-int pb_tiff_header_read(int fd, uint64_t file_bytes, const char *name,
+int pb_tiff_header_read(const struct pb_file_part *part, const char *name,
                         const struct pb_limits *limits, struct pb_err *err,
                         struct pb_tiff_header *out_header);
 #endif

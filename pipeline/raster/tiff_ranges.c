@@ -66,7 +66,7 @@ static bool has_check(uint16_t compression)
 static void check_written(struct walk *walk, uint64_t i, uint64_t offset, uint64_t bytes)
 {
     uint16_t compression = walk->header->compression;
-    if (!walk->holes.any || offset + bytes > walk->file->bytes)
+    if (!walk->holes.any || offset + bytes > walk->file->part.bytes)
         return;
     struct pb_holes_found found = pb_file_holes_look(&walk->holes, offset, bytes, compression == 1);
     walk->header->n_unwritten += !found.data;
@@ -99,7 +99,7 @@ static int check_range(struct walk *walk, uint64_t i, uint64_t offset, uint64_t 
         header->stored_block_max = bytes;
     if (offset + bytes > walk->end) {
         walk->end = offset + bytes;
-        walk->outside += walk->end > walk->file->bytes;
+        walk->outside += walk->end > walk->file->part.bytes;
     }
     check_written(walk, i, offset, bytes);
     return 0;
@@ -126,13 +126,13 @@ static int check_found(const struct walk *walk)
 {
     const struct pb_tiff_file *file = walk->file;
     const struct pb_tiff_header *header = walk->header;
-    if (walk->end > file->bytes)
+    if (walk->end > file->part.bytes)
         return PB_TIFF_FAIL(
             file, PB_E_INPUT_TRUNCATED,
             "the file has %llu bytes but its pixels reach to byte %llu: %llu bytes are "
             "missing (at least %llu of %llu blocks)",
-            (unsigned long long)file->bytes, (unsigned long long)walk->end,
-            (unsigned long long)(walk->end - file->bytes), (unsigned long long)walk->outside,
+            (unsigned long long)file->part.bytes, (unsigned long long)walk->end,
+            (unsigned long long)(walk->end - file->part.bytes), (unsigned long long)walk->outside,
             (unsigned long long)header->n_blocks);
     if (walk->missing > 0 && header->n_sparse + header->n_unwritten < header->n_blocks)
         return PB_TIFF_FAIL(
@@ -162,7 +162,7 @@ int pb_tiff_check_ranges(const struct pb_tiff_file *file, const struct pb_tiff_d
     if (!dir->offsets.there && header->compression == 6)
         return 0; /* old-style JPEG keeps its place elsewhere */
     int rc = check_lists(file, dir, header);
-    pb_file_holes_init(&walk.holes, file->fd, file->bytes);
+    pb_file_holes_init(&walk.holes, &file->part);
     for (uint64_t i = 0; rc == 0 && i < header->n_blocks; i++) {
         uint64_t offset = 0, bytes = 1;
         rc = cursor_value(file, &offsets, &offset);

@@ -134,6 +134,7 @@ static int open_entry(struct search *s, const struct pb_scene_entry *entry,
     if (!S_ISREG(file->stat.st_mode))
         return pb_fail_at(s->err, PB_E_INPUT_CHANGED, folder, 0, 0,
                           "%.200s was replaced while the scene was opened", entry->path);
+    file->bytes = (uint64_t)file->stat.st_size;
     return 0;
 }
 
@@ -178,7 +179,7 @@ static void sum_up(struct pb_scene_files *files)
         if (file->fd < 0)
             continue;
         int64_t ns = (int64_t)file->stat.st_mtim.tv_sec * 1000000000 + file->stat.st_mtim.tv_nsec;
-        files->bytes += (uint64_t)file->stat.st_size;
+        files->bytes += file->bytes;
         files->mtime_ns = ns > files->mtime_ns ? ns : files->mtime_ns;
     }
 }
@@ -262,11 +263,7 @@ void pb_scene_files_hand(const struct pb_scene_files *files)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         const struct pb_raster_file *file = files != NULL ? &files->file[i] : NULL;
-        bool open = file != NULL && file->fd >= 0;
-        if (i == 0)
-            pb_raster_file_hand(open ? file->path : "", open ? file->fd : -1);
-        else
-            pb_raster_file_hand_source(i - 1, open ? file->path : "", open ? file->fd : -EBADF);
+        pb_raster_file_hand_open(i, file != NULL && file->fd >= 0 ? file : NULL);
     }
 }
 

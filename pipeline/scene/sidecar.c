@@ -66,6 +66,7 @@ static int open_it(const struct place *at, struct pb_raster_file *out, struct pb
                           "cannot open the scene's metadata: %s", strerror(errno));
     if (out->fd < 0 || fstat(out->fd, &out->stat) < 0)
         return pb_raster_file_fail(err, errno, path, "cannot open the file");
+    out->bytes = (uint64_t)out->stat.st_size;
     return S_ISREG(out->stat.st_mode) ? 0
                                       : pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
                                                    "the scene's metadata are no regular file");

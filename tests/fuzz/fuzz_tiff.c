@@ -65,14 +65,13 @@ static void read_pixels(struct pb_block_reader *reader)
         abort();
 }
 
-static void read_image(int fd, size_t bytes, bool mask)
+static void read_image(const struct pb_file_part *part, bool mask)
 {
     struct pb_err err = {0};
     struct pb_block_reader *reader = NULL;
     uint64_t directory = 0;
-    if (pb_block_layout_find(fd, bytes, "fuzz", mask, limits.max_directories, &err, &directory) <
-            0 ||
-        directory == 0 || pb_block_reader_create(fd, bytes, "fuzz", directory, &err, &reader) < 0 ||
+    if (pb_block_layout_find(part, "fuzz", mask, limits.max_directories, &err, &directory) < 0 ||
+        directory == 0 || pb_block_reader_create(part, "fuzz", directory, &err, &reader) < 0 ||
         reader == NULL)
         return;
     const struct pb_block_layout *l = pb_block_reader_layout(reader);
@@ -93,12 +92,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
         abort();
-    int rc = pb_tiff_header_read(fd, bytes, "fuzz", &limits, &err, &header);
+    const struct pb_file_part part = {fd, 0, bytes};
+    int rc = pb_tiff_header_read(&part, "fuzz", &limits, &err, &header);
     if ((rc < 0) != (err.code != PB_OK))
         abort();
     if (rc == 0) {
-        read_image(fd, bytes, false);
-        read_image(fd, bytes, true);
+        read_image(&part, false);
+        read_image(&part, true);
     }
     (void)close(fd);
     return 0;

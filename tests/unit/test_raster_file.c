@@ -5,6 +5,7 @@
  * are read. pread is this program's own, so every read can be made to fail in turn. Works on real
  * files below PB_SHARED_DATA; without them it says so and is skipped. */
 #include "pipeline/raster/raster.h"
+#include "pipeline/raster/raster_file.h"
 
 #include "run_suite.h"
 
@@ -235,6 +236,55 @@ START_TEST(reads_the_file_whose_header_it_checked)
 }
 END_TEST
 
+/* The pixels of `path`, and those of the same bytes between others in a file with holes. */
+static void is_the_same_inside(const char *path)
+{
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    char *plain = NULL, *inside = NULL, name[] = "/tmp/pb_part_XXXXXX", chunk[4096];
+    size_t plain_bytes = 0, inside_bytes = 0;
+    struct pb_raster_file whole, part = {.fd = mkstemp(name)};
+    ck_assert_int_eq(pb_raster_open(path, &limits, &err, &raster), 0);
+    ck_assert_int_eq(read_into(raster, &err, &plain, &plain_bytes), 0);
+    pb_raster_close(raster);
+    ck_assert_int_eq(pb_raster_file_open(&whole, path, &err), 0);
+    part.base = 1000003; /* behind a hole */
+    part.bytes = whole.bytes;
+    for (uint64_t at = 0; at < whole.bytes; at += sizeof chunk) {
+        ssize_t n = pb_raster_file_read(&whole, at, chunk, sizeof chunk);
+        ck_assert_int_eq(pwrite(part.fd, chunk, (size_t)n, (off_t)(part.base + at)), n);
+    }
+    ck_assert_int_eq(ftruncate(part.fd, (off_t)(part.base + part.bytes + 5000000)), 0);
+    ck_assert_int_eq(fstat(part.fd, &part.stat), 0);
+    part.path = strdup("archive.tar/part.tif");
+    pb_raster_file_hand_open(0, &part);
+    int rc = pb_raster_open(part.path, &limits, &err, &raster);
+    ck_assert_msg(rc == 0, "%s inside another file: %s", path, err.msg);
+    ck_assert_uint_eq(pb_raster_info(raster)->file_bytes, whole.bytes);
+    ck_assert_int_eq(read_into(raster, &err, &inside, &inside_bytes), 0);
+    ck_assert_uint_eq(inside_bytes, plain_bytes);
+    ck_assert_msg(memcmp(inside, plain, plain_bytes) == 0, "%s: other pixels", path);
+    pb_raster_close(raster);
+    part.bytes /= 2; /* what follows is not its own */
+    pb_raster_file_hand_open(0, &part);
+    rc = pb_raster_open(part.path, &limits, &err, &raster);
+    ck_assert_int_lt(rc, 0); /* its blocks end behind it */
+    ck_assert_int_eq(err.code, PB_E_INPUT_TRUNCATED);
+    pb_raster_file_hand_open(0, NULL);
+    pb_raster_file_close(&whole);
+    pb_raster_file_close(&part);
+    ck_assert_int_eq(unlink(name), 0);
+    free(plain);
+    free(inside);
+}
+
+START_TEST(reads_a_part_of_a_file_as_a_file)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        is_the_same_inside(files[i]);
+}
+END_TEST
+
 int main(void)
 {
     if (access(files[0], R_OK) != 0) {
@@ -252,6 +302,7 @@ int main(void)
     tcase_add_test(changes, notices_a_rewrite_that_restores_the_mtime);
     tcase_add_test(changes, reads_the_file_whose_header_it_checked);
     tcase_set_timeout(faults, 60);
+    tcase_add_test(changes, reads_a_part_of_a_file_as_a_file);
     suite_add_tcase(suite, faults);
     suite_add_tcase(suite, changes);
     return run_suite(suite);
