@@ -34,6 +34,9 @@ enum pb_products_mode {
 enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION };
 /* What says which pixels of a file are valid, as in input.valid; AUTO: as to GDAL. */
 enum pb_valid { PB_VALID_AUTO, PB_VALID_MASK, PB_VALID_NODATA, PB_VALID_BOTH };
+
+/* What complex pixels are read as, as in input.complex. */
+enum pb_complex_as { PB_COMPLEX_AMPLITUDE, PB_COMPLEX_POWER };
 enum pb_compress {
     PB_COMPRESS_NONE,
     PB_COMPRESS_DEFLATE,
@@ -119,6 +122,8 @@ struct pb_source_config {
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
+    bool has_complex; /* else complex pixels are refused */
+    int32_t complex;  /* enum pb_complex_as */
     int32_t resample; /* enum pb_bring */
     bool of_scene;    /* one of input.files */
     bool is_needed;   /* an output may depend on it; known when the load is over */
@@ -135,6 +140,8 @@ struct pb_file_config {
     bool has_scale, has_offset; /* else those of the input */
     bool has_nodata;
     double nodata;
+    bool has_complex; /* else as the input */
+    int32_t complex;  /* enum pb_complex_as */
 };
 
 /* When a scene of many files is complete. */
@@ -161,6 +168,8 @@ struct pb_input_config {
     bool has_nodata; /* overrides the file's */
     double nodata;
     int32_t valid;                    /* enum pb_valid */
+    bool has_complex;                 /* else complex pixels are refused */
+    int32_t complex;                  /* enum pb_complex_as */
     struct pb_band_config *own_bands; /* as written: input.bands, input.sources */
     size_t n_own_bands;
     struct pb_source_config *own_sources;

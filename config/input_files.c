@@ -32,7 +32,8 @@ static bool is_one_file(const struct pb_file_config *a, const struct pb_file_con
 {
     return strcmp(a->match, b->match) == 0 && a->scale == b->scale && a->offset == b->offset &&
            a->has_nodata == b->has_nodata && (!a->has_nodata || a->nodata == b->nodata) &&
-           a->resample == b->resample;
+           a->resample == b->resample && a->has_complex == b->has_complex &&
+           (!a->has_complex || a->complex == b->complex);
 }
 
 static void settle_scaling(struct pb_input_config *input)
@@ -46,6 +47,10 @@ static void settle_scaling(struct pb_input_config *input)
         if (!file->has_nodata && input->has_nodata) {
             file->has_nodata = true;
             file->nodata = input->nodata;
+        }
+        if (!file->has_complex && input->has_complex) {
+            file->has_complex = true;
+            file->complex = input->complex;
         }
         file->has_scale = file->has_offset = true;
     }
@@ -62,6 +67,8 @@ static struct pb_source_config gather(struct pb_load *load, struct pb_input_conf
                                     .offset = lead->offset,
                                     .has_nodata = lead->has_nodata,
                                     .nodata = lead->nodata,
+                                    .has_complex = lead->has_complex,
+                                    .complex = lead->complex,
                                     .resample = lead->resample,
                                     .of_scene = true,
                                     .is_needed = true};
@@ -103,6 +110,8 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
     input->offset = first.offset;
     input->has_nodata = first.has_nodata;
     input->nodata = first.nodata;
+    input->has_complex = first.has_complex;
+    input->complex = first.complex;
     for (size_t i = 0; i < input->n_files && !pb_arena_failed(load->arena); i++)
         if (!taken[i] && input->n_sources < PB_FILES_MAX)
             input->sources[input->n_sources++] = gather(load, input, i, taken);

@@ -30,6 +30,12 @@
     {                                                                                              \
         .name = n, .type = kind, .offset = at, .more = also, .example = sample, .doc = text        \
     }
+/* As input, input.files and input.sources have it. */
+#define COMPLEX(holder, text)                                                                      \
+    {                                                                                              \
+        .name = "complex", .type = PB_KEY_CHOICE, TWO(holder, complex, has_complex),               \
+        .choices = "amplitude|power", .example = "amplitude", .doc = text                          \
+    }
 #define LISTED(n, kind, at, also, dflt, text)                                                      \
     {                                                                                              \
         .name = n, .type = kind, .offset = at, .more = also, .def = dflt, .doc = text              \
@@ -182,11 +188,15 @@ static const struct pb_key input_keys[] = {
          "alone, else nodata values, else an alpha band; a value of the key nodata counts in any "
          "case. mask: mask or alpha alone; nodata: values alone; both: a pixel must be valid by "
          "each that is there."},
+    COMPLEX(pb_input_config,
+            "What complex pixels (single-look SAR) are read as: amplitude is sqrt(re^2 + im^2), "
+            "power re^2 + im^2, in double and rounded to float32; without this key such files are "
+            "refused. A nodata value counts where the imaginary part is 0."),
     OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, own_sources),
            AT(pb_input_config, n_own_sources),
            "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
            "Up to 15 files that are read beside the scene, with the keys file, bands, scale, "
-           "offset, nodata and resample. Their pixels may be of any size, in the scene's "
+           "offset, nodata, complex and resample. Their pixels may be of any size, in the scene's "
            "coordinate system. "
            "{scene} in a path is the name of the scene's file without its suffix; a relative path "
            "begins at the directory of this file."),
@@ -209,7 +219,8 @@ static const struct pb_key input_keys[] = {
         "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
         "The bands of a scene of many files, in place of bands: each a pattern for the file's "
         "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
-        "band, resample, scale, offset and nodata. {scene} is the scene's name, @(a|b) one of "
+        "band, resample, scale, offset, nodata and complex. {scene} is the scene's name, @(a|b) "
+        "one of "
         "several; upper and lower case are the same. A band that no product needs is not opened."),
     {.name = "grid",
      .type = PB_KEY_TEXT,
@@ -267,6 +278,7 @@ static const struct pb_key file_keys[] = {
     OPTION("nodata", PB_KEY_NODATA, AT(pb_file_config, nodata), AT(pb_file_config, has_nodata), "0",
            "Stored value that means there is no measurement; overrides input.nodata and the "
            "file's."),
+    COMPLEX(pb_file_config, "What complex pixels are read as; without this key as input.complex."),
 };
 
 static const struct pb_key complete_keys[] = {
@@ -293,6 +305,8 @@ static const struct pb_key source_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_source_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_source_config, nodata), AT(pb_source_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
+    COMPLEX(pb_source_config,
+            "What complex pixels are read as; without this key such a file is refused."),
     CHOICE("resample", AT(pb_source_config, resample), BRING_WORDS, "none",
            "How its bands reach the scene's grid; none = they stay on their own."),
 };

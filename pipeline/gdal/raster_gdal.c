@@ -152,6 +152,7 @@ void pb_raster_close(struct pb_raster *raster)
     pb_gdal_file_remove(raster);
     pb_raster_blocks_close(&raster->blocks);
     pb_raster_file_close(&raster->file);
+    free(raster->complex_row);
     free(raster->palette);
     free(raster);
 }

@@ -3,6 +3,7 @@
  *
  * What a scene is, as GDAL makes it of the header: type, layout, bands, nodata, mask, limits. */
 #include "pipeline/gdal/raster_gdal_info.h"
+#include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
@@ -64,7 +65,8 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     out->nodata = GDALGetRasterNoDataValue(band, &has);
     out->has_nodata = has && is_number(header->nodata);
     out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
-    out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand;
+    out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand &&
+                    raster->info.complex.kind == PB_COMPLEX_NONE;
     (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
     (void)pb_text_clean(GDALGetRasterUnitType(band), out->unit, sizeof out->unit);
     out->color = (int32_t)GDALGetRasterColorInterpretation(band);
@@ -86,14 +88,13 @@ static int read_type(struct pb_raster *raster, struct pb_err *err)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are signed 8-bit integers; pushbroom reads Byte, Int16, "
                           "UInt16, Int32, UInt32, Float32 and Float64");
-    if (GDALDataTypeIsComplex(type))
-        return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
-                          "its pixels are complex numbers (%s); pushbroom reads real ones",
-                          GDALGetDataTypeName(type));
+    raster->info.complex.kind = pb_gdal_complex_kind(type);
+    if (raster->info.complex.kind != PB_COMPLEX_NONE)
+        i = PB_F32; /* what they are read as */
     if (i == PB_TYPE_COUNT)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
-                          "Float32 and Float64",
+                          "Float32, Float64 and complex ones of Int16, Int32, Float32 and Float64",
                           GDALGetDataTypeName(type));
     raster->info.type = (enum pb_type)i;
     return 0;
@@ -164,7 +165,7 @@ static int check_limits(const struct pb_raster *raster, const struct pb_limits *
     if (info->block_w < 1 || info->block_h < 1)
         return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
                           "its blocks have no size");
-    if (pixels > limits->max_block_bytes / ((uint64_t)pb_gdal_types[info->type].bytes * planes))
+    if (pixels > limits->max_block_bytes / (pb_raster_sample_bytes(info) * planes))
         return pb_fail_at(err, PB_E_INPUT_LIMIT, raster->file.path, 0, 0,
                           "one block has %d x %d pixels of %llu bands, more than the limit of %llu "
                           "bytes (limits.max_block_bytes)",

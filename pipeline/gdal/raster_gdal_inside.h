@@ -26,6 +26,7 @@ struct pb_raster {
     int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
     bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
     bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
+    void *complex_row;      /* of a block: what GDAL gave, before it becomes real; NULL: not yet */
     struct pb_raster_blocks blocks;
     uint8_t (*palette)[4]; /* info.palette; NULL in a raster opened again, whose first has it */
     struct pb_raster_info info;

@@ -10,6 +10,7 @@
  * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
  * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
  * error names the block. Other layouts go band by band. */
+#include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 
@@ -32,10 +33,13 @@ static bool read_part(struct read *read, const struct pb_rect *part, int band, s
     char *to = (char *)read->to->data + plane * read->to->plane_bytes +
                (size_t)(part->y - read->to->rect.y) * read->to->row_bytes +
                (size_t)(part->x - read->to->rect.x) * (size_t)pb_gdal_types[type].bytes;
-    CPLErr rc =
-        GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read, part->x, part->y,
-                       part->w, part->h, to, part->w, part->h, pb_gdal_types[type].gdal,
-                       pb_gdal_types[type].bytes, (GSpacing)read->to->row_bytes, NULL);
+    bool is_complex = read->raster->info.complex.kind != PB_COMPLEX_NONE;
+    int rc = is_complex
+                 ? pb_gdal_read_complex(read->raster, band, part, to, read->to->row_bytes)
+                 : (int)GDALRasterIOEx(GDALGetRasterBand(read->raster->dataset, band), GF_Read,
+                                       part->x, part->y, part->w, part->h, to, part->w, part->h,
+                                       pb_gdal_types[type].gdal, pb_gdal_types[type].bytes,
+                                       (GSpacing)read->to->row_bytes, NULL);
     if (rc == CE_None && read->words.n == 0)
         return true;
     read->band = band;
@@ -156,6 +160,7 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
         .n_bands = n_bands,
         .sample_bytes = (size_t)pb_gdal_types[raster->info.type].bytes,
         .type = raster->info.type,
+        .complex = raster->info.complex.kind != PB_COMPLEX_NONE ? &raster->info.complex : NULL,
         .alpha_band = raster->alpha_band,
         .fill = &raster->blocks.fill,
         .to = &to,
@@ -197,6 +202,11 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
                               "band %d does not exist; the file has %d", (int)bands[i],
                               (int)info->n_bands);
     }
+    if (info->complex.kind != PB_COMPLEX_NONE && !info->complex.is_chosen)
+        return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
+                          "its pixels are complex numbers (%s); what they are read as was not "
+                          "chosen",
+                          pb_complex_name(info->complex.kind));
     if (info->own_blocks)
         return read_own(&read, bands, n_bands, err);
     int rc = check_blocks(&read, false, err);
@@ -206,8 +216,8 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
         return rc;
     pb_gdal_listen(&read.words, raster);
     read.words.least = CE_Warning;
-    bool fine = info->pixel_interleaved ? read_by_block(&read, bands, n_bands)
-                                        : read_by_band(&read, bands, n_bands);
+    bool by_block = info->pixel_interleaved || info->complex.kind != PB_COMPLEX_NONE;
+    bool fine = (by_block ? read_by_block : read_by_band)(&read, bands, n_bands);
     if (fine && to->mask != NULL)
         fine = read_mask(&read);
     pb_gdal_unlisten();

@@ -110,6 +110,7 @@ struct pb_plan {
     int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
     const char *valid_by, *not_looked_at; /* what says which pixels of the scene are valid, and what
                                              does not: pb_raster_choose_valid; static */
+    struct pb_complex complex; /* of the scene's pixels */
     char **output_names;
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */

@@ -41,6 +41,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
                     int32_t number, struct inputs *in, struct pb_err *err)
 {
     const struct pb_raster_band *band = &info->band[number - 1];
+    bool by_value = info->complex.kind == PB_COMPLEX_NONE; /* else it is NaN already */
     if (in->n == PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_BAND, "all sources together have more than %d bands",
                        PB_BANDS_MAX);
@@ -55,7 +56,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
     in->input[in->n] = (struct pb_chain_input){
         .name = name != NULL ? name : in->own_name[in->n],
         .type = info->type,
-        .has_nodata = r->has_nodata || band->has_nodata,
+        .has_nodata = by_value && (r->has_nodata || band->has_nodata),
         .nodata = r->has_nodata ? r->nodata : band->nodata,
         .scale = r->scale,
         .offset = r->offset,
@@ -286,7 +287,7 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
 static void note_validity(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     const struct pb_raster_info *info = request->info;
-    bool nodata = request->pipeline->input.has_nodata;
+    bool nodata = request->pipeline->input.has_nodata || info->complex.has_nodata;
     for (int32_t i = 0; i < info->n_bands; i++)
         nodata = nodata || info->band[i].has_nodata;
     plan->valid_by = info->has_mask && nodata ? "by the file's mask and by nodata values"
@@ -294,6 +295,7 @@ static void note_validity(struct pb_plan *plan, const struct pb_plan_request *re
                      : nodata                 ? "by nodata values"
                                               : "all, but NaN";
     plan->not_looked_at = info->not_looked_at;
+    plan->complex = info->complex;
 }
 
 /* What is read of each file, in the order of the chain's inputs, in which those of a file come

@@ -178,7 +178,7 @@ static bool has_alpha(const struct pb_raster_info *info)
 static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_rect *window)
 {
     uint64_t px = (uint64_t)info->block_w * (uint64_t)info->block_h;
-    uint64_t plane = px * pb_type_bytes(info->type) + BLOCK_OVERHEAD;
+    uint64_t plane = px * pb_raster_sample_bytes(info) + BLOCK_OVERHEAD;
     uint64_t planes = (uint64_t)info->n_bands;
     uint64_t blocks = (uint64_t)(pb_cache_parts(window->w, info->block_w) *
                                  pb_cache_parts(window->h, info->block_h));

@@ -108,16 +108,21 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[160], memory[300], gate[240];
+    char decoding[200], device[500], passes[160], memory[300], gate[240], kind[80] = "";
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
     describe_gate(plan, gate, sizeof gate);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
+    if (plan->complex.kind != PB_COMPLEX_NONE)
+        (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
+                       pb_complex_name(plan->complex.kind),
+                       plan->complex.power ? "power, re^2 + im^2" : "amplitude, sqrt(re^2 + im^2)");
     return snprintf(
         text, bytes,
         "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
         "%s"
         "valid      %s%s%s%s\n"
         "chain      %zu band%s in, %zu out, %zu instructions\n"
@@ -125,7 +130,7 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         "threads    %u reading, %u %s, %u writing\n"
         "%s%s",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, plan->valid_by,
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind, plan->valid_by,
         left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "",
         bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
         pb_chain_instruction_count(plan->chain), gate, passes, plan->readers, tiles_computed(plan),

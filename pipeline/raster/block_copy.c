@@ -79,7 +79,7 @@ static void make_mask(const struct pb_block_target *target, int32_t x, int32_t y
 /* Where a band's sample is in a pixel of a block. */
 static size_t sample_at(const struct pb_block_target *target, int32_t band)
 {
-    return target->layout->planar ? 0 : (size_t)(band - 1) * target->sample_bytes;
+    return target->layout->planar ? 0 : (size_t)(band - 1) * (target->layout->bits / 8);
 }
 
 void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
@@ -87,9 +87,14 @@ void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int
 {
     size_t step = target->layout->planar ? 1 : (size_t)target->layout->bands;
     for (size_t i = 0; i < target->n_bands; i++) {
-        if (wants_band(target, plane, i))
-            pb_gather_samples(pixels + sample_at(target, target->bands[i]), target->sample_bytes,
-                              step, (size_t)w, band_row(target, i, x, y));
+        if (!wants_band(target, plane, i))
+            continue;
+        const unsigned char *from = pixels + sample_at(target, target->bands[i]);
+        char *out = band_row(target, i, x, y);
+        if (target->complex != NULL)
+            pb_complex_row(target->complex, from, step, (size_t)w, (float *)(void *)out);
+        else
+            pb_gather_samples(from, target->sample_bytes, step, (size_t)w, out);
     }
     if (wants_alpha(target, plane))
         make_mask(target, x, y, w, pixels + sample_at(target, target->alpha_band), step);

@@ -5,6 +5,7 @@
 /* Copies samples of a decoded block, in host byte order, to the destination of a read: bands taken
  * out of pixels, the mask made from alpha. Private to block_reader.c. Thread: any. */
 #include "pipeline/raster/block_layout.h"
+#include "pipeline/raster/complex.h"
 #include "pipeline/raster/raster.h"
 
 /* The value of pixels in blocks that are not stored, by band: a sample in host byte order. */
@@ -16,10 +17,11 @@ struct pb_block_fill {
 struct pb_block_target {
     const struct pb_block_layout *layout;
     const struct pb_rect *rect;
-    const int32_t *bands; /* 1-based */
-    size_t n_bands, sample_bytes;
+    const int32_t *bands;         /* 1-based */
+    size_t n_bands, sample_bytes; /* of what is copied */
     enum pb_type type;
-    int32_t alpha_band; /* 1-based, 0 = none */
+    const struct pb_complex *complex; /* how stored samples become it; NULL: they are it */
+    int32_t alpha_band;               /* 1-based, 0 = none */
     const struct pb_block_fill *fill;
     const struct pb_window *to; /* NULL: nothing */
 };

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 enum { PHOTOMETRIC_PALETTE = 3, PHOTOMETRIC_YCBCR = 6 };
+#define SAMPLE_BITS_MAX   128
 #define SAMPLES_MAX       1024 /* values of a tag that has one for each band */
 #define STORED_MAX_FACTOR 8    /* a stored block is read up to so many times its decoded size */
 #define STORED_MAX_EXTRA  65536
@@ -59,10 +60,13 @@ static int read_samples(const struct pb_tiff_file *file, const struct pb_tiff_di
         rc = read_number(file, &dir->predictor, 1, UINT16_MAX, "the predictor", &predictor);
     if (rc < 0)
         return rc;
-    out->format = format <= PB_SAMPLE_FLOAT ? (uint16_t)format : 0;
+    bool known = format <= PB_SAMPLE_FLOAT || format == PB_SAMPLE_COMPLEX_SIGNED ||
+                 format == PB_SAMPLE_COMPLEX_FLOAT;
+    out->format = known ? (uint16_t)format : 0;
     out->photometric = (uint16_t)photometric;
     out->predictor = (uint16_t)predictor;
-    return out->bits < 1 || out->bits > 64 || order != 1 || dir->depth.there ? -ENOTSUP : 0;
+    return out->bits < 1 || out->bits > SAMPLE_BITS_MAX || order != 1 || dir->depth.there ? -ENOTSUP
+                                                                                          : 0;
 }
 
 /* YCbCr that is not JPEG stores a group of pixels as all their Y, one Cb, one Cr. */
@@ -184,16 +188,25 @@ int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_d
     return rc;
 }
 
+bool pb_block_layout_is_complex(const struct pb_block_layout *layout)
+{
+    return layout->format == PB_SAMPLE_COMPLEX_SIGNED || layout->format == PB_SAMPLE_COMPLEX_FLOAT;
+}
+
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout)
 {
-    uint32_t bits = layout->bits;
+    bool is_complex = pb_block_layout_is_complex(layout);
+    uint32_t bits = is_complex ? layout->bits / 2 : layout->bits; /* of a part */
     bool predicted = layout->compression == 5 || layout->compression == 8 ||
                      layout->compression == 32946 || layout->compression == 50000;
     if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) || layout->format == 0 ||
         layout->photometric > PHOTOMETRIC_PALETTE)
         return false;
-    return !predicted || layout->predictor == PB_PREDICTOR_NONE ||
-           layout->predictor == PB_PREDICTOR_HORIZONTAL ||
+    if (!predicted || layout->predictor == PB_PREDICTOR_NONE)
+        return true;
+    if (is_complex) /* libtiff takes differences of whole samples */
+        return false;
+    return layout->predictor == PB_PREDICTOR_HORIZONTAL ||
            (layout->predictor == PB_PREDICTOR_FLOAT && layout->format == PB_SAMPLE_FLOAT &&
             bits >= 32);
 }

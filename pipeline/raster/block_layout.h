@@ -10,14 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PB_SAMPLE_UNSIGNED = 1, PB_SAMPLE_SIGNED = 2, PB_SAMPLE_FLOAT = 3 };
+enum {
+    PB_SAMPLE_UNSIGNED = 1,
+    PB_SAMPLE_SIGNED = 2,
+    PB_SAMPLE_FLOAT = 3,
+    PB_SAMPLE_COMPLEX_SIGNED = 5,
+    PB_SAMPLE_COMPLEX_FLOAT = 6
+};
 
 struct pb_block_layout {
     int32_t width, height, bands;
     bool big_endian, tiled, planar;
     uint32_t block_w, block_h; /* pixels; strips are as wide as the image and no higher */
     uint32_t across, down;     /* blocks of one plane; with `planar` each band is a plane */
-    uint32_t bits;             /* of a sample */
+    uint32_t bits;             /* of a sample; of complex ones, of both parts */
     uint16_t format;           /* PB_SAMPLE_* of all samples, 0 = mixed or another */
     uint16_t compression, predictor, photometric;
     uint32_t group_w, group_h; /* pixels that share chroma samples; 1 x 1 but for YCbCr */
@@ -42,7 +48,8 @@ int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_d
                          struct pb_block_layout *out);
 
 /* Whole samples of 1, 2, 4 or 8 bytes that are the pixels' values (GDAL converts CMYK, YCbCr and
- * L*a*b* to RGB), with a predictor that fits. */
+ * L*a*b* to RGB), with a predictor that fits; or pairs of such, without one. */
+bool pb_block_layout_is_complex(const struct pb_block_layout *layout);
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout);
 
 /* Bytes that the rows of block row `row` need when decoded; block_bytes but for a last strip. */

@@ -193,9 +193,10 @@ static int rows_in_image(const struct pb_block_layout *l, uint32_t row)
 static void unpredict(const struct pb_block_reader *reader, unsigned char *row, size_t n_px)
 {
     const struct pb_block_layout *l = &reader->layout;
+    size_t parts = pb_block_layout_is_complex(l) ? 2 : 1; /* of a sample */
     pb_unpredict_row(reader->decode == NULL || l->compression == 32773 ? 1 : l->predictor,
-                     l->bits / 8, l->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__), row,
-                     n_px, l->planar ? 1 : (size_t)l->bands, reader->row);
+                     l->bits / 8 / parts, l->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+                     row, n_px, (l->planar ? 1 : (size_t)l->bands) * parts, reader->row);
 }
 
 static int take_decoded(struct pb_block_reader *reader, const struct pb_block_target *target,
@@ -203,7 +204,7 @@ static int take_decoded(struct pb_block_reader *reader, const struct pb_block_ta
 {
     const struct pb_block_layout *l = &reader->layout;
     const struct pb_rect *p = &block->part;
-    size_t px = (l->planar ? 1 : (size_t)l->bands) * target->sample_bytes;
+    size_t px = (l->planar ? 1 : (size_t)l->bands) * (l->bits / 8);
     int rc = reader->held == block->index + 1 ? 0 : decode_block(reader, block);
     if (rc < 0)
         return rc;
@@ -225,7 +226,7 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
 {
     const struct pb_block_layout *l = &reader->layout;
     const struct pb_rect *p = &block->part;
-    size_t px = (l->planar ? 1 : (size_t)l->bands) * target->sample_bytes;
+    size_t px = (l->planar ? 1 : (size_t)l->bands) * (l->bits / 8);
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w) * px, some = (size_t)p->w * px;
     bool whole = some >= l->row_bytes / 2; /* in one read, with the columns beside them */
     uint64_t first = (uint64_t)(p->y - (int64_t)block->row * l->block_h);

@@ -9,6 +9,7 @@
  * to one thread at a time; open one per thread. */
 #include "config/config.h"
 #include "kernels/geometry.h"
+#include "pipeline/raster/complex.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +30,9 @@ struct pb_raster_band {
 
 struct pb_raster_info {
     int32_t width, height;
-    int32_t n_bands; /* 1 .. PB_BANDS_MAX */
-    enum pb_type type;
+    int32_t n_bands;           /* 1 .. PB_BANDS_MAX */
+    enum pb_type type;         /* of the pixels that are read; complex ones are read as float32 */
+    struct pb_complex complex; /* pb_raster_choose_complex */
     int32_t block_w, block_h;
     bool pixel_interleaved;    /* all bands of a block decode together */
     bool has_mask;             /* a mask or an alpha band: pb_raster_read fills `mask` */
@@ -93,7 +95,20 @@ const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
  * (mask, nodata, alpha). Before the first read, and before it is opened again. */
 void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid);
 
-/* Reads the pixels to->rect, which lies inside the image, in the file's own type; plane i is band
+/* What complex pixels become, as input.complex and input.nodata say. */
+struct pb_complex_choice {
+    bool is_given; /* else a file of complex pixels is refused */
+    enum pb_complex_as as;
+    bool has_nodata; /* in place of the file's */
+    double nodata;
+};
+/* How complex pixels are read from now on; nodata becomes NaN as they are and is no more in the
+ * info. Nothing changes where pixels are real. input.complex when it has to be given and is not.
+ * After pb_raster_choose_valid, before the first read, and before it is opened again. */
+int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_choice *choice,
+                             struct pb_err *err);
+
+/* Reads the pixels to->rect, which lies inside the image, in the type of the info; plane i is band
  * bands[i] (1-based). A mask, where the window has one, gets 0 for pixels that are invalid by mask
  * or alpha. The nodata value is not looked at. A block that does not decode completely and
  * consistently fails the read: input.damaged or input.truncated with codec and block, or with the
@@ -115,6 +130,7 @@ void pb_raster_cache_reserve(int64_t bytes); /* negative gives back */
  * along a row of the image: one block of every band when the window begins and ends on block
  * columns or spans the image, else every block of the rows it touches. */
 uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info);
+uint64_t pb_raster_sample_bytes(const struct pb_raster_info *info); /* as the file has them */
 uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window);
 
 /* A TIFF tag as it goes into a product. */

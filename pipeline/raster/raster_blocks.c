@@ -4,8 +4,16 @@
 
 #include <string.h>
 
-static bool same_type(const struct pb_block_layout *layout, enum pb_type type)
+static bool same_complex(const struct pb_block_layout *layout, enum pb_complex_kind kind)
 {
+    bool is_float = kind == PB_COMPLEX_F32 || kind == PB_COMPLEX_F64;
+    return layout->bits == 8 * pb_complex_bytes(kind) &&
+           layout->format == (is_float ? PB_SAMPLE_COMPLEX_FLOAT : PB_SAMPLE_COMPLEX_SIGNED);
+}
+
+static bool same_type(const struct pb_block_layout *layout, const struct pb_raster_info *info)
+{
+    enum pb_type type = info->type;
     static const struct {
         uint32_t bits;
         uint16_t format;
@@ -15,6 +23,8 @@ static bool same_type(const struct pb_block_layout *layout, enum pb_type type)
         [PB_U32] = {32, PB_SAMPLE_UNSIGNED}, [PB_F32] = {32, PB_SAMPLE_FLOAT},
         [PB_F64] = {64, PB_SAMPLE_FLOAT},
     };
+    if (info->complex.kind != PB_COMPLEX_NONE)
+        return same_complex(layout, info->complex.kind);
     return layout->bits == types[type].bits && layout->format == types[type].format;
 }
 
@@ -26,7 +36,7 @@ static bool agrees(const struct pb_block_layout *layout, const struct pb_raster_
 {
     bool split = layout->compression == 1 && !layout->tiled;
     return layout->width == info->width && layout->height == info->height &&
-           layout->bands == info->n_bands && same_type(layout, info->type) &&
+           layout->bands == info->n_bands && same_type(layout, info) &&
            (info->n_bands == 1 || info->pixel_interleaved == !layout->planar) &&
            (int64_t)layout->block_w == info->block_w &&
            (split || (int64_t)layout->block_h == info->block_h);

@@ -16,15 +16,16 @@
 
 #define BLOCK_OVERHEAD 256 /* GDAL's bookkeeping of a cached block, rounded up */
 
-static uint64_t type_bytes(enum pb_type type)
+uint64_t pb_raster_sample_bytes(const struct pb_raster_info *info)
 {
-    static const uint64_t bytes[PB_TYPE_COUNT] = {1, 2, 2, 4, 4, 4, 8};
-    return bytes[type];
+    if (info->complex.kind != PB_COMPLEX_NONE)
+        return pb_complex_bytes(info->complex.kind);
+    return pb_type_bytes(info->type);
 }
 
 static uint64_t plane_bytes(const struct pb_raster_info *info)
 {
-    return (uint64_t)info->block_w * (uint64_t)info->block_h * type_bytes(info->type);
+    return (uint64_t)info->block_w * (uint64_t)info->block_h * pb_raster_sample_bytes(info);
 }
 
 /* Blocks that `size` pixels from `first` touch. */

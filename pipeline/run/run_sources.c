@@ -101,6 +101,19 @@ static void stand_in(struct pb_run_sources *s, size_t i)
     s->others[i].map = pb_map_identity();
 }
 
+static int choose_complex(struct pb_run_sources *s, size_t i, struct pb_err *err)
+{
+    const struct pb_input_config *input = input_of(s);
+    const struct pb_source_config *other = i > 0 ? &input->sources[i - 1] : NULL;
+    const struct pb_complex_choice choice = {
+        .is_given = other ? other->has_complex : input->has_complex,
+        .as = (enum pb_complex_as)(other ? other->complex : input->complex),
+        .has_nodata = other ? other->has_nodata : input->has_nodata,
+        .nodata = other ? other->nodata : input->nodata,
+    };
+    return pb_raster_choose_complex(s->raster[i], &choice, err);
+}
+
 static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
 {
     const struct pb_source_config *config = &input_of(s)->sources[i];
@@ -121,6 +134,9 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
     if (rc < 0)
         return rc;
     pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid);
+    rc = choose_complex(s, i + 1, err);
+    if (rc < 0)
+        return rc;
     other->info = pb_raster_info(s->raster[i + 1]);
     other->placed = pb_source_place(s->raster[0], s->raster[i + 1], &other->map);
     return check_place(s, i + 1, err);
@@ -140,8 +156,10 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
     int rc = pb_raster_open(files ? files->file[0].path : options->input, &options->config->limits,
                             err, &s->raster[0]);
-    if (rc == 0)
+    if (rc == 0) {
         pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid);
+        rc = choose_complex(s, 0, err);
+    }
     for (size_t i = 0; i < input_of(s)->n_sources && rc == 0; i++)
         rc = open_other(s, i, err);
     return pb_run_sources_blame(s, rc, err);
@@ -193,8 +211,13 @@ static int describe_file(const struct pb_run_sources *s, size_t i, char *text, s
     if (s->raster[i] == NULL)
         return snprintf(text, bytes, "file       %s: not opened, no product needs it\n", names);
     const struct pb_raster_info *info = pb_raster_info(s->raster[i]);
-    return snprintf(text, bytes, "file       %s: %s, %d x %d px, %s%s\n", names, inner_of(s, i),
-                    info->width, info->height, pb_type_name(info->type),
+    return snprintf(text, bytes, "file       %s: %s, %d x %d px, %s%s%s\n", names, inner_of(s, i),
+                    info->width, info->height,
+                    info->complex.kind != PB_COMPLEX_NONE ? pb_complex_name(info->complex.kind)
+                                                          : pb_type_name(info->type),
+                    info->complex.kind == PB_COMPLEX_NONE ? ""
+                    : info->complex.power                 ? " as power"
+                                                          : " as amplitude",
                     other == NULL ? ", the grid" : bring[other->resample]);
 }
 

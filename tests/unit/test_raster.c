@@ -154,8 +154,6 @@ START_TEST(refuses_each_kind_of_bad_file_with_its_code)
     refused(HOSTILE("rasterio__corrupt.tif"), &limits, PB_E_INPUT_TRUNCATED, "8854 bytes");
     refused(HOSTILE("syn__bomb_deflate_30000sq_1strip.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
     refused(HOSTILE("syn__dim_spp_30000_planar.tif"), &limits, PB_E_INPUT_LIMIT, "30000");
-    refused(REAL("odd/gdal_cfloat32.tif"), &limits, PB_E_INPUT_COMPLEX, "CFloat32");
-    refused(REAL("odd/gdal_cint16.tif"), &limits, PB_E_INPUT_COMPLEX, "CInt16");
     refused(REAL("odd/gdal_int64.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "Int64");
     refused(REAL("odd/gdal_byte_JXL.tif"), &limits, PB_E_INPUT_UNSUPPORTED, "JXL");
     small.max_pixels = 349 * 352 - 1;
@@ -163,6 +161,31 @@ START_TEST(refuses_each_kind_of_bad_file_with_its_code)
     small = limits;
     small.max_bands = 5;
     refused(REAL("landsat7_L7_ETMs_6band.tif"), &small, PB_E_INPUT_LIMIT, "bands 6");
+}
+END_TEST
+
+START_TEST(reads_no_complex_pixel_before_it_is_said_what_it_becomes)
+{
+    static const struct pb_complex_choice none = {.is_given = false},
+                                          power = {.is_given = true, .as = PB_COMPLEX_POWER};
+    static const int32_t band = 1;
+    float pixels[20 * 20] = {0};
+    const struct pb_window to = {
+        .data = pixels, .row_bytes = 80, .plane_bytes = sizeof pixels, .rect = {0, 0, 20, 20}};
+    struct pb_err err = {0};
+    struct pb_raster *raster = opened(REAL("odd/gdal_cint16.tif"));
+    ck_assert_int_eq(pb_raster_info(raster)->type, PB_F32);
+    ck_assert_int_lt(pb_raster_read(raster, &band, 1, &to, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_COMPLEX);
+    err = (struct pb_err){0};
+    ck_assert_int_lt(pb_raster_choose_complex(raster, &none, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_COMPLEX);
+    ck_assert(strstr(err.msg, "CInt16") != NULL);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_raster_choose_complex(raster, &power, &err), 0);
+    ck_assert_int_eq(pb_raster_read(raster, &band, 1, &to, &err), 0);
+    ck_assert_float_gt(pixels[0], 0);
+    pb_raster_close(raster);
 }
 END_TEST
 
@@ -425,6 +448,7 @@ int main(void)
     tcase_add_test(open_case, refuses_a_place_that_is_promised_and_not_there);
     tcase_add_test(open_case, keeps_rotated_and_south_up_transforms);
     tcase_add_test(open_case, refuses_each_kind_of_bad_file_with_its_code);
+    tcase_add_test(open_case, reads_no_complex_pixel_before_it_is_said_what_it_becomes);
     tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);
     tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
     tcase_add_test(read_case, fills_the_mask_from_mask_bands_and_alpha);

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * GDAL takes a complex pixel for nodata by its real part alone. In single-look images, where a real
+ * part of 0 is as frequent as any other value, that would make holes; here the imaginary part has
+ * to be 0, too, which is what GDAL writes as the fill. */
+#include "pipeline/raster/complex.h"
+
+#include <math.h>
+#include <stdint.h>
+
+size_t pb_complex_bytes(enum pb_complex_kind kind)
+{
+    static const size_t bytes[PB_COMPLEX_COUNT] = {0, 4, 8, 8, 16};
+    return bytes[kind];
+}
+
+const char *pb_complex_name(enum pb_complex_kind kind)
+{
+    static const char *const names[PB_COMPLEX_COUNT] = {"", "CInt16", "CInt32", "CFloat32",
+                                                        "CFloat64"};
+    return names[kind];
+}
+
+#define ROW(name, part)                                                                            \
+    static void row_##name(const struct pb_complex *how, const part *in, size_t step, size_t n,    \
+                           double nodata, float *out)                                              \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double re = (double)in[2 * step * i], im = (double)in[2 * step * i + 1];         \
+            const double power = re * re + im * im;                                                \
+            out[i] = (float)(how->power ? power : sqrt(power));                                    \
+        }                                                                                          \
+        for (size_t i = 0; how->has_nodata && i < n; i++)                                          \
+            if ((double)in[2 * step * i] == nodata && in[2 * step * i + 1] == 0)                   \
+                out[i] = NAN;                                                                      \
+    }
+ROW(i16, int16_t)
+ROW(i32, int32_t)
+ROW(f32, float)
+ROW(f64, double)
+
+void pb_complex_row(const struct pb_complex *how, const void *samples, size_t step, size_t n,
+                    float *out)
+{
+    if (how->kind == PB_COMPLEX_I16)
+        row_i16(how, samples, step, n, how->nodata, out);
+    else if (how->kind == PB_COMPLEX_I32)
+        row_i32(how, samples, step, n, how->nodata, out);
+    else if (how->kind == PB_COMPLEX_F32) /* the tag has more digits than the pixels */
+        row_f32(how, samples, step, n, (double)(float)how->nodata, out);
+    else
+        row_f64(how, samples, step, n, how->nodata, out);
+}
