@@ -59,8 +59,21 @@ struct pb_retention_config {
     uint64_t min_free_bytes; /* below work and products; with less nothing is taken in */
 };
 
+#define PB_INBOXES_MAX 16
+
+/* A directory that is watched. */
+struct pb_inbox_config {
+    char *path;
+    int line, col;
+};
+
 struct pb_service_config {
-    char *inbox, *work, *products, *quarantine, *state, *socket;
+    char *inbox;                         /* as written; NULL = own_inboxes are */
+    struct pb_inbox_config *own_inboxes; /* as written */
+    size_t n_own_inboxes;
+    struct pb_inbox_config *inboxes; /* what follows: 1 or more */
+    size_t n_inboxes;
+    char *work, *products, *quarantine, *state, *socket;
     char *archive; /* inputs of successful jobs; default <work>/done */
     enum pb_on_success on_success;
     enum pb_products_mode products_mode;

@@ -69,6 +69,10 @@ void pb_choose_exchanges(struct pb_load *load, const struct pb_yaml *map,
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes);
 
+/* inboxes.c. service.inbox and service.inboxes become the list of inboxes. */
+void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,
+                     struct pb_service_config *service);
+
 /* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
                       const struct pb_service_config *service, bool clean);

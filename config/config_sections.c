@@ -19,6 +19,7 @@ void pb_config_sections(const struct pb_product_kinds *kinds,
         const struct pb_section *section;
     } parts[] = {
         {"service", &pb_section_service},
+        {"service.inboxes", &pb_section_inbox},
         {"service.retention", &pb_section_retention},
         {"compute", &pb_section_compute},
         {"limits", &pb_section_limits},

@@ -30,14 +30,17 @@ static void normal_path(const char *path, char out[PATH_MAX])
     out[length] = '\0';
 }
 
-static void wrong(struct pb_load *load, const struct pb_yaml *section, const char *key,
-                  const char *message, const char *other)
+/* A directory of the service. */
+struct directory {
+    const char *key;
+    const char *path; /* NULL: not what the user meant */
+    int line, col;    /* of its path in the file, else of the section */
+};
+
+static void wrong(struct pb_load *load, const struct directory *at, const char *message)
 {
-    const struct pb_yaml *node = section ? pb_yaml_find(section, key, NULL) : NULL;
-    if (node == NULL)
-        node = section;
-    pb_report(&load->report, PB_E_CONFIG_VALUE, node ? node->line : 0, node ? node->col : 0,
-              "service.%s %s%s", key, message, other);
+    pb_report(&load->report, PB_E_CONFIG_VALUE, at->line, at->col, "service.%s %s", at->key,
+              message);
 }
 
 /* Whether b lies somewhere inside a; both normal. */
@@ -49,13 +52,13 @@ static bool is_inside(const char *a, const char *b)
 
 /* Reports directories that contain each other: products would be read as scenes, or be in another
  * directory's files. */
-static void check_nested(struct pb_load *load, const struct pb_yaml *section, const char *outer,
-                         const char *inner)
+static void report_nested(struct pb_load *load, const struct directory *outer,
+                          const struct directory *inner)
 {
-    char message[96];
+    char message[PATH_MAX + 96];
     (void)snprintf(message, sizeof message,
-                   "lies inside service.%s; give each a directory of its own", outer);
-    wrong(load, section, inner, message, "");
+                   "lies inside service.%s; give each a directory of its own", outer->key);
+    wrong(load, inner, message);
 }
 
 /* The one exception: the place that the archive has by default. */
@@ -67,29 +70,12 @@ static bool is_default_archive(const char *outer, const char *work, const char *
            strncmp(work, archive, n) == 0 && strcmp(archive + n, "/done") == 0;
 }
 
-struct directory {
-    const char *key;
-    const char *path; /* NULL: not what the user meant */
-};
-
-/* In a section with mistakes a default replaces an invalid value; checks against the other keys
- * could report mistakes that the file does not have. */
-static void drop_doubtful(const struct pb_load *load, const struct pb_yaml *section,
-                          struct directory *dirs, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct pb_yaml *node = pb_yaml_find(section, dirs[i].key, NULL);
-        if (node == NULL || pb_report_has(&load->report, node->line, node->col))
-            dirs[i].path = NULL;
-    }
-}
-
 static void check_directory(struct pb_load *load, const struct pb_yaml *section,
                             const struct directory *dirs, size_t at)
 {
-    char path[PATH_MAX], other[PATH_MAX];
+    char path[PATH_MAX], other[PATH_MAX], message[PATH_MAX + 96];
     if (strlen(dirs[at].path) >= PATH_MAX - 300) {
-        wrong(load, section, dirs[at].key, "is too long for a directory with files in it", "");
+        wrong(load, &dirs[at], "is too long for a directory with files in it");
         return;
     }
     normal_path(dirs[at].path, path);
@@ -98,54 +84,76 @@ static void check_directory(struct pb_load *load, const struct pb_yaml *section,
             continue;
         normal_path(dirs[k].path, other);
         if (strcmp(path, other) == 0) {
-            wrong(load, section, dirs[at].key,
-                  "must be a directory of its own; it is the same as service.", dirs[k].key);
+            (void)snprintf(message, sizeof message,
+                           "must be a directory of its own; it is the same as service.%s",
+                           dirs[k].key);
+            wrong(load, &dirs[at], message);
             return;
         }
         /* The archive is in work by default: a mistake is then reported at work. */
         if (strcmp(dirs[at].key, "archive") == 0 && pb_yaml_find(section, "archive", NULL) == NULL)
             continue;
         if (is_inside(path, other))
-            check_nested(load, section, dirs[at].key, dirs[k].key);
+            report_nested(load, &dirs[at], &dirs[k]);
         else if (is_inside(other, path) &&
                  !is_default_archive(dirs[k].key, other, dirs[at].key, path))
-            check_nested(load, section, dirs[k].key, dirs[at].key);
+            report_nested(load, &dirs[k], &dirs[at]);
     }
 }
 
 /* The socket's directory may hold the others, but not lie in them. */
-static void check_socket(struct pb_load *load, const struct pb_yaml *section, const char *socket,
+static void check_socket(struct pb_load *load, const struct directory *socket,
                          const struct directory *dirs, size_t n)
 {
     char path[PATH_MAX], other[PATH_MAX];
-    if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-        wrong(load, section, "socket", "is too long for a socket; at most 107 bytes are allowed",
-              "");
+    if (strlen(socket->path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        wrong(load, socket, "is too long for a socket; at most 107 bytes are allowed");
         return;
     }
-    normal_path(socket, path);
+    normal_path(socket->path, path);
     for (size_t i = 0; i < n; i++) {
         if (dirs[i].path == NULL)
             continue;
         normal_path(dirs[i].path, other);
         if (is_inside(other, path)) {
-            check_nested(load, section, dirs[i].key, "socket");
+            report_nested(load, &dirs[i], socket);
             return;
         }
     }
 }
 
+/* A directory with a key of its own. In a section with mistakes a default replaces an invalid
+ * value; checks against the other keys could report mistakes that the file does not have. */
+static struct directory directory_of(const struct pb_load *load, const struct pb_yaml *section,
+                                     const char *key, const char *path, bool clean)
+{
+    const struct pb_yaml *node = pb_yaml_find(section, key, NULL);
+    const struct pb_yaml *at = node ? node : section;
+    bool doubtful = !clean && (node == NULL || pb_report_has(&load->report, at->line, at->col));
+    return (struct directory){key, doubtful ? NULL : path, at ? at->line : 0, at ? at->col : 0};
+}
+
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
                       const struct pb_service_config *service, bool clean)
 {
-    struct directory dirs[] = {{"inbox", service->inbox},       {"work", service->work},
-                               {"products", service->products}, {"quarantine", service->quarantine},
-                               {"state", service->state},       {"archive", service->archive}};
-    const size_t n = sizeof dirs / sizeof *dirs;
-    if (!clean)
-        drop_doubtful(load, section, dirs, n);
+    struct directory dirs[PB_INBOXES_MAX + 5];
+    char names[PB_INBOXES_MAX][80];
+    size_t n = 0;
+    if (service->inbox != NULL)
+        dirs[n++] = directory_of(load, section, "inbox", service->inbox, clean);
+    for (size_t i = 0; i < service->n_own_inboxes && service->inbox == NULL; i++) {
+        const struct pb_inbox_config *inbox = &service->own_inboxes[i];
+        (void)snprintf(names[i], sizeof names[i], "inboxes (%.60s)", inbox->path);
+        dirs[n++] = (struct directory){names[i], inbox->path, inbox->line, inbox->col};
+    }
+    dirs[n++] = directory_of(load, section, "work", service->work, clean);
+    dirs[n++] = directory_of(load, section, "products", service->products, clean);
+    dirs[n++] = directory_of(load, section, "quarantine", service->quarantine, clean);
+    dirs[n++] = directory_of(load, section, "state", service->state, clean);
+    dirs[n++] = directory_of(load, section, "archive", service->archive, clean);
     for (size_t i = 0; i < n; i++)
         if (dirs[i].path != NULL)
             check_directory(load, section, dirs, i);
-    check_socket(load, section, service->socket, dirs, n);
+    struct directory socket = directory_of(load, section, "socket", service->socket, true);
+    check_socket(load, &socket, dirs, n);
 }

@@ -34,6 +34,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_BAND_MAP] = "{NAME: number}",
         [PB_KEY_SOURCES] = "{NAME: {file: path, ...}}",
         [PB_KEY_FILES] = "{BAND: pattern or {match: pattern, ...}}",
+        [PB_KEY_INBOXES] = "[{path: path, ...}]",
         [PB_KEY_SECTION] = "{key: value}",
         [PB_KEY_NAMES] = "[A, B] or {OUT: IN}",
         [PB_KEY_EXPRESSION] = "expression",

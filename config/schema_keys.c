@@ -48,6 +48,10 @@ static const struct pb_key service_keys[] = {
     PATH("inbox", inbox, "/var/lib/pushbroom/inbox", NULL,
          "Watched directory. A complete file is claimed by renaming it into work, so both must be "
          "on one file system."),
+    OPTION("inboxes", PB_KEY_INBOXES, AT(pb_service_config, own_inboxes),
+           AT(pb_service_config, n_own_inboxes),
+           "[{path: /srv/feed/kiruna}, {path: /srv/feed/svalbard}]",
+           "Several watched directories, in place of inbox."),
     PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
          "Results, where output.path of the pipeline says; published by one rename when all are "

@@ -96,6 +96,15 @@ static void print_files(struct pb_text *out, const struct pb_file_config *files,
     pb_text_add(out, "}");
 }
 
+static void print_inboxes(struct pb_text *out, const struct pb_inbox_config *inboxes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pb_text_add(out, "%s", i ? ", " : "[");
+        print_map(out, &pb_section_inbox, &inboxes[i]);
+    }
+    pb_text_add(out, "]");
+}
+
 static void print_list(struct pb_text *out, const struct pb_key *key, const void *at,
                        const void *more)
 {
@@ -110,6 +119,9 @@ static void print_list(struct pb_text *out, const struct pb_key *key, const void
         break;
     case PB_KEY_FILES:
         print_files(out, *(struct pb_file_config *const *)at, *(const size_t *)more);
+        break;
+    case PB_KEY_INBOXES:
+        print_inboxes(out, *(struct pb_inbox_config *const *)at, *(const size_t *)more);
         break;
     case PB_KEY_SECTION:
         print_map(out, key->section, at);

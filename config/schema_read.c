@@ -98,6 +98,8 @@ static void read_value(struct pb_load *load, const struct pb_key *key, const str
         pb_read_sources(load, node, what, at, more);
     else if (key->type == PB_KEY_FILES)
         pb_read_files(load, node, what, at, more);
+    else if (key->type == PB_KEY_INBOXES)
+        pb_read_inboxes(load, node, what, at, more);
     else if (key->type == PB_KEY_SECTION)
         read_section(load, key, node, base);
     else

@@ -27,6 +27,9 @@ void pb_read_sources(struct pb_load *load, const struct pb_yaml *node, const cha
 /* {R: B04.tif, S1: {match: B11.tif, resample: bilinear}} */
 void pb_read_files(struct pb_load *load, const struct pb_yaml *node, const char *what,
                    struct pb_file_config **out_files, size_t *out_n);
+/* [{path: /srv/feed}] */
+void pb_read_inboxes(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                     struct pb_inbox_config **out_inboxes, size_t *out_n);
 /* That a pattern names files inside a scene's folder. */
 void pb_check_file_pattern(struct pb_load *load, const struct pb_yaml *node, const char *what,
                            const char *match);

@@ -49,6 +49,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_BAND_MAP:
     case PB_KEY_SOURCES:
     case PB_KEY_FILES:
+    case PB_KEY_INBOXES:
         return *(const size_t *)(const void *)more > 0;
     case PB_KEY_SECTION:
         return key->more == 0 || *(const bool *)more;
@@ -129,6 +130,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_BAND_MAP:
     case PB_KEY_SOURCES:
     case PB_KEY_FILES:
+    case PB_KEY_INBOXES:
     case PB_KEY_SECTION:
         return (struct pb_items){NULL, 0, false};
     case PB_KEY_PAIR:

@@ -51,6 +51,7 @@ enum pb_key_type {
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */
     PB_KEY_SOURCES,     /* struct pb_source_config *; more: size_t             */
     PB_KEY_FILES,       /* struct pb_file_config *; more: size_t               */
+    PB_KEY_INBOXES,     /* struct pb_inbox_config *; more: size_t              */
     PB_KEY_SECTION,     /* the struct of another section; more: given           */
     PB_KEY_NAMES,       /* struct pb_items: [A, B], or {OUT: IN} (key = OUT, text = IN) */
     PB_KEY_EXPRESSION,  /* struct pb_items: "expression" (one item, key NULL)  */
@@ -94,8 +95,8 @@ struct pb_key_value {
     char text[40];
 };
 /* The value of a key in the struct at base, whatever its member, as entries: of the types that
- * operators use, which are all but DEVICE, PATTERNS, COMMAND, BANDS, BAND_MAP, SOURCES, FILES and
- * SECTION. n == 0: not given. The items are those of the struct, or in *room. */
+ * operators use, which are all but DEVICE, PATTERNS, COMMAND, BANDS, BAND_MAP, SOURCES, FILES,
+ * INBOXES and SECTION. n == 0: not given. The items are those of the struct, or in *room. */
 struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct pb_key_value *room);
 /* Whether items of this type hold their value in num. */
 bool pb_key_is_number(enum pb_key_type type);

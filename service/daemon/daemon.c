@@ -16,7 +16,6 @@
 #include "service/daemon/notify.h"
 #include "service/daemon/reload.h"
 #include "service/status/status_methods.h"
-#include "service/inbox/writer_events.h"
 #include "service/inbox/writers.h"
 
 #include <errno.h>
@@ -29,6 +28,7 @@
 #define BEAT_MS       5000
 #define SUMMARY_BYTES 500
 #define PUBLISH_MS    20
+#define THREADS       3 /* of libuv's pool, beside one for each inbox */
 
 static void log_errors(const struct pb_err_list *errors)
 {
@@ -55,6 +55,14 @@ static struct pb_config *load(const char *path)
     if (pb_config_load(path, &pb_products, &errors, &config) != 0)
         log_errors(&errors);
     return config;
+}
+
+/* Inboxes whose storage hangs must leave threads of libuv's pool to everything else. */
+static void set_threads(const struct pb_config *config)
+{
+    char number[24];
+    (void)snprintf(number, sizeof number, "%zu", THREADS + config->service.n_inboxes);
+    (void)setenv("UV_THREADPOOL_SIZE", number, 0);
 }
 
 /* Wakes the loop: on_prepare publishes. */
@@ -106,8 +114,8 @@ void pb_daemon_become_ready(struct pb_daemon *daemon)
     daemon->ready = true;
     pb_methods_summary(&daemon->methods, text, sizeof text);
     pb_notify_ready(text);
-    pb_log(PB_LOG_NOTICE, "ready: inbox %s, socket %s; %s", daemon->dirs.inbox, daemon->socket,
-           text);
+    pb_log(PB_LOG_NOTICE, "ready: inbox %s%s, socket %s; %s", daemon->dirs.inbox[0],
+           daemon->dirs.n_inboxes > 1 ? " and others" : "", daemon->socket, text);
 }
 
 /* Ready after the first scan of the inbox, so that clients see its jobs; without that when there is
@@ -126,7 +134,7 @@ static void on_beat(uv_timer_t *timer)
     if (daemon->ready) {
         pb_methods_summary(&daemon->methods, text, sizeof text);
         pb_notify_status(text);
-    } else if (daemon->methods.watch == NULL || daemon->beats > 0) {
+    } else if (daemon->methods.feed == NULL || daemon->beats > 0) {
         pb_daemon_become_ready(daemon);
     }
     daemon->beats++;
@@ -179,9 +187,8 @@ static void reload(struct pb_daemon *daemon)
         pb_daemon_subscribe(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
-        if (daemon->methods.watch != NULL)
-            pb_watch_set_times(daemon->methods.watch, config->service.settle_ms,
-                               config->service.rescan_ms);
+        if (daemon->methods.feed != NULL)
+            pb_feed_set_config(daemon->methods.feed, config);
         pb_config_destroy(old);
         pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
     }
@@ -228,8 +235,8 @@ static void on_signal(uv_signal_t *handle, int number)
     pb_log(PB_LOG_NOTICE, "stopping: signal %d", number);
     pb_notify_stopping();
     daemon->methods.stopping = true;
-    pb_watch_stop(daemon->methods.watch);
-    daemon->methods.watch = NULL;
+    pb_feed_stop(daemon->methods.feed);
+    daemon->methods.feed = NULL;
     if (daemon->methods.runner != NULL)
         pb_runner_drain(daemon->methods.runner, on_drained, daemon);
     else
@@ -242,11 +249,13 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
     const struct pb_service_config *service = &daemon->config->service;
     int rc = pb_dirs_prepare(service, err, &daemon->dirs);
     rc = rc ? rc : pb_dirs_lock(&daemon->dirs, &daemon->locks, err);
-    if (rc == 0 && pb_dirs_inbox_is_open(daemon->dirs.inbox))
-        pb_log(PB_LOG_WARNING,
-               "inbox: %s is writable for several users and not sticky: each can move and delete "
-               "what others put there; chmod +t, and let it belong to the service's user",
-               daemon->dirs.inbox);
+    for (size_t i = 0; rc == 0 && i < daemon->dirs.n_inboxes; i++)
+        if (pb_dirs_inbox_is_open(daemon->dirs.inbox[i]))
+            pb_log(PB_LOG_WARNING,
+                   "inbox: %s is writable for several users and not sticky: each can move and "
+                   "delete what others put there; chmod +t, and let it belong to the service's "
+                   "user",
+                   daemon->dirs.inbox[i]);
     rc = rc ? rc : pb_job_store_create(daemon->dirs.state, err, &daemon->store);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->chores_reader);
@@ -313,14 +322,12 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                         .user = daemon};
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
-    daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox);
-    if (daemon->intake.writers != 0) {
-        daemon->intake.events = pb_writer_events_create(daemon->dirs.inbox);
+    daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox[0]); /* of one mount with all */
+    if (daemon->intake.writers != 0)
         pb_log(PB_LOG_WARNING,
                "inbox: files that are open for writing are %s; where nothing is told a file "
                "counts as complete when it held still for service.settle",
                pb_writers_word(daemon->intake.writers));
-    }
     (void)pb_publish_sweep(daemon->dirs.products);
     int rc = start_status(daemon, err);
     if (rc != 0) {
@@ -361,6 +368,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return PB_DAEMON_EXIT_CONFIG;
     }
     pb_log(PB_LOG_NOTICE, "pushbroomd %s starts with %s", PB_VERSION, options->config);
+    set_threads(daemon->config);
     if (pb_checker_start(&daemon->checker) !=
         0) /* before there are descriptors that the forked process should not have */
         pb_log(PB_LOG_ERROR, "cannot start the process that looks at submitted files: %s",
@@ -381,7 +389,6 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     else if (rc == 0 && !daemon->failed)
         code = PB_DAEMON_EXIT_OK;
     pb_checker_stop(&daemon->checker);
-    pb_writer_events_destroy(daemon->intake.events);
     pb_job_store_close(daemon->reader);
     pb_job_store_close(daemon->chores_reader);
     pb_job_store_close(daemon->store);

@@ -104,11 +104,10 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .on_answer = on_answer,
         .user = daemon,
     };
-    struct pb_watch_options watch = {
+    struct pb_feed_options feed = {
         .loop = &daemon->loop,
-        .inbox = daemon->dirs.inbox,
-        .settle_ms = daemon->config->service.settle_ms,
-        .rescan_ms = daemon->config->service.rescan_ms,
+        .dirs = &daemon->dirs,
+        .config = daemon->config,
         .intake = &daemon->intake,
         .taken = on_taken,
         .looked = on_looked,
@@ -116,7 +115,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .troubles = &daemon->troubles,
     };
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
-    rc = rc ? rc : pb_watch_start(&watch, err, &methods->watch);
+    rc = rc ? rc : pb_feed_start(&feed, err, &methods->feed);
     if (rc == 0)
         pb_runner_set_config(methods->runner, daemon->config);
     return rc;
@@ -126,7 +125,7 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon)
 {
     struct pb_err err = {0};
     int64_t now = pb_clock_mono_ms();
-    if (daemon->methods.watch != NULL || daemon->methods.stopping || now < daemon->open_at_ms)
+    if (daemon->methods.feed != NULL || daemon->methods.stopping || now < daemon->open_at_ms)
         return;
     int rc = daemon->store_open ? 0 : open_store(daemon, &err);
     daemon->store_open = rc == 0;
@@ -160,7 +159,7 @@ static void on_swept(uv_work_t *request, int status)
 void pb_daemon_sweep_work(struct pb_daemon *daemon)
 {
     if (daemon->sweeps || pb_clock_mono_ms() < daemon->sweep_at_ms || daemon->methods.stopping ||
-        daemon->methods.watch == NULL || !pb_intake_has_left(&daemon->intake, &daemon->troubles))
+        daemon->methods.feed == NULL || !pb_intake_has_left(&daemon->intake, &daemon->troubles))
         return;
     daemon->sweeps = true;
     daemon->sweep.data = daemon;

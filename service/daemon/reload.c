@@ -14,7 +14,6 @@ static const struct {
     const char *key;
     size_t offset;
 } fixed[] = {
-    {"inbox", offsetof(struct pb_service_config, inbox)},
     {"work", offsetof(struct pb_service_config, work)},
     {"archive", offsetof(struct pb_service_config, archive)},
     {"quarantine", offsetof(struct pb_service_config, quarantine)},
@@ -26,6 +25,14 @@ static const char *path_of(const struct pb_config *config, size_t offset)
 {
     const char *member = (const char *)&config->service + offset;
     return *(char *const *)(const void *)member;
+}
+
+static bool same_inboxes(const struct pb_service_config *a, const struct pb_service_config *b)
+{
+    bool same = a->n_inboxes == b->n_inboxes;
+    for (size_t i = 0; same && i < a->n_inboxes; i++)
+        same = strcmp(a->inboxes[i].path, b->inboxes[i].path) == 0;
+    return same;
 }
 
 int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
@@ -56,6 +63,10 @@ int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_conf
                    "is used",
                    fixed[i].key, after);
     }
+    if (!same_inboxes(&old->service, &new_config->service))
+        pb_log(PB_LOG_WARNING,
+               "reload: other inboxes, or another order of them, need a restart of the service; "
+               "until then the old ones are used");
     (void)memcpy(dirs->products, products, sizeof products);
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "pipeline/io/path.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/inbox/inbox.h"
 #include "service/inbox/writer_events.h"
 #include "service/inbox/writers.h"
 
@@ -28,6 +29,7 @@
 #define ID_TRIES 64
 
 struct claim {
+    const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
     struct pb_job *job;
     int fd;      /* of the file, for reading; holds the lease; -1 = none */
@@ -88,7 +90,7 @@ static int check_writers(struct pb_intake *intake, struct claim *claim)
     if (rc == 0)
         return 0;
     if (rc != -EBUSY &&
-        pb_writer_events_is_open(intake->events, claim->file->name, pb_clock_mono_ms()))
+        pb_writer_events_is_open(claim->inbox->events, claim->file->name, pb_clock_mono_ms()))
         rc = -EBUSY;
     if (rc == -EBUSY) {
         pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", claim->file->name);
@@ -157,7 +159,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
 {
     struct stat st;
     struct pb_job *job = claim->job;
-    if (pb_files_join(claim->from, intake->dirs->inbox, claim->file->name) != 0)
+    if (pb_files_join(claim->from, claim->inbox->path, claim->file->name) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
     int rc = open_file(claim, err);
     if (rc == 0 && !is_what_settled(claim, false))
@@ -196,7 +198,8 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
            strerror(errno));
 }
 
-static void sync_moves(const struct pb_intake *intake, const struct claim *claims, size_t n)
+static void sync_moves(const struct pb_intake *intake, const struct pb_inbox *inbox,
+                       const struct claim *claims, size_t n)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
@@ -207,7 +210,7 @@ static void sync_moves(const struct pb_intake *intake, const struct claim *claim
     if (!any)
         return;
     (void)pb_path_sync(intake->dirs->work);
-    (void)pb_path_sync(intake->dirs->inbox);
+    (void)pb_path_sync(inbox->path);
 }
 
 static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
@@ -268,7 +271,8 @@ static int check_space(struct pb_intake *intake, struct pb_err *err)
     return rc ? rc : pb_files_check_space(intake->dirs->products, least, err);
 }
 
-size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n)
+size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
+                       struct pb_claimed *files, size_t n)
 {
     size_t tried = 0;
     bool fault = false;
@@ -285,14 +289,15 @@ size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_
     (void)pthread_rwlock_rdlock(&intake->moves);
     for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
         struct pb_claimed *file = &files[tried];
-        claims[tried] = (struct claim){.file = file->file, .job = &file->job, .fd = -1};
+        claims[tried] =
+            (struct claim){.inbox = inbox, .file = file->file, .job = &file->job, .fd = -1};
         pb_job_init(&file->job);
         file->err = (struct pb_err){0};
         file->rc = bring_in(intake, &claims[tried], &file->err);
         fault =
             file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
     }
-    sync_moves(intake, claims, tried);
+    sync_moves(intake, inbox, claims, tried);
     store_jobs(intake, claims, files, tried);
     end_claims(intake, claims, files, tried);
     (void)pthread_rwlock_unlock(&intake->moves);

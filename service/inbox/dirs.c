@@ -61,7 +61,8 @@ static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, co
                      struct pb_err *err)
 {
     int rc = pb_dirs_check_apart(dirs, socket, err);
-    rc = rc ? rc : check_same_mount(there->inbox, there->work, "inbox", "work", err);
+    for (size_t i = 0; i < there->n_inboxes && rc == 0; i++)
+        rc = check_same_mount(there->inbox[i], there->work, "inbox", "work", err);
     rc = rc ? rc : check_same_mount(there->work, there->archive, "work", "archive", err);
     return rc ? rc : check_same_mount(there->work, there->quarantine, "work", "quarantine", err);
 }
@@ -72,7 +73,9 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     struct pb_dirs *dirs = calloc(1, sizeof *dirs);
     if (dirs == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = make(config->inbox, "inbox", dirs->inbox, err);
+    int rc = 0;
+    for (size_t i = 0; i < config->n_inboxes && rc == 0; i++)
+        rc = make(config->inboxes[i].path, "inbox", dirs->inbox[dirs->n_inboxes++], err);
     rc = rc ? rc : make(config->work, "work", dirs->work, err);
     rc = rc ? rc : make(config->archive, "archive", dirs->archive, err);
     rc = rc ? rc : make(config->quarantine, "quarantine", dirs->quarantine, err);
@@ -121,7 +124,10 @@ int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err)
     struct pb_dirs *dirs = calloc(2, sizeof *dirs), *there = dirs + 1;
     if (dirs == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = foresee(config->inbox, "inbox", dirs->inbox, there->inbox, err);
+    int rc = 0;
+    dirs->n_inboxes = there->n_inboxes = config->n_inboxes;
+    for (size_t i = 0; i < config->n_inboxes && rc == 0; i++)
+        rc = foresee(config->inboxes[i].path, "inbox", dirs->inbox[i], there->inbox[i], err);
     rc = rc ? rc : foresee(config->work, "work", dirs->work, there->work, err);
     rc = rc ? rc : foresee(config->archive, "archive", dirs->archive, there->archive, err);
     rc = rc ? rc
@@ -141,6 +147,18 @@ static int lock(const char *directory, const char *file, struct pb_dirs_locks *l
     return rc;
 }
 
+static void lock_inbox(const char *inbox, struct pb_dirs_locks *locks)
+{
+    if (!pb_dir_lock_try(inbox, &locks->fd[locks->n]))
+        pb_log(
+            PB_LOG_WARNING,
+            "inbox: another process holds a lock on %s; if that is another pushbroomd, each file "
+            "goes to one of the two",
+            inbox);
+    else if (locks->fd[locks->n] >= 0)
+        locks->n++;
+}
+
 int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err)
 {
     int rc = lock(dirs->state, PB_DIR_LOCK_STATE_FILE, locks, err);
@@ -148,14 +166,8 @@ int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct
     rc = rc ? rc : lock(dirs->quarantine, PB_DIR_LOCK_FILE, locks, err);
     if (rc != 0)
         return rc;
-    if (!pb_dir_lock_try(dirs->inbox, &locks->fd[locks->n]))
-        pb_log(
-            PB_LOG_WARNING,
-            "inbox: another process holds a lock on %s; if that is another pushbroomd, each file "
-            "goes to one of the two",
-            dirs->inbox);
-    else if (locks->fd[locks->n] >= 0)
-        locks->n++;
+    for (size_t i = 0; i < dirs->n_inboxes; i++)
+        lock_inbox(dirs->inbox[i], locks);
     return 0;
 }
 

@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DIRS_H
 #define PB_DIRS_H
-/* The directories of the service, absolute and checked. Inputs move between inbox, work, archive
- * and quarantine by rename, so those four must be on one filesystem and one mount of it. */
+/* The directories of the service, absolute and checked. Inputs move between inboxes, work, archive
+ * and quarantine by rename, so those must be on one filesystem and one mount of it. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "service/base/dir_lock.h"
 #include "service/base/files.h"
 
 struct pb_dirs {
-    char inbox[PB_FILES_PATH_BYTES], work[PB_FILES_PATH_BYTES], archive[PB_FILES_PATH_BYTES];
-    char quarantine[PB_FILES_PATH_BYTES], products[PB_FILES_PATH_BYTES], state[PB_FILES_PATH_BYTES];
+    char inbox[PB_INBOXES_MAX][PB_FILES_PATH_BYTES]; /* in the order of service.inboxes */
+    size_t n_inboxes;
+    char work[PB_FILES_PATH_BYTES], archive[PB_FILES_PATH_BYTES], quarantine[PB_FILES_PATH_BYTES];
+    char products[PB_FILES_PATH_BYTES], state[PB_FILES_PATH_BYTES];
 };
 
 /* Creates what is missing and checks everything; the first error names directory and remedy. */
@@ -21,15 +23,15 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
 /* Zero bytes: no lock is held. */
 struct pb_dirs_locks {
-    int fd[4];
+    int fd[3 + PB_INBOXES_MAX];
     int n;
 };
 /* Locks state, work and quarantine (see dir_lock.h), so that no second service works on the same
- * jobs, and warns when another process has the inbox. After a failure unlock the locks that were
+ * jobs, and warns when another process has an inbox. After a failure unlock the locks that were
  * taken. */
 int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err);
 void pb_dirs_unlock(struct pb_dirs_locks *locks);
-/* Whether several users may write the inbox and move or delete each other's files there: it is not
+/* Whether several users may write an inbox and move or delete each other's files there: it is not
  * sticky. */
 bool pb_dirs_inbox_is_open(const char *inbox);
 #endif

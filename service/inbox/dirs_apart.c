@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIRS = 6, PLACES = DIRS + 1 };
+enum { PLACES_MAX = PB_INBOXES_MAX + 6 };
 
 struct place {
     const char *what, *path;
@@ -129,27 +129,37 @@ static bool socket_directory(const char *socket, char out[PB_FILES_PATH_BYTES])
     return realpath(path, out) != NULL;
 }
 
+/* The directories; returns how many. */
+static size_t list_places(const struct pb_dirs *dirs, struct place *place)
+{
+    const struct place others[] = {{.what = "work", .path = dirs->work},
+                                   {.what = "archive", .path = dirs->archive},
+                                   {.what = "quarantine", .path = dirs->quarantine},
+                                   {.what = "products", .path = dirs->products},
+                                   {.what = "state", .path = dirs->state}};
+    size_t n = 0;
+    for (; n < dirs->n_inboxes; n++)
+        place[n] = (struct place){.what = "inbox", .path = dirs->inbox[n]};
+    (void)memcpy(&place[n], others, sizeof others);
+    return n + sizeof others / sizeof others[0];
+}
+
 int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct pb_err *err)
 {
     char directory[PB_FILES_PATH_BYTES];
-    struct place *place = calloc(PLACES, sizeof *place);
+    struct place *place = calloc(PLACES_MAX, sizeof *place);
     if (place == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    place[0] = (struct place){.what = "inbox", .path = dirs->inbox};
-    place[1] = (struct place){.what = "work", .path = dirs->work};
-    place[2] = (struct place){.what = "archive", .path = dirs->archive};
-    place[3] = (struct place){.what = "quarantine", .path = dirs->quarantine};
-    place[4] = (struct place){.what = "products", .path = dirs->products};
-    place[5] = (struct place){.what = "state", .path = dirs->state};
-    place[DIRS] = (struct place){.what = "the socket's directory", .path = directory};
-    size_t n = socket_directory(socket, directory) ? PLACES : DIRS;
+    size_t n_dirs = list_places(dirs, place);
+    place[n_dirs] = (struct place){.what = "the socket's directory", .path = directory};
+    size_t n = n_dirs + socket_directory(socket, directory);
     find_on_devices(place, n);
     int rc = 0;
-    for (size_t i = 0; i < DIRS; i++)
-        for (size_t k = i + 1; k < DIRS && rc == 0; k++)
+    for (size_t i = 0; i < n_dirs; i++)
+        for (size_t k = i + 1; k < n_dirs && rc == 0; k++)
             rc = check_pair(&place[i], &place[k], err);
-    for (size_t i = 0; i < DIRS && n == PLACES && rc == 0; i++)
-        if (place_holds(&place[i], &place[DIRS]))
+    for (size_t i = 0; i < n_dirs && n > n_dirs && rc == 0; i++)
+        if (place_holds(&place[i], &place[n_dirs]))
             rc = pb_fail(err, PB_E_CONFIG_VALUE,
                          "the socket (%s) lies inside %s (%s); give it a directory of its own",
                          socket, place[i].what, place[i].path);

@@ -2,13 +2,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INBOX_H
 #define PB_INBOX_H
-/* One scan of the inbox: the plain files there, and the folders that are scenes; other entries are
+/* One scan of an inbox: the plain files there, and the folders that are scenes; other entries are
  * logged. Thread: any, one at a time. */
 #include "service/inbox/settle.h"
 
 #include <sys/stat.h>
 
 #define PB_INBOX_TOLD_MAX 256
+
+struct pb_writer_events;
+
+/* An inbox of the service, as those see it who take files from it. */
+struct pb_inbox {
+    const char *path;                /* real */
+    struct pb_writer_events *events; /* where leases are not given; NULL = not */
+};
 
 /* Names that were logged already, a ring. Zero bytes: none. */
 struct pb_inbox_told {

@@ -17,16 +17,15 @@
 
 #define PB_INTAKE_BATCH 64 /* files that are claimed at a time */
 
-struct pb_writer_events;
+struct pb_inbox;
 
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    pthread_mutex_t lock;            /* config */
-    const struct pb_config *config;  /* follows reloads: pb_intake_set_config */
-    atomic_int writers;              /* which writers can be detected: see pb_writers_probe */
-    struct pb_writer_events *events; /* where leases are not given; NULL = not; the daemon's */
-    atomic_bool left;                /* a claimed file lies in work/ without a job */
+    pthread_mutex_t lock;           /* config */
+    const struct pb_config *config; /* follows reloads: pb_intake_set_config */
+    atomic_int writers;             /* which writers can be detected: see pb_writers_probe */
+    atomic_bool left;               /* a claimed file lies in work/ without a job */
     /* Held for reading while an input is moved into or out of work/<id>/ and that is stored, for
      * writing by pb_intake_adopt while it handles one entry of work/. */
     pthread_rwlock_t moves;
@@ -48,11 +47,12 @@ void pb_intake_init(struct pb_intake *intake, const struct pb_config *config);
 void pb_intake_fini(struct pb_intake *intake);
 /* The config before may go when this returns. Thread: loop. */
 void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config);
-/* Takes settled files (claim.c), PB_INTAKE_BATCH at most, with one sync of each directory and one
- * transaction. Whatever fails, a file lies in the inbox again, or in work/ where pb_intake_adopt
- * finds it. Returns how many of them were tried: fewer than n after a fault of the machine. Thread:
- * pool, one at a time. */
-size_t pb_intake_claim(struct pb_intake *intake, struct pb_claimed *files, size_t n);
+/* Takes settled files of an inbox (claim.c), PB_INTAKE_BATCH at most, with one sync of each
+ * directory and one transaction. Whatever fails, a file lies in the inbox again, or in work/ where
+ * pb_intake_adopt finds it. Returns how many of them were tried: fewer than n after a fault of the
+ * machine. Thread: pool, one at a time for an inbox. */
+size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
+                       struct pb_claimed *files, size_t n);
 /* Whether a pipeline takes folders of that name. Thread: any. */
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name);
 /* Whether service.ignore leaves that name alone. Thread: any. */

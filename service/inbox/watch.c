@@ -13,9 +13,11 @@
 #include "config/base/clock.h"
 #include "service/base/files.h"
 #include "service/inbox/inbox.h"
+#include "service/inbox/writer_events.h"
 #include "service/base/log.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,9 @@
 
 struct pb_watch {
     struct pb_watch_options options;
-    char *inbox;
+    char *path;
+    struct pb_inbox inbox; /* its path, and its events, which are the watch's */
+    struct pb_watch_trouble trouble[PB_WATCH_FAULTS];
     uv_fs_event_t events;
     uv_timer_t timer;
     int open_handles;
@@ -99,16 +103,17 @@ static void follow_events(struct pb_watch *watch)
         return;
     if (watch->events_on) {
         (void)uv_fs_event_stop(&watch->events);
-        pb_log(PB_LOG_NOTICE, "inbox: another directory is at %s now and is watched", watch->inbox);
+        pb_log(PB_LOG_NOTICE, "inbox: another directory is at %s now and is watched",
+               watch->inbox.path);
     }
-    int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox, 0);
+    int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox.path, 0);
     watch->events_on = rc == 0;
     watch->scan_again = true; /* files that arrived between the scan and this made no event */
     watch->device = st->st_dev;
     watch->inode = st->st_ino;
     if (rc != 0 && !watch->no_events_told)
         pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is scanned every %lld ms",
-               watch->inbox, uv_strerror(rc), (long long)watch->options.rescan_ms);
+               watch->inbox.path, uv_strerror(rc), (long long)watch->options.rescan_ms);
     watch->no_events_told = rc != 0;
 }
 
@@ -120,24 +125,42 @@ static void lose_events(struct pb_watch *watch)
     watch->events_on = false;
 }
 
+static void clear(struct pb_watch *watch, enum pb_watch_fault fault)
+{
+    if (watch->trouble[fault].code == PB_OK)
+        return;
+    watch->trouble[fault].code = PB_OK;
+    watch->options.on_trouble(watch->options.user, fault);
+}
+
+static void __attribute__((format(printf, 4, 5)))
+report(struct pb_watch *watch, enum pb_watch_fault fault, enum pb_code code, const char *format,
+       ...)
+{
+    struct pb_watch_trouble *trouble = &watch->trouble[fault];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(trouble->text, sizeof trouble->text, format, args);
+    va_end(args);
+    trouble->code = code;
+    watch->options.on_trouble(watch->options.user, fault);
+}
+
 static void report_reading(struct pb_watch *watch, int rc)
 {
-    char text[PB_FILES_PATH_BYTES + 200];
-    if (rc == 0) {
-        pb_trouble_clear(watch->options.troubles, "inbox");
-        return;
-    }
-    (void)snprintf(text, sizeof text, "inbox: cannot read %s: %s; trying again every %g s",
-                   watch->inbox, strerror(-rc), (double)watch->options.rescan_ms / 1e3);
-    pb_trouble_raise(watch->options.troubles, "inbox",
-                     rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM, text);
+    if (rc == 0)
+        clear(watch, PB_WATCH_READING);
+    else
+        report(watch, PB_WATCH_READING,
+               rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
+               "inbox: cannot read %.300s: %s; trying again every %g s", watch->inbox.path,
+               strerror(-rc), (double)watch->options.rescan_ms / 1e3);
 }
 
 /* A file cannot be taken. Returns whether others can. */
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
 {
-    char text[sizeof err->msg + 300];
     if (rc == -EAGAIN)
         return true;
     if (pb_code_class(err->code) == PB_CLASS_INPUT) {
@@ -145,8 +168,7 @@ static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file,
             pb_log(PB_LOG_WARNING, "inbox: %s stays: %s", file->name, err->msg);
         return true;
     }
-    (void)snprintf(text, sizeof text, "inbox: %s stays: %s", file->name, err->msg);
-    pb_trouble_raise(watch->options.troubles, "intake", err->code, text);
+    report(watch, PB_WATCH_TAKING, err->code, "inbox: %s stays: %s", file->name, err->msg);
     watch->paused_until_ms = pb_clock_mono_ms() + PAUSE_MS;
     return false;
 }
@@ -168,7 +190,7 @@ static void scan(struct pb_watch *watch)
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
     const struct pb_inbox_rules rules = {takes_folder, ignores, watch->options.intake};
-    watch->read_rc = pb_inbox_read(watch->inbox, &rules, watch->settle, &watch->told,
+    watch->read_rc = pb_inbox_read(watch->inbox.path, &rules, watch->settle, &watch->told,
                                    &watch->inbox_stat, &watch->ignored);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
@@ -187,7 +209,7 @@ static void claim(struct pb_watch *watch)
         return;
     while (n < PB_INTAKE_BATCH && (file = pb_settle_next(watch->settle)) != NULL)
         watch->batch[n++] = (struct pb_claimed){.file = file};
-    watch->n_batch = n ? pb_intake_claim(watch->options.intake, watch->batch, n) : 0;
+    watch->n_batch = n ? pb_intake_claim(watch->options.intake, &watch->inbox, watch->batch, n) : 0;
     for (size_t i = 0; i < watch->n_batch; i++) {
         if (watch->batch[i].rc != 0)
             pb_settle_again(watch->settle, watch->batch[i].file);
@@ -225,7 +247,7 @@ static void take_results(struct pb_watch *watch)
     watch->more = watch->more && !fault;
     bool none_left = watch->offered && !watch->more && watch->waiting == 0;
     if (!fault && (took || none_left)) /* or the file that could not be taken is gone */
-        pb_trouble_clear(watch->options.troubles, "intake");
+        clear(watch, PB_WATCH_TAKING);
 }
 
 static void free_watch(struct pb_watch *watch)
@@ -233,7 +255,8 @@ static void free_watch(struct pb_watch *watch)
     pb_inbox_told_fini(&watch->told);
     pb_settle_destroy(watch->settle);
     free(watch->batch);
-    free(watch->inbox);
+    pb_writer_events_destroy(watch->inbox.events);
+    free((char *)watch->inbox.path);
     free(watch);
 }
 
@@ -314,13 +337,15 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
     if (watch == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     watch->options = *options;
-    watch->inbox = strdup(options->inbox);
+    watch->inbox.path = watch->path = strdup(options->inbox);
     watch->settle = pb_settle_create();
     watch->batch = calloc(PB_INTAKE_BATCH, sizeof *watch->batch);
-    if (watch->inbox == NULL || watch->settle == NULL || watch->batch == NULL) {
+    if (watch->path == NULL || watch->settle == NULL || watch->batch == NULL) {
         free_watch(watch);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
+    if (options->intake->writers != 0)
+        watch->inbox.events = pb_writer_events_create(watch->path);
     (void)uv_timer_init(options->loop, &watch->timer);
     (void)uv_fs_event_init(options->loop, &watch->events);
     watch->timer.data = watch->events.data = watch;
@@ -337,6 +362,12 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
     if (!watch->works)
         watch->paused_until_ms = 0; /* the new configuration may have removed the cause */
     scan_within(watch, 0);
+}
+
+const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
+                                                enum pb_watch_fault fault)
+{
+    return &watch->trouble[fault];
 }
 
 size_t pb_watch_ignored(const struct pb_watch *watch)

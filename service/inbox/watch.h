@@ -2,19 +2,26 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WATCH_H
 #define PB_WATCH_H
-/* Watches the inbox: a scan at the start, then filesystem events as hints to scan again, and a scan
+/* Watches an inbox: a scan at the start, then filesystem events as hints to scan again, and a scan
  * every rescan_ms because events get lost (queue overflow, network filesystems). Every complete
  * file is claimed. Only plain files are taken; any other entry is logged once. Scans and claims run
- * on libuv's pool, one at a time; results are reported on the loop. Thread: loop. */
+ * on libuv's pool, one at a time for a watch; results are reported on the loop. Thread: loop. */
 #include "config/base/err.h"
 #include "service/inbox/intake.h"
-#include "service/base/troubles.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
 
 struct pb_watch;
+
+/* What may keep a watch from its work, each a trouble of its own. */
+enum pb_watch_fault { PB_WATCH_READING, PB_WATCH_TAKING, PB_WATCH_FAULTS };
+
+struct pb_watch_trouble {
+    enum pb_code code; /* PB_OK: none */
+    char text[512];
+};
 
 struct pb_watch_options {
     uv_loop_t *loop;
@@ -24,8 +31,9 @@ struct pb_watch_options {
     /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n);
     void (*looked)(void *user); /* after the first scan and its claims */
+    /* A trouble of this kind began, goes on (at each try) or ended. */
+    void (*on_trouble)(void *user, enum pb_watch_fault fault);
     void *user;
-    struct pb_troubles *troubles; /* "inbox", "intake"; borrowed until stop */
 };
 
 /* The first scan runs from the loop, at once. */
@@ -36,6 +44,9 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
 size_t pb_watch_waiting(const struct pb_watch *watch);
 /* Names in the inbox that service.ignore leaves alone; 0 for NULL. */
 size_t pb_watch_ignored(const struct pb_watch *watch);
+/* Borrowed until the next change. */
+const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
+                                                enum pb_watch_fault fault);
 /* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
  * has closed the handles. NULL is fine. */
 void pb_watch_stop(struct pb_watch *watch);

@@ -16,7 +16,11 @@
 static void print_paths(const struct pb_methods *methods, struct pb_json *json)
 {
     const struct pb_dirs *dirs = methods->intake->dirs;
-    pb_json_string(json, "inbox", dirs->inbox);
+    pb_json_string(json, "inbox", dirs->inbox[0]);
+    pb_json_array(json, "inboxes");
+    for (size_t i = 0; i < dirs->n_inboxes; i++)
+        pb_json_string(json, NULL, dirs->inbox[i]);
+    pb_json_end(json);
     pb_json_string(json, "work", dirs->work);
     pb_json_string(json, "archive", dirs->archive);
     pb_json_string(json, "quarantine", dirs->quarantine);
@@ -64,8 +68,8 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_string(json, "confinement", methods->confinement);
     pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
     pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
-    pb_json_int(json, "inbox_waiting", (int64_t)pb_watch_waiting(methods->watch));
-    pb_json_int(json, "inbox_ignored", (int64_t)pb_watch_ignored(methods->watch));
+    pb_json_int(json, "inbox_waiting", (int64_t)pb_feed_waiting(methods->feed));
+    pb_json_int(json, "inbox_ignored", (int64_t)pb_feed_ignored(methods->feed));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");
@@ -94,8 +98,8 @@ static char *metrics_text(const struct pb_methods *methods,
         .queue_depth = counts[PB_JOB_ACCEPTED],
         .running = runner ? pb_runner_busy(runner) : 0,
         .workers = runner ? pb_runner_workers(runner) : 0,
-        .inbox_waiting = (int64_t)pb_watch_waiting(methods->watch),
-        .inbox_ignored = (int64_t)pb_watch_ignored(methods->watch),
+        .inbox_waiting = (int64_t)pb_feed_waiting(methods->feed),
+        .inbox_ignored = (int64_t)pb_feed_ignored(methods->feed),
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,

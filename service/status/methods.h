@@ -13,14 +13,14 @@
 #include "service/status/status.h"
 #include "service/status/tasks.h"
 #include "service/base/troubles.h"
-#include "service/inbox/watch.h"
+#include "service/inbox/feed.h"
 
 struct pb_methods {
     uv_loop_t *loop;
     struct pb_intake *intake;
     struct pb_job_store *reader; /* of the intake's store */
     struct pb_runner *runner;    /* NULL as long as the job store is not open */
-    struct pb_watch *watch;      /* likewise, and once stopping */
+    struct pb_feed *feed;        /* likewise, and once stopping */
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;

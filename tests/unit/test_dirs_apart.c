@@ -15,7 +15,7 @@
 
 static char root[PATH_MAX];
 static struct pb_dirs dirs;
-static char *const paths[] = {dirs.inbox,      dirs.work,     dirs.archive,
+static char *const paths[] = {dirs.inbox[0],   dirs.work,     dirs.archive,
                               dirs.quarantine, dirs.products, dirs.state};
 static const char *const names[] = {"inbox",      "work",     "work/done",
                                     "quarantine", "products", "state"};
@@ -34,6 +34,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(realpath(made, root));
     for (int i = 0; i < N; i++)
         place(paths[i], names[i]);
+    dirs.n_inboxes = 1;
 }
 
 static void teardown(void)

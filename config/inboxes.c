@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The reader of service.inboxes: a list of maps with the keys of pb_section_inbox. */
+#include "config/config_parts.h"
+#include "config/schema_values.h"
+
+#include "config/base/arena.h"
+#include "config/yaml/yaml_tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRONG(load, node, ...)                                                                     \
+    pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
+#define AT(member) offsetof(struct pb_inbox_config, member)
+
+static const struct pb_key keys[] = {
+    {.name = "path",
+     .type = PB_KEY_PATH,
+     .offset = AT(path),
+     .required = true,
+     .sample = "/srv/feed/kiruna",
+     .doc = "The directory. It must be on the file system of work."},
+};
+
+const struct pb_section pb_section_inbox = {"inboxes", "A watched directory.", keys,
+                                            sizeof keys / sizeof *keys};
+
+static bool read_inbox(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                       struct pb_inbox_config *out)
+{
+    char found[80];
+    size_t before = pb_report_count(&load->report);
+    if (node->kind != PB_YAML_MAP) {
+        WRONG(load, node, "an entry of %s must be a map such as {path: /srv/feed}, not %s", what,
+              pb_yaml_what(node, found, sizeof found));
+        return false;
+    }
+    pb_schema_read(load, &pb_section_inbox, node, out);
+    pb_schema_need(load, &pb_section_inbox, node, node);
+    const struct pb_yaml *path = pb_yaml_find(node, "path", NULL);
+    out->line = path ? path->line : node->line;
+    out->col = path ? path->col : node->col;
+    return out->path != NULL && pb_report_count(&load->report) == before;
+}
+
+void pb_read_inboxes(struct pb_load *load, const struct pb_yaml *node, const char *what,
+                     struct pb_inbox_config **out_inboxes, size_t *out_n)
+{
+    char found[80];
+    if (node->kind != PB_YAML_LIST || node->n == 0) {
+        WRONG(load, node, "%s must be a list such as [{path: /srv/feed}], not %s", what,
+              node->kind == PB_YAML_LIST ? "an empty one"
+                                         : pb_yaml_what(node, found, sizeof found));
+        return;
+    }
+    if (node->n > PB_INBOXES_MAX) {
+        WRONG(load, node, "%s has %zu entries; at most %d are allowed", what, node->n,
+              PB_INBOXES_MAX);
+        return;
+    }
+    struct pb_inbox_config *inboxes = pb_arena_alloc(load->arena, node->n, sizeof *inboxes);
+    size_t n = 0;
+    for (size_t i = 0; inboxes && i < node->n; i++)
+        n += read_inbox(load, node->items[i], what, &inboxes[n]);
+    *out_inboxes = inboxes;
+    *out_n = n;
+}
+
+void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,
+                     struct pb_service_config *service)
+{
+    const struct pb_yaml *one = pb_yaml_find(section, "inbox", NULL);
+    const struct pb_yaml *several = pb_yaml_find(section, "inboxes", NULL);
+    if (one != NULL && several != NULL)
+        WRONG(load, several,
+              "service.inboxes: service.inbox is given as well; put it into the "
+              "list");
+    if (several != NULL) {
+        service->inbox = NULL;
+        service->inboxes = service->own_inboxes;
+        service->n_inboxes = service->n_own_inboxes;
+        return;
+    }
+    struct pb_inbox_config *inbox = pb_arena_alloc(load->arena, 1, sizeof *inbox);
+    if (inbox == NULL)
+        return;
+    pb_schema_read(load, &pb_section_inbox, NULL, inbox); /* the defaults */
+    const struct pb_yaml *at = one ? one : section;
+    inbox->path = service->inbox;
+    inbox->line = at ? at->line : 0;
+    inbox->col = at ? at->col : 0;
+    service->inboxes = inbox;
+    service->n_inboxes = inbox->path != NULL;
+}

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/feed.h"
+
+#include <stdlib.h>
+
+/* user of a watch's handlers */
+struct one {
+    struct pb_feed *feed;
+    struct pb_watch *watch;
+};
+
+struct pb_feed {
+    struct pb_feed_options options;
+    struct one inbox[PB_INBOXES_MAX];
+    size_t n, n_looked;
+};
+
+static void on_taken(void *user, const struct pb_claimed *files, size_t n)
+{
+    const struct pb_feed_options *options = &((struct one *)user)->feed->options;
+    options->taken(options->user, files, n);
+}
+
+static void on_looked(void *user)
+{
+    struct pb_feed *feed = ((struct one *)user)->feed;
+    if (++feed->n_looked == feed->n && feed->options.looked != NULL)
+        feed->options.looked(feed->options.user);
+}
+
+/* The trouble of the first inbox that has it stands for all. */
+static void on_trouble(void *user, enum pb_watch_fault fault)
+{
+    static const char *const keys[PB_WATCH_FAULTS] = {
+        [PB_WATCH_READING] = "inbox", [PB_WATCH_TAKING] = "intake"};
+    const struct pb_feed *feed = ((struct one *)user)->feed;
+    for (size_t i = 0; i < feed->n; i++) {
+        const struct pb_watch_trouble *trouble = pb_watch_trouble(feed->inbox[i].watch, fault);
+        if (trouble->code == PB_OK)
+            continue;
+        pb_trouble_raise(feed->options.troubles, keys[fault], trouble->code, trouble->text);
+        return;
+    }
+    pb_trouble_clear(feed->options.troubles, keys[fault]);
+}
+
+int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
+                  struct pb_feed **out_feed)
+{
+    struct pb_feed *feed = calloc(1, sizeof *feed);
+    int rc = 0;
+    if (feed == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    feed->options = *options;
+    for (size_t i = 0; rc == 0 && i < options->dirs->n_inboxes; i++) {
+        struct one *one = &feed->inbox[i];
+        const struct pb_watch_options watch = {
+            .loop = options->loop,
+            .inbox = options->dirs->inbox[i],
+            .settle_ms = options->config->service.settle_ms,
+            .rescan_ms = options->config->service.rescan_ms,
+            .intake = options->intake,
+            .taken = on_taken,
+            .looked = on_looked,
+            .on_trouble = on_trouble,
+            .user = one,
+        };
+        one->feed = feed;
+        rc = pb_watch_start(&watch, err, &one->watch);
+        feed->n += rc == 0;
+    }
+    if (rc == 0)
+        *out_feed = feed;
+    else
+        pb_feed_stop(feed);
+    return rc;
+}
+
+void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config)
+{
+    for (size_t i = 0; i < feed->n; i++)
+        pb_watch_set_times(feed->inbox[i].watch, config->service.settle_ms,
+                           config->service.rescan_ms);
+}
+
+size_t pb_feed_waiting(const struct pb_feed *feed)
+{
+    size_t sum = 0;
+    for (size_t i = 0; feed != NULL && i < feed->n; i++)
+        sum += pb_watch_waiting(feed->inbox[i].watch);
+    return sum;
+}
+
+size_t pb_feed_ignored(const struct pb_feed *feed)
+{
+    size_t sum = 0;
+    for (size_t i = 0; feed != NULL && i < feed->n; i++)
+        sum += pb_watch_ignored(feed->inbox[i].watch);
+    return sum;
+}
+
+void pb_feed_stop(struct pb_feed *feed)
+{
+    if (feed == NULL)
+        return;
+    for (size_t i = 0; i < feed->n; i++)
+        pb_watch_stop(feed->inbox[i].watch);
+    free(feed);
+}
