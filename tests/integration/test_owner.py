@@ -33,7 +33,8 @@ BIG = 1000 if SANITIZED else 1600
 folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
 
 
-SIZES = (300, 700, 900, BIG)
+LONG = 2400  # long enough to be stopped in the middle
+SIZES = (300, 700, 900, BIG, LONG)
 
 
 def make_scenes():
@@ -160,7 +161,7 @@ class Owner(unittest.TestCase):
         """Two jobs, stopped while they read. A job may end before it is stopped: whether both were caught, and the processes."""
         held = []
         for name, loads in zip(names, ([1, 0], [1, 1])):
-            drop(d, BIG, name)
+            drop(d, LONG, name)
             wait_for(lambda: [load(path)["bytes"] > 0 for path in paths] == loads or ended(d, names), step=0.01)
             held += hold(d, held)
         return not ended(d, names) and [load(path)["sessions"] for path in paths] == [1, 1], held
