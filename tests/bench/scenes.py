@@ -8,7 +8,7 @@ Prints a table and, as the last line, the same as JSON.
 
     tests/bench/scenes.py [--build DIR] [--work DIR] [--repeat 3] [--size 10980]
 
-Peak memory is the largest resident set of any process of a command (wait4)."""
+Peak memory is the largest resident set of any process of a command (measured.py)."""
 import argparse
 import json
 import os
@@ -18,10 +18,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 from osgeo import gdal
+
+from measured import measure
 
 gdal.UseExceptions()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -48,15 +49,8 @@ pipelines:
 """ + STEPS
 
 
-def measure(command):
-    """Seconds of wall clock, peak resident MB of the largest process, CPU seconds."""
-    start = time.monotonic()
-    pid = os.posix_spawnp("bash", ["bash", "-ec", command], {**os.environ, "GDAL_NUM_THREADS": "ALL_CPUS"},
-                          file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status, usage = os.wait4(pid, 0)
-    if status != 0:
-        sys.exit(f"failed: {command}")
-    return time.monotonic() - start, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+def timed(command):
+    return measure(["bash", "-ec", command], {"GDAL_NUM_THREADS": "ALL_CPUS"})
 
 
 def make_folder(build, work, size):
@@ -124,7 +118,7 @@ def main():
     results = {name: [] for name, *_ in ways}
     for _ in range(o.repeat):
         for name, _, command in ways:
-            results[name].append(measure(command))
+            results[name].append(timed(command))
     rows = []
     for name, product, _ in ways:
         seconds, rss, cpu = (statistics.median(r[i] for r in results[name]) for i in range(3))
