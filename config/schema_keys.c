@@ -216,8 +216,8 @@ static const struct pb_key input_keys[] = {
      .doc =
          "Regular expression (Perl's) for the names of loose files that make a scene together, in "
          "place of match: files with the same (?<scene>...) belong to one. 'pushbroom run' takes "
-         "any of them for all that lie beside it; the service takes scenes of several files as "
-         "folders (scene)."},
+         "any of them for all that lie beside it; the service takes them from the inbox when all "
+         "are there (complete). What it fits is no scene of its own, whatever a match fits."},
     OPTION(
         "files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
         "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
@@ -239,9 +239,10 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, complete, has_complete),
      .section = &pb_section_complete,
      .example = "{all: true, expire: 30m}",
-     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
-            "with those that products need. expire: what is incomplete for this long goes to "
-            "quarantine."},
+     .doc =
+         "When a scene of many files is complete. all: true = with every file of files, false = "
+         "with those that products need. expire: a scene of the inbox to which nothing was added "
+         "for this long goes to quarantine incomplete."},
     {.name = "metadata",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, metadata),

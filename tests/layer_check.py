@@ -16,7 +16,7 @@ ROOMS = {
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
-    "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
+    "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "gather", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BEFORE_NAME = 59, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20 };
+enum { BEFORE_NAME = 59, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20, SETS_LISTED = 10 };
 
 /* --- one job --------------------------------------------------------------------------------- */
 
@@ -197,8 +197,25 @@ int cli_job_show(struct pb_client *client, const struct cli_service_options *o, 
     return CLI_DONE;
 }
 
-/* Prints the troubles of the service before the list. A reply without the member has none. */
-static void show_troubles(struct pb_client *client)
+/* The scenes in the inbox that wait for files. */
+static void show_gathering(const struct pb_json_value *info)
+{
+    const struct pb_json_value *sets = pb_json_get(info, "gathering", &(bool){false});
+    int64_t more = cli_job_number(info, "gathering_sets");
+    char text[1200];
+    for (size_t i = 0; i < pb_json_count(sets) && i < SETS_LISTED; i++, more--) {
+        const struct pb_json_value *set = pb_json_at(sets, i);
+        (void)snprintf(text, sizeof text, "%s: %s; waits until %s", cli_job_text(set, "scene"),
+                       cli_job_text(set, "missing"), cli_job_text(set, "expires"));
+        printf("gathers  ");
+        cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+    }
+    if (more > 0)
+        printf("gathers  %lld scenes more\n", (long long)more);
+}
+
+/* Prints what the service waits for before the list. A reply without the members has none. */
+static void show_waiting(struct pb_client *client)
 {
     struct pb_err err = {0};
     struct pb_json_value *reply = NULL;
@@ -215,6 +232,7 @@ static void show_troubles(struct pb_client *client)
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }
+    show_gathering(result);
     pb_json_release(reply);
 }
 
@@ -229,7 +247,7 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
         return cli_service_exit(&err);
     size_t n = pb_json_count(jobs);
     if (!o->json)
-        show_troubles(client);
+        show_waiting(client);
     if (o->json) {
         puts(pb_json_source(jobs));
     } else if (n == 0) {

@@ -6,6 +6,8 @@
 #include "service/inbox/intake.h"
 #include "config/base/base_name.h"
 
+#include "service/gather/set_folder.h"
+#include "service/gather/staging.h"
 #include "service/inbox/input_store.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
@@ -33,6 +35,17 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
                       text);
 }
 
+/* Of a folder whose name no input.scene fits: it may be a set of loose files. */
+static void find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    const struct pb_pipeline_config *pipeline =
+        pb_set_folder_pipeline(intake->config, path, job->name);
+    if (pipeline != NULL)
+        (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    (void)pthread_mutex_unlock(&intake->lock);
+}
+
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
@@ -51,6 +64,8 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
     pb_intake_describe(sweep->intake, &job, pb_base_name(path), S_ISDIR(st.st_mode));
+    if (S_ISDIR(st.st_mode) && job.pipeline[0] == '\0')
+        find_group(sweep->intake, &job, path);
     int rc = pb_job_set(&job.input, path);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);
@@ -126,27 +141,40 @@ bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles
     return atomic_load(&intake->left) || pb_trouble_find(troubles, "work") != NULL;
 }
 
-void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
+static int recover(struct sweep *sweep, const char *name, struct pb_err *err)
 {
-    struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
+    return pb_staging_recover(sweep->intake->dirs->work, name, err);
+}
+
+/* Does it to each entry of work/ whose name fits. */
+static void sweep_entries(struct sweep *sweep, bool (*fits)(const char *name),
+                          int (*act)(struct sweep *sweep, const char *name, struct pb_err *err))
+{
+    struct pb_intake *intake = sweep->intake;
     struct pb_err err = {0};
-    *out = (struct pb_adopted){0};
-    atomic_store(&intake->left, false);
     DIR *directory = opendir(intake->dirs->work);
     if (directory == NULL) {
         (void)pb_fail(&err, PB_E_SYSTEM, "cannot read it: %s", strerror(errno));
-        leave(&sweep, "", &err);
+        leave(sweep, "", &err);
+        return;
     }
-    const struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        if (!pb_job_is_id(entry->d_name))
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (!fits(entry->d_name))
             continue;
         err = (struct pb_err){0};
         (void)pthread_rwlock_wrlock(&intake->moves);
-        if (adopt(&sweep, entry->d_name, &err) != 0)
-            leave(&sweep, entry->d_name, &err);
+        if (act(sweep, entry->d_name, &err) != 0)
+            leave(sweep, entry->d_name, &err);
         (void)pthread_rwlock_unlock(&intake->moves);
     }
-    if (directory != NULL)
-        (void)closedir(directory);
+    (void)closedir(directory);
+}
+
+void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
+{
+    struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
+    *out = (struct pb_adopted){0};
+    atomic_store(&intake->left, false);
+    sweep_entries(&sweep, pb_staging_is, recover); /* what it leaves may be adopted then */
+    sweep_entries(&sweep, pb_job_is_id, adopt);
 }

@@ -14,6 +14,7 @@
 #include "pipeline/io/path.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/inbox/claim_set.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/writer_events.h"
 #include "service/inbox/writers.h"
@@ -31,6 +32,8 @@
 struct claim {
     const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
+    const struct pb_set *set;   /* the files that it stands for; NULL = itself */
+    struct pb_staging *staging; /* of a set */
     struct pb_job *job;
     int fd;      /* of the file, for reading; holds the lease; -1 = none */
     bool leased; /* no process can write */
@@ -63,13 +66,13 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
            (renamed || ns_of(&st.st_ctim) == file->ctime_ns);
 }
 
-static int open_file(struct claim *claim, struct pb_err *err)
+int pb_intake_open(const char *path, struct pb_err *err)
 {
     /* Not blocking: another process may hold a lease on the file, or a pipe may have its name
      * now. */
-    claim->fd = open(claim->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (claim->fd >= 0)
-        return 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
     int error = errno;
     if (error == ENOENT || error == ELOOP || error == EAGAIN || error == ENXIO)
         return -EAGAIN;
@@ -81,19 +84,18 @@ static int open_file(struct claim *claim, struct pb_err *err)
     return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
 }
 
-/* Checks that no process writes. Where that cannot be known, the file must have been unchanged
- * between two scans. */
-static int check_writers(struct pb_intake *intake, struct claim *claim)
+/* Where it cannot be known, the file must have been unchanged between two scans. */
+int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inbox, int fd,
+                            const struct pb_settle_file *file, bool *out_leased)
 {
-    int rc = pb_writers_look(claim->fd);
-    claim->leased = rc == 0;
+    int rc = pb_writers_look(fd);
+    *out_leased = rc == 0;
     if (rc == 0)
         return 0;
-    if (rc != -EBUSY &&
-        pb_writer_events_is_open(claim->inbox->events, claim->file->name, pb_clock_mono_ms()))
+    if (rc != -EBUSY && pb_writer_events_is_open(inbox->events, file->name, pb_clock_mono_ms()))
         rc = -EBUSY;
     if (rc == -EBUSY) {
-        pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", claim->file->name);
+        pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", file->name);
         return -EAGAIN;
     }
     if (atomic_exchange(&intake->writers, rc) != rc) {
@@ -102,7 +104,7 @@ static int check_writers(struct pb_intake *intake, struct claim *claim)
                "counts as complete when it held still for service.settle",
                pb_writers_word(rc));
     }
-    return claim->file->by_age ? -EAGAIN : 0;
+    return file->by_age ? -EAGAIN : 0;
 }
 
 static bool is_stored(const struct pb_intake *intake, const char *id)
@@ -154,31 +156,67 @@ static int move_in(const struct claim *claim, struct pb_err *err)
                    strerror(error));
 }
 
-/* Into work/. Negative: it is still in the inbox. */
-static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
+/* Whether what lies in the inbox may become a job; its owner. */
+static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid, struct pb_err *err)
 {
     struct stat st;
-    struct pb_job *job = claim->job;
+    if (claim->set != NULL)
+        return pb_claim_set_check(intake, claim->inbox, claim->set, NULL, out_uid, err);
     if (pb_files_join(claim->from, claim->inbox->path, claim->file->name) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
-    int rc = open_file(claim, err);
+    claim->fd = pb_intake_open(claim->from, err);
+    int rc = claim->fd < 0 ? claim->fd : 0;
     if (rc == 0 && !is_what_settled(claim, false))
         rc = -EAGAIN;
     if (rc == 0 && claim->file->is_folder)
         rc = pb_intake_check_folder(intake, claim->file, claim->from, false, err);
-    else
-        rc = rc ? rc : check_writers(intake, claim);
+    else if (rc == 0)
+        rc = pb_intake_check_writers(intake, claim->inbox, claim->fd, claim->file, &claim->leased);
+    if (rc == 0)
+        *out_uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
+    return rc;
+}
+
+static int move_set_in(const struct pb_intake *intake, struct claim *claim, struct pb_err *err)
+{
+    claim->staging = calloc(1, sizeof *claim->staging);
+    if (claim->staging == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    return pb_claim_set_move(intake, claim->set, claim->inbox->path, claim->job, claim->to,
+                             claim->staging, err);
+}
+
+/* A set gives its files back; what cannot go back stays for pb_intake_adopt. */
+static void unmove_set(struct pb_intake *intake, struct claim *claim)
+{
+    if (claim->staging == NULL || pb_staging_undo(claim->staging, claim->moved ? claim->to : NULL))
+        return;
+    atomic_store(&intake->left, true);
+    pb_log(PB_LOG_WARNING, "inbox: files of %s stay in %s", claim->file->name,
+           claim->staging->path);
+}
+
+/* Into work/. Negative: it is still in the inbox. */
+static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
+{
+    struct pb_job *job = claim->job;
+    int rc = look(intake, claim, &job->uid, err);
     if (rc != 0)
         return rc;
     job->owned = true;
-    job->uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
-    pb_intake_describe(intake, job, claim->file->name, claim->file->is_folder);
+    if (claim->set != NULL)
+        pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
+    else
+        pb_intake_describe(intake, job, claim->file->name, claim->file->is_folder);
     rc = open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
     rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
-    rc = rc ? rc : move_in(claim, err);
+    if (rc == 0)
+        rc = claim->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
     claim->moved = rc == 0;
+    if (rc != 0 && claim->set != NULL)
+        unmove_set(intake, claim);
     if (rc != 0)
         (void)rmdir(claim->directory);
     return rc;
@@ -188,6 +226,12 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
  * pb_intake_adopt. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
+    if (claim->set != NULL) {
+        unmove_set(intake, claim);
+        claim->moved = false;
+        (void)rmdir(claim->directory);
+        return;
+    }
     claim->moved = false;
     if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
         (void)rmdir(claim->directory);
@@ -215,6 +259,9 @@ static void sync_moves(const struct pb_intake *intake, const struct pb_inbox *in
 
 static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
+    int64_t uid;
+    if (claim->set != NULL)
+        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->to, &uid, NULL) == 0;
     if (claim->file->is_folder)
         return is_what_settled(claim, true) &&
                pb_intake_check_folder(intake, claim->file, claim->to, true, NULL) == 0;
@@ -259,6 +306,9 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
             pb_job_fini(&files[i].job);
         if (claims[i].fd >= 0)
             (void)close(claims[i].fd); /* gives the lease back */
+        if (files[i].rc == 0 && claims[i].staging != NULL)
+            pb_staging_close(claims[i].staging);
+        free(claims[i].staging);
     }
 }
 
@@ -289,8 +339,8 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
     (void)pthread_rwlock_rdlock(&intake->moves);
     for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
         struct pb_claimed *file = &files[tried];
-        claims[tried] =
-            (struct claim){.inbox = inbox, .file = file->file, .job = &file->job, .fd = -1};
+        claims[tried] = (struct claim){
+            .inbox = inbox, .file = file->file, .set = file->set, .job = &file->job, .fd = -1};
         pb_job_init(&file->job);
         file->err = (struct pb_err){0};
         file->rc = bring_in(intake, &claims[tried], &file->err);

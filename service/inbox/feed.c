@@ -100,6 +100,11 @@ size_t pb_feed_ignored(const struct pb_feed *feed)
     return sum;
 }
 
+const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox)
+{
+    return feed != NULL && inbox < feed->n ? pb_watch_gathering(feed->inbox[inbox].watch) : NULL;
+}
+
 void pb_feed_stop(struct pb_feed *feed)
 {
     if (feed == NULL)

@@ -29,6 +29,9 @@ void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config);
 /* The sums of all watches (pb_watch_waiting, pb_watch_ignored); 0 for NULL. */
 size_t pb_feed_waiting(const struct pb_feed *feed);
 size_t pb_feed_ignored(const struct pb_feed *feed);
+/* The scenes of loose files that are not complete, of the inbox of that number; NULL = there is
+ * none. Borrowed until the next change. */
+const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox);
 /* Ends watching; see pb_watch_stop. NULL is fine. */
 void pb_feed_stop(struct pb_feed *feed);
 #endif

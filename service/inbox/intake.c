@@ -91,6 +91,15 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
 }
 
+void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline)
+{
+    pb_file_name_clean(scene, job->name);
+    pb_scene_files_name(job->name, job->scene, sizeof job->scene);
+    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline);
+    if (job->created_ms == 0)
+        job->created_ms = job->updated_ms = pb_clock_wall_ms();
+}
+
 static int check_submitted(const struct pb_intake *intake, const char *path, bool is_folder,
                            const char *pipeline, struct pb_err *err)
 {

@@ -18,6 +18,7 @@
 #define PB_INTAKE_BATCH 64 /* files that are claimed at a time */
 
 struct pb_inbox;
+struct pb_set;
 
 struct pb_intake {
     struct pb_job_store *store;
@@ -34,6 +35,7 @@ struct pb_intake {
 /* A settled file, and the result of its claim. */
 struct pb_claimed {
     const struct pb_settle_file *file;
+    const struct pb_set *set; /* the files that it stands for; NULL = itself */
     /* 0: *job is there, for the caller to fini. -EAGAIN: it changed meanwhile, is gone or is open
      * for writing, which is no error. Else *err: a code of PB_CLASS_INPUT concerns this file only,
      * any other means that no file can be taken now. */
@@ -92,4 +94,12 @@ bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder);
+/* The same for a set of loose files. */
+void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline);
+/* Opens a file of the inbox for reading: its descriptor; -EAGAIN: not now; else *err. */
+int pb_intake_open(const char *path, struct pb_err *err);
+/* 0: no process has it open for writing, or that cannot be known (*out_leased: no process can);
+ * -EAGAIN: one has. Of the file name and by_age count. */
+int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inbox, int fd,
+                            const struct pb_settle_file *file, bool *out_leased);
 #endif

@@ -13,9 +13,10 @@
 struct entry {
     struct pb_settle_file file; /* first: pb_settle_again */
     int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
+    int64_t still_ms;           /* and `settle` later */
     int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough */
     int64_t due_ms;  /* monotonic time at which it is complete */
-    bool complete;
+    bool complete, held;
 };
 
 struct table {
@@ -121,18 +122,43 @@ void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms,
             entry->still_since_ms = old->still_since_ms;
             entry->aged_ms = trusted ? old->aged_ms : INT64_MAX;
         }
-        int64_t still_ms = entry->still_since_ms + settle_ms;
-        entry->due_ms = entry->aged_ms < still_ms ? entry->aged_ms : still_ms;
-        entry->file.by_age = mono_ms < still_ms;
+        entry->still_ms = entry->still_since_ms + settle_ms;
+        entry->due_ms = entry->aged_ms < entry->still_ms ? entry->aged_ms : entry->still_ms;
+        entry->file.by_age = mono_ms < entry->still_ms;
         entry->complete = mono_ms >= entry->due_ms;
     }
+}
+
+size_t pb_settle_count(const struct pb_settle *settle)
+{
+    return settle->now.n;
+}
+
+const struct pb_settle_file *pb_settle_at(const struct pb_settle *settle, size_t i)
+{
+    return &settle->now.entry[i].file;
+}
+
+bool pb_settle_hold(struct pb_settle *settle, size_t i)
+{
+    struct entry *entry = &settle->now.entry[i];
+    bool is_still = !entry->file.by_age;
+    entry->held = true;
+    entry->complete = is_still;
+    entry->due_ms = entry->still_ms;
+    return is_still;
+}
+
+bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms)
+{
+    return settle->clocked && mono_ms >= settle->distrust_until_ms;
 }
 
 const struct pb_settle_file *pb_settle_next(struct pb_settle *settle)
 {
     while (settle->next < settle->now.n) {
         const struct entry *entry = &settle->now.entry[settle->next++];
-        if (entry->complete)
+        if (entry->complete && !entry->held)
             return &entry->file;
     }
     return NULL;
@@ -161,7 +187,7 @@ size_t pb_settle_waiting(const struct pb_settle *settle)
 {
     size_t n = 0;
     for (size_t i = 0; i < settle->now.n; i++)
-        n += !settle->now.entry[i].complete;
+        n += !settle->now.entry[i].complete || settle->now.entry[i].held;
     return n;
 }
 

@@ -37,6 +37,14 @@ int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
 /* Both clocks as of the begin. */
 void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
 
+/* After end: all files of the scan, in the order of their names, borrowed until the next begin. */
+size_t pb_settle_count(const struct pb_settle *settle);
+const struct pb_settle_file *pb_settle_at(const struct pb_settle *settle, size_t i);
+/* After end: keeps it from pb_settle_next, as it is one of a set; it counts as waiting. Whether it
+ * did not change between two scans at least `settle` apart: its age counts for nothing. */
+bool pb_settle_hold(struct pb_settle *settle, size_t i);
+/* Whether the wall clock may be compared with the times of files. */
+bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms);
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */
 const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
 /* The file was not taken: it has to settle once more. */

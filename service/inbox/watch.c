@@ -12,6 +12,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/files.h"
+#include "service/inbox/gathering.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/writer_events.h"
 #include "service/base/log.h"
@@ -39,6 +40,7 @@ struct pb_watch {
     bool works; /* a part of a round runs */
     bool scans; /* which: the scan with the first batch, or a further batch */
     struct pb_settle *settle;
+    struct pb_gathering *gathering;
     size_t waiting;      /* of settle, as of the last part */
     size_t ignored;      /* of the last scan */
     size_t seen_waiting; /* the same for the loop */
@@ -193,6 +195,7 @@ static void scan(struct pb_watch *watch)
     watch->read_rc = pb_inbox_read(watch->inbox.path, &rules, watch->settle, &watch->told,
                                    &watch->inbox_stat, &watch->ignored);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
+    pb_gathering_sort(watch->gathering, watch->options.intake, watch->settle, start, wall);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }
 
@@ -200,21 +203,21 @@ static void scan(struct pb_watch *watch)
  * is an event again: without the pause this would be an endless loop. */
 static void claim(struct pb_watch *watch)
 {
-    const struct pb_settle_file *file = NULL;
     size_t n = 0;
     watch->n_batch = 0;
     watch->more = false;
     watch->offered = pb_clock_mono_ms() >= watch->paused_until_ms;
     if (!watch->offered)
         return;
-    while (n < PB_INTAKE_BATCH && (file = pb_settle_next(watch->settle)) != NULL)
-        watch->batch[n++] = (struct pb_claimed){.file = file};
+    while (n < PB_INTAKE_BATCH &&
+           pb_gathering_next(watch->gathering, watch->settle, &watch->batch[n]))
+        n++;
     watch->n_batch = n ? pb_intake_claim(watch->options.intake, &watch->inbox, watch->batch, n) : 0;
     for (size_t i = 0; i < watch->n_batch; i++) {
         if (watch->batch[i].rc != 0)
-            pb_settle_again(watch->settle, watch->batch[i].file);
+            pb_gathering_again(watch->gathering, watch->settle, &watch->batch[i]);
     }
-    watch->more = file != NULL; /* perhaps */
+    watch->more = n == PB_INTAKE_BATCH; /* perhaps */
 }
 
 static void work(uv_work_t *request)
@@ -223,7 +226,7 @@ static void work(uv_work_t *request)
     if (watch->scans)
         scan(watch);
     claim(watch);
-    watch->waiting = pb_settle_waiting(watch->settle);
+    watch->waiting = pb_gathering_waiting(watch->gathering, watch->settle);
 }
 
 /* --- their results, on the loop --- */
@@ -254,6 +257,7 @@ static void free_watch(struct pb_watch *watch)
 {
     pb_inbox_told_fini(&watch->told);
     pb_settle_destroy(watch->settle);
+    pb_gathering_destroy(watch->gathering);
     free(watch->batch);
     pb_writer_events_destroy(watch->inbox.events);
     free((char *)watch->inbox.path);
@@ -279,6 +283,9 @@ static void end_round(struct pb_watch *watch)
     int64_t settled = pb_settle_due_ms(watch->settle, now);
     if (settled >= 0 && settled + 1 < due)
         due = settled + 1;
+    int64_t expires = pb_gathering_due_ms(watch->gathering, pb_clock_wall_ms());
+    if (expires >= 0 && expires + 1 < due)
+        due = expires + 1;
     if (watch->scan_again && gather_ms(watch) < due)
         due = gather_ms(watch);
     watch->scan_again = false;
@@ -295,6 +302,7 @@ static void on_worked(uv_work_t *request, int status)
     watch->works = false;
     watch->seen_waiting = watch->waiting;
     watch->seen_ignored = watch->ignored;
+    pb_gathering_show(watch->gathering);
     watch->gather_cost_ms = watch->scan_cost_ms;
     if (watch->stopped) {
         end_stopped(watch);
@@ -339,8 +347,10 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
     watch->options = *options;
     watch->inbox.path = watch->path = strdup(options->inbox);
     watch->settle = pb_settle_create();
+    watch->gathering = pb_gathering_create();
     watch->batch = calloc(PB_INTAKE_BATCH, sizeof *watch->batch);
-    if (watch->path == NULL || watch->settle == NULL || watch->batch == NULL) {
+    if (watch->path == NULL || watch->settle == NULL || watch->gathering == NULL ||
+        watch->batch == NULL) {
         free_watch(watch);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
@@ -368,6 +378,11 @@ const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault)
 {
     return &watch->trouble[fault];
+}
+
+const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch)
+{
+    return pb_gathering_shown(watch->gathering);
 }
 
 size_t pb_watch_ignored(const struct pb_watch *watch)

@@ -7,6 +7,7 @@
  * file is claimed. Only plain files are taken; any other entry is logged once. Scans and claims run
  * on libuv's pool, one at a time for a watch; results are reported on the loop. Thread: loop. */
 #include "config/base/err.h"
+#include "service/inbox/gathering.h"
 #include "service/inbox/intake.h"
 
 #include <stddef.h>
@@ -47,6 +48,8 @@ size_t pb_watch_ignored(const struct pb_watch *watch);
 /* Borrowed until the next change. */
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault);
+/* The scenes of loose files that are not complete. Borrowed until the next change. */
+const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch);
 /* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
  * has closed the handles. NULL is fine. */
 void pb_watch_stop(struct pb_watch *watch);

@@ -8,6 +8,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/gather/set_folder.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -28,8 +29,10 @@ static const struct pb_pipeline_config *pipeline_of(const struct pb_config *conf
         return pipeline;
     bool is_folder =
         job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
-    return is_folder ? pb_config_match_folder(config, job->name)
-                     : pb_config_match(config, job->name);
+    if (!is_folder)
+        return pb_config_match(config, job->name);
+    pipeline = pb_config_match_folder(config, job->name);
+    return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
 }
 
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
@@ -62,9 +65,8 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
         pipeline == NULL ? pb_config_match_group(config, job->name, scene) : NULL;
     if (group != NULL) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
-                    "it is one of the files of scene %s (input.group of pipeline %s), and the "
-                    "service takes scenes of several files as folders: put them into one, for a "
-                    "pipeline with input.scene",
+                    "it is one of the files of scene %s (input.group of pipeline %s), which are "
+                    "taken together from the inbox; put it there again with the others",
                     scene, group->name);
         return false;
     }

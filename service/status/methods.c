@@ -49,6 +49,34 @@ static void print_subscribers(const struct pb_methods *methods, struct pb_json *
     pb_json_end(json);
 }
 
+static void print_set(struct pb_json *json, const struct pb_gathering_set *set)
+{
+    char expires[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(set->expires_ms, expires);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "scene", set->scene);
+    pb_json_string(json, "pipeline", set->pipeline);
+    pb_json_int(json, "files", (int64_t)set->files);
+    pb_json_string(json, "missing", set->missing);
+    pb_json_string(json, "expires", expires);
+    pb_json_end(json);
+}
+
+/* Scenes of which files are missing in the inboxes. */
+static void print_gathering(const struct pb_methods *methods, struct pb_json *json)
+{
+    const struct pb_gathering_told *told;
+    size_t n = 0;
+    for (size_t i = 0; (told = pb_feed_gathering(methods->feed, i)) != NULL; i++)
+        n += told->n_all;
+    pb_json_int(json, "gathering_sets", (int64_t)n);
+    pb_json_array(json, "gathering");
+    for (size_t i = 0; (told = pb_feed_gathering(methods->feed, i)) != NULL; i++)
+        for (size_t k = 0; k < told->n; k++)
+            print_set(json, &told->set[k]);
+    pb_json_end(json);
+}
+
 static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
 {
     const struct pb_config *config = methods->intake->config;
@@ -70,6 +98,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
     pb_json_int(json, "inbox_waiting", (int64_t)pb_feed_waiting(methods->feed));
     pb_json_int(json, "inbox_ignored", (int64_t)pb_feed_ignored(methods->feed));
+    print_gathering(methods, json);
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");

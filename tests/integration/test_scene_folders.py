@@ -151,13 +151,14 @@ class Taking(Folders):
         d.wait_for(lambda: len([j for j in self.scenes(d) if j["status"] == "successful"]) == 6)
         self.assertEqual(len(self.scenes(d)), 6)
 
-
-    def test_a_loose_file_of_a_group_says_that_the_service_wants_a_folder(self):
+    def test_a_loose_file_of_a_group_is_no_scene_of_its_own(self):
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._a)_(B04|B08|SCL).tif'").replace(
             "  plain:\n    products:\n      - statistics: {}\n", ""))
+        claim = d.root / "work/20261121-081530-4f2a"
+        claim.mkdir(parents=True)
+        os.rename(small_folder(d.root / "made") / "B04.tif", claim / "S2X_a_B04.tif")
         d.start()
-        os.rename(small_folder(d.root / "made") / "B04.tif", d.root / "inbox/S2X_a_B04.tif")
         error = d.wait_job("S2X_a_B04.tif", "failed")["error"]
         self.assertEqual(error["code"], "input.no_pipeline")
         self.assertIn("one of the files of scene S2X_a (input.group of pipeline s2)", error["message"])

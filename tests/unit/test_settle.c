@@ -185,6 +185,20 @@ START_TEST(thousands_of_files_in_any_order_each_come_once)
 }
 END_TEST
 
+START_TEST(a_held_file_is_still_by_two_looks_never_by_its_age)
+{
+    ck_assert(look("a", 5, WALL - 2 * SETTLE, 0)); /* alone it would be complete */
+    ck_assert(!pb_settle_hold(settle, 0));
+    ck_assert_int_eq(pb_settle_due_ms(settle, 0), SETTLE);
+    ck_assert_uint_eq(pb_settle_waiting(settle), 1);
+    (void)look("a", 5, WALL - 2 * SETTLE, SETTLE);
+    ck_assert(pb_settle_hold(settle, 0));
+    ck_assert_int_eq(pb_settle_due_ms(settle, SETTLE), -1);
+    ck_assert_ptr_null(pb_settle_next(settle));
+    ck_assert_uint_eq(pb_settle_waiting(settle), 1);
+}
+END_TEST
+
 START_TEST(names_in_progress_are_left_alone)
 {
     static const char *const left[] = {"",      ".x.tif",           "a.tmp",      "a.tif.part",
@@ -214,6 +228,7 @@ int main(void)
     tcase_add_test(tests, a_file_that_was_away_or_replaced_waits_anew);
     tcase_add_test(tests, a_file_that_was_not_taken_has_to_hold_still_again);
     tcase_add_test(tests, thousands_of_files_in_any_order_each_come_once);
+    tcase_add_test(tests, a_held_file_is_still_by_two_looks_never_by_its_age);
     tcase_add_test(tests, names_in_progress_are_left_alone);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/gather/sets.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+    size_t pipeline;
+    char scene[256];
+    struct pb_set_file file;
+};
+
+struct pb_sets {
+    struct member *member;
+    size_t n_members, members_room;
+    struct pb_set_file *file; /* of all sets, one after the other */
+    struct pb_set *set;
+    size_t n;
+};
+
+struct pb_sets *pb_sets_create(void)
+{
+    return calloc(1, sizeof(struct pb_sets));
+}
+
+static void forget_sets(struct pb_sets *sets)
+{
+    free(sets->file);
+    free(sets->set);
+    sets->file = NULL;
+    sets->set = NULL;
+    sets->n = 0;
+}
+
+void pb_sets_destroy(struct pb_sets *sets)
+{
+    if (sets == NULL)
+        return;
+    forget_sets(sets);
+    free(sets->member);
+    free(sets);
+}
+
+void pb_sets_begin(struct pb_sets *sets)
+{
+    forget_sets(sets);
+    sets->n_members = 0;
+}
+
+int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene,
+                const struct pb_set_file *file)
+{
+    if (sets->n_members == sets->members_room) {
+        size_t room = sets->members_room ? sets->members_room * 2 : 32;
+        struct member *more = realloc(sets->member, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        sets->member = more;
+        sets->members_room = room;
+    }
+    struct member *member = &sets->member[sets->n_members++];
+    member->pipeline = pipeline;
+    member->file = *file;
+    (void)snprintf(member->scene, sizeof member->scene, "%s", scene);
+    return 0;
+}
+
+/* Files of different directories are never one set. */
+static int compare_directories(const char *a, const char *b)
+{
+    size_t n = (size_t)(pb_base_name(a) - a), m = (size_t)(pb_base_name(b) - b);
+    int order = memcmp(a, b, n < m ? n : m);
+    return order != 0 ? order : (n > m) - (n < m);
+}
+
+static int compare_sets(const struct member *a, const struct member *b)
+{
+    if (a->pipeline != b->pipeline)
+        return a->pipeline < b->pipeline ? -1 : 1;
+    int order = strcmp(a->scene, b->scene);
+    return order != 0 ? order : compare_directories(a->file.name, b->file.name);
+}
+
+static int by_set(const void *a, const void *b)
+{
+    const struct member *left = a, *right = b;
+    int order = compare_sets(left, right);
+    return order != 0 ? order : strcmp(left->file.name, right->file.name);
+}
+
+/* The names of the set as those of a folder in which it lies. */
+static int check(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
+                 struct pb_err *err)
+{
+    struct pb_scene_walk walk = {.fd = -1, .n = set->n};
+    walk.entry = calloc(set->n + 1, sizeof *walk.entry);
+    if (walk.entry == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < set->n; i++)
+        walk.entry[i].path = (char *)pb_base_name(set->file[i].name);
+    int rc = pb_scene_files_check(pipeline, &walk, set->scene, set->scene, err);
+    free(walk.entry);
+    return rc;
+}
+
+/* What is wrong beside missing files (two files for one band) the job says. */
+static void judge(struct pb_set *set, const struct pb_pipeline_config *pipeline,
+                  const struct pb_sets_now *now)
+{
+    struct pb_err err = {0};
+    bool is_still = true;
+    for (size_t i = 0; i < set->n; i++) {
+        const struct pb_set_file *file = &set->file[i];
+        is_still = is_still && file->is_still;
+        set->bytes += file->size;
+        set->youngest_ns = file->ctime_ns > set->youngest_ns ? file->ctime_ns : set->youngest_ns;
+    }
+    set->expires_ms = set->youngest_ns / 1000000 + pipeline->input.complete.expire_ms;
+    bool failed = check(pipeline, set, &err) < 0;
+    set->is_incomplete = failed && err.code == PB_E_INPUT_INCOMPLETE;
+    if (set->is_incomplete)
+        (void)snprintf(set->missing, sizeof set->missing, "%s", err.msg);
+    bool expired = now->wall_is_trusted && now->wall_ms >= set->expires_ms;
+    bool undecided = failed && err.code == PB_E_MEMORY;
+    set->is_due = is_still && !undecided && (!set->is_incomplete || expired);
+}
+
+int pb_sets_end(struct pb_sets *sets, const struct pb_config *config, const struct pb_sets_now *now)
+{
+    size_t n = sets->n_members;
+    if (n == 0)
+        return 0;
+    qsort(sets->member, n, sizeof *sets->member, by_set);
+    sets->file = calloc(n, sizeof *sets->file);
+    size_t n_sets = 1;
+    for (size_t i = 1; i < n; i++)
+        n_sets += compare_sets(&sets->member[i - 1], &sets->member[i]) != 0;
+    sets->set = calloc(n_sets, sizeof *sets->set);
+    if (sets->file == NULL || sets->set == NULL) {
+        forget_sets(sets);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct member *member = &sets->member[i];
+        struct pb_set *set = &sets->set[sets->n - (sets->n > 0)];
+        sets->file[i] = member->file;
+        if (i == 0 || compare_sets(member - 1, member) != 0) {
+            set = &sets->set[sets->n++];
+            set->file = &sets->file[i];
+            (void)snprintf(set->scene, sizeof set->scene, "%s", member->scene);
+            (void)snprintf(set->pipeline, sizeof set->pipeline, "%s",
+                           config->pipelines[member->pipeline].name);
+        }
+        set->n++;
+        if (i + 1 == n || compare_sets(member, member + 1) != 0)
+            judge(set, &config->pipelines[member->pipeline], now);
+    }
+    return 0;
+}
+
+size_t pb_sets_count(const struct pb_sets *sets)
+{
+    return sets->n;
+}
+
+const struct pb_set *pb_sets_at(const struct pb_sets *sets, size_t i)
+{
+    return &sets->set[i];
+}
+
+int64_t pb_sets_due_ms(const struct pb_sets *sets, int64_t wall_ms)
+{
+    int64_t due = -1;
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct pb_set *set = &sets->set[i];
+        int64_t left = set->expires_ms > wall_ms ? set->expires_ms - wall_ms : 0;
+        if (set->is_incomplete && !set->is_due && left > 0 && (due < 0 || left < due))
+            due = left;
+    }
+    return due;
+}

@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SETS_H
+#define PB_SETS_H
+/* Which loose files of the inbox make a scene together (input.group), and which of these sets are
+ * to be taken. Made anew by every scan, from the names that lie there and the configuration that
+ * holds now: nothing is remembered, so a restart or a reload in the middle of a delivery changes
+ * nothing. No I/O, no clock of its own. Thread: any, one at a time.
+ *
+ * A set is due when nothing of it came or changed for service.settle, and either all files of a
+ * complete scene are there or the last change is input.complete.expire ago: then its job says what
+ * is missing. */
+#include "config/config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_set_file {
+    const char *name; /* below the inbox; borrowed from who adds it until the next begin */
+    uint64_t size, inode;
+    int64_t mtime_ns, ctime_ns; /* wall clock */
+    bool is_still;              /* it did not change for service.settle */
+    size_t number;              /* the caller's */
+};
+
+struct pb_set {
+    char scene[256], pipeline[256];
+    const struct pb_set_file *file; /* in the order of their names */
+    size_t n;
+    uint64_t bytes;
+    int64_t youngest_ns; /* the last of their ctimes */
+    int64_t expires_ms;  /* wall clock */
+    bool is_due;
+    bool is_incomplete;
+    char missing[512]; /* of an incomplete one, in words */
+};
+
+/* As of the scan's begin. */
+struct pb_sets_now {
+    int64_t wall_ms;
+    bool wall_is_trusted; /* the wall clock may be compared with ctimes */
+};
+
+struct pb_sets;
+
+struct pb_sets *pb_sets_create(void);       /* NULL = out of memory */
+void pb_sets_destroy(struct pb_sets *sets); /* NULL is fine */
+void pb_sets_begin(struct pb_sets *sets);
+/* pipeline: its number in the configuration. -ENOMEM. */
+int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene,
+                const struct pb_set_file *file);
+/* config: that of the numbers. -ENOMEM: there are no sets. */
+int pb_sets_end(struct pb_sets *sets, const struct pb_config *config,
+                const struct pb_sets_now *now);
+/* After end, until the next begin: */
+size_t pb_sets_count(const struct pb_sets *sets);
+const struct pb_set *pb_sets_at(const struct pb_sets *sets, size_t i);
+/* Milliseconds until the first of those that are not due expires; -1 = none does. Those whose files
+ * still change count when they are still. */
+int64_t pb_sets_due_ms(const struct pb_sets *sets, int64_t wall_ms);
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * work/<id>.gather/<scene>/<name> and work/<id>.gather/.from. Nobody but the service may write in
+ * work/, so the link is its own. */
+#include "service/gather/staging.h"
+
+#include "pipeline/io/path.h"
+#include "service/base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char SUFFIX[] = ".gather";
+static const char LINK[] = ".from";
+
+static int name_parts(struct pb_staging *staging, const char *name)
+{
+    int rc = pb_files_join(staging->link, staging->path, LINK);
+    return rc ? rc : pb_files_join(staging->folder, staging->path, name);
+}
+
+int pb_staging_open(struct pb_staging *staging, const char *work, const char *id, const char *name,
+                    const char *from, struct pb_err *err)
+{
+    char own[64];
+    (void)snprintf(own, sizeof own, "%.40s%s", id, SUFFIX);
+    (void)snprintf(staging->from, sizeof staging->from, "%s", from);
+    if (pb_files_join(staging->path, work, own) != 0 || name_parts(staging, name) != 0) {
+        staging->path[0] = '\0';
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", work);
+    }
+    if (mkdir(staging->path, 0755) == 0) {
+        if (symlink(from, staging->link) == 0 && mkdir(staging->folder, 0755) == 0)
+            return 0;
+        int error = errno;
+        pb_staging_close(staging);
+        errno = error;
+    }
+    staging->path[0] = '\0';
+    return pb_fail(err, errno == EMFILE || errno == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
+                   "cannot create %s/%s: %s", work, own, strerror(errno));
+}
+
+int pb_staging_take(const struct pb_staging *staging, const char *name)
+{
+    char before[PB_FILES_PATH_BYTES], after[PB_FILES_PATH_BYTES];
+    int rc = pb_files_join(before, staging->from, name);
+    rc = rc ? rc : pb_files_join(after, staging->folder, name);
+    return rc ? rc : rename(before, after) == 0 ? 0 : -errno;
+}
+
+int pb_staging_commit(const struct pb_staging *staging, const char *to)
+{
+    (void)pb_path_sync(staging->folder);
+    return rename(staging->folder, to) == 0 ? 0 : -errno;
+}
+
+void pb_staging_close(struct pb_staging *staging)
+{
+    if (staging->path[0] == '\0')
+        return;
+    (void)rmdir(staging->folder);
+    (void)unlink(staging->link);
+    (void)rmdir(staging->path);
+    staging->path[0] = '\0';
+}
+
+/* All files of the folder back to where they came from. How many stay, as that cannot be now or
+ * ever; negative errno: for want of something else. */
+static int give_back(const struct pb_staging *staging)
+{
+    char before[PB_FILES_PATH_BYTES], after[PB_FILES_PATH_BYTES];
+    int stay = 0, rc = 0;
+    DIR *directory = opendir(staging->folder);
+    if (directory == NULL)
+        return errno == ENOENT ? 0 : -errno;
+    for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        rc = pb_files_join(before, staging->folder, e->d_name);
+        rc = rc ? rc : pb_files_join(after, staging->from, e->d_name);
+        rc = rc ? rc : pb_files_rename_new(before, after, PB_FILES_LINK_ONLY);
+        if (rc == -EEXIST || rc == -ENOENT || rc == -ENOTDIR || rc == -EXDEV) {
+            stay++;
+            rc = 0;
+        }
+    }
+    (void)closedir(directory);
+    (void)pb_path_sync(staging->from);
+    return rc ? rc : stay;
+}
+
+bool pb_staging_undo(struct pb_staging *staging, const char *to)
+{
+    if (to != NULL && rename(to, staging->folder) != 0)
+        return false; /* the folder is complete where it lies */
+    int stay = give_back(staging);
+    if (stay == 0)
+        pb_staging_close(staging);
+    return stay == 0;
+}
+
+bool pb_staging_is(const char *name)
+{
+    size_t n = strlen(name), m = sizeof SUFFIX - 1;
+    return n > m && name[0] != '.' && strcmp(name + n - m, SUFFIX) == 0;
+}
+
+/* The folder's name; "" = it is gone. */
+static int find_folder(const char *path, char out[256])
+{
+    DIR *directory = opendir(path);
+    out[0] = '\0';
+    if (directory == NULL)
+        return -errno;
+    for (const struct dirent *e; (e = readdir(directory)) != NULL;)
+        if (e->d_name[0] != '.')
+            (void)snprintf(out, 256, "%s", e->d_name);
+    (void)closedir(directory);
+    return 0;
+}
+
+/* The files that stay become the input of the job whose id the directory has. */
+static int make_input(struct pb_staging *staging, const char *work, const char *id,
+                      const char *name, struct pb_err *err)
+{
+    char directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
+    int rc = pb_files_join(directory, work, id);
+    rc = rc ? rc : pb_files_join(to, directory, name);
+    if (rc == 0 && mkdir(directory, 0755) != 0 && errno != EEXIST)
+        rc = -errno;
+    rc = rc ? rc : pb_staging_commit(staging, to);
+    if (rc != 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot move %s to %s: %s", staging->folder, directory,
+                       strerror(-rc));
+    (void)pb_path_sync(directory);
+    pb_staging_close(staging);
+    return 0;
+}
+
+int pb_staging_recover(const char *work, const char *name, struct pb_err *err)
+{
+    struct pb_staging staging = {.path = ""};
+    char id[64], folder[256];
+    (void)snprintf(id, sizeof id, "%.*s", (int)(strlen(name) - (sizeof SUFFIX - 1)), name);
+    int rc = pb_files_join(staging.path, work, name);
+    rc = rc ? rc : find_folder(staging.path, folder);
+    rc = rc ? rc : name_parts(&staging, folder);
+    if (rc != 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
+    ssize_t n = readlink(staging.link, staging.from, sizeof staging.from - 1);
+    staging.from[n > 0 ? n : 0] = '\0';
+    int stay = 0;
+    if (folder[0] != '\0')
+        stay = n > 0 ? give_back(&staging) : rmdir(staging.folder) != 0;
+    if (stay < 0)
+        return pb_fail(err, PB_E_SYSTEM, "its files cannot go back to %s: %s", staging.from,
+                       strerror(-stay));
+    if (stay > 0)
+        return make_input(&staging, work, id, folder, err);
+    pb_staging_close(&staging);
+    if (folder[0] != '\0')
+        pb_log(PB_LOG_NOTICE, "work: the files of %s are in %s again, to be gathered anew", folder,
+               staging.from);
+    return 0;
+}

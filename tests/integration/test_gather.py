@@ -1,0 +1,316 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may come,
+what becomes of what is missing, late or twice there, and of a service that is killed in between. Real workers."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import control  # noqa: E402
+import pbtest  # noqa: E402
+from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from test_scenes import LANDSAT, landsat, small_folder  # noqa: E402
+
+PARTS = ("B04", "B08", "SCL")
+PIPELINES = """
+pipelines:
+  every:
+    input: {match: ["*.tif"]}
+    products: [statistics: {}]
+  s2:
+    input:
+      group: '(?<scene>S2._[a-z0-9]+)_(B\\d\\d|SCL)\\.tif'
+      files: {R: "{scene}_B04.tif", N: "{scene}_B08.tif", SCL: {match: "{scene}_SCL.tif", resample: nearest}}
+      complete: {expire: EXPIRE}
+    steps:
+      - math: {bands: {X: "N - R + SCL"}}
+    products:
+      - cog: {bands: [X], type: float32}
+"""
+
+
+class Sets(DaemonCase):
+    def service(self, expire="1h", start=True, env=None, **settings):
+        d = self.daemon(fake=False, start=False, **settings)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + PIPELINES.replace("EXPIRE", expire))
+        (d.root / "made").mkdir()
+        return d.start(env=env) if start else d
+
+    def made(self, d, scene="S2X_a"):
+        """Its files under their loose names, beside the inbox."""
+        folder = d.root / "made" / scene
+        if not folder.exists():
+            small_folder(d.root / "made", scene)
+            for part in PARTS:
+                os.rename(folder / f"{part}.tif", folder / f"{scene}_{part}.tif")
+        return folder
+
+    def drop(self, d, scene="S2X_a", parts=PARTS):
+        for part in parts:
+            source = self.made(d, scene) / f"{scene}_{part}.tif"
+            shutil.copyfile(source, d.root / "made/next")
+            os.rename(d.root / "made/next", d.root / "inbox" / source.name)
+
+    def settled(self, d):
+        """A file that came later went all the way, three times: what was to be taken before it has been."""
+        for i in range(3):
+            name = f"probe{time.monotonic_ns()}.tif"
+            shutil.copyfile(self.made(d, "S2X_probe") / "S2X_probe_SCL.tif", d.root / "made/next")
+            os.rename(d.root / "made/next", d.root / "inbox" / name)
+            d.wait_job(name, "successful")
+
+    def scenes(self, d):
+        return [j for j in d.jobs(limit=1000) if not j["name"].startswith("probe")]
+
+    def gathering(self, d):
+        return d.call("service.info")["gathering"]
+
+    def names(self, scene="S2X_a", parts=PARTS):
+        return [f"{scene}_{p}.tif" for p in parts]
+
+
+class Taking(Sets):
+    def test_the_files_become_one_job_and_go_to_the_archive_together(self):
+        d = self.service()
+        self.drop(d)
+        job = d.wait_job("S2X_a", "successful")
+        self.assertEqual((job["pipeline"], len(self.scenes(d))), ("s2", 1))
+        self.assertEqual(d.files("inbox"), [])
+        self.assertEqual([f for f in d.files("work") if "S2X" in f], ["done/S2X_a"] + [f"done/S2X_a/{n}" for n in self.names()])
+        manifest = json.loads((d.root / "products/S2X_a/s2/.pushbroom.json").read_text())
+        self.assertEqual(manifest["job"], job["id"])
+        self.assertEqual(sorted(os.listdir(d.root / "work")), ["." + "pushbroomd.lock", "done"])
+
+    def test_any_order_and_any_pace(self):
+        d = self.service()
+        orders = [("SCL", "B08", "B04"), ("B08", "SCL", "B04"), ("B04", "SCL", "B08")]
+        for i, order in enumerate(orders):
+            self.drop(d, f"S2X_{i}", order[:1])
+        self.settled(d)
+        for i, order in enumerate(orders):
+            self.drop(d, f"S2X_{i}", order[1:2])
+        self.settled(d)
+        self.assertEqual(self.scenes(d), [])
+        self.assertEqual(sorted((s["scene"], s["files"]) for s in self.gathering(d)), [("S2X_0", 2), ("S2X_1", 2), ("S2X_2", 2)])
+        for i, order in enumerate(orders):
+            self.drop(d, f"S2X_{i}", order[2:])
+        for i in range(3):
+            d.wait_job(f"S2X_{i}", "successful")
+        self.assertEqual(len(self.scenes(d)), 3)
+        wait_for(lambda: self.gathering(d) == [])
+
+    def test_status_says_what_is_missing(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "SCL"))
+        told, = wait_for(lambda: self.gathering(d))
+        self.assertEqual((told["scene"], told["pipeline"], told["files"]), ("S2X_a", "s2", 2))
+        self.assertIn("1 of 3 files of the scene is missing: band N ({scene}_B08.tif)", told["missing"])
+        said = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn("gathers  S2X_a: 1 of 3 files", said)
+        self.assertIn(told["expires"], " ".join(said.split()))
+        self.assertEqual(d.call("service.info")["inbox_waiting"], 2)
+
+    def test_a_file_that_is_written_slowly_is_waited_for(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "SCL"))
+        whole = (self.made(d) / "S2X_a_B08.tif").read_bytes()
+        with open(d.root / "inbox/S2X_a_B08.tif", "wb") as file:
+            file.write(whole[:100])
+            file.flush()
+            os.utime(file.fileno(), (1e9, 1e9))
+            self.settled(d)
+            self.assertEqual(self.scenes(d), [])
+            file.write(whole[100:])
+        d.wait_job("S2X_a", "successful")
+
+    def test_files_that_no_band_is_travel_along(self):
+        d = self.service()
+        (d.root / "inbox/S2X_a_B02.tif").write_bytes(b"this is no image")
+        self.drop(d)
+        d.wait_job("S2X_a", "successful")
+        self.assertIn("done/S2X_a/S2X_a_B02.tif", d.files("work"))
+
+    def test_the_landsat_sample_runs_as_it_stands(self):
+        d = self.daemon(fake=False, start=False)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + (pbtest.SOURCE / "samples/landsat-c2-l2.yaml").read_text())
+        d.start()
+        (d.root / "made").mkdir()
+        for path in reversed(landsat(d.root / "made")):
+            os.rename(path, d.root / "inbox" / path.name)
+        job = d.wait_job(LANDSAT, "successful")
+        self.assertEqual({p["type"] for p in job["products"]}, {"cog", "quicklook", "statistics", "stac"})
+        self.assertIn(f"done/{LANDSAT}/{LANDSAT}_MTL.txt", d.files("work"))
+
+
+class Missing(Sets):
+    def test_what_stays_incomplete_goes_to_quarantine_together_and_can_be_retried(self):
+        d = self.service(expire="1s")
+        self.drop(d, parts=("B04", "B08"))
+        job = d.wait_job("S2X_a", "failed")
+        self.assertEqual(job["error"]["code"], "input.incomplete")
+        self.assertIn("1 of 3 files of the scene is missing: band SCL ({scene}_SCL.tif)", job["error"]["message"])
+        wait_for(lambda: [f for f in d.files("quarantine") if "S2X" in f] ==
+                 ["S2X_a", "S2X_a.error.json"] + [f"S2X_a/{n}" for n in self.names(parts=("B04", "B08"))])
+        self.assertEqual(d.files("inbox"), [])
+        shutil.copyfile(self.made(d) / "S2X_a_SCL.tif", d.root / "quarantine/S2X_a/S2X_a_SCL.tif")
+        d.call("job.retry", id=job["id"])
+        d.wait_job("S2X_a", "successful")
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_a_file_that_comes_too_late_is_no_scene_and_is_kept(self):
+        d = self.service(expire="2s")
+        self.drop(d)
+        d.wait_job("S2X_a", "successful")
+        self.drop(d, parts=("B04",))
+        job = d.wait_job("S2X_a", "failed")
+        self.assertEqual(job["error"]["code"], "input.incomplete")
+        wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
+        self.assertEqual(len(self.scenes(d)), 2)
+
+    def test_a_set_that_comes_twice_replaces_its_own_products(self):
+        d = self.service()
+        self.drop(d)
+        first = d.wait_job("S2X_a", "successful")
+        self.drop(d)
+        d.wait_for(lambda: len([j for j in self.scenes(d) if j["status"] == "successful"]) == 2)
+        second = [j for j in self.scenes(d) if j["id"] != first["id"]][0]
+        self.assertEqual(second["products"][0]["path"], first["products"][0]["path"])
+        self.assertTrue({"done/S2X_a", "done/S2X_a.1"} <= set(d.files("work")))
+
+    def test_a_file_that_is_replaced_while_others_are_missing_counts_as_it_is_last(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "SCL"))
+        (d.root / "inbox/S2X_a_B04.tif").write_bytes(b"rubbish")
+        self.settled(d)
+        self.drop(d, parts=("B04", "B08"))
+        d.wait_job("S2X_a", "successful")
+
+    def test_a_hard_link_stays_and_the_set_waits(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "B08"))
+        path = self.made(d) / "S2X_a_SCL.tif"
+        os.link(path, d.root / "inbox" / path.name)
+        self.settled(d)
+        self.assertEqual(self.scenes(d), [])
+        path.unlink()
+        d.wait_job("S2X_a", "successful")
+
+
+class Restarts(Sets):
+    def hung(self, part, call="rename", **more):
+        """A service that hangs in the claim, before the rename of one of the files, or another call."""
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False, **more)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule(call, control.HANG, role="daemon", path=part)
+        d.start(env=faults.environment())
+        self.drop(d)
+        wait_for(lambda: faults.counts(rule)[1])
+        return d
+
+    def kill(self, d):
+        d.process.send_signal(signal.SIGKILL)
+        d.process.wait()
+
+    def test_a_kill_between_the_claims_of_two_files_loses_none(self):
+        d = self.hung("S2X_a_B08.tif")
+        self.kill(d)
+        staged = [f for f in d.files("work") if f.endswith(".tif")]
+        self.assertEqual([f.split("/")[-1] for f in staged], ["S2X_a_B04.tif"], "one of three is moved")
+        d.start()
+        d.wait_job("S2X_a", "successful")
+        self.assertEqual(len(self.scenes(d)), 1)
+        self.assertEqual(sorted(os.listdir(d.root / "work")), [".pushbroomd.lock", "done"])
+
+    def test_a_kill_before_the_folder_has_its_place(self):
+        d = self.hung(".gather/S2X_a", "fsync")
+        self.kill(d)
+        d.start()
+        d.wait_job("S2X_a", "successful")
+        self.assertEqual(len(self.scenes(d)), 1)
+
+    def test_a_kill_when_the_file_has_come_again_meanwhile(self):
+        d = self.hung("S2X_a_B08.tif")
+        self.kill(d)
+        self.drop(d, parts=("B04",))
+        d.start()
+        d.wait_job("S2X_a", "successful")
+        failed = d.wait_job("S2X_a", "failed")
+        self.assertEqual(failed["error"]["code"], "input.incomplete")
+        wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
+        self.assertEqual([f.split("/")[-1] for f in d.files("work") if f.endswith(".tif")], self.names())
+
+    def test_a_stored_set_that_a_dead_service_had_claimed_is_adopted(self):
+        d = self.service(start=False)
+        claim = d.root / "work/20261121-081530-4f2a"
+        claim.mkdir(parents=True)
+        os.rename(self.made(d), claim / "S2X_a")
+        left = d.root / "work/20261121-081530-4f2a.gather"
+        left.mkdir()
+        (left / ".from").symlink_to(d.root / "inbox")
+        d.start()
+        self.assertEqual(d.wait_job("S2X_a", "successful")["id"], claim.name)
+        self.assertFalse(left.exists())
+
+    def test_a_service_that_is_killed_again_and_again_loses_no_file(self):
+        d = self.service()
+        rng = random.Random(7)
+        pending = [(f"S2X_{i}", part) for i in range(4) for part in PARTS]
+        rng.shuffle(pending)
+        for n, (scene, part) in enumerate(pending):
+            self.drop(d, scene, (part,))
+            if n % 3 == 2:
+                time.sleep(rng.uniform(0, 0.4))
+                self.kill(d)
+                d.start()
+        d.wait_for(lambda: len([j for j in self.scenes(d) if j["status"] == "successful"]) == 4)
+        self.assertEqual(len(self.scenes(d)), 4)
+        self.assertEqual(d.files("inbox") + d.files("quarantine"), [])
+
+    def test_a_reload_that_changes_the_expression(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "SCL"))
+        wait_for(lambda: self.gathering(d))
+        text = d.config.read_text()
+        d.config.write_text(text.replace("S2._[a-z0-9]+", "S2Y_[a-z0-9]+"))
+        d.process.send_signal(signal.SIGHUP)
+        for name in self.names(parts=("B04", "SCL")):  # they are files like any other now
+            self.assertEqual(d.wait_job(name, "successful")["pipeline"], "every")
+        self.assertEqual(self.gathering(d), [])
+        d.config.write_text(text)
+        d.process.send_signal(signal.SIGHUP)
+        self.drop(d)
+        d.wait_job("S2X_a", "successful")
+
+    def test_a_rename_that_fails_gives_the_files_back(self):
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule("rename", control.FAIL_ALL, role="daemon", error=5, path=".gather/S2X_a/S2X_a_SCL.tif")
+        d.start(env=faults.environment())
+        self.drop(d)
+        wait_for(lambda: d.trouble("intake"))
+        self.assertIn("S2X_a_SCL.tif", d.trouble("intake")["message"])
+        wait_for(lambda: d.files("inbox") == self.names())
+        self.assertFalse([f for f in d.files("work") if "S2X" in f])
+        faults.set_mode(rule, control.OFF)
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_job("S2X_a", "successful")
+        self.assertEqual(len(self.scenes(d)), 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/gather/sets.h"
+
+#include "pipeline/product/product_kinds.h"
+#include "run_suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WALL INT64_C(1000000000000) /* ms */
+
+static const char text[] = "pipelines:\n"
+                           "  first:\n"
+                           "    input:\n"
+                           "      group: '(?<scene>a\\d)_(R|N|X).tif'\n"
+                           "      files: {R: '{scene}_R.tif', N: '{scene}_N.tif'}\n"
+                           "      complete: {expire: 10s}\n"
+                           "    products: [statistics: {bands: [R, N]}]\n"
+                           "  second:\n"
+                           "    input: {group: '(?<scene>a\\d)_B.tif', files: {B: '*_B.tif'}}\n"
+                           "    products: [statistics: {}]\n";
+
+static struct pb_config *config;
+static struct pb_sets *sets;
+
+static void make(void)
+{
+    struct pb_err_list errors = {0};
+    ck_assert_msg(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config) == 0,
+                  "%s", errors.err[0].msg);
+    sets = pb_sets_create();
+    pb_sets_begin(sets);
+}
+
+static void end(void)
+{
+    pb_sets_destroy(sets);
+    pb_config_destroy(config);
+}
+
+/* A file that came `age_ms` ago. */
+static void add(const char *name, int64_t age_ms, bool is_still)
+{
+    char scene[256];
+    const struct pb_pipeline_config *pipeline = pb_config_match_group(config, name, scene);
+    const struct pb_set_file file = {
+        .name = name, .size = 3, .ctime_ns = (WALL - age_ms) * 1000000, .is_still = is_still};
+    ck_assert_ptr_nonnull(pipeline);
+    ck_assert_int_eq(pb_sets_add(sets, (size_t)(pipeline - config->pipelines), scene, &file), 0);
+}
+
+static size_t judge(bool trusted)
+{
+    const struct pb_sets_now now = {WALL, trusted};
+    ck_assert_int_eq(pb_sets_end(sets, config, &now), 0);
+    return pb_sets_count(sets);
+}
+
+START_TEST(files_of_a_scene_are_one_set_whatever_their_order)
+{
+    add("a2_N.tif", 1, true);
+    add("a1_R.tif", 2, true);
+    add("a2_X.tif", 3, true);
+    add("a1_B.tif", 4, true);
+    add("a1_N.tif", 5, true);
+    ck_assert_uint_eq(judge(true), 3);
+    const struct pb_set *set = pb_sets_at(sets, 0);
+    ck_assert_str_eq(set->scene, "a1");
+    ck_assert_str_eq(set->pipeline, "first");
+    ck_assert_uint_eq(set->n, 2);
+    ck_assert_uint_eq(set->bytes, 6);
+    ck_assert_str_eq(set->file[0].name, "a1_N.tif");
+    ck_assert(set->is_due && !set->is_incomplete);
+    set = pb_sets_at(sets, 1);
+    ck_assert_str_eq(set->scene, "a2");
+    ck_assert(!set->is_due && set->is_incomplete);
+    ck_assert_ptr_nonnull(strstr(set->missing, "1 of 2 files of the scene is missing: band R"));
+    ck_assert_str_eq(pb_sets_at(sets, 2)->pipeline, "second");
+}
+END_TEST
+
+START_TEST(files_of_other_directories_are_other_sets)
+{
+    add("x/a1_R.tif", 1, true);
+    add("x/a1_N.tif", 1, true);
+    add("xy/a1_R.tif", 1, true);
+    add("a1_N.tif", 1, true);
+    ck_assert_uint_eq(judge(true), 3);
+    size_t due = 0;
+    for (size_t i = 0; i < 3; i++)
+        due += pb_sets_at(sets, i)->is_due;
+    ck_assert_uint_eq(due, 1);
+}
+END_TEST
+
+START_TEST(a_set_waits_until_each_of_its_files_is_still)
+{
+    add("a1_R.tif", 1, true);
+    add("a1_N.tif", 1, true);
+    add("a1_X.tif", 1, false); /* no band, but on its way */
+    ck_assert_uint_eq(judge(true), 1);
+    ck_assert(!pb_sets_at(sets, 0)->is_due);
+    ck_assert(!pb_sets_at(sets, 0)->is_incomplete);
+}
+END_TEST
+
+START_TEST(an_incomplete_set_is_due_a_while_after_its_last_file)
+{
+    add("a1_R.tif", 9000, true);
+    add("a1_X.tif", 60000, true);
+    add("a2_R.tif", 10000, true);
+    ck_assert_uint_eq(judge(true), 2);
+    ck_assert(!pb_sets_at(sets, 0)->is_due);
+    ck_assert(pb_sets_at(sets, 1)->is_due);
+    ck_assert(pb_sets_at(sets, 1)->is_incomplete);
+    ck_assert_int_eq(pb_sets_due_ms(sets, WALL), 1000);
+}
+END_TEST
+
+START_TEST(nothing_expires_by_a_clock_that_was_set)
+{
+    add("a1_R.tif", 60000, true);
+    ck_assert_uint_eq(judge(false), 1);
+    ck_assert(!pb_sets_at(sets, 0)->is_due);
+    ck_assert_int_eq(pb_sets_due_ms(sets, WALL), -1);
+}
+END_TEST
+
+START_TEST(a_scan_without_files_has_no_sets)
+{
+    add("a1_R.tif", 1, true);
+    ck_assert_uint_eq(judge(true), 1);
+    pb_sets_begin(sets);
+    ck_assert_uint_eq(judge(true), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sets");
+    TCase *tests = tcase_create("sets");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, files_of_a_scene_are_one_set_whatever_their_order);
+    tcase_add_test(tests, files_of_other_directories_are_other_sets);
+    tcase_add_test(tests, a_set_waits_until_each_of_its_files_is_still);
+    tcase_add_test(tests, an_incomplete_set_is_due_a_while_after_its_last_file);
+    tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
+    tcase_add_test(tests, a_scan_without_files_has_no_sets);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
