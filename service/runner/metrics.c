@@ -150,29 +150,38 @@ static void print_jobs(FILE *out, const struct pb_metrics *metrics)
     }
 }
 
-static void print_subscribers(FILE *out, const struct pb_metrics_gauges *gauges)
+static void print_subscribers(FILE *out, const struct pb_subscriber_state *all, int n)
 {
     static const char *const words[] = {"delivered", "given_up", "expired"};
     head(out, "notify_waiting", "gauge", "Events that wait to be delivered, by entry of notify.");
-    for (int i = 0; i < gauges->n_subscribers; i++) {
+    for (int i = 0; i < n; i++) {
         (void)fputs("pushbroom_notify_waiting{target=\"", out);
-        label(out, gauges->subscribers[i].name);
-        (void)fprintf(out, "\"} %" PRId64 "\n", gauges->subscribers[i].waiting);
+        label(out, all[i].name);
+        (void)fprintf(out, "\"} %" PRId64 "\n", all[i].waiting);
     }
     head(out, "notify_oldest_seconds", "gauge", "Unix time of the oldest of them, 0: none.");
-    for (int i = 0; i < gauges->n_subscribers; i++) {
+    for (int i = 0; i < n; i++) {
         (void)fputs("pushbroom_notify_oldest_seconds{target=\"", out);
-        label(out, gauges->subscribers[i].name);
-        (void)fprintf(out, "\"} %.3f\n", (double)gauges->subscribers[i].oldest_ms / 1000);
+        label(out, all[i].name);
+        (void)fprintf(out, "\"} %.3f\n", (double)all[i].oldest_ms / 1000);
     }
     head(out, "notify_total", "counter", "Events that were delivered, given up, or expired.");
-    for (int i = 0; i < 3 * gauges->n_subscribers; i++) {
-        const struct pb_subscriber_state *state = &gauges->subscribers[i / 3];
-        const int64_t n[] = {state->delivered, state->given_up, state->expired};
+    for (int i = 0; i < 3 * n; i++) {
+        const struct pb_subscriber_state *state = &all[i / 3];
+        const int64_t ended[] = {state->delivered, state->given_up, state->expired};
         (void)fputs("pushbroom_notify_total{target=\"", out);
         label(out, state->name);
-        (void)fprintf(out, "\",end=\"%s\"} %" PRId64 "\n", words[i % 3], n[i % 3]);
+        (void)fprintf(out, "\",end=\"%s\"} %" PRId64 "\n", words[i % 3], ended[i % 3]);
     }
+}
+
+static char *end_text(FILE *out, char **text)
+{
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed)
+        return *text;
+    free(*text);
+    return NULL;
 }
 
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges)
@@ -211,13 +220,18 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
                   "\npushbroom_device_retries_total{on=\"cpu\"} %" PRIu64 "\n",
                   metrics->device_retries_fresh, metrics->device_retries_stream,
                   metrics->device_retries_cpu);
-    if (gauges->n_subscribers > 0)
-        print_subscribers(out, gauges);
     pb_troubles_metrics(gauges->troubles, out);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
-        free(text);
+    return end_text(out, &text);
+}
+
+char *pb_metrics_print_subscribers(const struct pb_subscriber_state *subscribers, int n)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
         return NULL;
-    }
-    return text;
+    if (n > 0)
+        print_subscribers(out, subscribers, n);
+    return end_text(out, &text);
 }

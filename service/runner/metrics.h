@@ -39,8 +39,6 @@ struct pb_metrics_gauges {
     int64_t start_wall_ms;
     uint64_t planned_bytes; /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;
-    const struct pb_subscriber_state *subscribers;
-    int n_subscribers;
 };
 
 /* A run starts again, as `which` says. */
@@ -49,4 +47,6 @@ void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try whic
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
 /* malloc'd text, the caller's; NULL = out of memory. */
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges);
+/* The lines about the entries of notify, n of them; likewise. Thread: any. */
+char *pb_metrics_print_subscribers(const struct pb_subscriber_state *subscribers, int n);
 #endif

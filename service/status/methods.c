@@ -29,26 +29,6 @@ static void print_paths(const struct pb_methods *methods, struct pb_json *json)
     pb_json_string(json, "socket", methods->socket);
 }
 
-static void print_subscribers(const struct pb_methods *methods, struct pb_json *json)
-{
-    const struct pb_chores *chores = methods->chores;
-    pb_json_array(json, "notify");
-    for (int i = 0; i < chores->n_subscribers; i++) {
-        const struct pb_subscriber_state *state = &chores->subscribers[i];
-        char oldest[PB_CLOCK_TEXT_BYTES];
-        pb_clock_text(state->oldest_ms, oldest);
-        pb_json_object(json, NULL);
-        pb_json_string(json, "name", state->name);
-        pb_json_int(json, "waiting", state->waiting);
-        pb_json_string(json, "oldest", oldest[0] ? oldest : NULL);
-        pb_json_int(json, "delivered", state->delivered);
-        pb_json_int(json, "given_up", state->given_up);
-        pb_json_int(json, "expired", state->expired);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
-}
-
 static void print_set(struct pb_json *json, const struct pb_gathering_set *set)
 {
     char expires[PB_CLOCK_TEXT_BYTES];
@@ -103,7 +83,6 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");
     print_paths(methods, json);
-    print_subscribers(methods, json);
     pb_json_object(json, "jobs");
     for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
         pb_json_int(json, pb_job_status_name((enum pb_job_status)i), counts[i]);
@@ -132,8 +111,6 @@ static char *metrics_text(const struct pb_methods *methods,
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
-        .subscribers = methods->chores->subscribers,
-        .n_subscribers = methods->chores->n_subscribers,
     };
     return pb_metrics_print(methods->metrics, &gauges);
 }

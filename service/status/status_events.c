@@ -2,10 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Events: lists and answers of their subscribers, and rows of the journal for those who watch. */
+#include "config/base/clock.h"
 #include "service/jobs/journal.h"
+#include "service/runner/metrics.h"
 #include "service/status/status_methods_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_event(void *user, const struct pb_event *event)
 {
@@ -55,6 +58,52 @@ void pb_status_reply_ack(struct pb_call *call)
     pb_json_int(call->reply, "seq", call->request->seq);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);
+}
+
+/* --- what waits --- */
+
+static int read_states(const struct pb_status_methods *methods,
+                       struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX])
+{
+    struct pb_err err = {0};
+    int n = pb_subscribers_states(methods->store, out, &err);
+    return n < 0 ? 0 : n;
+}
+
+static void print_state(struct pb_json *json, const struct pb_subscriber_state *state)
+{
+    char oldest[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(state->oldest_ms, oldest);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", state->name);
+    pb_json_int(json, "waiting", state->waiting);
+    pb_json_string(json, "oldest", oldest[0] ? oldest : NULL);
+    pb_json_int(json, "delivered", state->delivered);
+    pb_json_int(json, "given_up", state->given_up);
+    pb_json_int(json, "expired", state->expired);
+    pb_json_end(json);
+}
+
+char *pb_status_notify_info(const struct pb_status_methods *methods)
+{
+    struct pb_subscriber_state states[PB_SUBSCRIBERS_MAX];
+    int n = read_states(methods, states);
+    struct pb_json *json = pb_json_create(false);
+    pb_json_array(json, NULL);
+    for (int i = 0; i < n; i++)
+        print_state(json, &states[i]);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    char *copy = text ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return copy;
+}
+
+char *pb_status_notify_metrics(const struct pb_status_methods *methods)
+{
+    struct pb_subscriber_state states[PB_SUBSCRIBERS_MAX];
+    int n = read_states(methods, states);
+    return pb_metrics_print_subscribers(states, n);
 }
 
 /* --- rows of the journal --- */

@@ -151,37 +151,42 @@ static int watch(const struct pb_status_methods *methods, struct pb_call *call, 
 
 static int info(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
-    char *said = pb_facts_info(methods->facts), *text = NULL;
-    if (said == NULL || asprintf(&text, "{\"uptime_s\":%" PRId64 ",\"clients\":%" PRId64 ",%s",
-                                 (pb_clock_wall_ms() - methods->start_wall_ms) / 1000,
-                                 call->clients, said + 1) < 0) {
-        free(said);
+    char *said = pb_facts_info(methods->facts), *notify = pb_status_notify_info(methods);
+    char *text = NULL;
+    bool made =
+        said != NULL && notify != NULL &&
+        asprintf(&text, "{\"uptime_s\":%" PRId64 ",\"clients\":%" PRId64 ",\"notify\":%s,%s",
+                 (pb_clock_wall_ms() - methods->start_wall_ms) / 1000, call->clients, notify,
+                 said + 1) >= 0;
+    free(said);
+    free(notify);
+    if (!made)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    }
     pb_reply_begin(call->reply, call->request);
     pb_json_raw(call->reply, "result", text);
     pb_reply_end(call->reply);
-    free(said);
     free(text);
     return 0;
 }
 
 static int metrics(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
-    char *said = pb_facts_metrics(methods->facts), *text = NULL;
-    if (said == NULL || asprintf(&text,
-                                 "%s# HELP pushbroom_clients Connections to the status socket.\n"
-                                 "# TYPE pushbroom_clients gauge\npushbroom_clients %" PRId64 "\n",
-                                 said, call->clients) < 0) {
-        free(said);
+    char *said = pb_facts_metrics(methods->facts), *notify = pb_status_notify_metrics(methods);
+    char *text = NULL;
+    bool made = said != NULL && notify != NULL &&
+                asprintf(&text,
+                         "%s%s# HELP pushbroom_clients Connections to the status socket.\n"
+                         "# TYPE pushbroom_clients gauge\npushbroom_clients %" PRId64 "\n",
+                         said, notify, call->clients) >= 0;
+    free(said);
+    free(notify);
+    if (!made)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    }
     pb_reply_begin(call->reply, call->request);
     pb_json_object(call->reply, "result");
     pb_json_string(call->reply, "text", text);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);
-    free(said);
     free(text);
     return 0;
 }

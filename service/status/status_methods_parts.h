@@ -31,6 +31,10 @@ void pb_status_read_checks(struct pb_status_methods *methods);
 /* --- status_events.c --- */
 int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
                           struct pb_err *err);
+/* What waits for the entries of notify at this moment, as a JSON array and as lines of metrics;
+ * malloc'd, NULL = out of memory. While the store does not answer there are none. */
+char *pb_status_notify_info(const struct pb_status_methods *methods);
+char *pb_status_notify_metrics(const struct pb_status_methods *methods);
 /* Its outcome comes later. */
 int pb_status_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 void pb_status_reply_ack(struct pb_call *call);
