@@ -163,7 +163,8 @@ struct pb_complete_config {
     int64_t expire_ms; /* how long the service waits for what is missing */
 };
 
-#define PB_FILES_MAX 16 /* that a pipeline reads: the scene's, and those of input.sources */
+#define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */
+#define PB_METADATA_FILES_MAX 8  /* of one scene */
 
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */

@@ -133,10 +133,11 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
         return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
                        "calibrate: %s (file %.100s, metadata of %.100s)", other, stem,
                        facts->product[0] ? facts->product : facts->family->name);
-    int rc = find_band(facts, input, stem, out_band, err);
-    if (rc < 0)
+    const struct pb_meta_band *band = NULL;
+    int rc = find_band(facts, input, stem, &band, err);
+    if (rc < 0 || band == NULL)
         return rc;
-    const struct pb_meta_band *band = *out_band;
+    *out_band = band;
     const struct pb_meta_scale *own = &band->to[to], *radiance = &band->to[PB_QUANTITY_RADIANCE];
     bool planck = to == PB_QUANTITY_TEMPERATURE && !own->known && radiance->known &&
                   !isnan(band->k1) && !isnan(band->k2);

@@ -7,11 +7,11 @@
  * number of entries, and only by a process that may decode foreign files. Nothing is assumed: what
  * the files do not say is "" or NaN, and what contradicts itself is an error. */
 #include "config/base/err.h"
+#include "config/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PB_METADATA_FILES_MAX 8
 #define PB_METADATA_BANDS_MAX 32
 #define PB_METADATA_BYTES_MAX (16 * 1024 * 1024) /* of one file */
 

@@ -21,6 +21,7 @@
 struct pb_chain;
 struct pb_metadata;
 struct pb_calibrated;
+struct pb_input_files;
 
 /* The environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_product_env {
@@ -54,6 +55,10 @@ struct pb_product_env {
     size_t n_bands;
     size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
     const char *device; /* "cpu", "cuda:0": for the processing record */
+    /* The files that were read, with their checksums; waits for these, and is called when all
+     * pixels were read. Borrowed as the rest. NULL = they are not known. */
+    int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
+    void *inputs_user;
 };
 
 /* Fills geometry and transform for products on the grid of env->info, or on `grid` when that is not

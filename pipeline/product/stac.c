@@ -12,7 +12,10 @@
 #include "pipeline/product/stac_asset.h"
 #include "pipeline/product/stac_facts.h"
 #include "pipeline/product/stac_geometry.h"
+#include "pipeline/product/stac_lineage.h"
+#include "pipeline/product/stac_links.h"
 #include "pipeline/product/stac_processing.h"
+#include "pipeline/raster/input_sum.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,30 +155,6 @@ static void write_properties(const struct pb_stac_item *item)
     pb_json_end(json);
 }
 
-/* No derived_from: the scene is not beside its products, and its present path may change (the
- * service moves it from work to the archive). "pushbroom:input" has its name. */
-static void write_links(const struct pb_stac_item *item)
-{
-    pb_json_array(item->json, "links");
-    /* The member collection needs a link to the collection, which is in products/
-     * (pipeline/publish/collection.h). */
-    if (item->config->collection != NULL) {
-        char href[PB_OUTPUT_PARTS_MAX * 3 + 32] = "";
-        const char *path = item->env->pipeline->output.path;
-        for (const char *at = path ? path : PB_OUTPUT_PATH_DEFAULT; at != NULL;
-             at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
-            if (strlen(href) + 3 < sizeof href - 20)
-                (void)strcat(href, "../");
-        (void)strcat(href, "collection.json");
-        pb_json_object(item->json, NULL);
-        pb_json_string(item->json, "rel", "collection");
-        pb_json_string(item->json, "href", href);
-        pb_json_string(item->json, "type", "application/json");
-        pb_json_end(item->json);
-    }
-    pb_json_end(item->json);
-}
-
 static void write_extensions(const struct pb_stac_item *item)
 {
     struct pb_json *json = item->json;
@@ -183,7 +162,7 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_string(json, NULL, EXTENSION "projection/v2.0.0/schema.json");
     write_own_extensions(item);
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
-    if (item->n_results > 0)
+    if (item->n_results > 0 || (item->inputs != NULL && item->inputs->n > 0))
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
     if (pb_stac_has_view(item))
         pb_json_string(json, NULL, EXTENSION "view/v1.0.0/schema.json");
@@ -218,7 +197,7 @@ static int write_item(const struct pb_stac_item *item, struct pb_err *err)
         pb_json_string(item->json, "collection", item->config->collection);
     pb_stac_geometry(item->json, placed ? &footprint : NULL);
     write_properties(item);
-    write_links(item);
+    pb_stac_links(item);
     pb_json_object(item->json, "assets");
     for (size_t i = 0; i < item->n_results; i++) {
         int rc = pb_stac_asset(item, i, err);
@@ -256,11 +235,14 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
         .results = earlier,
         .n_results = n_earlier,
         .json = pb_json_create(true),
-        .lineage = pb_stac_lineage(stac->env),
         .wkt2 = pb_raster_wkt2(stac->env->raster),
         .projjson = pb_raster_projjson(stac->env->raster),
     };
-    int rc = pb_stac_when(stac->config, stac->env, &item.when, err);
+    const struct pb_product_env *env = stac->env;
+    int rc = pb_stac_when(stac->config, env, &item.when, err);
+    if (rc == 0 && env->inputs != NULL)
+        rc = env->inputs(env->inputs_user, err, &item.inputs);
+    item.lineage = rc == 0 ? pb_stac_lineage(env, item.inputs) : NULL;
     rc = rc ? rc : write_file(&item, err, &result);
     pb_json_destroy(item.json);
     free(item.lineage);

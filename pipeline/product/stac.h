@@ -21,5 +21,6 @@ struct pb_stac_config {
     enum pb_stac_time time;
     const char *pattern; /* of NAME */
     char *platform, *constellation, *collection;
+    char *derived_from; /* address of an input, with {file}; NULL = its content is */
 };
 #endif

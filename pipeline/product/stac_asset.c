@@ -35,6 +35,11 @@ void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes)
     out[n] = '\0';
 }
 
+void pb_stac_multihash(const char sha256[65], char out[72])
+{
+    (void)snprintf(out, 72, "1220%.64s", sha256); /* the code of sha2-256, 32 bytes */
+}
+
 static const struct pb_band_statistics *find_statistics(const struct pb_stac_item *item,
                                                         const char *band)
 {
@@ -324,8 +329,7 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     int rc = 0;
     asset_key(item, i, key, sizeof key);
     pb_stac_href("./", result->file, href, sizeof href);
-    (void)snprintf(checksum, sizeof checksum, "1220%s",
-                   result->sha256); /* multihash: sha2-256, 32 */
+    pb_stac_multihash(result->sha256, checksum);
     pb_json_object(json, key);
     pb_json_string(json, "href", href);
     if (result->media_type != NULL)

@@ -17,6 +17,7 @@ struct pb_stac_item {
     const struct pb_stac_config *config;
     const struct pb_product_result *results;
     size_t n_results;
+    const struct pb_input_files *inputs; /* NULL = not known */
     struct pb_stac_when when;
     struct pb_json *json;
     char *lineage, *wkt2, *projjson; /* owned; the last two may be NULL */
@@ -45,6 +46,8 @@ void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t hei
 /* The legend of a picture: its ramp, or the lines of its colour file, and its ends. Nothing for one
  * that has no ramp. */
 void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint);
+/* "file:checksum": sha2-256 as a multihash. */
+void pb_stac_multihash(const char sha256[65], char out[72]);
 /* prefix and the escaped file name as a relative URI reference. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);
 #endif

@@ -35,6 +35,14 @@ static const struct pb_key keys[] = {
      .example = "sentinel-2-indices",
      .doc = "STAC collection the item belongs to. collection.json in the directory of products "
             "is written when there is none; one that is there stays as it is."},
+    {.name = "derived_from",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_stac_config, derived_from),
+     .example = "\"https://data.example.org/raw/{file}\"",
+     .doc = "Address of the files that were read, for the item's links derived_from and via, which "
+            "have their sizes and checksums. {file} is a file's name, with the folder's of a scene "
+            "that is one. Without this key the address is the checksum: ni:///sha-256;... (RFC "
+            "6920)."},
 };
 
 /* The pattern without quotes around it; NULL = no memory. */
@@ -82,6 +90,11 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                  {"tag", PB_STAC_TIME_TAG},
                  {"file-time", PB_STAC_TIME_FILE}};
     struct pb_stac_config *stac = (struct pb_stac_config *)product;
+    if (stac->derived_from != NULL && strstr(stac->derived_from, "{file}") == NULL)
+        pb_product_key_wrong(check, "derived_from",
+                             "stac.derived_from: '%.80s' has no {file}, so all files would have "
+                             "one address",
+                             stac->derived_from);
     if (stac->datetime == NULL || !pb_product_key_is_sound(check, "datetime"))
         return;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -2,15 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAC_PROCESSING_H
 #define PB_STAC_PROCESSING_H
-/* The processing of the pixels, for STAC's processing extension: how they were scaled, which were
- * invalid, and the formula of every band, as text and as data. Read from the pipeline's config and
+/* The processing of the pixels as data, for STAC's processing extension: how they were scaled, and
+ * the formula of every band (as text: stac_lineage.h). Read from the pipeline's config and
  * the operators' descriptors, so that a new operator is recorded without a line here. */
 #include "config/base/json_writer.h"
 #include "pipeline/product/product.h"
-
-/* "value = DN * 0.0001 + 0 (input.scale, input.offset of pipeline vegetation); ..." malloc'd, the
- * caller's; NULL = out of memory. */
-char *pb_stac_lineage(const struct pb_product_env *env);
 
 /* Writes "processing:expression" for the whole item: the input rule and every step with its
  * parameters. */

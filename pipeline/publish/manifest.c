@@ -5,6 +5,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/product/product.h"
+#include "pipeline/raster/input_sum.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,24 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
     pb_json_end(json);
 }
 
+/* The files that were read, where that is more than the input itself. */
+static void print_inputs(struct pb_json *json, const struct pb_input_files *inputs)
+{
+    if (inputs == NULL || inputs->n + (inputs->folder[0] != '\0') < 2)
+        return;
+    pb_json_array(json, "files");
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct pb_input_file *file = &inputs->file[i];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "role", pb_input_role_name(file->role));
+        pb_json_string(json, "file", file->name);
+        pb_json_int(json, "bytes", (int64_t)file->bytes);
+        pb_json_string(json, "sha256", file->sha256);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
 {
     pb_json_object(json, NULL);
@@ -84,6 +103,7 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
     pb_json_int(json, "mtime_ns", m->input.mtime_ns);
     if (m->input.sha256[0] != '\0')
         pb_json_string(json, "sha256", m->input.sha256);
+    print_inputs(json, m->inputs);
     pb_json_end(json);
     if (m->pipeline[0] != '\0') {
         pb_json_array(json, "files");

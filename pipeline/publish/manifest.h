@@ -15,6 +15,8 @@
 #include "config/base/err.h"
 #include "config/output/output_path.h"
 
+struct pb_input_files;
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +49,8 @@ struct pb_manifest {
     char path[PB_OUTPUT_PATH_BYTES + 520]; /* of a directory of products, below products/ */
     char version[32];                      /* of the pushbroom that wrote it; filled by read */
     struct pb_input_id input;
-    struct pb_manifest_file *file; /* n_files; pb_manifest_fini frees them */
+    const struct pb_input_files *inputs; /* borrowed, for write alone; NULL = not known */
+    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them */
     size_t n_files;
 };
 

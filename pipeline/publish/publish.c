@@ -23,7 +23,7 @@
 static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
 {
-    struct pb_manifest m = {.input = p->input, .n_files = n_files};
+    struct pb_manifest m = {.input = p->input, .inputs = &p->inputs, .n_files = n_files};
     (void)snprintf(m.job, sizeof m.job, "%s", p->job);
     (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
     (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
@@ -173,10 +173,11 @@ static void write_collection(struct pb_publish *p)
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
+    const struct pb_input_files *inputs;
     char final[PATH_MAX + PB_OUTPUT_PATH_BYTES + 520];
     int rc = p->placed ? name_leaf(p, err)
                        : pb_fail(err, PB_E_OUTPUT_PATH, "the place of the products is not known");
-    rc = rc ? rc : pb_publish_know_input(p, err);
+    rc = rc ? rc : pb_publish_inputs(p, err, &inputs);
     rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
         return rc;

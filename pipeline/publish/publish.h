@@ -45,6 +45,7 @@ struct pb_publish_options {
      * alike is there, else by commit. Taken, also when open fails; NULL = `input` has it, or no
      * input will ever be taken for the same. */
     struct pb_input_sum *sum;
+    bool is_folder;         /* the input is a folder that is a scene: files are named inside it */
     const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
@@ -65,6 +66,10 @@ int pb_publish_locate(struct pb_publish *publish, const char *sensor, bool has_t
 /* Starts a thread that computes the input's checksum; the caller must not fork afterwards. Without
  * this call commit computes it. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
+/* The files that were read, with their checksums; waits for these. Borrowed until close; n 0 when
+ * `sum` was NULL. */
+int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,
+                      const struct pb_input_files **out);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
 /* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);

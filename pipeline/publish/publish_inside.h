@@ -12,6 +12,8 @@
 struct pb_publish {
     struct pb_input_id input;
     struct pb_input_sum *sum;
+    struct pb_input_files inputs; /* n 0: not known yet */
+    bool is_folder;
     struct pb_place_wanted wanted; /* its strings are those below */
     struct pb_output_place path;   /* without a version */
     unsigned mode;

@@ -57,6 +57,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
 {
     p->input = options->input;
     p->sum = options->sum;
+    p->is_folder = options->is_folder;
     p->mode = options->mode;
     p->wanted = (struct pb_place_wanted){.shown = p->base,
                                          .scene = p->path.scene,
@@ -92,6 +93,23 @@ int pb_publish_know_input(struct pb_publish *p, struct pb_err *err)
     if (p->sum == NULL || p->input.sha256[0] != '\0')
         return 0;
     return pb_input_sum_get(p->sum, err, p->input.sha256);
+}
+
+int pb_publish_inputs(struct pb_publish *p, struct pb_err *err, const struct pb_input_files **out)
+{
+    int rc = pb_publish_know_input(p, err);
+    if (rc < 0)
+        return rc;
+    if (p->sum != NULL && p->inputs.n == 0) {
+        pb_input_sum_files(p->sum, &p->inputs);
+        if (p->inputs.file[0].name[0] == '\0') /* a scene of one file */
+            (void)snprintf(p->inputs.file[0].name, sizeof p->inputs.file[0].name, "%s",
+                           p->input.name);
+        if (p->is_folder)
+            (void)snprintf(p->inputs.folder, sizeof p->inputs.folder, "%s", p->input.name);
+    }
+    *out = &p->inputs;
+    return 0;
 }
 
 void pb_publish_show_place(struct pb_publish *p)

@@ -3,6 +3,7 @@
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/io/sha256.h"
+#include "pipeline/io/text_clean.h"
 #include "pipeline/io/thread.h"
 
 #include <errno.h>
@@ -18,6 +19,10 @@
 struct part {
     struct pb_raster_file file; /* its descriptor and path are own copies */
     char *name;                 /* NULL: the file is the whole input */
+    enum pb_input_role role;
+    bool beside;
+    uint64_t bytes; /* written by the thread, read after join, as hex */
+    char hex[65];
 };
 
 struct pb_input_sum {
@@ -37,9 +42,12 @@ struct pb_input_sum {
     unsigned char chunk[CHUNK_BYTES];
 };
 
-static int copy_part(struct part *part, const struct pb_raster_file *file, const char *name,
-                     struct pb_err *err)
+static int copy_part(struct part *part, const struct pb_input_part *from, struct pb_err *err)
 {
+    const struct pb_raster_file *file = from->file;
+    const char *name = from->name;
+    part->role = from->role;
+    part->beside = from->beside;
     part->file = (struct pb_raster_file){.fd = -1,
                                          .base = file->base,
                                          .bytes = file->bytes,
@@ -55,8 +63,8 @@ static int copy_part(struct part *part, const struct pb_raster_file *file, const
                : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
 }
 
-static int create(const struct pb_input_part *part, size_t n, struct pb_err *err,
-                  struct pb_input_sum **out_sum)
+int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_err *err,
+                        struct pb_input_sum **out_sum)
 {
     struct pb_input_sum *sum = calloc(1, sizeof *sum);
     if (sum != NULL)
@@ -70,7 +78,7 @@ static int create(const struct pb_input_part *part, size_t n, struct pb_err *err
     (void)pthread_cond_init(&sum->ended, NULL);
     int rc = 0;
     for (; sum->n < n && rc == 0; sum->n++)
-        rc = copy_part(&sum->part[sum->n], part[sum->n].file, part[sum->n].name, err);
+        rc = copy_part(&sum->part[sum->n], &part[sum->n], err);
     if (rc < 0) {
         pb_input_sum_destroy(sum);
         return rc;
@@ -79,57 +87,50 @@ static int create(const struct pb_input_part *part, size_t n, struct pb_err *err
     return 0;
 }
 
-int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
-                        struct pb_input_sum **out_sum)
+/* The part's own sum. */
+static int add_file(struct pb_input_sum *sum, struct part *part)
 {
-    const struct pb_input_part whole = {file, NULL};
-    return create(&whole, 1, err, out_sum);
-}
-
-int pb_input_sum_create_parts(const struct pb_input_part *part, size_t n, struct pb_err *err,
-                              struct pb_input_sum **out_sum)
-{
-    return create(part, n, err, out_sum);
-}
-
-static int add_file(struct pb_input_sum *sum, struct pb_raster_file *file, struct pb_sha256 *sha)
-{
-    for (uint64_t at = 0; !atomic_load(&sum->stop);) {
-        ssize_t n = pb_raster_file_read(file, at, sum->chunk, sizeof sum->chunk);
-        if (n < 0)
-            return (int)n;
-        if (n == 0)
-            return 0;
-        pb_sha256_add(sha, sum->chunk, (size_t)n);
-        at += (uint64_t)n;
-        atomic_fetch_add(&sum->bytes, (uint64_t)n);
+    struct pb_sha256 *sha = pb_sha256_create();
+    int rc = sha == NULL ? -ENOMEM : 1;
+    while (rc > 0 && !atomic_load(&sum->stop)) {
+        ssize_t n = pb_raster_file_read(&part->file, part->bytes, sum->chunk, sizeof sum->chunk);
+        rc = n < 0 ? (int)n : n > 0;
+        if (n > 0) {
+            pb_sha256_add(sha, sum->chunk, (size_t)n);
+            part->bytes += (uint64_t)n;
+            atomic_fetch_add(&sum->bytes, (uint64_t)n);
+        }
     }
-    return -ECANCELED;
+    rc = rc > 0 ? -ECANCELED : rc;
+    rc = rc ? rc : pb_sha256_hex(sha, part->hex);
+    pb_sha256_destroy(sha);
+    return rc;
 }
 
 /* The line of sha256sum(1): sum, two spaces, name. */
-static int add_line(struct pb_input_sum *sum, struct part *part, struct pb_sha256 *all)
+static void add_line(const struct part *part, struct pb_sha256 *all)
 {
-    char hex[65];
-    struct pb_sha256 *own = pb_sha256_create();
-    int rc = own == NULL ? -ENOMEM : add_file(sum, &part->file, own);
-    rc = rc ? rc : pb_sha256_hex(own, hex);
-    pb_sha256_destroy(own);
-    if (rc < 0)
-        return rc;
-    pb_sha256_add(all, hex, 64);
+    pb_sha256_add(all, part->hex, 64);
     pb_sha256_add(all, "  ", 2);
     pb_sha256_add(all, part->name, strlen(part->name));
     pb_sha256_add(all, "\n", 1);
-    return 0;
 }
 
-static int add_all(struct pb_input_sum *sum, struct pb_sha256 *sha)
+static int add_all(struct pb_input_sum *sum, struct pb_sha256 *all)
 {
+    const struct part *whole = NULL;
     int rc = 0;
-    for (size_t i = 0; i < sum->n && rc == 0; i++)
-        rc = sum->part[i].name == NULL ? add_file(sum, &sum->part[i].file, sha)
-                                       : add_line(sum, &sum->part[i], sha);
+    for (size_t i = 0; i < sum->n && rc == 0; i++) {
+        struct part *part = &sum->part[i];
+        rc = add_file(sum, part);
+        if (rc == 0 && part->name == NULL)
+            whole = part;
+        else if (rc == 0 && !part->beside)
+            add_line(part, all);
+    }
+    rc = rc ? rc : pb_sha256_hex(all, sum->hex);
+    if (rc == 0 && whole != NULL)
+        (void)memcpy(sum->hex, whole->hex, sizeof sum->hex);
     return rc;
 }
 
@@ -139,8 +140,6 @@ static void *body(void *arg)
     struct pb_sha256 *sha = pb_sha256_create();
     (void)pthread_setname_np(pthread_self(), "pb-sum");
     sum->rc = sha == NULL ? -ENOMEM : add_all(sum, sha);
-    if (sum->rc == 0)
-        sum->rc = pb_sha256_hex(sha, sum->hex);
     pb_sha256_destroy(sha);
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;
@@ -207,6 +206,25 @@ int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[
     if (rc == 0)
         (void)memcpy(out_hex, sum->hex, sizeof sum->hex);
     return rc;
+}
+
+void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < sum->n && out->n < PB_INPUT_FILES_MAX; i++) {
+        const struct part *part = &sum->part[i];
+        struct pb_input_file *file = &out->file[out->n++];
+        (void)pb_text_clean(part->name, file->name, sizeof file->name);
+        file->bytes = part->bytes;
+        (void)memcpy(file->sha256, part->hex, sizeof file->sha256);
+        file->role = part->role;
+    }
+}
+
+const char *pb_input_role_name(enum pb_input_role role)
+{
+    static const char *const names[] = {"pixels", "metadata", "source"};
+    return names[role];
 }
 
 void pb_input_sum_destroy(struct pb_input_sum *sum)

@@ -5,22 +5,29 @@
 /* The SHA-256 of an input's bytes, computed by a thread of its own while the run reads the same
  * files: name, size and mtime alone do not identify an input. They are read through copies of the
  * descriptors that the run uses. Of an input of several files it is the SHA-256 of the lines that
- * sha256sum(1) prints for them. One thread an object, besides its own. */
+ * sha256sum(1) prints for them; files that are read beside the input have a sum alone. One thread
+ * an object, besides its own. */
+#include "config/config.h"
 #include "pipeline/raster/raster_file.h"
 
 struct pb_input_sum;
 
-/* file: borrowed for the call. */
-int pb_input_sum_create(const struct pb_raster_file *file, struct pb_err *err,
-                        struct pb_input_sum **out_sum);
-/* A file of an input of several. */
+/* What a file was read for. */
+enum pb_input_role {
+    PB_INPUT_PIXELS,
+    PB_INPUT_METADATA,
+    PB_INPUT_SOURCE /* pixels of input.sources, which are none of the scene's */
+};
+/* A file that is read. */
 struct pb_input_part {
     const struct pb_raster_file *file;
-    const char *name; /* inside the input */
+    const char *name; /* inside the input; NULL = the file is the whole input */
+    enum pb_input_role role;
+    bool beside; /* it has a checksum of its own, and is no part of the input's */
 };
 /* parts: 1 or more, in the order of the lines; borrowed for the call, as their files. */
-int pb_input_sum_create_parts(const struct pb_input_part *part, size_t n, struct pb_err *err,
-                              struct pb_input_sum **out_sum);
+int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_err *err,
+                        struct pb_input_sum **out_sum);
 /* Starts the thread, unless it was. A process that forks does so before. */
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err);
 /* While get waits, it calls alive(user, bytes read so far) twice a second; may be NULL. */
@@ -30,6 +37,22 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
  * paths now, unchanged since they were opened; else what pb_raster_file_fail says, or
  * input.changed. */
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65]);
+/* The files as they were read, in the order of create. */
+#define PB_INPUT_FILES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+struct pb_input_file {
+    char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
+    uint64_t bytes;
+    char sha256[65];
+    enum pb_input_role role;
+};
+struct pb_input_files {
+    char folder[800]; /* name of the scene that is a folder; "" = its files lie alone */
+    size_t n;
+    struct pb_input_file file[PB_INPUT_FILES_MAX];
+};
+/* After a get that returned 0. Leaves out->folder, and the name of a whole input, empty. */
+void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);
+const char *pb_input_role_name(enum pb_input_role role); /* "pixels", "metadata", "source" */
 /* Ends the thread; waits for the read that it is in. NULL is fine. */
 void pb_input_sum_destroy(struct pb_input_sum *sum);
 #endif

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/finish.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_inputs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,22 +23,26 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                                          .collection = pb_products_collection(run->pipeline),
                                          .job = run->job,
                                          .input_path = run->input,
+                                         .is_folder = run->files != NULL &&
+                                                      run->pipeline->input.group == NULL,
                                          .existing = run->pipeline->output.exists,
                                          .mode = run->mode};
-    struct pb_raster_file file;
+    struct pb_raster_file file = {.fd = -1};
     const struct pb_scene_files *files = run->files;
+    const struct pb_scene_inputs inputs = {.config = run->config,
+                                           .pipeline = run->pipeline,
+                                           .scene = facts->scene,
+                                           .files = files,
+                                           .file = &file,
+                                           .metadata = run->metadata};
     pb_input_id_set(&options.input,
                     run->name ? run->name
                     : files   ? files->folder
                               : run->input,
                     files ? files->bytes : info->file_bytes,
                     files ? files->mtime_ns : info->file_mtime_ns);
-    if (files != NULL) {
-        int made = pb_scene_files_sum(files, err, &options.sum);
-        return made ? made : pb_publish_open(&options, err, out_publish);
-    }
-    int rc = pb_raster_file_open(&file, run->input, err);
-    rc = rc ? rc : pb_input_sum_create(&file, err, &options.sum);
+    int rc = files != NULL ? 0 : pb_raster_file_open(&file, run->input, err);
+    rc = rc ? rc : pb_scene_inputs_sum(&inputs, err, &options.sum);
     pb_raster_file_close(&file);
     return rc ? rc : pb_publish_open(&options, err, out_publish);
 }

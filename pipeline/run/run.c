@@ -138,12 +138,19 @@ static int find_place(struct pb_run *run, struct pb_err *err)
     return run->env.place ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
 }
 
+static int inputs_of_publish(void *user, struct pb_err *err, const struct pb_input_files **out)
+{
+    return pb_publish_inputs(user, err, out);
+}
+
 static int make_products(struct pb_run *run, struct pb_err *err)
 {
     int rc = find_place(run, err);
     if (rc != 0)
         return rc;
     run->env.directory = run->options.directory;
+    run->env.inputs = run->options.inputs;
+    run->env.inputs_user = run->options.user;
     if (run->env.directory == NULL) {
         rc = pb_publish_begin(&run->options, &run->env.facts,
                               pb_raster_info(run->sources.raster[0]), err, &run->publish);
@@ -151,6 +158,8 @@ static int make_products(struct pb_run *run, struct pb_err *err)
             return rc;
         run->env.place = pb_publish_place(run->publish);
         run->env.directory = pb_publish_directory(run->publish);
+        run->env.inputs = inputs_of_publish;
+        run->env.inputs_user = run->publish;
     }
     run->results = calloc(run->options.pipeline->n_products + 1, sizeof *run->results);
     if (run->results == NULL)

@@ -46,7 +46,10 @@ struct pb_run_options {
     /* With directory, for a place that depends on the metadata (place NULL): tells it; borrowed
      * until destroy, NULL = the run is cancelled. */
     const char *(*locate)(void *user, const struct pb_output_facts *facts);
-    void *user;
+    /* With directory: the files that are read, with their checksums, which the caller computes;
+     * waits for them; borrowed until destroy. NULL = they are not known. */
+    int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
+    void *user;             /* of both */
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */

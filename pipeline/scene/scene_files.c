@@ -278,25 +278,6 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
     return n;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct pb_input_part *)a)->name, ((const struct pb_input_part *)b)->name);
-}
-
-int pb_scene_files_sum(const struct pb_scene_files *files, struct pb_err *err,
-                       struct pb_input_sum **out_sum)
-{
-    struct pb_input_part part[PB_FILES_MAX + 1];
-    size_t n = 0;
-    for (size_t i = 0; i <= files->n; i++) {
-        const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
-        if (file->fd >= 0)
-            part[n++] = (struct pb_input_part){file, pb_scene_files_inner(files, file->path)};
-    }
-    qsort(part, n, sizeof *part, by_name);
-    return pb_input_sum_create_parts(part, n, err, out_sum);
-}
-
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path)
 {
     size_t n = strlen(files->folder);

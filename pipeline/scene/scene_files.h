@@ -8,7 +8,6 @@
  * belongs to a complete scene is looked for as well. The process that opens is the one with the
  * rights to; the one that decodes gets descriptors (pb_scene_files_hand). One thread an object. */
 #include "config/config.h"
-#include "pipeline/raster/input_sum.h"
 #include "pipeline/raster/raster_file.h"
 
 #include <stdint.h>
@@ -63,9 +62,6 @@ void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine
 void pb_scene_files_hand(const struct pb_scene_files *files);
 /* The descriptors that are open, into out (PB_FILES_MAX + 1); how many. */
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
-/* The checksum of the opened files, in the order of their paths. */
-int pb_scene_files_sum(const struct pb_scene_files *files, struct pb_err *err,
-                       struct pb_input_sum **out_sum);
 /* The path inside the folder. */
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);
 /* Puts the path inside the folder into the message of an error about one of the files, whose place

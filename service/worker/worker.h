@@ -31,6 +31,8 @@
  *   {"event":"place","job","sensor","time_s"}         of the child to the worker alone: what
  *                                                     output.path needs of the metadata; it waits
  *                                                     for {"cmd":"place","place"}
+ *   {"event":"inputs","job"}                          the same: it waits for the checksums of what
+ *                                                     was read (worker_inputs.h)
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}

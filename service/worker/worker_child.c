@@ -17,6 +17,7 @@
 #include "service/base/line_reader.h"
 #include "service/device/owner_client.h"
 #include "service/worker/result_json.h"
+#include "service/worker/worker_ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,8 @@
 struct worker {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
-    int woken; /* eventfd written at the end of the job thread */
+    int woken; /* eventfd written at the end of the job thread, and when it asks */
+    atomic_bool ended;
     struct pb_config *config;
     struct pb_json_value *command; /* of the job; its strings are used by the main thread */
     bool busy;
@@ -55,11 +58,7 @@ struct worker {
     bool cancelled;
     struct pb_err err; /* written by the thread before it ends */
     struct pb_json *done;
-    /* The job thread asks for the place, the other one passes the answer. */
-    bool asks;
-    const struct pb_output_facts *facts;
-    char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = it was cancelled */
-    sem_t answered;
+    struct pb_worker_ask ask; /* what the job thread asks its parent; has a lock of its own */
 };
 
 static void say(struct worker *worker, struct pb_json *json)
@@ -114,41 +113,28 @@ static void say_buffers(const struct worker *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), why);
 }
 
-static void answer(struct worker *worker, const char *place)
+/* What the job's thread asks; nothing when the job was cancelled meanwhile. */
+static void say_question(struct worker *worker)
 {
-    if (!worker->asks)
+    const char *word = pb_worker_ask_word(&worker->ask);
+    if (word == NULL)
         return;
-    worker->asks = false;
-    (void)snprintf(worker->place, sizeof worker->place, "%s", place);
-    (void)sem_post(&worker->answered);
-}
-
-static void say_facts(struct worker *worker)
-{
-    struct pb_json *json = event(worker, "place");
-    if (worker->facts->sensor != NULL)
-        pb_json_string(json, "sensor", worker->facts->sensor);
-    if (worker->facts->has_time)
-        pb_json_int(json, "time_s", worker->facts->time_s);
+    struct pb_json *json = event(worker, word);
+    pb_worker_ask_print(&worker->ask, json);
     pb_json_end(json);
     say(worker, json);
 }
 
-/* Of the job thread: the parent chooses the place by what the metadata tell. */
 static const char *locate(void *user, const struct pb_output_facts *facts)
 {
     struct worker *worker = user;
-    uint64_t one = 1;
-    (void)pthread_mutex_lock(&worker->lock);
-    worker->facts = facts;
-    worker->asks = !worker->cancelled;
-    bool asks = worker->asks;
-    (void)pthread_mutex_unlock(&worker->lock);
-    ssize_t n = asks ? write(worker->woken, &one, sizeof one) : 0;
-    (void)n;
-    while (asks && sem_wait(&worker->answered) != 0) {
-    }
-    return worker->place[0] != '\0' ? worker->place : NULL;
+    return pb_worker_ask_place(&worker->ask, facts);
+}
+
+static int inputs(void *user, struct pb_err *err, const struct pb_input_files **out)
+{
+    struct worker *worker = user;
+    return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
 static int run_job(struct worker *worker, struct pb_err *err)
@@ -170,6 +156,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .directory = pb_json_get_text(command, "directory"),
         .place = pb_json_get_text(command, "place"),
         .locate = locate,
+        .inputs = inputs,
         .user = worker,
         .jobs_beside = pb_json_get_text(command, "foreground") == NULL
                            ? worker->config->service.parallel_jobs
@@ -207,6 +194,7 @@ static void do_job(struct worker *worker)
     if (rc != 0 && worker->err.code == PB_OK)
         (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
                       "the run ended: %s", strerror(-rc));
+    atomic_store(&worker->ended, true);
     ssize_t n = write(worker->woken, &one, sizeof one);
     (void)n; /* an eventfd takes 2^64 - 2 of them */
 }
@@ -266,25 +254,10 @@ static void cancel(struct worker *worker)
 {
     (void)pthread_mutex_lock(&worker->lock);
     worker->cancelled = true;
-    answer(worker, "");
+    pb_worker_ask_cancel(&worker->ask);
     if (worker->run != NULL)
         pb_run_abort(worker->run);
     (void)pthread_mutex_unlock(&worker->lock);
-}
-
-static void answer_locked(struct worker *worker, const char *place)
-{
-    (void)pthread_mutex_lock(&worker->lock);
-    answer(worker, place);
-    (void)pthread_mutex_unlock(&worker->lock);
-}
-
-static bool asks(struct worker *worker)
-{
-    (void)pthread_mutex_lock(&worker->lock);
-    bool asks = worker->asks;
-    (void)pthread_mutex_unlock(&worker->lock);
-    return asks;
 }
 
 static void obey(struct worker *worker, const char *text, size_t bytes)
@@ -297,13 +270,9 @@ static void obey(struct worker *worker, const char *text, size_t bytes)
         start_run(worker, command);
         return;
     }
-    const char *place =
-        name != NULL && strcmp(name, "place") == 0 ? pb_json_get_text(command, "place") : NULL;
     if (name != NULL && strcmp(name, "cancel") == 0)
         cancel(worker);
-    else if (place != NULL)
-        answer_locked(worker, place);
-    else
+    else if (!pb_worker_ask_answer(&worker->ask, command))
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
     pb_json_release(command);
 }
@@ -377,7 +346,7 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     worker->woken = eventfd(0, EFD_CLOEXEC);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
-    (void)sem_init(&worker->answered, 0, 0);
+    pb_worker_ask_init(&worker->ask, worker->woken);
     if (child->files != NULL)
         pb_scene_files_hand(child->files);
     else
@@ -398,9 +367,9 @@ static _Noreturn void serve_socket(struct worker *worker)
             say_progress(worker);
         if (rc > 0 && watched[1].revents != 0 &&
             read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count) {
-            if (!asks(worker))
+            if (atomic_load(&worker->ended))
                 end_run(worker);
-            say_facts(worker);
+            say_question(worker);
         }
         if (rc > 0 && watched[0].revents != 0 && !read_commands(worker))
             leave(worker);

@@ -201,6 +201,10 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
         line->has_time = pb_json_get_int(value, "time_s", &line->time_s) == 0;
         return 0;
     }
+    if (strcmp(event, "inputs") == 0 && lines->directory[0] != '\0') {
+        line->event = PB_WORKER_SAYS_INPUTS;
+        return 0;
+    }
     if (strcmp(event, "done") == 0) {
         line->event = PB_WORKER_SAYS_DONE;
         return take_done(lines, value, why, line);

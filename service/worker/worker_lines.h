@@ -25,7 +25,8 @@
 enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
-    PB_WORKER_SAYS_PLACE, /* to the worker alone: what output.path needs of the metadata */
+    PB_WORKER_SAYS_PLACE,  /* to the worker alone: what output.path needs of the metadata */
+    PB_WORKER_SAYS_INPUTS, /* the same: the checksums of what was read */
     PB_WORKER_SAYS_DONE,
     PB_WORKER_SAYS_FAILED
 };

@@ -6,6 +6,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/product/product.h"
+#include "pipeline/scene/scene_inputs.h"
 #include "pipeline/scene/sidecar.h"
 
 #include <dirent.h>
@@ -27,8 +28,8 @@ static enum pb_existing existing_of(const struct pb_json_value *command,
     return existing >= 0 ? (enum pb_existing)existing : output->exists;
 }
 
-static int open_publish(struct pb_worker_job *job, unsigned mode, const struct pb_worker_wait *wait,
-                        struct pb_err *err)
+static int open_publish(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
+                        const struct pb_worker_wait *wait, struct pb_err *err)
 {
     const struct pb_output_config *output = &job->pipeline->output;
     const struct pb_json_value *command = job->command;
@@ -43,6 +44,8 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                                          .pipeline = pb_json_get_text(command, "pipeline"),
                                          .job = unnamed ? NULL : job_id,
                                          .input_path = input,
+                                         .is_folder =
+                                             files != NULL && job->pipeline->input.group == NULL,
                                          .path = output->path,
                                          .late = true,
                                          .collection = pb_products_collection(job->pipeline),
@@ -55,8 +58,13 @@ static int open_publish(struct pb_worker_job *job, unsigned mode, const struct p
                     files ? files->bytes : (uint64_t)st->st_size,
                     files ? files->mtime_ns
                           : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
-    int rc = files ? pb_scene_files_sum(files, err, &options.sum)
-                   : pb_input_sum_create(&job->input, err, &options.sum);
+    const struct pb_scene_inputs inputs = {.config = config,
+                                           .pipeline = job->pipeline,
+                                           .scene = options.scene,
+                                           .files = files,
+                                           .file = &job->input,
+                                           .metadata = &job->metadata};
+    int rc = pb_scene_inputs_sum(&inputs, err, &options.sum);
     if (rc != 0)
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
@@ -114,7 +122,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
                            : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
                                      pb_json_get_text(command, "pipeline"));
     pb_worker_lines_begin(&job->lines, &known, "", NULL);
-    rc = rc ? rc : open_publish(job, mode, wait, err);
+    rc = rc ? rc : open_publish(job, config, mode, wait, err);
     if (rc != 0)
         return rc;
     (void)snprintf(job->lines.directory, sizeof job->lines.directory, "%s",

@@ -6,6 +6,7 @@
 
 #include "config/base/clock.h"
 #include "service/worker/worker_child.h"
+#include "service/worker/worker_inputs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,16 +35,29 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
     free(done);
 }
 
+static void send_to_child(struct worker *worker, struct pb_json *json)
+{
+    size_t bytes = 0;
+    const char *text = pb_json_text(json, &bytes);
+    if (text != NULL) /* a child that is gone shows by its end */
+        (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
+    pb_json_destroy(json);
+}
+
+static void end_with(struct worker *worker, const struct pb_err *err)
+{
+    pb_worker_fork_end(&worker->child);
+    pb_worker_fail(worker, err);
+}
+
 /* The child knows the metadata now, and waits for the place. */
 static void locate(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
-    size_t bytes = 0;
     struct pb_publish *publish = worker->job.publish;
     if (pb_publish_locate(publish, line->sensor[0] != '\0' ? line->sensor : NULL, line->has_time,
                           line->time_s, &err) != 0) {
-        pb_worker_fork_end(&worker->child);
-        pb_worker_fail(worker, &err);
+        end_with(worker, &err);
         return;
     }
     struct pb_json *json = pb_json_create(false);
@@ -51,15 +65,23 @@ static void locate(struct worker *worker, const struct pb_worker_line *line)
     pb_json_string(json, "cmd", "place");
     pb_json_string(json, "place", pb_publish_place(publish));
     pb_json_end(json);
-    const char *text = pb_json_text(json, &bytes);
-    if (text != NULL) /* a child that is gone shows by its end */
-        (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
-    pb_json_destroy(json);
+    send_to_child(worker, json);
+}
+
+/* The child has read all pixels, and writes the checksums into its item. */
+static void tell_inputs(struct worker *worker)
+{
+    struct pb_err err = {0};
+    const struct pb_input_files *inputs;
+    if (pb_publish_inputs(worker->job.publish, &err, &inputs) != 0)
+        end_with(worker, &err);
+    else
+        send_to_child(worker, pb_worker_inputs_command(inputs));
 }
 
 static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
-    struct pb_worker_line line;
+    struct pb_worker_line line = {.event = PB_WORKER_SAYS_DEVICE};
     char why[PB_WORKER_WHY_BYTES];
     bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
     int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
@@ -72,6 +94,8 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
     }
     if (line.event == PB_WORKER_SAYS_PLACE) {
         locate(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_INPUTS) {
+        tell_inputs(worker);
     } else if (line.event == PB_WORKER_SAYS_DONE) {
         publish(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {

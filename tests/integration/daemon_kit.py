@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+import stac_rules
 from patience import PATIENCE_S, finish, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -255,7 +256,10 @@ class Daemon:
         if self.process is not None and self.process.poll() is None:
             status, _ = self.stop()
         text = self.log_text() if self.log.exists() else ""
-        shutil.rmtree(self.root, ignore_errors=True)
+        try:
+            stac_rules.check_all(self.root / "products")
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
         assert status == 0, "exit status %d\n%s" % (status, text)
         for word in ("Sanitizer", "runtime error:", "handles are left open"):
             assert word not in text, text

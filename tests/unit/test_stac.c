@@ -4,6 +4,7 @@
 #include "pipeline/product/stac_asset.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/stac_geometry.h"
+#include "pipeline/product/stac_lineage.h"
 #include "pipeline/product/stac_processing.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
@@ -82,7 +83,7 @@ static void assert_lacks(const char *text, const char *part)
 START_TEST(lineage_says_which_rule_scaled_and_every_formula)
 {
     struct pb_product_env env = env_of("vegetation");
-    char *lineage = pb_stac_lineage(&env);
+    char *lineage = pb_stac_lineage(&env, NULL);
     assert_holds(lineage, "Made from a b.tif by pipeline vegetation of pushbroom ");
     assert_holds(lineage, "value = DN * 0.0001 - 0.1 (input.scale, input.offset of pipeline "
                           "vegetation)");
@@ -99,7 +100,7 @@ END_TEST
 START_TEST(lineage_says_what_is_invalid_and_what_was_not_applied)
 {
     struct pb_product_env env = env_of("plain");
-    char *lineage = pb_stac_lineage(&env);
+    char *lineage = pb_stac_lineage(&env, NULL);
     assert_holds(lineage, "value = DN (input.scale");
     assert_holds(lineage, "Invalid: DN = 0 (input.nodata).");
     free(lineage);
@@ -108,17 +109,17 @@ START_TEST(lineage_says_what_is_invalid_and_what_was_not_applied)
         info.band[i].has_nodata = true;
     info.band[1].scale = 0.01;
     info.has_mask = true;
-    lineage = pb_stac_lineage(&env);
+    lineage = pb_stac_lineage(&env, NULL);
     assert_holds(lineage, "Invalid: DN = 0 (nodata of the file); pixels masked in the file.");
     assert_holds(lineage, "tags (0.01, 0 on band 2) were not applied");
     free(lineage);
     for (int i = 0; i < 4; i++)
         info.band[i].nodata = NAN;
-    lineage = pb_stac_lineage(&env);
+    lineage = pb_stac_lineage(&env, NULL);
     assert_holds(lineage, "Invalid: DN = NaN (nodata of the file)");
     free(lineage);
     info.band[3].nodata = 7;
-    lineage = pb_stac_lineage(&env);
+    lineage = pb_stac_lineage(&env, NULL);
     assert_holds(lineage, "the nodata value of its band");
     free(lineage);
 }

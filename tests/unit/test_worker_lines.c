@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/worker_inputs.h"
 #include "service/worker/worker_lines.h"
 
 #include "run_suite.h"
@@ -126,6 +127,55 @@ START_TEST(numbers_are_in_range_and_never_fall)
 }
 END_TEST
 
+static int take_event(const char *event)
+{
+    char text[120];
+    (void)snprintf(text, sizeof text, "{\"event\":\"%s\"," HEAD "\"x\":1}", event);
+    return take(text);
+}
+
+/* Place and checksums are asked by a child whose directory is known; of a worker it is a breach. */
+START_TEST(questions_are_for_the_worker_alone)
+{
+    begin();
+    ck_assert_int_eq(take_event("place"), -EPROTO);
+    ck_assert_int_eq(take_event("inputs"), -EPROTO);
+    (void)snprintf(lines.directory, sizeof lines.directory, "/d");
+    ck_assert_int_eq(take_event("place"), 0);
+    ck_assert_int_eq(take_event("inputs"), 0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_INPUTS);
+}
+END_TEST
+
+START_TEST(inputs_arrive_as_they_were_sent)
+{
+    static struct pb_input_files sent = {.folder = "S2A.SAFE", .n = 2}, got;
+    struct pb_json_value *value = NULL;
+    size_t bytes = 0;
+    for (size_t i = 0; i < 2; i++) {
+        memset(sent.file[i].sha256, i ? 'b' : 'a', 64);
+        sent.file[i].bytes = UINT64_C(1) << (40 + i);
+        sent.file[i].role = i ? PB_INPUT_METADATA : PB_INPUT_PIXELS;
+        (void)snprintf(sent.file[i].name, sizeof sent.file[i].name, "dir/%zu \"x\"", i);
+    }
+    struct pb_json *json = pb_worker_inputs_command(&sent);
+    const char *text = pb_json_text(json, &bytes);
+    ck_assert_int_eq(pb_json_parse(text, bytes, bytes, &value), 0);
+    ck_assert(pb_worker_inputs_read(value, &got));
+    ck_assert_int_eq(memcmp(&sent, &got, sizeof got), 0);
+    pb_json_release(value);
+    pb_json_destroy(json);
+    static const char *const bad[] = {"{}", "{\"folder\":\"\",\"files\":[]}",
+                                      "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,"
+                                      "\"sha256\":\"12\"}]}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_int_eq(pb_json_parse(bad[i], strlen(bad[i]), 1000, &value), 0);
+        ck_assert(!pb_worker_inputs_read(value, &got));
+        pb_json_release(value);
+    }
+}
+END_TEST
+
 START_TEST(places_are_the_jobs_own)
 {
     static const char *const good[] = {"/p/s/veg", "/p/s~31/veg"};
@@ -241,6 +291,8 @@ int main(void)
     tcase_add_test(all, events_become_typed);
     tcase_add_test(all, what_no_worker_says_is_refused);
     tcase_add_test(all, numbers_are_in_range_and_never_fall);
+    tcase_add_test(all, questions_are_for_the_worker_alone);
+    tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);
     tcase_add_test(all, a_flood_is_not_admitted);

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_ASK_H
+#define PB_WORKER_ASK_H
+/* What the thread of a job in the child asks the worker, its parent, and waits for: the place of
+ * the products, and the checksums of the files that were read. The other thread of the child has
+ * the socket: it is woken by `woken`, an eventfd, sends the question and passes the answer. */
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "config/output/output_path.h"
+#include "pipeline/raster/input_sum.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+enum pb_worker_question { PB_WORKER_ASKS_NOTHING, PB_WORKER_ASKS_PLACE, PB_WORKER_ASKS_INPUTS };
+
+struct pb_worker_ask {
+    int woken;
+    sem_t answered;
+    pthread_mutex_t lock; /* all below */
+    enum pb_worker_question question;
+    bool cancelled;
+    const struct pb_output_facts *facts;
+    char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = no answer came */
+    struct pb_input_files inputs;           /* n 0 = no answer came */
+};
+
+void pb_worker_ask_init(struct pb_worker_ask *ask, int woken);
+/* Of the job's thread. NULL: the job was cancelled. Borrowed from ask. */
+const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts);
+int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
+                         const struct pb_input_files **out);
+/* Of the other thread. The job is cancelled: who waits goes on without an answer. */
+void pb_worker_ask_cancel(struct pb_worker_ask *ask);
+/* What the job's thread wants to know: the name of the event that asks it, "place" or "inputs", and
+ * the event's members. NULL: nothing. */
+const char *pb_worker_ask_word(struct pb_worker_ask *ask);
+void pb_worker_ask_print(struct pb_worker_ask *ask, struct pb_json *json);
+/* False: the command answers nothing that was asked. */
+bool pb_worker_ask_answer(struct pb_worker_ask *ask, const struct pb_json_value *command);
+#endif
