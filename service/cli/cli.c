@@ -53,6 +53,8 @@ static const struct cli_command commands[] = {
       .summary = "give files to the service",
       .options = N_OPTIONS(
           {'p', "pipeline", "NAME", NULL, "pipeline to use"},
+          {0, "priority", "N", NULL,
+           "-100 to 100: higher ones run first; above 0 for administrators"},
           {0, "wait", NULL, NULL, "show progress until all are done; exit 1 if one failed"},
           JSON("the jobs as JSON"), SOCKET),
       .text = "The files stay where they are: only what is put into the inbox is moved.",

@@ -34,6 +34,12 @@ static int take_option(const char *command, struct cli_service_options *o, int c
         if (end == optarg || *end != '\0' || o->expect < 0)
             return cli_usage(command, "--expect wants a number of jobs, not '%s'", optarg);
         break;
+    case 'P':
+        o->priority = strtol(optarg, &end, 10);
+        if (end == optarg || *end != '\0' || o->priority < -100 || o->priority > 100)
+            return cli_usage(command, "--priority wants a whole number from -100 to 100, not '%s'",
+                             optarg);
+        break;
     case 'f':
         o->failed = true;
         break;
@@ -68,12 +74,20 @@ static int take_option(const char *command, struct cli_service_options *o, int c
 
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {
-        {"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},   {"pipeline", 1, 0, 'p'},
-        {"wait", 0, 0, 'w'},       {"watch", 0, 0, 'W'},  {"all", 0, 0, 'a'},
-        {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'}, {"textfile", 1, 0, 'T'},
-        {"failed", 0, 0, 'f'},     {"since", 1, 0, 'S'},  {0, 0, 0, 0}};
-    static const char *const of_submit = "sjpw", *const of_status = "sjWaiefSp",
+    static const struct option longs[] = {{"socket", 1, 0, 's'},
+                                          {"json", 0, 0, 'j'},
+                                          {"pipeline", 1, 0, 'p'},
+                                          {"wait", 0, 0, 'w'},
+                                          {"watch", 0, 0, 'W'},
+                                          {"all", 0, 0, 'a'},
+                                          {"until-idle", 0, 0, 'i'},
+                                          {"expect", 1, 0, 'e'},
+                                          {"textfile", 1, 0, 'T'},
+                                          {"failed", 0, 0, 'f'},
+                                          {"since", 1, 0, 'S'},
+                                          {"priority", 1, 0, 'P'},
+                                          {0, 0, 0, 0}};
+    static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSp",
                              *const of_metrics = "sjT", *const of_lists = "sjfSp",
                              *const others = "sj";
     bool lists = strcmp(command, "retry") == 0 || strcmp(command, "quarantine") == 0;
@@ -289,6 +303,8 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
     pb_json_string(params, "input", path);
     if (o->pipeline != NULL)
         pb_json_string(params, "pipeline", o->pipeline);
+    if (o->priority != 0)
+        pb_json_int(params, "priority", o->priority);
     pb_json_bool(params, "descriptor", true); /* it proves that we can read the file */
     pb_json_end(params);
     pb_client_pass(client, fd);

@@ -18,7 +18,8 @@ struct cli_service_options {
     const char *socket, *pipeline, *textfile;
     bool json, wait, watch, all, until_idle, failed;
     int64_t since_ms; /* jobs that changed in this time; 0 = all */
-    long expect;      /* jobs that must have been seen before idle counts */
+    long priority;
+    long expect; /* jobs that must have been seen before idle counts */
     char **words;
     int n_words;
 };

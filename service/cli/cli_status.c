@@ -156,6 +156,8 @@ static void print_job(const struct pb_json_value *job)
            (long long)cli_job_number(job, "tiles_done"),
            (long long)cli_job_number(job, "tiles_total"));
     printf("  %-10s %d\n", "attempts", (int)cli_job_number(job, "attempts"));
+    if (cli_job_number(job, "priority") != 0)
+        printf("  %-10s %d\n", "priority", (int)cli_job_number(job, "priority"));
     print_products(job);
     cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
     if (pb_json_is_object(error))

@@ -229,6 +229,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
         pb_json_int(json, "uid", job->uid);
     else
         pb_json_null(json, "uid");
+    pb_json_int(json, "priority", job->priority);
     pb_json_string(json, "status", pb_job_status_name(job->status));
     pb_json_int(json, "progress", job->progress);
     pb_json_string(json, "stage", or_null(job->stage));

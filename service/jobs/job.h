@@ -15,6 +15,7 @@
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
 #define PB_JOB_IDENTITY_BYTES 128
+#define PB_JOB_PRIORITY_MAX   100 /* and -100 the least */
 
 enum pb_job_status {
     PB_JOB_ACCEPTED,
@@ -39,6 +40,7 @@ struct pb_job_error {
 struct pb_job {
     char id[PB_JOB_ID_BYTES];
     int64_t seq;                          /* order of creation, given by the store */
+    int priority;                         /* those of the highest go first; 0 unless asked for */
     enum pb_job_status status;            /* pb_job_move changes it */
     bool owned;                           /* came through the inbox: the service moves its input */
     char name[PB_JOB_NAME_BYTES];         /* base name of the input */

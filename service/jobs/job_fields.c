@@ -8,10 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum field_kind { FIELD_INT64, FIELD_INT, FIELD_BOOL, FIELD_STATUS, FIELD_TEXT, FIELD_STRING };
+enum field_kind {
+    FIELD_INT64,
+    FIELD_INT,
+    FIELD_BOOL,
+    FIELD_STATUS,
+    FIELD_RANK,
+    FIELD_TEXT,
+    FIELD_STRING
+};
 
-/* Columns and the members they hold, in one order for reading and writing. FIELD_TEXT is a char
- * array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED of them never change. */
+/* Columns and the members they hold, in one order for reading and writing. FIELD_RANK is an int
+ * that is stored with the other sign, so that the order of the index is that of the queue;
+ * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED of
+ * them never change. */
 struct field {
     enum field_kind kind;
     size_t offset, bytes;
@@ -21,16 +31,16 @@ struct field {
         FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
     }
 static const struct field fields[] = {
-    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
-    FIELD(INT64, uid),         FIELD(STATUS, status),       FIELD(BOOL, owned),
-    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
-    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
-    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
-    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
-    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
-    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
-    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
-    FIELD(TEXT, device_why),   FIELD(TEXT, identity),
+    FIELD(TEXT, id),           FIELD(TEXT, name),         FIELD(INT64, created_ms),
+    FIELD(INT64, uid),         FIELD(RANK, priority),     FIELD(STATUS, status),
+    FIELD(BOOL, owned),        FIELD(TEXT, scene),        FIELD(TEXT, pipeline),
+    FIELD(STRING, input),      FIELD(INT, attempts),      FIELD(INT64, started_ms),
+    FIELD(INT64, updated_ms),  FIELD(INT64, finished_ms), FIELD(INT, progress),
+    FIELD(TEXT, stage),        FIELD(TEXT, device),       FIELD(INT64, tiles_done),
+    FIELD(INT64, tiles_total), FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written),
+    FIELD(INT64, elapsed_ms),  FIELD(STRING, directory),  FIELD(STRING, products),
+    FIELD(STRING, report),     FIELD(TEXT, error.code),   FIELD(TEXT, error.message),
+    FIELD(TEXT, error.hint),   FIELD(TEXT, device_why),   FIELD(TEXT, identity),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,
@@ -53,6 +63,9 @@ void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_j
             break;
         case FIELD_STATUS:
             (void)sqlite3_bind_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
+            break;
+        case FIELD_RANK:
+            (void)sqlite3_bind_int(s, at, -*(const int *)(const void *)member);
             break;
         case FIELD_TEXT:
             (void)sqlite3_bind_text(s, at, member, -1, SQLITE_STATIC);
@@ -101,6 +114,9 @@ bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
             break;
         case FIELD_STATUS:
             *(enum pb_job_status *)member = read_status(s, at);
+            break;
+        case FIELD_RANK:
+            *(int *)member = -sqlite3_column_int(s, at);
             break;
         case FIELD_TEXT:
             pb_job_read_text(s, at, member, fields[i].bytes);

@@ -3,8 +3,8 @@
  *
  * Rows of the job store. Every statement is prepared once and finds its rows through an index, so
  * that its cost does not grow with the number of jobs: ids by the unique index, ends of ids by
- * their last characters backwards, states by (status, seq), counts from a table that triggers
- * keep. */
+ * their last characters backwards, states by (status, seq), what waits by (rank, seq), counts from
+ * a table that triggers keep. */
 #include "service/jobs/job_store_sql.h"
 #include "service/jobs/journal_sql.h"
 
@@ -13,9 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WAITING                                                                                    \
+    "SELECT seq, id, scene, owned, input, pipeline, name, rank"                                    \
+    " FROM jobs INDEXED BY jobs_waiting WHERE status = 0"
+
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
@@ -23,9 +27,10 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
         ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
-    [PB_JOB_WAITING] = "SELECT seq, id, scene, owned, input, pipeline, name FROM jobs"
-                       " WHERE status = 0"
-                       " AND seq > ?1 ORDER BY seq LIMIT ?2",
+    /* What is behind (rank, seq), in two statements, as SQLite looks up the first part of a row
+     * value alone. */
+    [PB_JOB_WAITING_LIKE] = WAITING " AND rank = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+    [PB_JOB_WAITING_LESS] = WAITING " AND rank > ?1 ORDER BY rank, seq LIMIT ?3",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
     [PB_JOB_RUNNING_ONE] =
@@ -266,21 +271,29 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     return rc;
 }
 
-/* The number of the first that may run: > 0; 0 none; negative errno. */
-static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
-                      bool (*may)(void *user, const struct pb_job *job), void *user,
-                      struct pb_err *err)
+/* A look for the first job that may run. */
+struct search {
+    bool (*may)(void *user, const struct pb_job *job);
+    void *user;
+    int64_t limit;
+    int64_t found; /* its number; 0 = none */
+    struct pb_job_place last;
+};
+
+/* On behind search->last in the rows of one statement; < 0: failed. */
+static int look_on(struct pb_job_store *store, enum pb_job_statement which, struct search *search,
+                   struct pb_err *err)
 {
     struct pb_job job;
-    int64_t found = 0, looks = 0;
     int rc = SQLITE_DONE;
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_WAITING, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, which, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 1, *after);
-    (void)sqlite3_bind_int64(s, 2, limit);
+    (void)sqlite3_bind_int64(s, 1, search->last.seq != 0 ? -search->last.priority : INT64_MIN);
+    (void)sqlite3_bind_int64(s, 2, search->last.seq);
+    (void)sqlite3_bind_int64(s, 3, search->limit);
     pb_job_init(&job);
-    while (found == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+    while (search->found == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         job.seq = sqlite3_column_int64(s, 0);
         pb_job_read_text(s, 1, job.id, sizeof job.id);
         pb_job_read_text(s, 2, job.scene, sizeof job.scene);
@@ -288,17 +301,31 @@ static int64_t choose(struct pb_job_store *store, int64_t *after, int64_t limit,
         job.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
         pb_job_read_text(s, 5, job.pipeline, sizeof job.pipeline);
         pb_job_read_text(s, 6, job.name, sizeof job.name);
-        found = may(user, &job) ? job.seq : 0;
-        looks++;
+        job.priority = -sqlite3_column_int(s, 7);
+        search->found = search->may(search->user, &job) ? job.seq : 0;
+        search->last = (struct pb_job_place){job.priority, job.seq};
+        search->limit--;
     }
-    *after = found == 0 && looks == limit ? job.seq : 0;
-    if (found == 0 && rc != SQLITE_DONE)
-        found = db_fail(store, err, "find");
+    int result = search->found != 0 || rc == SQLITE_DONE ? 0 : db_fail(store, err, "find");
     pb_job_row_end(store, s);
-    return found;
+    return result;
 }
 
-int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+/* The number of the first that may run: > 0; 0 none; negative errno. */
+static int64_t choose(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
+                      bool (*may)(void *user, const struct pb_job *job), void *user,
+                      struct pb_err *err)
+{
+    struct search search = {.may = may, .user = user, .limit = limit, .last = *after};
+    int rc = after->seq != 0 ? look_on(store, PB_JOB_WAITING_LIKE, &search, err) : 0;
+    if (rc == 0 && search.found == 0 && search.limit > 0)
+        rc = look_on(store, PB_JOB_WAITING_LESS, &search, err);
+    bool more = search.found == 0 && search.limit == 0;
+    *after = more ? search.last : (struct pb_job_place){0};
+    return rc < 0 ? rc : search.found;
+}
+
+int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job)
 {

@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA_VERSION 5 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept */
+/* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority */
+#define SCHEMA_VERSION 6
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -78,6 +79,11 @@ static const char *const schema[SCHEMA_VERSION] = {
     " INSERT OR REPLACE INTO kept VALUES (NEW.input,"
     " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
     "PRAGMA user_version = 5;",
+
+    /* rank: -priority, so that the index has the order of the queue. */
+    "ALTER TABLE jobs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX jobs_waiting ON jobs (rank, seq) WHERE status = 0;"
+    "PRAGMA user_version = 6;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

@@ -52,12 +52,17 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
  * caller's to fini; untouched on failure (job.unknown, service.state). */
 int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
                       struct pb_job *out_job);
-/* The oldest accepted job behind *after (0: of all) that `may` lets through: 1 and *out_job (the
- * caller's), 0 none, negative errno. may sees seq, id, scene, owned, input, pipeline and
- * name alone, borrowed. No
- * more than `limit` jobs are looked at: *after is the last of them when none was found and there
- * may be more behind it, else 0. */
-int pb_job_store_next(struct pb_job_store *store, int64_t *after, int64_t limit,
+/* A place in the order of the jobs that wait: the highest priority first, then the oldest. Zero
+ * bytes: before all of them. */
+struct pb_job_place {
+    int priority;
+    int64_t seq;
+};
+/* The first accepted job behind *after that `may` lets through: 1 and *out_job (the caller's), 0
+ * none, negative errno. may sees seq, priority, id, scene, owned, input, pipeline and name alone,
+ * borrowed. No more than `limit` jobs are looked at: *after is the last of them when none was found
+ * and there may be more behind it, else zero. */
+int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job);
 /* Newest first, from those with a seq below before_seq (INT64_MAX: all). visit borrows the job and

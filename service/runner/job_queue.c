@@ -11,7 +11,19 @@
 struct ranked {
     const struct pb_job_filter *filter;
     int64_t rank, next;
+    int highest; /* priority of the first that may start */
+    bool any;
 };
+
+static int64_t rank_of(struct ranked *ranked, const struct pb_job *job)
+{
+    const struct pb_job_filter *filter = ranked->filter;
+    int64_t rank = filter->rank != NULL ? filter->rank(filter->user, job) : 0;
+    if (!ranked->any)
+        ranked->highest = job->priority;
+    ranked->any = true;
+    return filter->by_rank_alone ? rank : (ranked->highest - job->priority) * PB_JOB_RANKS + rank;
+}
 
 static bool may_start(void *user, const struct pb_job *job)
 {
@@ -19,7 +31,7 @@ static bool may_start(void *user, const struct pb_job *job)
     const struct pb_job_filter *filter = ranked->filter;
     if (!filter->may(filter->user, job))
         return false;
-    int64_t rank = filter->rank != NULL ? filter->rank(filter->user, job) : 0;
+    int64_t rank = rank_of(ranked, job);
     if (rank > ranked->rank && rank < ranked->next)
         ranked->next = rank;
     return rank == ranked->rank;
@@ -28,8 +40,8 @@ static bool may_start(void *user, const struct pb_job *job)
 int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *filter,
                       struct pb_err *err, bool *out_more, struct pb_job *out_job)
 {
-    struct ranked ranked = {filter, 0, INT64_MAX};
-    int64_t before = queue->after;
+    struct ranked ranked = {.filter = filter, .next = INT64_MAX};
+    struct pb_job_place before = queue->after;
     int rc =
         pb_job_store_next(queue->reader, &queue->after, READ_MAX, may_start, &ranked, err, out_job);
     if (rc == 0 && ranked.next != INT64_MAX) {
@@ -38,7 +50,7 @@ int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *fi
         rc = pb_job_store_next(queue->reader, &queue->after, READ_MAX, may_start, &ranked, err,
                                out_job);
     }
-    *out_more = queue->after != 0;
+    *out_more = queue->after.seq != 0;
     return rc;
 }
 
@@ -54,6 +66,7 @@ static int64_t input_bytes(const struct pb_job *job)
 struct smallest {
     const struct pb_job_filter *filter;
     int64_t seq, bytes; /* the smallest so far; seq 0 = none */
+    int priority;
 };
 
 /* Lets none through, so that all are seen. */
@@ -65,6 +78,7 @@ static bool compare(void *user, const struct pb_job *job)
     int64_t bytes = input_bytes(job);
     if (smallest->seq == 0 || bytes < smallest->bytes) {
         smallest->seq = job->seq;
+        smallest->priority = job->priority;
         smallest->bytes = bytes;
     }
     return false;
@@ -79,19 +93,19 @@ int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter
                           struct pb_err *err, struct pb_job *out_job)
 {
     struct smallest smallest = {.filter = filter};
-    int64_t after = 0;
+    struct pb_job_place after = {0};
     int rc = pb_job_store_next(queue->reader, &after, READ_SMALLEST_MAX, compare, &smallest, err,
                                out_job);
     if (rc < 0 || smallest.seq == 0)
         return rc;
-    after = smallest.seq - 1;
+    after = (struct pb_job_place){smallest.priority, smallest.seq - 1};
     return pb_job_store_next(queue->reader, &after, 1, is_it, &smallest.seq, err, out_job);
 }
 
 bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter)
 {
     struct pb_job job;
-    int64_t after = 0;
+    struct pb_job_place after = {0};
     if (pb_job_store_next(queue->reader, &after, READ_SMALLEST_MAX, filter->may, filter->user, NULL,
                           &job) <= 0)
         return false;

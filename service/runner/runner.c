@@ -89,7 +89,10 @@ static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
             return 0;
         return pb_job_queue_smallest(&runner->queue, &is_short, err, out_job);
     }
-    const struct pb_job_filter filter = {may_start, holds ? probe_rank : priority_rank, runner};
+    const struct pb_job_filter filter = {.may = may_start,
+                                         .rank = holds ? probe_rank : priority_rank,
+                                         .by_rank_alone = holds,
+                                         .user = runner};
     bool more = false;
     int rc = pb_job_queue_next(&runner->queue, &filter, err, &more, out_job);
     runner->more = runner->more || more;

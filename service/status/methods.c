@@ -196,6 +196,7 @@ static int submit(struct pb_methods *methods, const struct pb_task *task, struct
         free(submit);
         return rc;
     }
+    submit->outcome.job.priority = task->priority;
     submit->methods = methods;
     submit->ticket = task->ticket;
     submit->work.data = submit;

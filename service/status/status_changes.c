@@ -75,11 +75,17 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
         rc = pb_fail(err, PB_E_USAGE, "%.200s: the service needs an absolute path", request->input);
     if (rc == 0 && strlen(request->input) >= PB_CHECKER_PATH_BYTES)
         rc = pb_fail(err, PB_E_USAGE, "the path is too long");
+    if (rc == 0 && request->priority > 0 && !pb_facts_may_change(methods->facts, &call->peer, -1))
+        rc = pb_fail(err, PB_E_SERVICE_DENIED,
+                     "user %lld may lower the priority of a job, not raise it above 0; root, the "
+                     "service's user and service.admins may",
+                     (long long)call->peer.uid);
     if (rc != 0)
         return rc;
     char *input = strdup(request->input);
     char *pipeline = request->pipeline ? strdup(request->pipeline) : NULL;
     task.uid = call->peer.uid;
+    task.priority = (int)request->priority;
     task.input = input;
     task.pipeline = pipeline;
     rc = input == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory")

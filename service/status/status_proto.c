@@ -24,6 +24,7 @@
 #define PARAM_SEQ        256u
 #define PARAM_GIVEN_UP   512u
 #define PARAM_SINCE_MS   1024u
+#define PARAM_PRIORITY   2048u
 
 static const struct {
     const char *name;
@@ -33,7 +34,7 @@ static const struct {
                             PARAM_STATUS | PARAM_LIMIT | PARAM_PIPELINE | PARAM_SINCE_MS},
     [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
-                              PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR},
+                              PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR | PARAM_PRIORITY},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_DROP] = {"job.drop", PARAM_ID, PARAM_ID},
@@ -60,6 +61,7 @@ static const struct {
     {"seq", PARAM_SEQ},
     {"given_up", PARAM_GIVEN_UP},
     {"since_ms", PARAM_SINCE_MS},
+    {"priority", PARAM_PRIORITY},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -146,6 +148,14 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
                    ? 0
                    : fault(out_fault, PB_RPC_INVALID_PARAMS,
                            "since_ms is a time in milliseconds since 1970");
+    case PARAM_PRIORITY:
+        return pb_json_get_int(object, name, &request->priority) == 0 &&
+                       request->priority >= -PB_JOB_PRIORITY_MAX &&
+                       request->priority <= PB_JOB_PRIORITY_MAX
+                   ? 0
+                   : fault(out_fault, PB_RPC_INVALID_PARAMS,
+                           "priority is a whole number from %d to %d", -PB_JOB_PRIORITY_MAX,
+                           PB_JOB_PRIORITY_MAX);
     case PARAM_GIVEN_UP:
         return pb_json_get_bool(object, name, &request->given_up) == 0
                    ? 0

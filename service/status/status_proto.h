@@ -9,7 +9,7 @@
  *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000}
  *                                                                       -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
- *   job.submit   {input, pipeline?, descriptor?}                                  -> job
+ *   job.submit   {input, pipeline?, priority?: -100..100, descriptor?}        -> job
  *   job.cancel   {id}      job.retry {id}      job.drop {id}            -> job
  *   job.watch    {id?, since?}   -> {watching: true, jobs: [job...], seq}, then notifications
  *                job.event {job}, and with since job.change {seq, id, event, time, data}
@@ -62,6 +62,7 @@ struct pb_request {
     const char *input;    /* job.submit */
     const char *pipeline; /* job.submit, job.list; or NULL */
     int64_t since_ms;     /* job.list: changed since, wall clock; 0 = all */
+    int64_t priority;     /* job.submit */
     bool descriptor;      /* job.submit: the opened file can be passed along */
     unsigned status_mask; /* job.list */
     int64_t limit;        /* job.list, event.list */

@@ -18,6 +18,7 @@ struct pb_task {
     int64_t uid;               /* of who asks */
     char job[PB_JOB_ID_BYTES]; /* whole id; cancel and retry */
     char *input, *pipeline;    /* submit; pipeline NULL = the first that fits */
+    int priority;              /* submit */
     char *target;              /* event.ack, with the next two */
     int64_t seq;
     bool given_up;

@@ -5,12 +5,13 @@
 ones without starving them; a job has a limit of time."""
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import Daemon, main, wait_for  # noqa: E402
+from daemon_kit import BIN, Daemon, main, wait_for  # noqa: E402
 
 
 class Queue(unittest.TestCase):
@@ -57,6 +58,31 @@ class Queue(unittest.TestCase):
         d.wait_for(lambda: len(d.jobs(status="successful")) == 7)
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"][:2] for j in done], ["fi", "u1", "u2", "s1", "s2", "l1", "l2"])
+
+    def test_the_priority_of_a_job_goes_before_that_of_its_pipeline(self):
+        d = Daemon()
+        self.addCleanup(d.remove)
+        urgent = '  urgent: {priority: 5, input: {match: ["u*.tif"], bands: {R: 1}}, products: [statistics: {}]}\n'
+        d.config.write_text(d.config.read_text().replace("pipelines:\n", "pipelines:\n" + urgent, 1))
+        d.start()
+        d.drop("first.tif", "until go")
+        d.wait_job("first.tif", "running")
+        for name, priority in (("s0.tif", 0), ("u0.tif", 0), ("s-3.tif", -3), ("s7.tif", 7), ("u7.tif", 7), ("u-3.tif", -3)):
+            (d.root / name).write_text("ok")
+            done = subprocess.run([str(BIN / "pushbroom"), "submit", "--socket", str(d.root / "s.sock"), "--priority", str(priority),
+                                   str(d.root / name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        d.stop(signal.SIGKILL)  # what waits is kept with its priority
+        d.start()
+        shown = subprocess.run([str(BIN / "pushbroom"), "status", "--socket", str(d.root / "s.sock"), self.job(d, "s7.tif")["id"]],
+                               stdout=subprocess.PIPE, text=True).stdout
+        self.assertRegex(shown, r"priority +7\n")
+        d.wait_job("first.tif", "running")
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 7)
+        done = sorted(d.jobs(), key=lambda j: j["finished"])
+        self.assertEqual([j["name"][:-4] for j in done if j["name"] != "first.tif"], ["u7", "s7", "u0", "s0", "u-3", "s-3"])
+        self.assertEqual(self.job(d, "u-3.tif")["priority"], -3)
 
     def waits_for_config(self, d, *names):
         for name in names:

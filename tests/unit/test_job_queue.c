@@ -33,10 +33,11 @@ static void end(void)
 }
 
 /* bytes: of its input in our directory; 0 = a submitted file. */
-static void insert(const char *id, int bytes)
+static void insert_with(const char *id, int bytes, int priority)
 {
     struct pb_job job;
     pb_job_init(&job);
+    job.priority = priority;
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     (void)snprintf(job.scene, sizeof job.scene, "%s", id);
     job.status = PB_JOB_ACCEPTED;
@@ -50,6 +51,11 @@ static void insert(const char *id, int bytes)
     }
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     pb_job_fini(&job);
+}
+
+static void insert(const char *id, int bytes)
+{
+    insert_with(id, bytes, 0);
 }
 
 static bool is_other(void *user, const struct pb_job *job)
@@ -80,7 +86,8 @@ static const char *next(char *barred, bool ranked)
     struct pb_job job;
     struct pb_err err = {0};
     bool more = true;
-    const struct pb_job_filter filter = {is_other, ranked ? from_the_end : NULL, barred};
+    const struct pb_job_filter filter = {
+        .may = is_other, .rank = ranked ? from_the_end : NULL, .user = barred};
     int rc = pb_job_queue_next(&queue, &filter, &err, &more, &job);
     ck_assert(!more);
     return take(rc, &job);
@@ -110,6 +117,18 @@ START_TEST(gives_a_job_of_the_least_rank_above_all_that_are_older)
     insert("c", 0);
     ck_assert_str_eq(next(NULL, true), "c");
     ck_assert_str_eq(next("c", true), "b");
+}
+END_TEST
+
+START_TEST(gives_a_job_of_a_higher_priority_before_all_ranks_of_a_lower_one)
+{
+    insert("c", 0);
+    insert_with("a", 0, 5);
+    insert_with("b", 0, 5);
+    insert_with("d", 0, -5);
+    ck_assert_str_eq(next(NULL, false), "a");
+    ck_assert_str_eq(next(NULL, true), "b"); /* of those of the highest priority, by rank */
+    ck_assert_str_eq(next("b", true), "a");
 }
 END_TEST
 
@@ -146,6 +165,7 @@ int main(void)
     tcase_add_checked_fixture(t, make, end);
     tcase_add_test(t, gives_the_oldest_job_that_may_start);
     tcase_add_test(t, gives_a_job_of_the_least_rank_above_all_that_are_older);
+    tcase_add_test(t, gives_a_job_of_a_higher_priority_before_all_ranks_of_a_lower_one);
     tcase_add_test(t, gives_the_smallest_input_and_submitted_files_last);
     tcase_add_test(t, gives_none_when_none_may_start);
     suite_add_tcase(suite, t);

@@ -169,7 +169,7 @@ END_TEST
 START_TEST(next_is_the_oldest_accepted_job_that_may_run)
 {
     struct pb_job job;
-    int64_t after = 0;
+    struct pb_job_place after = {0};
     ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, NULL, NULL, &job), 0);
     insert("20261121-082850-aaaa", PB_JOB_FAILED);
     insert("20261121-082859-bbbb", PB_JOB_ACCEPTED);
@@ -196,24 +196,62 @@ START_TEST(next_looks_at_so_many_jobs_at_a_time)
                                       "20261121-082850-cccc", "20261121-082850-dddd",
                                       "20261121-082850-eeee"};
     struct pb_job job;
-    int64_t after = 0;
+    struct pb_job_place after = {0};
     int looks = 0;
     for (int i = 0; i < 5; i++)
         insert(ids[i], PB_JOB_ACCEPTED);
     ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 0);
     ck_assert_int_eq(looks, 2);
-    ck_assert_int_gt(after, 0);
+    ck_assert_int_gt(after.seq, 0);
     ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 0);
     ck_assert_int_eq(looks, 4);
     ck_assert_int_eq(pb_job_store_next(store, &after, 2, is_last, &looks, NULL, &job), 1);
     ck_assert_str_eq(job.id, ids[4]);
     ck_assert_str_eq(job.name, "20261121-082850-eeee.tif");
-    ck_assert_int_eq(after, 0);
+    ck_assert_int_eq(after.seq, 0);
     pb_job_fini(&job);
     /* All were looked at: the next one begins anew. */
     ck_assert_int_eq(pb_job_store_next(store, &after, 6, any, (void *)"none", NULL, &job), 1);
     pb_job_fini(&job);
-    ck_assert_int_eq(after, 0);
+    ck_assert_int_eq(after.seq, 0);
+}
+END_TEST
+
+static void insert_with(const char *id, int priority)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    job.priority = priority;
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+/* Lets none through. */
+static bool collect(void *user, const struct pb_job *job)
+{
+    char *ids = user;
+    (void)strcat(ids, job->id + 16);
+    return false;
+}
+
+START_TEST(next_goes_by_priority_and_then_by_age)
+{
+    struct pb_job job;
+    struct pb_job_place after = {0};
+    char ids[64] = "";
+    insert_with("20261121-082850-aaaa", 0);
+    insert_with("20261121-082850-bbbb", 10);
+    insert_with("20261121-082850-cccc", -5);
+    insert_with("20261121-082850-dddd", 10);
+    insert_with("20261121-082850-eeee", 0);
+    do /* two at a time: places are gone on from */
+        ck_assert_int_eq(pb_job_store_next(store, &after, 2, collect, ids, NULL, &job), 0);
+    while (after.seq != 0);
+    ck_assert_str_eq(ids, "bbbbddddaaaaeeeecccc");
+    ck_assert_int_eq(pb_job_store_next(store, &after, 2, any, NULL, NULL, &job), 1);
+    ck_assert_int_eq(job.priority, 10);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -302,11 +340,37 @@ START_TEST(questions_cost_the_same_with_a_thousand_jobs)
         pb_job_store_list(store, PB_JOB_MASK(PB_JOB_RUNNING), INT64_MAX, 5, count, ids, NULL), 0);
     ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
     ck_assert_int_eq(pb_job_store_prune(store, JOBS, NULL), 0);
-    int64_t after = 0;
+    struct pb_job_place after = {0};
     ck_assert_int_eq(pb_job_store_next(store, &after, 1000, any, NULL, NULL, &job), 1);
     pb_job_fini(&job);
     ck_assert_int_eq(counts[PB_JOB_ACCEPTED], JOBS / 2 - 1);
     ck_assert_uint_lt(pb_job_store_steps(store) - before, STEPS_OF_A_SCAN);
+}
+END_TEST
+
+START_TEST(jobs_of_a_store_without_priorities_have_none)
+{
+    static const char back[] = "DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank;"
+                               "PRAGMA user_version = 5;";
+    char path[PB_FILES_PATH_BYTES];
+    struct pb_job job;
+    struct pb_job_place after = {0};
+    sqlite3 *db = NULL;
+    insert("20261121-082850-aaaa", PB_JOB_ACCEPTED);
+    pb_job_store_close(store);
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+    ck_assert_str_eq(moved, "");
+    insert_with("20261121-082850-bbbb", 1);
+    ck_assert_int_eq(pb_job_store_next(store, &after, 9, any, NULL, NULL, &job), 1);
+    ck_assert_str_eq(job.id, "20261121-082850-bbbb");
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert_int_eq(job.priority, 0);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -553,6 +617,8 @@ int main(void)
     tcase_add_test(tests, the_same_id_twice_is_refused);
     tcase_add_test(tests, a_unique_end_of_an_id_finds_the_job);
     tcase_add_test(tests, next_is_the_oldest_accepted_job_that_may_run);
+    tcase_add_test(tests, next_goes_by_priority_and_then_by_age);
+    tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
     tcase_add_test(tests, next_looks_at_so_many_jobs_at_a_time);
     tcase_add_test(tests, recover_runs_running_jobs_again_and_touches_no_other);
     tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
