@@ -27,12 +27,26 @@ static const char *path_of(const struct pb_config *config, size_t offset)
     return *(char *const *)(const void *)member;
 }
 
-static bool same_inboxes(const struct pb_service_config *a, const struct pb_service_config *b)
+static bool has_inbox(const struct pb_service_config *service, const char *path)
 {
-    bool same = a->n_inboxes == b->n_inboxes;
-    for (size_t i = 0; same && i < a->n_inboxes; i++)
-        same = strcmp(a->inboxes[i].path, b->inboxes[i].path) == 0;
-    return same;
+    bool has = false;
+    for (size_t i = 0; !has && i < service->n_inboxes; i++)
+        has = strcmp(service->inboxes[i].path, path) == 0;
+    return has;
+}
+
+static void warn_of_inboxes(const struct pb_service_config *old,
+                            const struct pb_service_config *new_service)
+{
+    for (size_t i = 0; i < new_service->n_inboxes; i++)
+        if (!has_inbox(old, new_service->inboxes[i].path))
+            pb_log(PB_LOG_WARNING,
+                   "reload: inbox %s needs a restart of the service; until then it is not watched",
+                   new_service->inboxes[i].path);
+    for (size_t i = 0; i < old->n_inboxes; i++)
+        if (!has_inbox(new_service, old->inboxes[i].path))
+            pb_log(PB_LOG_WARNING, "reload: inbox %s is watched until the service is restarted",
+                   old->inboxes[i].path);
 }
 
 int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
@@ -63,10 +77,7 @@ int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_conf
                    "is used",
                    fixed[i].key, after);
     }
-    if (!same_inboxes(&old->service, &new_config->service))
-        pb_log(PB_LOG_WARNING,
-               "reload: other inboxes, or another order of them, need a restart of the service; "
-               "until then the old ones are used");
+    warn_of_inboxes(&old->service, &new_config->service);
     (void)memcpy(dirs->products, products, sizeof products);
     return 0;
 }

@@ -77,7 +77,8 @@ class Several(Inboxes):
         d = self.feed(["{path: \"{root}/one\"}"])
         self.set_inboxes(d, ["{path: \"{root}/two\"}"])
         d.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "need a restart" in d.log_text())
+        wait_for(lambda: "%s/two needs a restart" % d.root in d.log_text())
+        self.assertIn("%s/one is watched until" % d.root, d.log_text())
         self.put(d, "one/a.tif")
         d.wait_job("a.tif", "successful")
 
