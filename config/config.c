@@ -5,7 +5,6 @@
  * checks that would only repeat a mistake are left out. Everything lives in one arena, the
  * configuration itself included. */
 #include "config/config.h"
-#include "config/base/base_name.h"
 
 #include "config/base/arena.h"
 #include "config/config_parts.h"
@@ -13,7 +12,6 @@
 #include "config/yaml/yaml_tree.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,60 +144,5 @@ const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *conf
     for (size_t i = 0; i < config->n_pipelines; i++)
         if (strcmp(config->pipelines[i].name, name) == 0)
             return &config->pipelines[i];
-    return NULL;
-}
-
-const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path)
-{
-    const char *base = pb_base_name(path);
-    for (size_t i = 0; i < config->n_pipelines; i++) {
-        const struct pb_input_config *input = &config->pipelines[i].input;
-        for (size_t k = 0; k < input->n_match; k++)
-            if (fnmatch(input->match[k], base, FNM_CASEFOLD) == 0)
-                return &config->pipelines[i];
-    }
-    return NULL;
-}
-
-/* Without the slashes at its end; false: too long, or nothing is left. */
-static bool folder_name(const char *path, char *out, size_t bytes)
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    if (begin == end || end - begin >= bytes)
-        return false;
-    memcpy(out, path + begin, end - begin);
-    out[end - begin] = '\0';
-    return true;
-}
-
-const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
-                                                        const char *path)
-{
-    char name[256], pattern[256];
-    if (!folder_name(path, name, sizeof name))
-        return NULL;
-    for (size_t i = 0; i < config->n_pipelines; i++) {
-        const char *scene = config->pipelines[i].input.scene;
-        if (scene != NULL && folder_name(scene, pattern, sizeof pattern) &&
-            fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0)
-            return &config->pipelines[i];
-    }
-    return NULL;
-}
-
-const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
-                                                       const char *path, char *out_scene)
-{
-    const char *base = pb_base_name(path);
-    for (size_t i = 0; i < config->n_pipelines; i++) {
-        const struct pb_group_pattern *group = config->pipelines[i].input.group_pattern;
-        if (group != NULL && pb_group_pattern_fits(group, base, out_scene))
-            return &config->pipelines[i];
-    }
     return NULL;
 }

@@ -323,6 +323,13 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
                                                        const char *path, char *out_scene);
 
+/* What the name of an input stands for. */
+enum pb_config_kind { PB_INPUT_FILE, PB_INPUT_FOLDER, PB_INPUT_GROUP };
+/* Why the pipeline takes the input, in words ("its name fits '*.tif' of input.match"); false: its
+ * name does not fit. */
+bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *path,
+                         enum pb_config_kind kind, char *out, size_t bytes);
+
 /* An earlier pipeline whose patterns cover all of this one's, so that no name of a file leads to
  * this one; NULL = none. Of patterns with '?' and '[' only equal ones are recognised. */
 const struct pb_pipeline_config *pb_config_covers(const struct pb_config *config,
@@ -330,6 +337,8 @@ const struct pb_pipeline_config *pb_config_covers(const struct pb_config *config
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);
+/* A step on one line, without what has its default: "index: {names: [NDVI]}"; malloc'd. */
+char *pb_config_step_text(const struct pb_step_config *step);
 /* All sections of keys, with their places in a file ("pipelines.NAME.input"): for documents. Those
  * of operators are found by kernels/op.h. */
 void pb_config_sections(const struct pb_product_kinds *kinds,

@@ -56,6 +56,15 @@ static void add_entry(struct pb_text *out, const struct pb_section *section, con
     }
 }
 
+char *pb_config_step_text(const struct pb_step_config *step)
+{
+    struct pb_text out = {.text = NULL};
+    const struct pb_section section = pb_op_section(step->op);
+    pb_text_add(&out, "%s: ", section.name);
+    pb_schema_print_short(&out, &section, step->params);
+    return pb_text_take(&out);
+}
+
 static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *pipeline)
 {
     pb_text_add(out, "  ");

@@ -39,6 +39,8 @@ void pb_schema_need(struct pb_load *load, const struct pb_section *section,
 /* One "key: value" line a key that is set. */
 void pb_schema_print(struct pb_text *out, const struct pb_section *section, const void *base,
                      int indent);
+/* "{key: value, ...}" of the keys that are set and have another value than their default. */
+void pb_schema_print_short(struct pb_text *out, const struct pb_section *section, const void *base);
 
 /* Every key with its documentation and default; keys without one as a comment. */
 void pb_schema_default(struct pb_text *out, const struct pb_section *section, int indent);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void print_words(struct pb_text *out, char *const *words, size_t n)
@@ -193,4 +194,31 @@ void pb_schema_print(struct pb_text *out, const struct pb_section *section, cons
         print_value(out, key, at, more);
         pb_text_add(out, "\n");
     }
+}
+
+static bool is_default(const struct pb_key *key, const void *at, const void *more)
+{
+    struct pb_text text = {.text = NULL};
+    if (key->def == NULL)
+        return false;
+    print_value(&text, key, at, more);
+    bool same = !text.failed && text.text != NULL && strcmp(text.text, key->def) == 0;
+    free(pb_text_take(&text));
+    return same;
+}
+
+void pb_schema_print_short(struct pb_text *out, const struct pb_section *section, const void *base)
+{
+    const char *separator = "";
+    pb_text_add(out, "{");
+    for (size_t i = 0; i < section->n; i++) {
+        const struct pb_key *key = &section->keys[i];
+        const char *at = (const char *)base + key->offset, *more = (const char *)base + key->more;
+        if (!pb_key_is_given(key, base) || is_default(key, at, more))
+            continue;
+        pb_text_add(out, "%s%s: ", separator, key->name);
+        print_value(out, key, at, more);
+        separator = ", ";
+    }
+    pb_text_add(out, "}");
 }

@@ -111,6 +111,9 @@ struct pb_op {
      * and the tiles of the pipeline, their parts or the rounds of the step follow it (struct
      * pb_step_config). NULL: the step needs none. */
     void (*exchange)(const void *params, struct pb_op_exchange *out);
+    /* What a step does although its parameters do not say so, in words: "drops cloud, snow"; "" =
+     * nothing. NULL: the parameters say it all. */
+    void (*unsaid)(const void *params, char *out, size_t bytes);
     const struct pb_op_case *cases; /* at least one */
     size_t n_cases;
 };

@@ -5,6 +5,7 @@
  * the order of the presets. */
 #include "kernels/expr/mask_presets.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -57,4 +58,14 @@ const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *
         if (strcmp(preset->meaning[i].word, word) == 0)
             return &preset->meaning[i];
     return NULL;
+}
+
+void pb_mask_preset_usual(const struct pb_mask_preset *preset, char *out, size_t bytes)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < preset->n && at < bytes; i++)
+        if (preset->meaning[i].drops)
+            at += (size_t)snprintf(out + at, bytes - at, "%s%s", at ? ", " : "drops ",
+                                   preset->meaning[i].word);
 }

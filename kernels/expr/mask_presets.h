@@ -29,4 +29,6 @@ bool pb_mask_preset_find(const char *name, struct pb_mask_preset *out);
 /* The meaning that a word stands for; NULL = none. */
 const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *preset,
                                                    const char *word);
+/* What it drops unless a step says otherwise: "drops fill, cloud". */
+void pb_mask_preset_usual(const struct pb_mask_preset *preset, char *out, size_t bytes);
 #endif

@@ -321,6 +321,18 @@ static const struct pb_op_case cases[] = {
       {"keep", {{.text = "0.1", .num = 0.1}, {.text = "30", .num = 30}}}}},
 };
 
+/* What a preset drops that no list overrules. */
+static void unsaid(const void *params, char *out, size_t bytes)
+{
+    const struct mask *m = params;
+    struct pb_mask_preset preset;
+    bool by_list = m->drop.n + m->keep.n + m->drop_bits.n + m->keep_bits.n > 0;
+
+    out[0] = '\0';
+    if (m->preset && !by_list && pb_mask_preset_find(m->preset, &preset))
+        pb_mask_preset_usual(&preset, out, bytes);
+}
+
 const struct pb_op pb_op_mask = {
     .name = "mask",
     .doc =
@@ -379,6 +391,7 @@ const struct pb_op pb_op_mask = {
     .params_bytes = sizeof(struct mask),
     .build = build,
     .exchange = exchange,
+    .unsaid = unsaid,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
 };

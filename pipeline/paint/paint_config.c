@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,4 +125,15 @@ void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
         check_file(paint, chosen, check);
     }
     paint->chosen = chosen;
+}
+
+const char *pb_paint_ramp_text(const struct pb_paint_config *paint, char *out, size_t bytes)
+{
+    size_t length;
+    const char *word = pb_key_choice(pb_ramp_choices, paint->ramp, &length);
+    if (paint->colours != NULL)
+        (void)snprintf(out, bytes, "%s", paint->colours);
+    else
+        (void)snprintf(out, bytes, "%.*s", (int)length, word);
+    return paint->colours != NULL || paint->ramp != 0 ? out : NULL;
 }

@@ -55,4 +55,6 @@ struct pb_paint_config {
  * none. */
 void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                     const struct pb_product_check *check);
+/* The ramp by its name, or the colour file; NULL = neither. Returns out otherwise. */
+const char *pb_paint_ramp_text(const struct pb_paint_config *paint, char *out, size_t bytes);
 #endif

@@ -293,7 +293,9 @@ static void note_validity(struct pb_plan *plan, const struct pb_plan_request *re
     plan->valid_by = info->has_mask && nodata ? "by the file's mask and by nodata values"
                      : info->has_mask         ? "by the file's mask"
                      : nodata                 ? "by nodata values"
-                                              : "all, but NaN";
+                     : info->type == PB_F32 || info->type == PB_F64
+                         ? "all pixels but NaN"
+                         : "all pixels: the file has neither a mask nor a nodata value";
     plan->not_looked_at = info->not_looked_at;
     plan->complex = info->complex;
 }

@@ -140,17 +140,3 @@ void pb_plan_calibrate_facts(const struct pb_plan_rules *rules, struct pb_scene_
     facts->calibration = find_rule;
     facts->calibration_of = rules;
 }
-
-int pb_plan_calibrate_describe(const struct pb_plan *plan, char *text, size_t bytes)
-{
-    int n = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < plan->n_calibrated && (size_t)n < bytes; i++) {
-        const struct pb_calibrated *c = &plan->calibrated[i];
-        char rule[256];
-        n += snprintf(text + n, bytes - (size_t)n, "%-10s %s = %s of band %s: %s\n",
-                      i == 0 ? "calibrate" : "", c->band, pb_quantity_name(c->to), c->of,
-                      pb_calibration_text(&c->rule, rule, sizeof rule));
-    }
-    return n;
-}

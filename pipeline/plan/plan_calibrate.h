@@ -23,6 +23,4 @@ struct pb_plan_rules {
     const struct pb_pipeline_config *pipeline;
 };
 void pb_plan_calibrate_facts(const struct pb_plan_rules *rules, struct pb_scene_facts *facts);
-/* Lines for people, "" when no step calibrates. Returns what snprintf would. */
-int pb_plan_calibrate_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

@@ -3,6 +3,7 @@
 /* The COG as a product: picks the bands, takes over the scene's georeference and metadata, and
  * leaves the rest to cog_writer.c. The tags are made by create, so that metadata which cannot be
  * written fails before the first pixel. */
+#include "config/base/json_writer.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/codec/predictor.h"
 #include "pipeline/paint/painter.h"
@@ -11,6 +12,7 @@
 #include "pipeline/product/stac_asset.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -286,6 +288,29 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
     return 0;
 }
 
+static void cog_explain(const struct pb_product_env *env, const struct pb_product_config *config,
+                        struct pb_json *json)
+{
+    const struct pb_cog_config *cog = cog_of(config);
+    char ramp[200];
+    bool has_nodata = !cog->mask && !(cog->is_painted && cog->has_alpha);
+    pb_json_int(json, "width", env->geometry.w);
+    pb_json_int(json, "height", env->geometry.h);
+    pb_json_string(json, "data_type", pb_type_name(cog->type));
+    pb_json_string(json, "compress", pb_compress_name(cog->compress));
+    if (has_nodata && isnan(cog->nodata))
+        pb_json_string(json, "nodata", "nan");
+    else if (has_nodata)
+        pb_json_number(json, "nodata", cog->nodata);
+    pb_json_bool(json, "mask", cog->mask != 0);
+    pb_json_bool(json, "alpha", cog->is_painted && cog->has_alpha);
+    if (cog->has_scale) {
+        pb_json_number(json, "scale", cog->scale);
+        pb_json_number(json, "offset", cog->offset);
+    }
+    pb_json_string(json, "ramp", pb_paint_ramp_text(&cog->paint, ramp, sizeof ramp));
+}
+
 const struct pb_product_type pb_product_cog = {
     .kind = &pb_kind_cog,
     .suffix = ".tif",
@@ -296,6 +321,7 @@ const struct pb_product_type pb_product_cog = {
     .describe = cog_describe,
     .bytes = cog_bytes,
     .block_px = cog_block_px,
+    .explain = cog_explain,
     .create = cog_create,
     .tile = cog_tile,
     .finish = cog_finish,

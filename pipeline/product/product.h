@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct pb_chain;
+struct pb_json;
 struct pb_metadata;
 struct pb_calibrated;
 struct pb_input_files;
@@ -119,6 +120,10 @@ struct pb_product_type {
      * (dry run): input.* says what is missing. env has no directory. NULL = always. */
     int (*ready)(const struct pb_product_env *env, const struct pb_product_config *config,
                  struct pb_err *err);
+    /* Writes what the product will be as members of the open JSON object, after ready(); NULL = its
+     * name says it all. */
+    void (*explain)(const struct pb_product_env *env, const struct pb_product_config *config,
+                    struct pb_json *json);
     int (*create)(const struct pb_product_env *env, const struct pb_product_config *config,
                   struct pb_err *err, void **out_product);
     /* Takes one finished tile; all is borrowed for the call, the pixels are read only. Allocates

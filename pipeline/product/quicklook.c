@@ -15,6 +15,7 @@
  * its side. A scene without a transform goes by its GCPs or RPCs; one that is not placed is shown
  * as stored. No pixel is resampled for it: in a scene that is turned by 30 degrees, north is 30
  * degrees from the top. */
+#include "config/base/json_writer.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/product/png.h"
 #include "pipeline/product/product.h"
@@ -359,6 +360,19 @@ static int quicklook_describe(const struct pb_stac_item *item,
     return 0;
 }
 
+static void quicklook_explain(const struct pb_product_env *env,
+                              const struct pb_product_config *config, struct pb_json *json)
+{
+    char ramp[200];
+    bool turned = pb_turn_of(env->info).transposed;
+    int32_t w, h;
+    pb_shrink_fit(env->geometry.w, env->geometry.h, size_of(config), &w, &h);
+    pb_json_int(json, "width", turned ? h : w);
+    pb_json_int(json, "height", turned ? w : h);
+    pb_json_string(json, "ramp",
+                   pb_paint_ramp_text(&quicklook_of(config)->paint, ramp, sizeof ramp));
+}
+
 const struct pb_product_type pb_product_quicklook = {
     .kind = &pb_kind_quicklook,
     .suffix = ".png",
@@ -367,6 +381,7 @@ const struct pb_product_type pb_product_quicklook = {
     .role = "overview",
     .describe = quicklook_describe,
     .bytes = quicklook_bytes,
+    .explain = quicklook_explain,
     .create = quicklook_create,
     .tile = quicklook_tile,
     .finish = quicklook_finish,

@@ -49,6 +49,30 @@ static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_pro
     return bytes;
 }
 
+/* STAC demands a time, or a start and an end; a reader must be able to distinguish the time of the
+ * image from that of the file. */
+static void write_datetime(struct pb_json *json, const struct pb_stac_when *when)
+{
+    bool is_day = when->datetime[0] == '\0';
+    pb_json_string(json, "datetime", is_day ? NULL : when->datetime);
+    if (is_day) {
+        pb_json_string(json, "start_datetime", when->start);
+        pb_json_string(json, "end_datetime", when->end);
+    }
+    pb_json_string(json, "pushbroom:datetime_source", when->source);
+}
+
+static void stac_explain(const struct pb_product_env *env, const struct pb_product_config *config,
+                         struct pb_json *json)
+{
+    const struct pb_stac_config *stac = (const struct pb_stac_config *)config;
+    struct pb_stac_when when;
+    struct pb_err err = {0};
+    if (pb_stac_when(stac, env, &when, &err) == 0)
+        write_datetime(json, &when);
+    pb_json_string(json, "collection", stac->collection);
+}
+
 static int stac_create(const struct pb_product_env *env, const struct pb_product_config *config,
                        struct pb_err *err, void **out_product)
 {
@@ -123,19 +147,6 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
-/* STAC demands a time, or a start and an end; a reader must be able to distinguish the time of the
- * image from that of the file. */
-static void write_datetime(const struct pb_stac_item *item)
-{
-    bool is_day = item->when.datetime[0] == '\0';
-    pb_json_string(item->json, "datetime", is_day ? NULL : item->when.datetime);
-    if (is_day) {
-        pb_json_string(item->json, "start_datetime", item->when.start);
-        pb_json_string(item->json, "end_datetime", item->when.end);
-    }
-    pb_json_string(item->json, "pushbroom:datetime_source", item->when.source);
-}
-
 static void write_properties(const struct pb_stac_item *item)
 {
     struct pb_json *json = item->json;
@@ -143,7 +154,7 @@ static void write_properties(const struct pb_stac_item *item)
     time_text(time(NULL), now, sizeof now);
     pb_json_object(json, "properties");
     pb_json_string(json, "title", item->env->scene);
-    write_datetime(item);
+    write_datetime(json, &item->when);
     pb_json_string(json, "created", now);
     pb_json_string(json, "updated", now);
     pb_stac_facts(item);
@@ -262,6 +273,7 @@ const struct pb_product_type pb_product_stac = {
     .bytes = stac_bytes,
     .collection = stac_collection,
     .ready = stac_ready,
+    .explain = stac_explain,
     .create = stac_create,
     .finish = stac_finish,
     .destroy = stac_destroy,

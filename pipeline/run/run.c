@@ -8,7 +8,6 @@
 #include "pipeline/device/device.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/finish.h"
-#include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/publish_results.h"
@@ -16,6 +15,7 @@
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
+#include "pipeline/run/run_view.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -350,23 +350,13 @@ int pb_run_device(const struct pb_compute_config *compute, char device[64], char
     return choose_device(compute, &index, device, why, err);
 }
 
-int pb_run_explain(const struct pb_run *run, char *text, size_t bytes)
+void pb_run_view(const struct pb_run *run, struct pb_run_view *out)
 {
-    const struct pb_raster_info *info = pb_raster_info(run->sources.raster[0]);
-    int n = snprintf(
-        text, bytes, "scene      %s, %d x %d px, %d band%s, %s, blocks %d x %d, device %s\n",
-        run->scene, info->width, info->height, info->n_bands, info->n_bands == 1 ? "" : "s",
-        info->compression, info->block_w, info->block_h, run->device);
-    if (n < 0 || (size_t)n >= bytes)
-        return n;
-    n += pb_run_sources_describe(&run->sources, text + n, bytes - (size_t)n);
-    if ((size_t)n >= bytes)
-        return n;
-    n += pb_run_metadata_describe(&run->metadata, text + n, bytes - (size_t)n);
-    if ((size_t)n >= bytes)
-        return n;
-    n += pb_plan_calibrate_describe(run->plan, text + n, bytes - (size_t)n);
-    if ((size_t)n >= bytes)
-        return n;
-    return n + pb_plan_describe(run->plan, text + n, bytes - (size_t)n);
+    *out = (struct pb_run_view){.options = &run->options,
+                                .scene = run->scene,
+                                .device = run->device,
+                                .sources = &run->sources,
+                                .metadata = &run->metadata,
+                                .plan = run->plan,
+                                .env = &run->env};
 }

@@ -153,7 +153,4 @@ const char *pb_phase_name(enum pb_phase stage); /* "plan", "compute", "publish",
  * ("" otherwise). -ENODEV with *err when the config demands a device that is not there. */
 int pb_run_device(const struct pb_compute_config *compute, char device[64], char why[200],
                   struct pb_err *err);
-/* Says in a few lines what the pipeline would do to this scene: for `run --dry-run` and
- * check-config. */
-int pb_run_explain(const struct pb_run *run, char *text, size_t bytes);
 #endif

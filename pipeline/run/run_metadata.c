@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_metadata.h"
 
+#include "config/base/base_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecar.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -37,6 +37,8 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
         rc = pb_sidecar_open(options->pipeline, options->input, scene, &own, err);
         file = own;
     }
+    if (rc == 0)
+        (void)snprintf(out->file, sizeof out->file, "%s", pb_base_name(file.path));
     rc = rc ? rc : pb_metadata_read_file(&file, &out->facts, err);
     pb_raster_file_close(&own);
     return rc;
@@ -53,18 +55,4 @@ void pb_run_metadata_output(const struct pb_run_metadata *metadata,
     out_facts->sensor = f->platform[0] != '\0' ? f->platform : NULL;
     out_facts->has_time = strptime(f->datetime, "%Y-%m-%dT%H:%M:%S", &tm) != NULL;
     out_facts->time_s = out_facts->has_time ? (int64_t)timegm(&tm) : 0;
-}
-
-int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes)
-{
-    const struct pb_metadata *f = &metadata->facts;
-    char sun[60] = "";
-    text[0] = '\0';
-    if (f->family == NULL)
-        return 0;
-    if (!isnan(f->sun_elevation))
-        (void)snprintf(sun, sizeof sun, ", sun %.1f degrees high", f->sun_elevation);
-    return snprintf(text, bytes, "metadata   %s: %s%s%s, taken %s%s\n", f->family->name,
-                    f->platform, f->product[0] ? ", " : "", f->product,
-                    f->datetime[0] ? f->datetime : "at a time that they do not say", sun);
 }

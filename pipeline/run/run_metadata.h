@@ -8,6 +8,7 @@
 
 struct pb_run_metadata {
     struct pb_metadata facts;       /* family NULL: the pipeline names none */
+    char file[256];                 /* base name of the metadata file; "" = none was read */
     const char *name[PB_FILES_MAX]; /* of the files as they were delivered; borrowed */
 };
 
@@ -18,6 +19,4 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
 /* What output.path and output.name take of it; *out_facts borrows from metadata. */
 void pb_run_metadata_output(const struct pb_run_metadata *metadata,
                             struct pb_output_facts *out_facts);
-/* A line for people, "" without metadata. Returns what snprintf would. */
-int pb_run_metadata_describe(const struct pb_run_metadata *metadata, char *text, size_t bytes);
 #endif

@@ -28,6 +28,4 @@ int pb_run_sources_check(const struct pb_run_sources *sources, const struct pb_p
 int pb_run_sources_unchanged(const struct pb_run_sources *sources, struct pb_err *err);
 /* Returns rc; of a failure, what is told of one of the files names it. */
 int pb_run_sources_blame(const struct pb_run_sources *sources, int rc, struct pb_err *err);
-/* A line a file of a scene of several, for people. Returns what snprintf would. */
-int pb_run_sources_describe(const struct pb_run_sources *sources, char *text, size_t bytes);
 #endif

@@ -21,12 +21,10 @@ static const char SAFE[] = ".SAFE";
 void pb_scene_files_name(const char *folder, char *out, size_t bytes)
 {
     char name[PATH_MAX], clean[256];
-    size_t n = strlen(folder);
-    while (n > 1 && folder[n - 1] == '/')
-        n--;
-    (void)snprintf(name, sizeof name, "%.*s", (int)n, folder);
-    const char *slash = strrchr(name, '/');
-    pb_file_name_clean(slash != NULL && slash[1] != '\0' ? slash + 1 : name, clean);
+    size_t n;
+    const char *base = pb_base_name_folder(folder, &n);
+    (void)snprintf(name, sizeof name, "%.*s", (int)n, base);
+    pb_file_name_clean(name, clean);
     size_t length = strlen(clean);
     if (length > sizeof SAFE - 1 && strcasecmp(clean + length - (sizeof SAFE - 1), SAFE) == 0)
         clean[length - (sizeof SAFE - 1)] = '\0';

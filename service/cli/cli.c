@@ -38,7 +38,10 @@ static const struct cli_command commands[] = {
            "else output.exists says"},
           {0, "device", "DEVICE", "auto|cpu|cuda",
            "auto | cpu | cuda | cuda:N, instead of the config's"},
-          {0, "dry-run", NULL, NULL, "say what would be done, touch nothing"},
+          {0, "dry-run", NULL, NULL,
+           "say what would be done: pipeline, files, dates, calibration, masks, grid, products, "
+           "memory; reads no pixels, writes nothing"},
+          {'v', "verbose", NULL, NULL, "with --dry-run: tiles, threads and buffers as well"},
           JSON("one JSON object per input, a line each, with timings"),
           {0, "quiet", NULL, NULL, "only errors"}),
       .text = "A worker process computes. When it crashes, the input runs again in another one "

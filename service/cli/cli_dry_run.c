@@ -1,10 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run --dry-run`: plans in this process, with the rights of who calls it. */
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
 #include "config/device_word.h"
+#include "pipeline/explain/explain.h"
 #include "pipeline/run/run.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/cli/cli.h"
+#include "service/cli/cli_plan.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 
@@ -18,10 +22,59 @@ static void say_device(const struct pb_config *config)
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
-static int explain(const struct cli_run_options *o, const struct pb_config *config,
-                   const struct cli_input *input, struct pb_err *err)
+static void say_why(const struct cli_run_options *o, const struct pb_config *config,
+                    const struct cli_input *input, char *out, size_t bytes)
 {
-    char text[8192], scene[256];
+    const struct pb_pipeline_config *pipeline = input->pipeline;
+    enum pb_config_kind kind = input->is_group    ? PB_INPUT_GROUP
+                               : input->is_folder ? PB_INPUT_FOLDER
+                                                  : PB_INPUT_FILE;
+    char fits[200];
+    if (o->pipeline != NULL)
+        (void)snprintf(out, bytes, "chosen with -p");
+    else if (!pb_config_match_why(pipeline, input->path, kind, fits, sizeof fits))
+        out[0] = '\0';
+    else if (config->n_pipelines == 1)
+        (void)snprintf(out, bytes, "%s", fits);
+    else if (pipeline == config->pipelines)
+        (void)snprintf(out, bytes, "%s, and it is the first of %zu pipelines", fits,
+                       config->n_pipelines);
+    else
+        (void)snprintf(out, bytes, "%s, and none before it (%d of %zu) takes it", fits,
+                       (int)(pipeline - config->pipelines) + 1, config->n_pipelines);
+}
+
+/* Prints the plan; *err: what the run would fail with all the same. */
+static int print_plan(const struct cli_run_options *o, const struct pb_config *config,
+                      const struct cli_input *input, const struct pb_run *run, struct pb_err *err)
+{
+    const struct pb_explain_options options = {.products = o->output, .is_group = input->is_group};
+    struct pb_json *json = pb_json_create(false);
+    char why[300];
+    size_t bytes = 0;
+    say_why(o, config, input, why, sizeof why);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "why", why);
+    int rc = pb_explain(run, &options, json, err);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    struct pb_json_value *plan = NULL;
+    if (text == NULL || pb_json_parse(text, bytes, bytes, &plan) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the plan");
+    else if (o->json)
+        cli_result_plan(input->path, input->pipeline->name, text, rc < 0 ? err : NULL);
+    else
+        cli_plan_text(input->path, input->pipeline->name, why, plan, o->verbose);
+    pb_json_release(plan);
+    pb_json_destroy(json);
+    return rc;
+}
+
+/* *out_told: the error was printed with the plan. */
+static int explain(const struct cli_run_options *o, const struct pb_config *config,
+                   const struct cli_input *input, struct pb_err *err, bool *out_told)
+{
+    char scene[256];
     struct pb_run *run = NULL;
     struct pb_scene_files files = {.folder = NULL};
     struct pb_run_options options = {
@@ -37,14 +90,12 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
         options.files = &files;
     }
     rc = rc ? rc : pb_run_create(&options, err, &run);
-    if (rc == 0)
-        (void)pb_run_explain(run, text, sizeof text);
-    if (rc == 0 && o->json)
-        cli_result_plan(input->path, input->pipeline->name, text);
-    else if (rc == 0)
-        (void)fputs(text, stdout);
-    else if (err->code == PB_OK)
+    if (rc == 0) {
+        rc = print_plan(o, config, input, run, err);
+        *out_told = o->json;
+    } else if (err->code == PB_OK) {
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
+    }
     pb_run_destroy(run);
     if (options.files != NULL)
         pb_scene_files_hand(NULL);
@@ -57,15 +108,19 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
     int code = CLI_DONE;
     if (o->device != NULL)
         (void)pb_device_word(o->device, &config->compute);
+    for (size_t i = 0; o->existing != NULL && i < config->n_pipelines; i++)
+        config->pipelines[i].output.exists = (enum pb_existing)pb_existing_find(o->existing);
     if (!o->quiet && config->compute.device == PB_DEVICE_AUTO)
         say_device(config);
     for (int i = 0; i < o->n_inputs; i++) {
         struct cli_input input;
+        bool told = false;
         cli_input_check(o, config, i, &input);
         struct pb_err err = input.err;
-        if (err.code == PB_OK && explain(o, config, &input, &err) == 0)
+        if (err.code == PB_OK && explain(o, config, &input, &err, &told) == 0)
             continue;
-        cli_input_failed(o, &input, "", &err);
+        if (!told)
+            cli_input_failed(o, &input, "", &err);
         code = CLI_JOB_FAILED;
     }
     return code;

@@ -21,25 +21,19 @@ static void print_object(struct pb_json *json)
     pb_json_destroy(json);
 }
 
-/* Each line of the plan is a key and its value. */
-void cli_result_plan(const char *input, const char *pipeline, char *text)
+void cli_result_plan(const char *input, const char *pipeline, const char *plan,
+                     const struct pb_err *err)
 {
     struct pb_json *json = pb_json_create(false);
-    char *save = NULL;
     pb_json_object(json, NULL);
     pb_json_string(json, "input", input);
     pb_json_string(json, "pipeline", pipeline);
-    pb_json_string(json, "status", "planned");
-    pb_json_object(json, "plan");
-    for (char *line = strtok_r(text, "\n", &save); line != NULL;
-         line = strtok_r(NULL, "\n", &save)) {
-        size_t word = strcspn(line, " "), gap = strspn(line + word, " ");
-        const char *rest = line + word + gap;
-        line[word] = '\0';
-        pb_json_string(json, line, rest);
-    }
-    pb_json_end(json);
-    pb_json_null(json, "error");
+    pb_json_string(json, "status", err == NULL ? "planned" : "failed");
+    pb_json_raw(json, "plan", plan);
+    if (err == NULL)
+        pb_json_null(json, "error");
+    else
+        pb_result_print_err(json, "error", err);
     pb_json_end(json);
     print_object(json);
 }

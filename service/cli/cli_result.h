@@ -13,8 +13,10 @@ void cli_result_text(const char *input, const struct pb_job *job);
 void cli_result_done(const char *input, const struct pb_job *job);
 void cli_result_failed(const char *input, const char *pipeline, const char *device_why,
                        const struct pb_err *err);
-/* The same for --dry-run; text is what pb_run_explain wrote, and is cut up. */
-void cli_result_plan(const char *input, const char *pipeline, char *text);
+/* The same for --dry-run. plan: JSON, what pb_explain wrote; err: what the run would fail with,
+ * NULL = nothing. */
+void cli_result_plan(const char *input, const char *pipeline, const char *plan,
+                     const struct pb_err *err);
 struct pb_json_value;
 /* Lines "  calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" of a report's member; NULL: none.
  */

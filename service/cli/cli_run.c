@@ -98,13 +98,14 @@ static void cut_slashes(char *path)
 
 static int parse(int argc, char **argv, struct cli_run_options *o)
 {
-    static const struct option longs[] = {
-        {"config", 1, 0, 'c'}, {"pipeline", 1, 0, 'p'}, {"output", 1, 0, 'o'},
-        {"device", 1, 0, 'd'}, {"dry-run", 0, 0, 'n'},  {"json", 0, 0, 'j'},
-        {"quiet", 0, 0, 'q'},  {"existing", 1, 0, 'e'}, {0, 0, 0, 0}};
+    static const struct option longs[] = {{"config", 1, 0, 'c'},  {"pipeline", 1, 0, 'p'},
+                                          {"output", 1, 0, 'o'},  {"device", 1, 0, 'd'},
+                                          {"dry-run", 0, 0, 'n'}, {"json", 0, 0, 'j'},
+                                          {"quiet", 0, 0, 'q'},   {"existing", 1, 0, 'e'},
+                                          {"verbose", 0, 0, 'v'}, {0, 0, 0, 0}};
     int rc = CLI_DONE;
     opterr = 0;
-    for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":c:p:o:", longs, NULL)) != -1;) {
+    for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":c:p:o:v", longs, NULL)) != -1;) {
         switch (c) {
         case 'c':
             o->config = optarg;
@@ -126,6 +127,9 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
             break;
         case 'q':
             o->quiet = true;
+            break;
+        case 'v':
+            o->verbose = true;
             break;
         case 'e':
             rc = take_existing(o, optarg);

@@ -12,7 +12,7 @@
 
 struct cli_run_options {
     const char *config, *pipeline, *output, *device; /* pipeline and device: NULL = not given */
-    bool json, quiet, dry_run;
+    bool json, quiet, dry_run, verbose;
     const char *existing; /* NULL = as configured */
     char **inputs;
     int n_inputs;

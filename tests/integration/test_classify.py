@@ -317,7 +317,7 @@ def test_rounds_are_read_once_when_their_tiles_fit(scratch):
     for mib, kept in ((40, False), (256, True)):
         device = f"{{memory: {mib}MiB, tile: 256, threads: 2}}"
         report = run(scratch, scene, "ABC", "bands: [A, B, C], classes: 4, rounds: 6", device=device)
-        explained = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
+        explained = pbtest.run("pushbroom", "run", "--dry-run", "-v", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
         assert ("up to 7 passes over the scene for 4 reductions, 5 of them from memory" in explained) == kept, explained
         assert ("tiles for its rounds 17" in explained) == kept and report["report"]["memory_bytes"] <= mib << 20, explained
         made.append((pixels_of(report), told(report)))

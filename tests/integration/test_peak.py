@@ -41,7 +41,7 @@ def peak_mib(config, out, scene):
 
 def planned_mib(config, scene):
     said = run("pushbroom", "run", "--dry-run", "-c", config, scene).stdout
-    return int(re.search(r"^memory +(\d+) MiB", said, re.MULTILINE)[1])
+    return int(re.search(r"^  memory +(\d+) MiB", said, re.MULTILINE)[1])
 
 
 def check(config, scene, small, scratch):

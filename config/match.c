@@ -1,0 +1,85 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Which pipeline takes an input, by its name. */
+#include "config/config.h"
+
+#include "config/base/base_name.h"
+#include "config/group_pattern.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The pattern of input.match that the name fits; NULL = none does. */
+static const char *match_of(const struct pb_input_config *input, const char *name)
+{
+    for (size_t i = 0; i < input->n_match; i++)
+        if (fnmatch(input->match[i], name, FNM_CASEFOLD) == 0)
+            return input->match[i];
+    return NULL;
+}
+
+/* The last part of the folder's path; false: there is none, or it is too long. */
+static bool folder_name(const char *path, char out[256])
+{
+    size_t n;
+    const char *base = pb_base_name_folder(path, &n);
+    if (n == 0 || n >= 256)
+        return false;
+    memcpy(out, base, n);
+    out[n] = '\0';
+    return true;
+}
+
+static bool fits_folder(const struct pb_input_config *input, const char *path)
+{
+    char name[256], pattern[256];
+    return input->scene != NULL && folder_name(path, name) && folder_name(input->scene, pattern) &&
+           fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+}
+
+const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path)
+{
+    const char *base = pb_base_name(path);
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        if (match_of(&config->pipelines[i].input, base) != NULL)
+            return &config->pipelines[i];
+    return NULL;
+}
+
+const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
+                                                        const char *path)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        if (fits_folder(&config->pipelines[i].input, path))
+            return &config->pipelines[i];
+    return NULL;
+}
+
+const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
+                                                       const char *path, char *out_scene)
+{
+    const char *base = pb_base_name(path);
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const struct pb_group_pattern *group = config->pipelines[i].input.group_pattern;
+        if (group != NULL && pb_group_pattern_fits(group, base, out_scene))
+            return &config->pipelines[i];
+    }
+    return NULL;
+}
+
+bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *path,
+                         enum pb_config_kind kind, char *out, size_t bytes)
+{
+    const struct pb_input_config *input = &pipeline->input;
+    const char *pattern = kind == PB_INPUT_FILE ? match_of(input, pb_base_name(path)) : NULL;
+    if (kind == PB_INPUT_GROUP)
+        (void)snprintf(out, bytes, "the names of its files fit input.group");
+    else if (kind == PB_INPUT_FOLDER && fits_folder(input, path))
+        (void)snprintf(out, bytes, "its name fits input.scene '%s'", input->scene);
+    else if (pattern != NULL)
+        (void)snprintf(out, bytes, "its name fits '%s' of input.match", pattern);
+    else
+        return false;
+    return true;
+}

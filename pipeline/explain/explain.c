@@ -1,0 +1,71 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/explain/explain.h"
+
+#include "pipeline/explain/explain_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_product_env *env = view->env;
+    const struct pb_raster_info *info = env->info;
+    pb_json_object(json, "grid");
+    pb_json_string(json, "crs", info->crs_code[0] ? info->crs_code : NULL);
+    pb_json_bool(json, "has_crs", info->has_crs);
+    pb_json_int(json, "width", env->geometry.w);
+    pb_json_int(json, "height", env->geometry.h);
+    if (info->has_transform) {
+        pb_explain_pixel(info, env->transform, json);
+        pb_json_array(json, "transform");
+        for (int i = 0; i < 6; i++)
+            pb_json_number(json, NULL, env->transform[i]);
+        pb_json_end(json);
+    }
+    pb_json_int(json, "gcps", info->n_gcps);
+    pb_json_bool(json, "rpc", info->has_rpc);
+    pb_json_end(json);
+}
+
+/* The lines of a plan, "key  words"; one without a key goes on with that before it. */
+static void explain_schedule(const struct pb_run_view *view, struct pb_json *json)
+{
+    char text[4096], value[1024] = "", key[32] = "";
+    char *save = NULL;
+    (void)pb_plan_describe(view->plan, text, sizeof text);
+    pb_json_object(json, "schedule");
+    for (char *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        size_t word = strcspn(line, " "), gap = strspn(line + word, " ");
+        if (word == 0) {
+            size_t used = strlen(value);
+            (void)snprintf(value + used, sizeof value - used, "; %s", line + gap);
+            continue;
+        }
+        if (key[0] != '\0')
+            pb_json_string(json, key, value);
+        (void)snprintf(key, sizeof key, "%.*s", (int)word, line);
+        (void)snprintf(value, sizeof value, "%s", line + word + gap);
+    }
+    if (key[0] != '\0')
+        pb_json_string(json, key, value);
+    pb_json_end(json);
+}
+
+int pb_explain(const struct pb_run *run, const struct pb_explain_options *options,
+               struct pb_json *json, struct pb_err *err)
+{
+    struct pb_run_view view;
+    pb_run_view(run, &view);
+    pb_json_string(json, "scene", view.scene);
+    pb_explain_files(&view, options, json);
+    pb_explain_steps(&view, json);
+    explain_grid(&view, json);
+    int rc = pb_explain_products(&view, options, json, err);
+    pb_json_int(json, "memory_bytes", (int64_t)pb_plan_total_bytes(view.plan));
+    pb_json_int(json, "memory_budget_bytes", (int64_t)view.options->config->compute.memory_bytes);
+    pb_json_string(json, "device", view.device);
+    explain_schedule(&view, json);
+    return rc;
+}

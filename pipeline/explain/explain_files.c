@@ -1,0 +1,211 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Which file each band of the pipeline is, and what lies in the scene's folder and is not used. */
+#include "config/base/base_name.h"
+#include "pipeline/explain/explain_parts.h"
+#include "pipeline/io/path.h"
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_walk.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The bands of file i as the pipeline calls them; a single file without names has B1, B2, ... */
+struct bands {
+    const struct pb_band_config *band;
+    size_t n;
+};
+
+static struct bands bands_of(const struct pb_run_view *view, size_t i)
+{
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    return i == 0 ? (struct bands){input->bands, input->n_bands}
+                  : (struct bands){input->sources[i - 1].bands, input->sources[i - 1].n_bands};
+}
+
+static bool is_read(const struct pb_plan_source *source, int32_t number)
+{
+    for (size_t b = 0; b < source->n_bands; b++)
+        if (source->bands[b] == number)
+            return true;
+    return false;
+}
+
+static bool is_named(const struct bands *bands, int32_t number)
+{
+    for (size_t b = 0; b < bands->n; b++)
+        if (bands->band[b].index == number)
+            return true;
+    return false;
+}
+
+static void explain_band(const char *name, int32_t number, bool read, struct pb_json *json)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", name);
+    pb_json_int(json, "number", number);
+    pb_json_bool(json, "read", read);
+    pb_json_end(json);
+}
+
+static void explain_bands(const struct pb_run_view *view, size_t i, struct pb_json *json)
+{
+    const struct pb_plan_source *source = &view->plan->source[i];
+    const struct bands bands = bands_of(view, i);
+    const struct pb_raster_info *info = pb_raster_info(view->sources->raster[i]);
+    char name[16];
+    pb_json_array(json, "bands");
+    for (size_t b = 0; b < bands.n; b++)
+        explain_band(bands.band[b].name, bands.band[b].index, is_read(source, bands.band[b].index),
+                     json);
+    for (int32_t b = 1; bands.n == 0 && b <= info->n_bands; b++) {
+        (void)snprintf(name, sizeof name, "B%d", b);
+        explain_band(name, b, is_read(source, b), json);
+    }
+    pb_json_end(json);
+    pb_json_array(json, "unnamed_bands");
+    for (int32_t b = 1; bands.n > 0 && b <= info->n_bands; b++)
+        if (!is_named(&bands, b))
+            pb_json_int(json, NULL, b);
+    pb_json_end(json);
+}
+
+void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], struct pb_json *json)
+{
+    double x = hypot(t[1], t[4]), y = hypot(t[2], t[5]);
+    pb_json_array(json, "pixel");
+    pb_json_number(json, NULL, x);
+    pb_json_number(json, NULL, y);
+    pb_json_end(json);
+    if (info->unit_metres[0] <= 0 || info->unit_metres[1] <= 0)
+        return;
+    pb_json_array(json, "pixel_metres");
+    pb_json_number(json, NULL, x * info->unit_metres[0]);
+    pb_json_number(json, NULL, y * info->unit_metres[1]);
+    pb_json_end(json);
+}
+
+static const char *name_of(const struct pb_run_view *view, size_t i)
+{
+    const struct pb_run_options *o = view->options;
+    if (i > 0 && !o->pipeline->input.sources[i - 1].of_scene)
+        return o->pipeline->input.sources[i - 1].file;
+    if (o->files != NULL)
+        return pb_scene_files_inner(o->files, o->files->file[i].path);
+    return pb_base_name(o->name ? o->name : o->input);
+}
+
+static void explain_file(const struct pb_run_view *view, size_t i, struct pb_json *json)
+{
+    static const char *const bring[] = {NULL, "nearest", "bilinear", "cubic", "average", "mode"};
+    const struct pb_raster_info *info = pb_raster_info(view->sources->raster[i]);
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", name_of(view, i));
+    explain_bands(view, i, json);
+    pb_json_int(json, "width", info->width);
+    pb_json_int(json, "height", info->height);
+    pb_json_int(json, "n_bands", info->n_bands);
+    pb_json_string(json, "data_type",
+                   info->complex.kind != PB_COMPLEX_NONE ? pb_complex_name(info->complex.kind)
+                                                         : pb_type_name(info->type));
+    pb_json_string(json, "compression", info->compression);
+    if (info->has_transform)
+        pb_explain_pixel(info, info->transform, json);
+    pb_json_number(json, "scale", i == 0 ? input->scale : input->sources[i - 1].scale);
+    pb_json_number(json, "offset", i == 0 ? input->offset : input->sources[i - 1].offset);
+    pb_json_bool(json, "is_grid", i == 0);
+    pb_json_string(json, "resample",
+                   i > 0 ? bring[view->options->pipeline->input.sources[i - 1].resample] : NULL);
+    pb_json_end(json);
+}
+
+/* Bands whose files no product needs. */
+static void explain_not_opened(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    pb_json_array(json, "not_opened");
+    for (size_t i = 0; i < input->n_sources; i++) {
+        if (view->sources->raster[i + 1] != NULL)
+            continue;
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", input->sources[i].name);
+        pb_json_string(json, "match", input->sources[i].file);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+static bool fits(const struct pb_run_view *view, const char *pattern, const char *path)
+{
+    char filled[PATH_MAX];
+    return pattern != NULL && pb_scene_files_pattern(pattern, view->scene, filled, NULL) == 0 &&
+           pb_scene_walk_fits(filled, path);
+}
+
+static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
+{
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    bool found = fits(view, input->file, path) || fits(view, input->metadata, path);
+    for (size_t i = 0; i < input->n_sources && !found; i++)
+        found = input->sources[i].of_scene && fits(view, input->sources[i].file, path);
+    return found;
+}
+
+/* What lies in the folder, or belongs to the group, and no pattern of the pipeline fits. */
+static void explain_not_used(const struct pb_run_view *view, bool is_group, struct pb_json *json)
+{
+    const struct pb_run_options *o = view->options;
+    struct pb_scene_walk walk;
+    char folder[PATH_MAX];
+    if (is_group)
+        pb_path_parent(o->input, folder);
+    else
+        (void)snprintf(folder, sizeof folder, "%s", o->files->folder);
+    int rc = is_group ? pb_scene_walk_open_group(folder, o->pipeline->input.group_pattern,
+                                                 view->scene, NULL, &walk)
+                      : pb_scene_walk_open(folder, NULL, &walk);
+    pb_json_array(json, "not_used");
+    for (size_t i = 0; rc == 0 && i < walk.n; i++)
+        if (!is_of_pipeline(view, walk.entry[i].path))
+            pb_json_string(json, NULL, walk.entry[i].path);
+    pb_json_end(json);
+    pb_scene_walk_close(&walk);
+}
+
+static void explain_metadata(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_metadata *f = &view->metadata->facts;
+    if (f->family == NULL)
+        return;
+    pb_json_object(json, "metadata");
+    pb_json_string(json, "file", view->metadata->file);
+    pb_json_string(json, "family", f->family->name);
+    pb_json_string(json, "platform", f->platform);
+    pb_json_string(json, "product", f->product);
+    pb_json_string(json, "level", f->level);
+    pb_json_string(json, "baseline", f->baseline);
+    pb_json_string(json, "datetime", f->datetime[0] ? f->datetime : NULL);
+    pb_json_number(json, "sun_elevation", f->sun_elevation);
+    pb_json_number(json, "cloud_cover", f->cloud_cover);
+    pb_json_end(json);
+}
+
+void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_options *options,
+                      struct pb_json *json)
+{
+    size_t n = view->options->pipeline->input.n_sources;
+    bool is_folder = view->options->files != NULL;
+    pb_json_string(json, "kind", options->is_group ? "group" : is_folder ? "folder" : "file");
+    pb_json_array(json, "files");
+    for (size_t i = 0; i <= n; i++)
+        if (view->sources->raster[i] != NULL)
+            explain_file(view, i, json);
+    pb_json_end(json);
+    explain_not_opened(view, json);
+    if (is_folder)
+        explain_not_used(view, options->is_group, json);
+    explain_metadata(view, json);
+}

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_EXPLAIN_PARTS_H
+#define PB_EXPLAIN_PARTS_H
+/* The parts of pb_explain. Each writes members into the open object. */
+#include "config/base/json_writer.h"
+#include "pipeline/explain/explain.h"
+#include "pipeline/run/run_view.h"
+
+/* "files", "not_opened", "not_used", "metadata" */
+void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_options *options,
+                      struct pb_json *json);
+/* Members of a grid: "pixel" in units of the CRS and "pixel_metres", as far as they are known. */
+void pb_explain_pixel(const struct pb_raster_info *info, const double transform[6],
+                      struct pb_json *json);
+/* "calibration", "valid", "steps" */
+void pb_explain_steps(const struct pb_run_view *view, struct pb_json *json);
+/* "directory", "exists", "there", "products". Errors of pb_explain. */
+int pb_explain_products(const struct pb_run_view *view, const struct pb_explain_options *options,
+                        struct pb_json *json, struct pb_err *err);
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What is made, where it goes, and what lies there. */
+#include "config/output/output_path.h"
+#include "pipeline/explain/explain_parts.h"
+#include "pipeline/publish/publish_parents.h"
+#include "pipeline/publish/publish_place.h"
+#include "pipeline/scene/scene_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void explain_product(const struct pb_run_view *view, size_t i, struct pb_json *json)
+{
+    const struct pb_product_env *env = view->env;
+    const struct pb_product_config *config = env->pipeline->products[i];
+    const struct pb_product_type *type = pb_product_type(config->kind);
+    char file[300];
+    pb_product_file(env, config, file, sizeof file);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "type", config->kind->section.name);
+    pb_json_string(json, "name", config->name);
+    pb_json_string(json, "file", file);
+    if (!config->kind->describes_others) {
+        pb_json_array(json, "bands");
+        for (size_t b = 0; b < pb_product_band_count(env, config); b++)
+            pb_json_string(json, NULL, pb_product_band_name(env, config, b));
+        pb_json_end(json);
+    }
+    if (type->explain != NULL)
+        type->explain(env, config, json);
+    pb_json_end(json);
+}
+
+static struct pb_input_id identity_of(const struct pb_run_view *view)
+{
+    const struct pb_run_options *o = view->options;
+    const struct pb_raster_info *info = view->env->info;
+    struct pb_input_id id = {.bytes = 0};
+    if (o->files != NULL)
+        pb_input_id_set(&id, o->name ? o->name : o->files->folder, o->files->bytes,
+                        o->files->mtime_ns);
+    else
+        pb_input_id_set(&id, o->name ? o->name : o->input, info->file_bytes, info->file_mtime_ns);
+    return id;
+}
+
+/* What lies at the place that was chosen. */
+static const char *there(int base_fd, const char *place, const struct pb_place_wanted *wanted,
+                         bool depends)
+{
+    struct pb_place_look look;
+    if (depends)
+        return "alike";
+    if (pb_place_look(base_fd, place, wanted, &look) != 0)
+        return "unknown";
+    if (look.scene_fd >= 0)
+        (void)close(look.scene_fd);
+    return look.state == PB_PLACE_FREE    ? "nothing"
+           : look.state == PB_PLACE_HOLDS ? "products"
+                                          : "other pipelines";
+}
+
+/* Where the products go by the rules of publish.h, the checksum of the input not being known. */
+static int explain_place(const struct pb_run_view *view, const char *products, struct pb_json *json,
+                         struct pb_err *err)
+{
+    static const char *const exists[] = {"refuse", "replace", "version"};
+    const struct pb_output_config *output = &view->options->pipeline->output;
+    const struct pb_input_id input = identity_of(view);
+    struct pb_output_place place;
+    char chosen[256], shown[PB_OUTPUT_PATH_BYTES + 4096];
+    int rc = pb_output_path_expand(output->path, &view->env->facts, err, &place);
+    if (rc < 0)
+        return rc;
+    (void)snprintf(shown, sizeof shown, "%s%s%s", products, place.parents[0] ? "/" : "",
+                   place.parents);
+    const struct pb_place_wanted wanted = {.shown = shown,
+                                           .scene = place.scene,
+                                           .inner = place.inner,
+                                           .pipeline = view->options->pipeline->name,
+                                           .input = &input,
+                                           .input_path = view->options->input,
+                                           .existing = output->exists};
+    int fd = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int base_fd = fd < 0 ? -1 : pb_publish_parents(fd, place.parents, false, 0);
+    rc = pb_place_choose(base_fd, &wanted, err, chosen);
+    const char *found = rc < 0 ? "another input" : there(base_fd, chosen, &wanted, rc == 1);
+    if (base_fd >= 0)
+        (void)close(base_fd);
+    if (fd >= 0)
+        (void)close(fd);
+    size_t used = strlen(shown);
+    (void)snprintf(shown + used, sizeof shown - used, "/%s%s%s", chosen, place.inner[0] ? "/" : "",
+                   place.inner);
+    pb_json_string(json, "directory", shown);
+    pb_json_string(json, "exists", exists[output->exists]);
+    pb_json_string(json, "there", found);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_explain_products(const struct pb_run_view *view, const struct pb_explain_options *options,
+                        struct pb_json *json, struct pb_err *err)
+{
+    int rc = explain_place(view, options->products, json, err);
+    pb_json_array(json, "products");
+    for (size_t i = 0; i < view->env->pipeline->n_products; i++)
+        explain_product(view, i, json);
+    pb_json_end(json);
+    return rc;
+}

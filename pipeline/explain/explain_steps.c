@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of the values: calibration, which pixels are valid, steps. */
+#include "config/units.h"
+#include "pipeline/explain/explain_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void explain_calibration(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_plan *plan = view->plan;
+    const struct pb_metadata *facts = &view->metadata->facts;
+    if (plan->n_calibrated == 0)
+        return;
+    pb_json_array(json, "calibration");
+    for (size_t i = 0; i < plan->n_calibrated; i++) {
+        const struct pb_calibrated *c = &plan->calibrated[i];
+        char rule[256];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", c->band);
+        pb_json_string(json, "to", pb_quantity_name(c->to));
+        pb_json_string(json, "of", c->of);
+        pb_json_string(json, "formula", pb_calibration_text(&c->rule, rule, sizeof rule));
+        pb_json_string(json, "rule", facts->rule[c->to]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_string(json, "calibration_why", facts->boa_offset[0] ? facts->boa_offset : NULL);
+}
+
+/* "0 (input.nodata)", or the file's own; "" = there is none. */
+static void nodata_text(const struct pb_run_view *view, char out[80])
+{
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    const struct pb_raster_info *info = view->env->info;
+    char number[PB_UNITS_TEXT];
+    out[0] = '\0';
+    if (input->has_nodata) {
+        (void)snprintf(out, 80, "%s (input.nodata)", pb_units_number_text(input->nodata, number));
+        return;
+    }
+    for (int32_t i = 0; i < info->n_bands && out[0] == '\0'; i++)
+        if (info->band[i].has_nodata)
+            (void)snprintf(out, 80, "%s (the file's)",
+                           pb_units_number_text(info->band[i].nodata, number));
+}
+
+static void explain_valid(const struct pb_run_view *view, struct pb_json *json)
+{
+    const char *not_looked_at = view->plan->not_looked_at;
+    char nodata[80], text[400];
+    nodata_text(view, nodata);
+    (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", view->plan->valid_by, nodata[0] ? ": " : "",
+                   nodata, not_looked_at ? "; " : "", not_looked_at ? not_looked_at : "",
+                   not_looked_at ? " not looked at (input.valid)" : "");
+    pb_json_string(json, "valid", text);
+}
+
+/* Those of the file; what products make for themselves is theirs to say. */
+static void explain_steps(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_pipeline_config *pipeline = view->options->pipeline;
+    pb_json_array(json, "steps");
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_step_config *step = &pipeline->steps[i];
+        char unsaid[300] = "";
+        if (step->product != NULL)
+            continue;
+        if (step->op->unsaid != NULL)
+            step->op->unsaid(step->params, unsaid, sizeof unsaid);
+        char *text = pb_config_step_text(step);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "text", text);
+        pb_json_string(json, "note", unsaid[0] ? unsaid : NULL);
+        pb_json_end(json);
+        free(text);
+    }
+    pb_json_end(json);
+}
+
+void pb_explain_steps(const struct pb_run_view *view, struct pb_json *json)
+{
+    explain_calibration(view, json);
+    explain_valid(view, json);
+    explain_steps(view, json);
+}
