@@ -6,6 +6,7 @@
 #include "kernels/chain/chain.h"
 #include "kernels/graph/builder_state.h"
 #include "kernels/chain/chain_gate.h"
+#include "kernels/chain/chain_outputs.h"
 #include "kernels/chain/chain_passes.h"
 #include "kernels/chain/chain_plan.h"
 
@@ -187,37 +188,6 @@ static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_valu
     return rc;
 }
 
-static int32_t as_stored(const struct pb_chain_spec *spec, int32_t origin)
-{
-    const struct pb_chain_input *const input = origin >= 0 ? &spec->inputs[origin] : NULL;
-
-    return input && input->scale == 1 && input->offset == 0 ? origin : -1;
-}
-
-/* What products want to know of the values. */
-static int describe_outputs(const struct pb_graph *graph, const pb_value *values,
-                            const struct pb_chain_spec *spec, struct pb_chain *chain)
-{
-    const size_t n = spec->n_outputs;
-    uint8_t *const few = calloc(graph->n + 1, 1);
-    int32_t *const origins = calloc(graph->n + 1, sizeof *origins);
-
-    chain->classes = calloc(n + 1, sizeof *chain->classes);
-    chain->origins = calloc(n + 1, sizeof *chain->origins);
-    const bool room = few && origins && chain->classes && chain->origins;
-    if (room) {
-        pb_graph_classes(graph, few);
-        pb_graph_origins(graph, origins);
-    }
-    for (size_t i = 0; room && i < n; i++) {
-        chain->classes[i] = few[values[i]] != 0;
-        chain->origins[i] = as_stored(spec, origins[values[i]]);
-    }
-    free(few);
-    free(origins);
-    return room ? 0 : -ENOMEM;
-}
-
 /* The gate, the chain, and the passes before it. */
 static int plan(struct pb_builder *b, const pb_value *values, const struct pb_chain_spec *spec,
                 struct pb_chain *chain)
@@ -253,7 +223,7 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
         goto out;
     rc = build(&b, spec, values);
     if (rc == 0)
-        rc = describe_outputs(&b.graph, values, spec, chain);
+        rc = pb_chain_describe_outputs(&b.graph, values, spec, chain);
     if (rc == 0)
         rc = plan(&b, values, spec, chain);
     if (rc == -E2BIG)
@@ -311,6 +281,8 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->used);
     free(chain->classes);
     free(chain->origins);
+    free(chain->places);
+    free(chain->computed);
     free(chain->leaf_places);
     free(chain->grids);
     free(chain->inputs);
@@ -326,16 +298,6 @@ size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
 size_t pb_chain_output_count(const struct pb_chain *chain)
 {
     return chain->n_outputs;
-}
-
-const int32_t *pb_chain_origins(const struct pb_chain *chain)
-{
-    return chain->origins;
-}
-
-const bool *pb_chain_classes(const struct pb_chain *chain)
-{
-    return chain->classes;
 }
 
 bool pb_chain_keeps_grid(const struct pb_chain *chain)

@@ -147,6 +147,11 @@ const bool *pb_chain_classes(const struct pb_chain *chain);
 /* Of each output, the input of which its pixels are pixels as the file has them, without scale and
  * offset; -1 = none. Borrowed until destroy. */
 const int32_t *pb_chain_origins(const struct pb_chain *chain);
+/* The same, where each pixel stays in its place: cropped or masked at most, no neighbour's. */
+const int32_t *pb_chain_places(const struct pb_chain *chain);
+/* Of each input of the spec, whether something is computed of its values, be it a condition; else
+ * they are in their places in outputs, or nowhere. Borrowed until destroy. */
+const bool *pb_chain_computed(const struct pb_chain *chain);
 /* Whether outputs and inputs lie on one grid, that of one source. */
 bool pb_chain_keeps_grid(const struct pb_chain *chain);
 /* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without

@@ -71,6 +71,8 @@ struct pb_chain {
     size_t n_stages, n_outputs;
     bool *classes;        /* of each output: pb_chain_classes */
     int32_t *origins;     /* of each output: pb_chain_origins */
+    int32_t *places;      /* of each output: pb_chain_places */
+    bool *computed;       /* of each input: pb_chain_computed */
     size_t n_planes;      /* scratch planes */
     int32_t halo;         /* most of any plane */
     uint32_t n_registers; /* most of any stage */

@@ -275,12 +275,12 @@ static bool is_decision(int kind)
 }
 
 /* Of a node whose operands are known. */
-static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *node,
+static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *node, bool in_place,
                          const int32_t *origins)
 {
     const bool where = node->kind == PB_VM_WHERE; /* whose condition makes no value */
-    const bool passes =
-        where || node->kind == PB_NODE_VIEW || (pb_node_is_plane(node) && chooses(graph, node));
+    const bool passes = where || node->kind == PB_NODE_VIEW ||
+                        (!in_place && pb_node_is_plane(node) && chooses(graph, node));
     int32_t origin = -1;
 
     if (node->kind == PB_NODE_INPUT)
@@ -298,10 +298,27 @@ static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *nod
     return origin;
 }
 
-void pb_graph_origins(const struct pb_graph *graph, int32_t *origins)
+void pb_graph_origins(const struct pb_graph *graph, bool in_place, int32_t *origins)
 {
     for (size_t id = 0; id < graph->n; id++)
-        origins[id] = origin_of(graph, &graph->nodes[id], origins);
+        origins[id] = origin_of(graph, &graph->nodes[id], in_place, origins);
+}
+
+void pb_graph_computed(const struct pb_graph *graph, uint8_t *flags)
+{
+    for (size_t i = graph->n; i-- > 0;) {
+        const struct pb_node *const node = &graph->nodes[i];
+        const bool where = node->kind == PB_VM_WHERE;
+
+        for (int k = 0; k < node->arity; k++) {
+            const bool passes = !where || k > 0; /* the condition makes no value */
+
+            if ((flags[i] & PB_GRAPH_COMPUTED) || ((flags[i] & PB_GRAPH_KEPT) && !passes))
+                flags[node->arg[k]] |= PB_GRAPH_COMPUTED;
+            if ((flags[i] & PB_GRAPH_KEPT) && passes)
+                flags[node->arg[k]] |= PB_GRAPH_KEPT;
+        }
+    }
 }
 
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)

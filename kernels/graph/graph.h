@@ -119,8 +119,15 @@ float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
 
 /* origins[id] = the input of which every pixel of the value is a pixel, unchanged: it was cropped,
- * resampled to the nearest, or masked at most; -1: there is none, or are several. One a node. */
-void pb_graph_origins(const struct pb_graph *graph, int32_t *origins);
+ * resampled to the nearest, or masked at most; -1: there is none, or are several. in_place: it was
+ * cropped or masked at most. One a node. */
+void pb_graph_origins(const struct pb_graph *graph, bool in_place, int32_t *origins);
+
+/* flags[id] has PB_GRAPH_KEPT where a value passes in place (an origin of pb_graph_origins), and
+ * PB_GRAPH_COMPUTED where something is computed of it: spreads both from outputs to what they
+ * depend on. One a node. */
+enum { PB_GRAPH_COMPUTED = 1, PB_GRAPH_KEPT = 2 };
+void pb_graph_computed(const struct pb_graph *graph, uint8_t *flags);
 
 /* flags[id] != 0 spreads to all that id depends on; with through_planes false the walk ends at
  * nodes that are planes (they keep their flag, their operand gets none). */

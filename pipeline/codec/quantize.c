@@ -94,11 +94,10 @@ SMALL_INTEGER(to_u8, uint8_t, PB_U8)
 SMALL_INTEGER(to_i16, int16_t, PB_I16)
 SMALL_INTEGER(to_u16, uint16_t, PB_U16)
 
-static inline double round_to(const struct pb_quantizer *q, double low, double high, float in,
+static inline double round_to(const struct pb_quantizer *q, double low, double high, double x,
                               size_t *hits)
 {
     const double nodata = q->nodata, below = q->below, above = q->above;
-    double x = (double)in;
     double r = x < low ? low : x;
     r = r > high ? high : r;
     r = (r + ROUND_D) - ROUND_D;
@@ -113,7 +112,7 @@ static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict
     const struct pb_quantizer q = *quantizer;
     size_t hits = 0;
     for (size_t i = 0; i < n; i++)
-        out[i * step] = (int32_t)round_to(&q, INT32_MIN, INT32_MAX, in[i], &hits);
+        out[i * step] = (int32_t)round_to(&q, INT32_MIN, INT32_MAX, (double)in[i], &hits);
     return hits;
 }
 
@@ -124,7 +123,7 @@ static size_t to_u32(const struct pb_quantizer *quantizer, const float *restrict
     size_t hits = 0;
     /* By way of int32: the conversion that every vector unit has. */
     for (size_t i = 0; i < n; i++) {
-        double r = round_to(&q, 0, UINT32_MAX, in[i], &hits);
+        double r = round_to(&q, 0, UINT32_MAX, (double)in[i], &hits);
         out[i * step] = (uint32_t)(int32_t)(r - 2147483648.0) ^ UINT32_C(0x80000000);
     }
     return hits;

@@ -116,15 +116,32 @@ static const float *scaled(struct pb_block_encoder *e, const float *values, int3
     return e->scaled;
 }
 
+/* A row of one band; rests: the planes of rests that come next. Returns how many it took. */
+static uint32_t fill_band(struct pb_block_encoder *e, const float *const *planes, uint32_t b,
+                          const float *const *rests, size_t at, int32_t w)
+{
+    const struct pb_block_format *format = e->format;
+    uint32_t n_rest = format->n_rest != NULL ? format->n_rest[b] : 0;
+    char *to = e->row + b * pb_type_bytes(format->quantizer.type);
+    const float *rest[PB_REST_MAX] = {NULL};
+    for (uint32_t k = 0; k < n_rest; k++)
+        rest[k] = rests[k] + at;
+    e->moved += n_rest > 0 ? pb_rest_quantize(&format->quantizer, planes[b] + at, rest, n_rest,
+                                              (size_t)w, to, format->n_bands)
+                           : pb_quantize(&format->quantizer, scaled(e, planes[b] + at, w),
+                                         (size_t)w, to, format->n_bands);
+    return n_rest;
+}
+
 static void fill_row(struct pb_block_encoder *e, const float *const *planes, size_t at, int32_t w)
 {
     const struct pb_block_format *format = e->format;
-    size_t sample = pb_type_bytes(format->quantizer.type), valid = (size_t)w * e->pixel_bytes;
+    size_t valid = (size_t)w * e->pixel_bytes;
+    uint32_t next = format->n_bands; /* of the rests */
     if (format->painter != NULL)
         pb_painter_row(format->painter, planes, at, (size_t)w, (uint8_t *)e->row);
     for (uint32_t b = 0; b < format->n_bands && format->painter == NULL; b++)
-        e->moved += pb_quantize(&format->quantizer, scaled(e, planes[b] + at, w), (size_t)w,
-                                e->row + b * sample, format->n_bands);
+        next += fill_band(e, planes, b, planes + next, at, w);
     if (format->codec->bands == 0)
         memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
     else /* no edge, which would be seen in the pixels beside it */

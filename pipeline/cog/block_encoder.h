@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_ENCODER_H
 #define PB_BLOCK_ENCODER_H
-/* One block of a product: float32 planes in, compressed chunky block out. Quantizes, pads to the
+/* One block of a product: float32 planes in, those of values and those of what float32 does not
+ * hold of them (codec/rest.h), compressed chunky block out. Quantizes, pads to the
  * full block with nodata, predicts a row at a time while it is in the first-level cache, then
  * compresses. An encoder owns all memory it needs and belongs to one thread. */
 #include "config/base/err.h"
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/quantize.h"
+#include "pipeline/codec/rest.h"
 #include "pipeline/paint/painter.h"
 
 #include <stddef.h>
@@ -15,10 +17,12 @@
 
 struct pb_block_format {
     int32_t block_px;
-    uint32_t n_planes;                /* that come in */
+    uint32_t n_planes;                /* that come in: values, then rests */
     uint32_t n_bands;                 /* of the block: as many, or the painter's channels */
     const struct pb_painter *painter; /* makes the pixels of 8 bits; NULL = they are rounded */
-    double scale, offset; /* stored = (value - offset) / scale; scale 0: stored = value */
+    const uint8_t *n_rest; /* of each value: how many of the planes are its rests, in their order;
+                              NULL = none has any. Borrowed */
+    double scale, offset;  /* stored = (value - offset) / scale; scale 0: stored = value */
     struct pb_quantizer quantizer;
     int predictor;
     const struct pb_codec *codec;

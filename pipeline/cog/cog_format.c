@@ -19,11 +19,28 @@ static int fail(struct pb_err *err, const char *what)
     return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: %s", what);
 }
 
+uint32_t pb_cog_writer_planes(const struct pb_cog_options *options)
+{
+    uint32_t n = options->n_bands;
+    for (uint32_t b = 0; b < options->n_bands && b < PB_BANDS_MAX; b++)
+        n += options->n_rest[b];
+    return n;
+}
+
+static int check_rests(const struct pb_cog_options *o, struct pb_err *err)
+{
+    bool any = pb_cog_writer_planes(o) > o->n_bands;
+    bool holds = o->painter == NULL && o->scale == 0 && pb_rest_planes(o->type) > 0;
+    for (uint32_t b = 0; b < o->n_bands; b++)
+        holds = holds && o->n_rest[b] <= PB_REST_MAX;
+    return !any || holds ? 0 : fail(err, "this type has no room for all digits of a band");
+}
+
 int pb_cog_format(const struct pb_cog_options *o, struct pb_err *err, struct pb_block_format *out)
 {
     struct pb_block_format format = {
         .block_px = o->block_px,
-        .n_planes = o->n_bands,
+        .n_planes = pb_cog_writer_planes(o),
         .n_bands = o->painter != NULL ? pb_painter_channels(o->painter) : o->n_bands,
         .painter = o->painter,
         .scale = o->scale,
@@ -70,5 +87,5 @@ int pb_cog_format(const struct pb_cog_options *o, struct pb_err *err, struct pb_
                        "cog: a block of %d x %d px and %u bands has over 1 GiB; lower blocksize",
                        o->block_px, o->block_px, o->n_bands);
     *out = format;
-    return 0;
+    return check_rests(o, err);
 }

@@ -67,7 +67,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
         .workers = o->workers,
         .block_px = o->block_px,
         .levels = overview_levels(o),
-        .n_bands = o->n_bands,
+        .n_bands = pb_cog_writer_planes(o),
         .nearest = o->overviews == PB_OVERVIEWS_NEAREST,
     };
 }
@@ -135,8 +135,8 @@ static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row,
 {
     struct pb_cog_writer *writer = user;
     size_t side = (size_t)writer->options.block_px;
-    const float *planes[PB_BANDS_MAX];
-    for (uint32_t b = 0; b < writer->options.n_bands && data != NULL; b++)
+    const float *planes[PB_COG_PLANES_MAX];
+    for (uint32_t b = 0; b < writer->format.n_planes && data != NULL; b++)
         planes[b] = data + b * side * side;
     return add_block(writer, level, col, row, data != NULL ? planes : NULL, side, w, h, worker,
                      err);
@@ -264,6 +264,8 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     writer->grid = *options->grid;
     writer->options.grid = &writer->grid;
     writer->format = format;
+    if (format.n_planes > format.n_bands && format.painter == NULL)
+        writer->format.n_rest = writer->options.n_rest;
     struct pb_pyramid_options pyramid = pyramid_options(&writer->options);
     pyramid.sink = take_overview;
     pyramid.user = writer;
@@ -286,13 +288,13 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err)
 {
-    const float *part[PB_BANDS_MAX];
+    const float *part[PB_COG_PLANES_MAX];
     int32_t side = writer->options.block_px;
     size_t row_px = (size_t)core->w;
     int rc = 0;
     for (int32_t y = 0; rc == 0 && y < core->h; y += side)
         for (int32_t x = 0; rc == 0 && x < core->w; x += side) {
-            for (uint32_t b = 0; b < writer->options.n_bands && planes != NULL; b++)
+            for (uint32_t b = 0; b < writer->format.n_planes && planes != NULL; b++)
                 part[b] = planes[b] + (size_t)y * row_px + (size_t)x;
             int32_t w = core->w - x < side ? core->w - x : side;
             int32_t h = core->h - y < side ? core->h - y : side;

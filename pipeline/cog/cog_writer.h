@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/codec/rest.h"
 #include "pipeline/cog/tiff_writer.h"
 #include "pipeline/grid/tile.h"
 
@@ -26,9 +27,11 @@ struct pb_cog_options {
     const char *directory;             /* of the spool; borrowed until destroy */
     const char *path;                  /* of the file; borrowed until destroy */
     const struct pb_tiff_tags *tags;   /* of the first directory; borrowed; NULL = none */
-    uint32_t n_bands;                  /* planes of tiles; without a painter also of the file */
-    const struct pb_painter *painter;  /* of uint8: paints the pixels, and those of overviews, whose
-                                          values are averaged first; borrowed; NULL = none */
+    uint32_t n_bands;                  /* values of tiles; without a painter also of the file */
+    uint8_t n_rest[PB_BANDS_MAX]; /* of each value: planes of rests (codec/rest.h), behind those of
+                                     all values; of I32, U32 and F64 without scale */
+    const struct pb_painter *painter; /* of uint8: paints the pixels, and those of overviews, whose
+                                         values are averaged first; borrowed; NULL = none */
     enum pb_type type;
     enum pb_compress compress;
     int32_t level;     /* 0 = the codec's default */
@@ -60,8 +63,11 @@ uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
  * compression the file is made, and its space reserved, here. Thread: init. */
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
                          struct pb_cog_writer **out_writer);
-/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN. Allocates nothing. Thread: any,
- * worker < workers and each worker on one thread at a time. */
+enum { PB_COG_PLANES_MAX = (1 + PB_REST_MAX) * PB_BANDS_MAX };
+/* Planes of values and rests that tiles have. */
+uint32_t pb_cog_writer_planes(const struct pb_cog_options *options);
+/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN, also in rests. Allocates
+ * nothing. Thread: any, worker < workers and each worker on one thread at a time. */
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err);
 /* After the last tile, once: writes and fsyncs the file, and frees all other space on disk. */

@@ -111,6 +111,8 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
     pb_json_string(json, "data_type",
                    info->complex.kind != PB_COMPLEX_NONE ? pb_complex_name(info->complex.kind)
                                                          : pb_type_name(info->type));
+    if (info->complex.kind != PB_COMPLEX_NONE)
+        pb_json_string(json, "read_as", info->complex.power ? "power" : "amplitude");
     pb_json_string(json, "compression", info->compression);
     if (info->has_transform)
         pb_explain_pixel(info, info->transform, json);

@@ -41,6 +41,9 @@ static void nodata_text(const struct pb_run_view *view, char out[80])
         (void)snprintf(out, 80, "%s (input.nodata)", pb_units_number_text(input->nodata, number));
         return;
     }
+    if (info->complex.has_nodata)
+        (void)snprintf(out, 80, "%s + 0i (the file's)",
+                       pb_units_number_text(info->complex.nodata, number));
     for (int32_t i = 0; i < info->n_bands && out[0] == '\0'; i++)
         if (info->band[i].has_nodata)
             (void)snprintf(out, 80, "%s (the file's)",

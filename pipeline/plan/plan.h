@@ -94,6 +94,26 @@ struct pb_plan_decoding {
     uint64_t reader_bytes; /* what their open files hold */
 };
 
+/* What is counted of the pixels of a band whose digits float32 may not hold. */
+enum pb_wide_count {
+    PB_WIDE_NOT,
+    PB_WIDE_ROUNDED, /* that float32 does not hold: steps or products take them rounded */
+    PB_WIDE_LOST     /* that are not kept although the band has planes of rests: beyond float32's
+                        range */
+};
+
+/* A band of a source whose type has more digits than float32 (plan_digits.c). */
+struct pb_plan_wide {
+    uint32_t window, plane; /* where its pixels are in tiles */
+    enum pb_type type;      /* I32, U32 or F64 */
+    bool has_nodata;
+    double nodata;
+    bool shifts;    /* pixel x, y of the products' grid is x + dx, y + dy of its own */
+    int32_t dx, dy; /* with shifts */
+    enum pb_wide_count count;
+    char name[64]; /* in the pipeline */
+};
+
 struct pb_plan {
     struct pb_chain *chain;
     struct pb_plan **earlier; /* passes before this one, in order: their chains belong to this one,
@@ -107,10 +127,15 @@ struct pb_plan {
     size_t n_sources, n_windows;
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
-    int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
+    int32_t *output_bands;     /* of the scene that outputs are, unchanged, 1-based; 0 = none */
+    struct pb_plan_wide *wide; /* n_wide */
+    size_t n_wide;
+    struct pb_plane_rest *rest; /* of each output */
+    uint32_t *rest_of;          /* of each output with rests: the band in `wide` that it is */
+    uint32_t n_rest;            /* planes of rests that a tile has */
     const char *valid_by, *not_looked_at; /* what says which pixels of the scene are valid, and what
                                              does not: pb_raster_choose_valid; static */
-    struct pb_complex complex; /* of the scene's pixels */
+    struct pb_complex complex;            /* of the scene's pixels */
     char **output_names;
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */

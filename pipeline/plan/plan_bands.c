@@ -3,6 +3,7 @@
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_calibrate.h"
+#include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
 
 #include "config/wanted_bands.h"
@@ -346,18 +347,16 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
                ? 0
                : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
 }
-/* Which outputs are bands of the scene. */
-static int find_scene_bands(struct pb_plan *plan, const struct inputs *in, struct pb_err *err)
+
+static int find_digits(struct pb_plan *plan, const struct pb_plan_request *request,
+                       const struct inputs *in, struct pb_err *err)
 {
-    const int32_t *origins = pb_chain_origins(plan->chain);
-    size_t n = pb_chain_output_count(plan->chain);
-    plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
-    if (plan->output_bands == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    for (size_t i = 0; i < n; i++)
-        if (origins[i] >= 0 && in->file[origins[i]] == 0)
-            plan->output_bands[i] = in->number[origins[i]];
-    return 0;
+    const struct pb_plan_digits_inputs bands = {.input = in->input,
+                                                .number = in->number,
+                                                .file = in->file,
+                                                .source = in->source,
+                                                .n = in->n};
+    return pb_plan_digits(plan, request, &bands, err);
 }
 
 static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
@@ -389,12 +388,12 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)
         rc = copy_names(plan, wanted, err);
-    if (rc == 0)
-        rc = find_scene_bands(plan, in, err);
     if (rc == 0) {
         set_sources(plan, request, in);
-        rc = add_earlier(plan, request, in, err);
+        rc = find_digits(plan, request, in, err);
     }
+    if (rc == 0)
+        rc = add_earlier(plan, request, in, err);
     free(in);
     free(wanted);
     return rc;

@@ -98,6 +98,27 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                    (double)plan->product_bytes / mib, reductions, kept);
 }
 
+/* Bands of more digits than float32: which keep them, and of which pixels will be counted. */
+static void describe_digits(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < plan->n_wide && used < bytes; i++) {
+        const struct pb_plan_wide *band = &plan->wide[i];
+        bool kept = false;
+        for (size_t k = 0; k < plan->n_outputs; k++)
+            kept = kept || (plan->rest[k].n > 0 && plan->rest_of[k] == i);
+        used += (size_t)snprintf(text + used, bytes - used, "%-10s %s (%s): %s%s%s\n",
+                                 i == 0 ? "digits" : "", band->name, pb_type_name(band->type),
+                                 kept ? "all kept where it is stored as it is" : "",
+                                 kept && band->count == PB_WIDE_ROUNDED ? "; " : "",
+                                 band->count != PB_WIDE_ROUNDED ? ""
+                                 : band->type == PB_F64
+                                     ? "float32 where it is resampled"
+                                     : "whole numbers up to 16777216 where it is computed with");
+    }
+}
+
 static size_t bands_in(const struct pb_plan *plan)
 {
     size_t n = 0;
@@ -108,12 +129,14 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[160], memory[300], gate[240], kind[80] = "";
+    char decoding[200], device[500], passes[160], memory[300], gate[240], kind[80] = "",
+                                                                          digits[400];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
     describe_gate(plan, gate, sizeof gate);
+    describe_digits(plan, digits, sizeof digits);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
     if (plan->complex.kind != PB_COMPLEX_NONE)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
@@ -125,13 +148,14 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         "%s"
         "%s"
         "valid      %s%s%s%s\n"
+        "%s"
         "chain      %zu band%s in, %zu out, %zu instructions\n"
         "%s%s"
         "threads    %u reading, %u %s, %u writing\n"
         "%s%s",
         pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
         plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind, plan->valid_by,
-        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "",
+        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "", digits,
         bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
         pb_chain_instruction_count(plan->chain), gate, passes, plan->readers, tiles_computed(plan),
         plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device, memory);

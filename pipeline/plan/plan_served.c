@@ -25,6 +25,7 @@ static void say_source(const struct pb_raster_info *info, struct pb_served_sourc
     out->n_bands = info->n_bands;
     out->type = (int32_t)info->type;
     out->has_mask = info->has_mask;
+    out->is_complex = info->complex.kind != PB_COMPLEX_NONE;
     for (int32_t i = 0; i < info->n_bands; i++) {
         out->has_nodata[i] = info->band[i].has_nodata;
         out->nodata_unreadable[i] = info->band[i].nodata_unreadable;
@@ -216,6 +217,7 @@ static void take_source(const struct pb_served_source *said, struct pb_raster_in
     info->type = (enum pb_type)said->type;
     info->block_w = info->block_h = 256; /* of no use where nothing is read */
     info->has_mask = said->has_mask != 0;
+    info->complex.kind = said->is_complex ? PB_COMPLEX_F32 : PB_COMPLEX_NONE;
     for (int32_t i = 0; i < said->n_bands; i++) {
         info->band[i].has_nodata = said->has_nodata[i] != 0;
         info->band[i].nodata_unreadable = said->nodata_unreadable[i] != 0;

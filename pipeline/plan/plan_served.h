@@ -28,6 +28,7 @@ struct pb_served_source {
     int32_t w, h, n_bands;
     int32_t type; /* enum pb_type */
     int32_t has_mask, placed;
+    int32_t is_complex; /* in the file: as the type, and without nodata, which is NaN already */
     struct pb_map map;
     /* By band. */
     int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];

@@ -24,7 +24,9 @@ struct cog {
     struct pb_painter painter; /* of pictures */
     struct pb_ramp_table *ramp;
     uint32_t n_bands;
-    uint32_t plane[PB_BANDS_MAX]; /* of the tile, by band of the product */
+    uint32_t n_rest;
+    uint32_t plane[PB_BANDS_MAX];              /* of the tile, by band of the product */
+    uint32_t rest[PB_REST_MAX * PB_BANDS_MAX]; /* of the tile's rests, in their order */
     char file[sizeof((struct pb_product_result *)NULL)->file];
     char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
@@ -107,6 +109,33 @@ static const struct pb_cog_config *cog_of(const struct pb_product_config *config
     return (const struct pb_cog_config *)config;
 }
 
+static enum pb_digits cog_digits(const struct pb_product_config *config)
+{
+    const struct pb_cog_config *cog = cog_of(config);
+    if (cog->is_painted || cog->has_scale || cog->offset != 0)
+        return PB_DIGITS_SOME;
+    return cog->type == PB_F32             ? PB_DIGITS_FLOAT
+           : pb_rest_planes(cog->type) > 0 ? PB_DIGITS_ALL
+                                           : PB_DIGITS_SOME;
+}
+
+/* The rests of the product's bands: how many of each, and out_rest, which. */
+static uint32_t list_rests(const struct pb_product_env *env, const struct pb_cog_config *config,
+                           const uint32_t *plane, struct pb_cog_options *options,
+                           uint32_t *out_rest)
+{
+    uint32_t n = 0;
+    if (env->rest == NULL || cog_digits(&config->product) != PB_DIGITS_ALL)
+        return 0;
+    for (uint32_t b = 0; b < options->n_bands; b++) {
+        const struct pb_plane_rest *rest = &env->rest[plane[b]];
+        options->n_rest[b] = (uint8_t)rest->n;
+        for (uint32_t k = 0; k < rest->n; k++)
+            out_rest[n++] = rest->first + k;
+    }
+    return n;
+}
+
 static int32_t cog_block_px(const struct pb_product_config *config)
 {
     return cog_of(config)->blocksize;
@@ -120,6 +149,9 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     /* A ramp paints three channels, as three bands do. */
     const struct pb_painter painter = painter_of(cog, ramp != NULL ? 3 : n, NULL);
     struct pb_cog_options options = options_of(env, cog, n, cog->is_painted ? &painter : NULL);
+    uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
+    if (env->rest != NULL && pb_product_bands(env, config, plane, NULL) == (int)n)
+        (void)list_rests(env, cog, plane, &options, rest);
     uint64_t bytes = pb_cog_writer_bytes(&options);
     uint64_t table = ramp != NULL ? pb_ramp_table_bytes(ramp) : 0;
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
@@ -205,6 +237,7 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
                                                    cog->config->is_painted ? &cog->painter : NULL);
         if (cog->config->overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
             options.overviews = PB_OVERVIEWS_NEAREST;
+        cog->n_rest = list_rests(env, cog->config, cog->plane, &options, cog->rest);
         pb_product_file(env, config, cog->file, sizeof cog->file);
         (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
         options.path = cog->path;
@@ -221,13 +254,15 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     return 0;
 }
 
-static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                     uint32_t worker, struct pb_err *err)
 {
     struct cog *cog = product;
-    const float *planes[PB_BANDS_MAX];
+    const float *planes[PB_COG_PLANES_MAX];
     for (uint32_t b = 0; b < cog->n_bands && pixels->plane_px > 0; b++)
         planes[b] = pixels->data + cog->plane[b] * pixels->plane_px;
+    for (uint32_t k = 0; k < cog->n_rest && pixels->plane_px > 0; k++)
+        planes[cog->n_bands + k] = pixels->rest + cog->rest[k] * pixels->plane_px;
     return pb_cog_writer_tile(cog->writer, &tile->core, pixels->plane_px > 0 ? planes : NULL,
                               worker, err);
 }
@@ -322,6 +357,7 @@ const struct pb_product_type pb_product_cog = {
     .bytes = cog_bytes,
     .block_px = cog_block_px,
     .explain = cog_explain,
+    .digits = cog_digits,
     .create = cog_create,
     .tile = cog_tile,
     .finish = cog_finish,

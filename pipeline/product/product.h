@@ -18,6 +18,28 @@
 
 #include <stdint.h>
 
+/* A finished tile: planes of values, invalid pixels NaN, and planes of rests, of bands that have
+ * them (struct pb_plane_rest). Tightly packed, plane_px apart; plane_px 0: no pixel is valid, and
+ * there are none. */
+struct pb_tile_planes {
+    const float *data;
+    size_t plane_px;
+    const float *rest;
+};
+
+/* What float32 does not hold of a band of tiles (codec/rest.h): planes first .. first + n - 1 of
+ * the rests; n 0 = nothing is kept. */
+struct pb_plane_rest {
+    uint32_t first, n;
+};
+
+/* How a product stores values. */
+enum pb_digits {
+    PB_DIGITS_SOME, /* it shows them, or in fewer digits than float32 has, as it was asked to */
+    PB_DIGITS_FLOAT,
+    PB_DIGITS_ALL /* in a type of more digits */
+};
+
 struct pb_chain;
 struct pb_json;
 struct pb_metadata;
@@ -49,6 +71,7 @@ struct pb_product_env {
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
+    const struct pb_plane_rest *rest;       /* of the same planes; NULL = not known yet, or none */
     const struct pb_metadata *metadata;     /* of the scene; NULL or family NULL = none */
     const struct pb_calibrated *calibrated; /* n_calibrated, by steps that calibrate */
     size_t n_calibrated;
@@ -116,6 +139,8 @@ struct pb_product_type {
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
     /* Tiles must be a multiple of so many pixels a side, a power of two; NULL = any. */
     int32_t (*block_px)(const struct pb_product_config *config);
+    /* NULL = PB_DIGITS_SOME. */
+    enum pb_digits (*digits)(const struct pb_product_config *config);
     /* Whether it can be made of this scene, before a pixel is read, also when nothing is to be made
      * (dry run): input.* says what is missing. env has no directory. NULL = always. */
     int (*ready)(const struct pb_product_env *env, const struct pb_product_config *config,
@@ -128,7 +153,7 @@ struct pb_product_type {
                   struct pb_err *err, void **out_product);
     /* Takes one finished tile; all is borrowed for the call, the pixels are read only. Allocates
      * nothing. NULL = the kind needs no tiles. */
-    int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+    int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err);
     /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier: the results of all
      * other products, for a kind that describes them and so is finished last. The others finish at

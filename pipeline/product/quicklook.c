@@ -248,7 +248,7 @@ static int quicklook_create(const struct pb_product_env *env,
 }
 
 static int quicklook_tile(void *product, const struct pb_tile *tile,
-                          const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err)
+                          const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     struct quicklook *q = product;
     const float *planes[SHOWN_MAX];

@@ -116,7 +116,7 @@ static int statistics_create(const struct pb_product_env *env,
 }
 
 static int statistics_tile(void *product, const struct pb_tile *tile,
-                           const struct pb_tile_out *pixels, uint32_t worker_index,
+                           const struct pb_tile_planes *pixels, uint32_t worker_index,
                            struct pb_err *err)
 {
     struct statistics *s = product;

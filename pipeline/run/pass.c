@@ -9,6 +9,7 @@
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/exec_remote.h"
 #include "pipeline/run/gate.h"
+#include "pipeline/run/rests.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -151,6 +152,8 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     rc = rc ? rc : make_head(pass, err);
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         rc = make_caches(plan, i, s->cache[i], err);
+    if (rc == 0 && plan->n_wide > 0)
+        rc = pb_rests_create(plan, err, &s->rests);
     if (rc == 0 && plan->gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
     return rc;
@@ -249,6 +252,20 @@ static void add_gate(const struct pb_gate *gate, struct pb_gate_report *out)
     out->blocks += own.blocks;
 }
 
+static void add_digits(const struct pb_rests *rests, const struct pb_plan *plan,
+                       struct pb_run_report *out)
+{
+    for (size_t i = 0; i < plan->n_wide && out->n_digits < PB_BANDS_MAX; i++) {
+        const struct pb_plan_wide *band = &plan->wide[i];
+        struct pb_digits_report *own = &out->digits[out->n_digits];
+        *own = (struct pb_digits_report){.type = pb_type_name(band->type),
+                                         .kept = band->count == PB_WIDE_LOST,
+                                         .pixels = pb_rests_counted(rests, i)};
+        (void)snprintf(own->band, sizeof own->band, "%s", band->name);
+        out->n_digits += own->pixels > 0;
+    }
+}
+
 void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
 {
     const struct pb_stream *s = &pass->stream;
@@ -282,6 +299,8 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         add_link(pass, &report->link);
     if (s->gate != NULL)
         add_gate(s->gate, &report->gate);
+    if (s->rests != NULL)
+        add_digits(s->rests, pass->plan, report);
 }
 
 void pb_pass_destroy(struct pb_pass *pass)
@@ -301,6 +320,7 @@ void pb_pass_destroy(struct pb_pass *pass)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
+    pb_rests_destroy(s->rests);
     free(s->head);
     if (s->remote != NULL) {
         s->remote->close(s->remote->user, s->session);

@@ -7,6 +7,7 @@
  * (pipeline/plan/part_exchange.h). Tiles that a gate leaves out go to the sinks at once. */
 #include "pipeline/plan/part_exchange.h"
 #include "pipeline/run/gate.h"
+#include "pipeline/run/rests.h"
 #include "pipeline/run/tile_store.h"
 
 #include "config/base/clock.h"
@@ -88,7 +89,8 @@ static void put_head(const struct pb_stream *s, void *slot)
 static int take_slot(struct reader *r, struct down *d)
 {
     struct pb_stream *s = r->stream;
-    int rc = wic_acquire(s->in, WIC_FOREVER, &d->slot);
+    int rc = s->rests != NULL ? pb_rests_take(s->rests, &d->tile, &r->parked) : 0;
+    rc = rc ? rc : wic_acquire(s->in, WIC_FOREVER, &d->slot);
     if (rc < 0)
         return rc;
     d->has_slot = true;
@@ -124,7 +126,7 @@ static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_
 static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
-    const struct pb_tile_out nothing = {.data = NULL, .plane_px = 0};
+    const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
     int rc = pb_arrivals_note(s->arrivals, tile, err);
     rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
     if (rc == 0)
@@ -141,6 +143,8 @@ static int publish(struct reader *r, struct down *d)
                                      : pb_slot_tile_bytes(&s->plan->format, &d->tile);
     if (s->store != NULL && !has_tiles(s))
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
+    if (s->rests != NULL)
+        pb_rests_fill(s->rests, &d->tile, &d->in);
     put_head(s, d->slot.data);
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);

@@ -88,7 +88,7 @@ int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *
     return 0;
 }
 
-static int add_tile(void *object, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+static int add_tile(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                     uint32_t worker, struct pb_err *err)
 {
     struct pb_reducing *r = object;
@@ -106,7 +106,7 @@ static int add_tile(void *object, const struct pb_tile *tile, const struct pb_ti
 }
 
 /* What a device has summed up, part by part. */
-static int add_sums(void *object, const struct pb_tile *tile, const struct pb_tile_out *sums,
+static int add_sums(void *object, const struct pb_tile *tile, const struct pb_tile_planes *sums,
                     uint32_t worker, struct pb_err *err)
 {
     struct pb_reducing *r = object;

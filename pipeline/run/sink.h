@@ -10,7 +10,7 @@
 
 struct pb_sink {
     /* As pb_product_type.tile: called by several writers at once, worker < workers. */
-    int (*tile)(void *object, const struct pb_tile *tile, const struct pb_tile_out *pixels,
+    int (*tile)(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err);
     void *object;
 };

@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/stream.h"
+#include "pipeline/run/rests.h"
 
 void pb_stream_abort(struct pb_stream *stream)
 {
     wic_abort(stream->in);
     wic_abort(stream->out);
     pb_in_flight_abort(stream->in_flight);
+    pb_rests_abort(stream->rests);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_abort(stream->cache[i][part]);

@@ -21,6 +21,7 @@
 _Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
 struct pb_gate;
+struct pb_rests;
 
 struct pb_stage_counter {
     _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
@@ -44,6 +45,7 @@ struct pb_stream {
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */
+    struct pb_rests *rests;      /* what float32 does not hold of tiles; NULL: nothing is kept */
     struct pb_tile_store *store; /* of tiles for rounds; NULL: there is none */
     _Atomic uint32_t round;      /* from 1; set before its first tile goes down */
     struct pb_slot_head *head;   /* of slots in this round; NULL: they have none */
@@ -67,7 +69,7 @@ void pb_stream_abort(struct pb_stream *stream);
 /* Hands a finished tile to every sink and counts it. worker < pb_plan_sink_workers. Thread: a
  * writer, or a reader for tiles that are left out. */
 int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
-                      const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err);
+                      const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err);
 
 /* Thread bodies, with the thread's number among its kind. Each returns when its part of the stream
  * has ended. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A writer thread: hands each finished tile to every sink, then gives the slot back. */
 #include "pipeline/run/stream.h"
+#include "pipeline/run/rests.h"
 
 #include "config/base/clock.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
-                      const struct pb_tile_out *pixels, uint32_t worker, struct pb_err *err)
+                      const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     uint64_t start = pb_clock_mono_ns();
     int rc = 0;
@@ -27,13 +28,17 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
                       struct pb_err *err)
 {
     const struct pb_tile *tile = slot->user;
-    const struct pb_tile_out pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
+    struct pb_tile_planes pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
     uint32_t unit = tile->unit;
     /* Pairs with the store before the round: what was set for it is seen, whoever computed. */
     (void)atomic_load(&s->round);
+    if (s->rests != NULL)
+        pixels.rest = pb_rests_find(s->rests, tile, slot->data, pixels.plane_px);
     int rc = pb_stream_deliver(s, tile, &pixels, worker, err);
     if (rc < 0)
         return rc;
+    if (s->rests != NULL)
+        pb_rests_give(s->rests, tile);
     atomic_fetch_add(&s->write.bytes, slot->bytes);
     rc = wic_release(s->out, slot);
     if (rc == 0)

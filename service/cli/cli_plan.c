@@ -131,6 +131,8 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         add(text, sizeof text, ", %.0f bands of %s", n_bands, text_of(file, "data_type"));
     else
         add(text, sizeof text, ", %s", text_of(file, "data_type"));
+    if (text_of(file, "read_as")[0] != '\0')
+        add(text, sizeof text, " as %s", text_of(file, "read_as"));
     add(text, sizeof text, ", %s", text_of(file, "compression"));
     if (of_many && is_true(file, "is_grid"))
         add(text, sizeof text, "; the grid");
@@ -341,14 +343,15 @@ static void say_memory(const struct pb_json_value *plan)
         text_of(plan, "device"));
 }
 
-/* What complex pixels become, a gate and passes before are of interest to all; the rest to who
- * tunes. */
+/* What complex pixels become, which digits are kept, a gate and passes before are of interest to
+ * all; the rest to who tunes. */
 static void say_schedule(const struct pb_json_value *plan, bool verbose)
 {
     const struct pb_json_value *schedule = pb_json_get(plan, "schedule", NULL);
     const char *key;
     for (size_t i = 0; (key = pb_json_key(schedule, i)) != NULL; i++) {
-        if (strcmp(key, "gate") == 0 || strcmp(key, "before") == 0 || strcmp(key, "pixels") == 0)
+        if (strcmp(key, "gate") == 0 || strcmp(key, "before") == 0 || strcmp(key, "pixels") == 0 ||
+            strcmp(key, "digits") == 0)
             say(key, "%s", text_of(schedule, key));
     }
     if (!verbose)

@@ -113,6 +113,26 @@ void cli_result_calibration(const struct pb_json_value *calibration)
     }
 }
 
+/* "digits     7 pixels of band ID (uint32) ..." */
+static void print_digits(const struct pb_json_value *digits)
+{
+    for (size_t i = 0; i < pb_json_count(digits); i++) {
+        const struct pb_json_value *one = pb_json_at(digits, i);
+        const char *band = pb_json_get_text(one, "band"), *type = pb_json_get_text(one, "type"),
+                   *are = pb_json_get_text(one, "are");
+        if (band == NULL || type == NULL || are == NULL)
+            continue;
+        printf("  %-10s %.0f pixels of band %s (%s) %s\n", i == 0 ? "digits" : "",
+               number_of(one, "pixels"), band, type,
+               strcmp(are, "rounded") != 0
+                   ? "lie outside the range of float32 (1.2e-38 to 3.4e38): larger ones are invalid"
+               : strcmp(type, "float64") == 0
+                   ? "have more digits than float32, in which steps compute"
+                   : "are whole numbers that float32 does not hold: steps and float32 products "
+                     "take them rounded");
+    }
+}
+
 static void print_product(const struct pb_json_value *product)
 {
     char size[16];
@@ -142,6 +162,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)
         print_gate(gate);
+    print_digits(pb_json_get(report, "digits", NULL));
     if (link != NULL)
         print_link(device, link);
     (void)cli_flush();

@@ -81,6 +81,24 @@ static void print_gate(struct pb_json *json, const struct pb_gate_report *gate)
     pb_json_end(json);
 }
 
+/* Of bands whose pixels have more digits than float32. */
+static void print_digits(struct pb_json *json, const struct pb_run_report *report)
+{
+    if (report->n_digits == 0)
+        return;
+    pb_json_array(json, "digits");
+    for (size_t i = 0; i < report->n_digits; i++) {
+        const struct pb_digits_report *one = &report->digits[i];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", one->band);
+        pb_json_string(json, "type", one->type);
+        pb_json_int(json, "pixels", (int64_t)one->pixels);
+        pb_json_string(json, "are", one->kept ? "out of range" : "rounded");
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 static void print_reduction(struct pb_json *json, const struct pb_chain_use *use)
 {
     const struct pb_chain_reduction *r = use->reduction;
@@ -202,6 +220,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
+    print_digits(json, report);
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         if (report->stage[i].name != NULL)

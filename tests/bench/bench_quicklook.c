@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     double start = now();
     for (uint32_t i = 0; i < pb_grid_count(&grid); i++) {
         const struct pb_tile tile = {.number = i, .core = pb_grid_core(&grid, i)};
-        const struct pb_tile_out pixels = {data, (size_t)TILE_PX * TILE_PX};
+        const struct pb_tile_planes pixels = {data, (size_t)TILE_PX * TILE_PX, NULL};
         if (pb_product_quicklook.tile(product, &tile, &pixels, 0, &err) != 0)
             return 1;
     }

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
             pb_product_statistics.create(&env, &config.product, &err, &product) != 0)
             return 1;
         const struct pb_tile tile = {.core = {0, 0, SIDE, SIDE}};
-        const struct pb_tile_out pixels = {data, (size_t)SIDE * SIDE};
+        const struct pb_tile_planes pixels = {data, (size_t)SIDE * SIDE, NULL};
         double start = now();
         uint64_t px = 0;
         while (now() - start < seconds) {

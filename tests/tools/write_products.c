@@ -111,7 +111,7 @@ static int feed_tile(struct feed *feed, uint32_t index, float *buffer, size_t pl
 {
     const struct scene *s = feed->scene;
     size_t n = (size_t)s->info->width * (size_t)s->info->height;
-    const struct pb_tile_out pixels = {buffer, plane_px};
+    const struct pb_tile_planes pixels = {buffer, plane_px, NULL};
     const struct pb_tile tile = {.number = index, .core = pb_grid_core(feed->env->grid, index)};
     for (size_t b = 0; b < s->n_bands; b++)
         for (int32_t y = 0; y < tile.core.h; y++)

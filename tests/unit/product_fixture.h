@@ -85,7 +85,7 @@ static inline void *feed_thread(void *user)
     size_t side = (size_t)job->grid->side_px;
     float *buffer = malloc(side * side * job->image->n_bands * sizeof(float));
     for (uint32_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n_tiles;) {
-        const struct pb_tile_out pixels = {buffer, side * side};
+        const struct pb_tile_planes pixels = {buffer, side * side, NULL};
         struct pb_tile tile = {.number = job->order[i]};
         tile.core = pb_grid_core(job->grid, tile.number);
         for (size_t b = 0; b < job->image->n_bands; b++)

@@ -485,6 +485,40 @@ START_TEST(outputs_that_are_classes_are_told_from_measurements)
 }
 END_TEST
 
+START_TEST(outputs_that_are_an_input_in_place_are_told_from_computed_ones)
+{
+    static const struct {
+        const char *expression;
+        int32_t place; /* of the output */
+        bool computed; /* input a */
+    } cases[] = {
+        {"a", 0, false},
+        {"where(b > 1, a, invalid)", 0, false},
+        {"where(a > 1, a, invalid)", 0, true},
+        {"where(b > 1, a, b)", -1, true},
+        {"where(a > 1, b, invalid)", 1, true},
+        {"a * 1.5", -1, true},
+        {"b", 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static const char *const outputs[] = {"X", "a"};
+        struct fx_step step;
+        const struct pb_item item = {.key = "X", .text = cases[i].expression};
+        struct pb_diag diag;
+        struct pb_chain *chain = NULL;
+        size_t at;
+        fx_op(&step, "math");
+        fx_arg(&step, "bands", &item, 1);
+        ck_assert_msg(fx_create("ab", &step, 1, outputs, 2, &diag, &at, &chain) == 0, "%s",
+                      diag.msg);
+        ck_assert_msg(pb_chain_places(chain)[0] == cases[i].place, "%s", cases[i].expression);
+        ck_assert_int_eq(pb_chain_places(chain)[1], 0);
+        ck_assert_msg(pb_chain_computed(chain)[0] == cases[i].computed, "%s", cases[i].expression);
+        pb_chain_destroy(chain);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("chain");
@@ -500,6 +534,7 @@ int main(void)
     tcase_add_test(tests, too_many_values_are_refused);
     tcase_add_test(tests, tiles_of_focal_chains_match_the_whole_image);
     tcase_add_test(tests, outputs_that_are_classes_are_told_from_measurements);
+    tcase_add_test(tests, outputs_that_are_an_input_in_place_are_told_from_computed_ones);
     tcase_add_test(tests, every_failing_allocation_is_reported_and_leaks_nothing);
     suite_add_tcase(suite, tests);
     return fx_main(suite);

@@ -81,7 +81,7 @@ static void feed(const struct run *run, void *product)
             if (core.x == 0 && core.y == 0)
                 data[5] = NAN;
             const struct pb_tile tile = {.number = tiles[i], .core = core};
-            const struct pb_tile_out pixels = {data, px};
+            const struct pb_tile_planes pixels = {data, px, NULL};
             ck_assert_int_eq(pb_product_cog.tile(product, &tile, &pixels, 0, NULL), 0);
         }
     }

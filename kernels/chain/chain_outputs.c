@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What products want to know of the values they store: what of them are an input's pixels. */
+#include "kernels/chain/chain_outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int32_t as_stored(const struct pb_chain_spec *spec, int32_t origin)
+{
+    const struct pb_chain_input *const input = origin >= 0 ? &spec->inputs[origin] : NULL;
+
+    return input && input->scale == 1 && input->offset == 0 ? origin : -1;
+}
+
+/* Which inputs go into operations, or into outputs that are none of them in place. */
+static void find_computed(const struct pb_graph *graph, const pb_value *values,
+                          const struct pb_chain_spec *spec, uint8_t *flags, struct pb_chain *chain)
+{
+    for (size_t i = 0; i < spec->n_outputs; i++)
+        flags[values[i]] |= chain->places[i] >= 0 ? PB_GRAPH_KEPT : PB_GRAPH_COMPUTED;
+    pb_graph_computed(graph, flags);
+    for (size_t id = 0; id < graph->n; id++)
+        if (graph->nodes[id].kind == PB_NODE_INPUT && (flags[id] & PB_GRAPH_COMPUTED))
+            chain->computed[graph->nodes[id].index] = true;
+}
+
+int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *values,
+                              const struct pb_chain_spec *spec, struct pb_chain *chain)
+{
+    const size_t n = spec->n_outputs;
+    uint8_t *const few = calloc(graph->n + 1, 1), *const flags = calloc(graph->n + 1, 1);
+    int32_t *const origins = calloc(graph->n + 1, sizeof *origins);
+    int32_t *const places = calloc(graph->n + 1, sizeof *places);
+
+    chain->classes = calloc(n + 1, sizeof *chain->classes);
+    chain->origins = calloc(n + 1, sizeof *chain->origins);
+    chain->places = calloc(n + 1, sizeof *chain->places);
+    chain->computed = calloc(spec->n_inputs + 1, sizeof *chain->computed);
+    const bool room = few && flags && origins && places && chain->classes && chain->origins &&
+                      chain->places && chain->computed;
+    if (room) {
+        pb_graph_classes(graph, few);
+        pb_graph_origins(graph, false, origins);
+        pb_graph_origins(graph, true, places);
+    }
+    for (size_t i = 0; room && i < n; i++) {
+        chain->classes[i] = few[values[i]] != 0;
+        chain->origins[i] = as_stored(spec, origins[values[i]]);
+        chain->places[i] = as_stored(spec, places[values[i]]);
+    }
+    if (room)
+        find_computed(graph, values, spec, flags, chain);
+    free(few);
+    free(flags);
+    free(origins);
+    free(places);
+    return room ? 0 : -ENOMEM;
+}
+
+const int32_t *pb_chain_origins(const struct pb_chain *chain)
+{
+    return chain->origins;
+}
+
+const int32_t *pb_chain_places(const struct pb_chain *chain)
+{
+    return chain->places;
+}
+
+const bool *pb_chain_computed(const struct pb_chain *chain)
+{
+    return chain->computed;
+}
+
+const bool *pb_chain_classes(const struct pb_chain *chain)
+{
+    return chain->classes;
+}

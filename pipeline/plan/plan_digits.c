@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan/plan_digits.h"
+
+#include "pipeline/codec/rest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Which outputs are bands of the scene. */
+static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+{
+    const int32_t *origins = pb_chain_origins(plan->chain);
+    for (size_t i = 0; i < plan->n_outputs; i++)
+        if (origins[i] >= 0 && in->file[origins[i]] == 0)
+            plan->output_bands[i] = in->number[origins[i]];
+}
+
+/* --- how products store outputs --------------------------------------------------------------- */
+
+struct stored {
+    bool as_float, whole; /* by a product in float32; by one in a type of more digits */
+};
+
+static int find_stored(const struct pb_plan *plan, const struct pb_plan_request *request,
+                       struct stored *out, struct pb_err *err)
+{
+    const struct pb_pipeline_config *pipeline = request->pipeline;
+    const struct pb_product_env env = {.config = request->config,
+                                       .pipeline = pipeline,
+                                       .band_names = (const char *const *)plan->output_names,
+                                       .n_bands = plan->n_outputs,
+                                       .n_default = plan->n_default};
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *config = pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(config->kind);
+        enum pb_digits digits = type->digits != NULL ? type->digits(config) : PB_DIGITS_SOME;
+        uint32_t plane[PB_BANDS_MAX];
+        int n = digits != PB_DIGITS_SOME ? pb_product_bands(&env, config, plane, err) : 0;
+        if (n < 0)
+            return n;
+        for (int b = 0; b < n; b++) {
+            out[plane[b]].as_float |= digits == PB_DIGITS_FLOAT;
+            out[plane[b]].whole |= digits == PB_DIGITS_ALL;
+        }
+    }
+    return 0;
+}
+
+/* --- bands whose digits count ----------------------------------------------------------------- */
+
+static struct pb_plan_wide wide_of(const struct pb_plan *plan,
+                                   const struct pb_plan_digits_inputs *in, uint32_t input)
+{
+    const struct pb_chain_input *band = &in->input[input];
+    const struct pb_plan_source *source = &plan->source[in->file[input]];
+    const struct pb_geometry grid = pb_chain_geometry(plan->chain);
+    const struct pb_map shift = pb_map_between(&grid.map, &in->source[source->window].map);
+    struct pb_plan_wide wide = {.window = source->window,
+                                .plane = (uint32_t)source->plane,
+                                .type = band->type,
+                                .has_nodata = band->has_nodata,
+                                .nodata = band->nodata};
+    for (size_t i = 0; i < source->n_bands && source->bands[i] != in->number[input]; i++)
+        wide.plane++;
+    wide.shifts = in->source[source->window].placed && pb_map_is_shift(&shift);
+    if (wide.shifts) {
+        wide.dx = (int32_t)shift.offset_x;
+        wide.dy = (int32_t)shift.offset_y;
+    }
+    (void)snprintf(wide.name, sizeof wide.name, "%s", band->name);
+    return wide;
+}
+
+/* Whether output i may have all digits of the band. */
+static bool keeps(const struct pb_plan *plan, const struct pb_plan_wide *wide, size_t i,
+                  uint32_t input, const struct stored *stored)
+{
+    return stored[i].whole && wide->shifts && pb_chain_places(plan->chain)[i] == (int32_t)input;
+}
+
+/* What is counted of a band: rounded integers where something takes them so; rounded doubles where
+ * a product of doubles does, as everything else is of float32 anyway. */
+static enum pb_wide_count count_of(const struct pb_plan *plan, const struct pb_plan_wide *wide,
+                                   uint32_t input, const struct stored *stored)
+{
+    const int32_t *origins = pb_chain_origins(plan->chain);
+    bool kept = false, rounded = wide->type != PB_F64 && pb_chain_computed(plan->chain)[input];
+    for (size_t i = 0; i < plan->n_outputs; i++) {
+        if (origins[i] != (int32_t)input)
+            continue;
+        bool keep = keeps(plan, wide, i, input, stored);
+        kept = kept || keep;
+        rounded =
+            rounded || (stored[i].whole && !keep) || (stored[i].as_float && wide->type != PB_F64);
+    }
+    return rounded ? PB_WIDE_ROUNDED : kept ? PB_WIDE_LOST : PB_WIDE_NOT;
+}
+
+/* The planes of rests of the outputs that are band `input` in place. */
+static bool add_rests(struct pb_plan *plan, const struct pb_plan_wide *wide, uint32_t input,
+                      const struct stored *stored)
+{
+    bool any = false;
+    for (size_t i = 0; i < plan->n_outputs; i++) {
+        if (!keeps(plan, wide, i, input, stored))
+            continue;
+        plan->rest[i] = (struct pb_plane_rest){plan->n_rest, pb_rest_planes(wide->type)};
+        plan->rest_of[i] = (uint32_t)plan->n_wide;
+        plan->n_rest += plan->rest[i].n;
+        any = true;
+    }
+    return any;
+}
+
+static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *in,
+                      const struct stored *stored)
+{
+    const uint32_t *used;
+    size_t n = pb_chain_used(plan->chain, &used);
+    for (size_t i = 0; i < n; i++) {
+        if (pb_rest_planes(in->input[used[i]].type) == 0)
+            continue;
+        struct pb_plan_wide wide = wide_of(plan, in, used[i]);
+        wide.count = count_of(plan, &wide, used[i], stored);
+        bool has_rests = add_rests(plan, &wide, used[i], stored);
+        if (has_rests || wide.count != PB_WIDE_NOT)
+            plan->wide[plan->n_wide++] = wide;
+    }
+}
+
+int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
+                   const struct pb_plan_digits_inputs *in, struct pb_err *err)
+{
+    size_t n = plan->n_outputs;
+    struct stored *stored = calloc(n + 1, sizeof *stored);
+    plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
+    plan->wide = calloc(in->n + 1, sizeof *plan->wide);
+    plan->rest = calloc(n + 1, sizeof *plan->rest);
+    plan->rest_of = calloc(n + 1, sizeof *plan->rest_of);
+    int rc = stored && plan->output_bands && plan->wide && plan->rest && plan->rest_of
+                 ? 0
+                 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    if (rc == 0) {
+        find_scene_bands(plan, in);
+        rc = find_stored(plan, request, stored, err);
+    }
+    if (rc == 0)
+        find_wide(plan, in, stored);
+    free(stored);
+    return rc;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+uint32_t pb_plan_rest_slots(const struct pb_plan *plan)
+{
+    return plan->n_rest > 0 ? plan->in_slots + plan->out_slots : 0;
+}
+
+size_t pb_plan_rest_px(const struct pb_plan *plan)
+{
+    const struct pb_grid *g = &plan->grid;
+    int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
+    int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
+    const struct pb_tile largest = {.core = {0, 0, w, h}};
+    return plan->n_rest * pb_tile_out_px(&largest);
+}
+
+uint64_t pb_plan_rest_bytes(const struct pb_plan *plan)
+{
+    return (uint64_t)pb_plan_rest_slots(plan) * pb_plan_rest_px(plan) * sizeof(float);
+}
