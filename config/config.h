@@ -112,7 +112,10 @@ struct pb_limits {
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;
-    int64_t job_time_ms; /* of one run of a job in the service; 0 = no limit */
+    int32_t archive_members, archive_depth; /* of an archive: members, folders below one another */
+    uint64_t archive_bytes;                 /* of all its members together */
+    uint64_t archive_ratio;                 /* of them for each byte that it has itself */
+    int64_t job_time_ms;                    /* of one run of a job in the service; 0 = no limit */
 };
 
 struct pb_band_config {
@@ -313,11 +316,14 @@ void pb_config_destroy(struct pb_config *config);
 const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
                                                     const char *name);
 /* First pipeline one of whose patterns fits the base name of path, upper and lower case being
- * alike; NULL = none. */
+ * alike; NULL = none. An archive (base/archive_name.h) fits an input.scene, too, by its name
+ * without the suffix, or with .SAFE in its place. */
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path);
 /* The same for a folder, by input.scene. A slash at the end of path counts for nothing. */
 const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,
                                                         const char *path);
+/* Whether the pipeline's input.scene fits the name. */
+bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const char *path);
 /* The same for a loose file of a scene of many, by input.group; out_scene (256 bytes): the scene
  * that it belongs to. Such a file is no scene of its own, whatever input.match fits. */
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,

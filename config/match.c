@@ -3,6 +3,7 @@
 /* Which pipeline takes an input, by its name. */
 #include "config/config.h"
 
+#include "config/base/archive_name.h"
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
 
@@ -31,18 +32,34 @@ static bool folder_name(const char *path, char out[256])
     return true;
 }
 
-static bool fits_folder(const struct pb_input_config *input, const char *path)
+bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const char *path)
 {
     char name[256], pattern[256];
+    const struct pb_input_config *input = &pipeline->input;
     return input->scene != NULL && folder_name(path, name) && folder_name(input->scene, pattern) &&
            fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+}
+
+/* A SAFE is packed as X.SAFE.zip or as X.zip. */
+static bool takes_archive(const struct pb_pipeline_config *pipeline, const char *base)
+{
+    char name[256];
+    size_t stem = pb_archive_name_stem(base);
+    if (stem == 0 || stem + sizeof ".SAFE" > sizeof name)
+        return false;
+    (void)snprintf(name, sizeof name, "%.*s", (int)stem, base);
+    if (pb_config_takes_folder(pipeline, name))
+        return true;
+    (void)snprintf(name + stem, sizeof name - stem, ".SAFE");
+    return pb_config_takes_folder(pipeline, name);
 }
 
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path)
 {
     const char *base = pb_base_name(path);
     for (size_t i = 0; i < config->n_pipelines; i++)
-        if (match_of(&config->pipelines[i].input, base) != NULL)
+        if (match_of(&config->pipelines[i].input, base) != NULL ||
+            takes_archive(&config->pipelines[i], base))
             return &config->pipelines[i];
     return NULL;
 }
@@ -51,7 +68,7 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
                                                         const char *path)
 {
     for (size_t i = 0; i < config->n_pipelines; i++)
-        if (fits_folder(&config->pipelines[i].input, path))
+        if (pb_config_takes_folder(&config->pipelines[i], path))
             return &config->pipelines[i];
     return NULL;
 }
@@ -75,10 +92,13 @@ bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *
     const char *pattern = kind == PB_INPUT_FILE ? match_of(input, pb_base_name(path)) : NULL;
     if (kind == PB_INPUT_GROUP)
         (void)snprintf(out, bytes, "the names of its files fit input.group");
-    else if (kind == PB_INPUT_FOLDER && fits_folder(input, path))
+    else if (kind == PB_INPUT_FOLDER && pb_config_takes_folder(pipeline, path))
         (void)snprintf(out, bytes, "its name fits input.scene '%s'", input->scene);
     else if (pattern != NULL)
         (void)snprintf(out, bytes, "its name fits '%s' of input.match", pattern);
+    else if (kind == PB_INPUT_FILE && takes_archive(pipeline, pb_base_name(path)))
+        (void)snprintf(out, bytes, "its name without the suffix fits input.scene '%s'",
+                       input->scene);
     else
         return false;
     return true;

@@ -15,7 +15,7 @@ ROOMS = {
     "wic": ["examples", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", ""],
     "config": ["notify", "", "output", "yaml", "base"],
-    "pipeline": ["explain", "run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "raster", "codec", "device", "io", "grid"],
+    "pipeline": ["explain", "run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "archive", "raster", "codec", "device", "io", "grid"],
     "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "gather", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
@@ -41,6 +41,7 @@ FOREIGN = {
     r"^curl/": {"service/notify/by_webhook.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},
     r"^libxml/": {"pipeline/metadata/meta_xml.c"},
+    r"^archive(_entry)?\.h$": {"pipeline/archive/archive_inside.h"},
 }
 
 

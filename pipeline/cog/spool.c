@@ -1,15 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* An atomic addition reserves the extent, pwrite fills it. The file is made with O_TMPFILE where
- * the filesystem has it, else it is unlinked at once. */
+/* An atomic addition reserves the extent, pwrite fills it. */
 #include "pipeline/cog/spool.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/io/io_fail.h"
+#include "pipeline/io/nameless.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,31 +17,15 @@ struct pb_spool {
     _Atomic uint64_t end;
 };
 
-static int open_nameless(const char *directory)
-{
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/.spool.XXXXXX", directory) >= (int)sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        (void)unlink(path);
-    return fd;
-}
-
 int pb_spool_create(const char *directory, struct pb_err *err, struct pb_spool **out_spool)
 {
     struct pb_spool *spool = calloc(1, sizeof *spool);
     if (spool == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a spool file");
     spool->directory = directory;
-    spool->fd = open_nameless(directory);
+    spool->fd = pb_nameless_open(directory);
     if (spool->fd < 0) {
-        int error = errno;
+        int error = -spool->fd;
         free(spool);
         return pb_io_fail(err, error, "cannot make a temporary file in", directory);
     }

@@ -5,6 +5,7 @@
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/io/path.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 
 #include <limits.h>
@@ -143,7 +144,7 @@ static void explain_not_opened(const struct pb_run_view *view, struct pb_json *j
 static bool fits(const struct pb_run_view *view, const char *pattern, const char *path)
 {
     char filled[PATH_MAX];
-    return pattern != NULL && pb_scene_files_pattern(pattern, view->scene, filled, NULL) == 0 &&
+    return pattern != NULL && pb_scene_search_pattern(pattern, view->scene, filled, NULL) == 0 &&
            pb_scene_walk_fits(filled, path);
 }
 
@@ -195,19 +196,35 @@ static void explain_metadata(const struct pb_run_view *view, struct pb_json *jso
     pb_json_end(json);
 }
 
+static void explain_archive(const struct pb_scene_files *files, struct pb_json *json)
+{
+    pb_json_object(json, "archive");
+    pb_json_int(json, "members", (int64_t)files->n_members);
+    pb_json_int(json, "needed_bytes", (int64_t)files->bytes);
+    pb_json_int(json, "unpacked_bytes", (int64_t)files->unpacked_bytes);
+    pb_json_end(json);
+}
+
 void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_options *options,
                       struct pb_json *json)
 {
     size_t n = view->options->pipeline->input.n_sources;
     bool is_folder = view->options->files != NULL;
-    pb_json_string(json, "kind", options->is_group ? "group" : is_folder ? "folder" : "file");
+    bool is_archive = is_folder && view->options->files->n_members > 0;
+    pb_json_string(json, "kind",
+                   is_archive          ? "archive"
+                   : options->is_group ? "group"
+                   : is_folder         ? "folder"
+                                       : "file");
+    if (is_archive)
+        explain_archive(view->options->files, json);
     pb_json_array(json, "files");
     for (size_t i = 0; i <= n; i++)
         if (view->sources->raster[i] != NULL)
             explain_file(view, i, json);
     pb_json_end(json);
     explain_not_opened(view, json);
-    if (is_folder)
+    if (is_folder && !is_archive)
         explain_not_used(view, options->is_group, json);
     explain_metadata(view, json);
 }

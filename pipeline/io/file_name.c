@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/file_name.h"
+
+#include "config/base/archive_name.h"
 #include "pipeline/io/sha256.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SUFFIX_BYTES_MAX 20
 #define TAG_DIGITS       12
@@ -105,8 +108,11 @@ void pb_file_name_scene(const char *path, char *out, size_t bytes)
     char clean[256];
     const char *slash = strrchr(path, '/');
     pb_file_name_clean(slash ? slash + 1 : path, clean);
+    size_t stem = pb_archive_name_stem(clean);
+    if (stem > 0)
+        clean[stem] = '\0';
     char *dot = strrchr(clean, '.');
-    if (dot != NULL && dot != clean)
+    if (dot != NULL && dot != clean && (stem == 0 || strcasecmp(dot, ".SAFE") == 0))
         *dot = '\0';
     if (clean[0] == '.')
         clean[0] = '_';

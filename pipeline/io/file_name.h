@@ -13,8 +13,8 @@ bool pb_file_name_is_utf8(const char *name);
  * most PB_FILE_NAME_BYTES_MAX long with its suffix kept. A name that had to be changed gets "-<12
  * hex digits of its SHA-256>" before its suffix, so that different names stay different. */
 void pb_file_name_clean(const char *name, char out[256]);
-/* The base of the names of a file's products: its clean base name without the suffix, never
- * hidden. */
+/* The base of the names of a file's products: its clean base name without the suffix, of an archive
+ * without .SAFE.zip, .tar.gz and the like, never hidden. */
 void pb_file_name_scene(const char *path, char *out, size_t bytes);
 /* The directory of the n-th input of one scene name: "a" for 1, "a~2", ...; a long scene is cut to
  * make room, not in the middle of a character. */

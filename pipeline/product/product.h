@@ -63,8 +63,10 @@ struct pb_product_env {
     uint32_t workers;         /* tile() is called with worker < workers */
     const char *scene;        /* base name of the products */
     const char *place; /* scene directory below products: scene, scene~N, a/b/scene; NULL = scene */
-    struct pb_output_facts facts;      /* of the metadata, for output.name; zeroed: none is known */
-    const char *input;                 /* path of the scene */
+    struct pb_output_facts facts; /* of the metadata, for output.name; zeroed: none is known */
+    const char *input;            /* path of the scene */
+    const char *const *files;     /* n_files: what is read of a scene of many, paths inside it */
+    size_t n_files;
     struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes of tiles */

@@ -161,6 +161,12 @@ static void write_properties(const struct pb_stac_item *item)
     pb_stac_code(item);
     write_software(item);
     pb_json_string(json, "pushbroom:input", pb_base_name(item->env->input));
+    if (item->env->n_files > 0) {
+        pb_json_array(json, "pushbroom:input_files");
+        for (size_t i = 0; i < item->env->n_files; i++)
+            pb_json_string(json, NULL, item->env->files[i]);
+        pb_json_end(json);
+    }
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);

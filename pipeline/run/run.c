@@ -16,6 +16,7 @@
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
 #include "pipeline/run/run_view.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -30,6 +31,7 @@ struct pb_run {
     struct pb_run_options options;
     char scene[NAME_MAX + 1];
     char device[64];
+    const char *file_names[PB_FILES_MAX + 1]; /* of a scene of many files */
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
     struct pb_plan_request facts; /* what the plan was made from */
@@ -112,6 +114,9 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.raster = run->sources.raster[0];
     run->env.scene = run->scene;
     run->env.input = run->options.input;
+    if (run->options.files != NULL && run->options.files->n_members > 0)
+        run->env.n_files = pb_scene_files_names(run->options.files, run->file_names);
+    run->env.files = run->file_names;
     run->env.device = run->device;
     run->env.progress = &run->files;
     run->env.metadata = &run->metadata.facts;
@@ -302,6 +307,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->n_products = run->n_results;
     out_result->chain = run->plan->chain;
     out_result->pipeline = run->options.pipeline;
+    out_result->files = run->options.files;
     out_result->metadata = &run->metadata.facts;
     out_result->calibrated = run->plan->calibrated;
     out_result->n_calibrated = run->plan->n_calibrated;

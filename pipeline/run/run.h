@@ -135,6 +135,7 @@ struct pb_run_result {
     const struct pb_pipeline_config *pipeline; /* whose exchanges were followed; the caller's */
     const struct pb_metadata *metadata;        /* of the scene; family NULL = none; owned by the
                                                   run, as the next */
+    const struct pb_scene_files *files;        /* of a scene of many files; the caller's; or NULL */
     const struct pb_calibrated *calibrated;    /* n_calibrated, by the steps that calibrate */
     size_t n_calibrated;
     const char *warning; /* of a success, "" = none; owned by the run */

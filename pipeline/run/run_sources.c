@@ -148,9 +148,11 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     const struct pb_scene_files *files = options->files;
     *s = (struct pb_run_sources){.options = options, .scene = scene};
     if (input_of(s)->n_files > 0 && files == NULL)
-        return pb_fail_at(err, PB_E_INPUT_NOT_TIFF, options->input, 0, 0,
-                          "pipeline %s takes folders (input.scene), and this is a file",
-                          options->pipeline->name);
+        return pb_fail_at(
+            err, PB_E_INPUT_NOT_TIFF, options->input, 0, 0,
+            "pipeline %s takes folders (input.scene) and archives of them, and this is "
+            "another file",
+            options->pipeline->name);
     s->stand_in = calloc(input_of(s)->n_sources + 1, sizeof *s->stand_in);
     if (s->stand_in == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");

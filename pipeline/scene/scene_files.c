@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-static const char SCENE[] = "{scene}";
 static const char SAFE[] = ".SAFE";
 
 void pb_scene_files_name(const char *folder, char *out, size_t bytes)
@@ -33,79 +33,17 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes)
     (void)snprintf(out, bytes, "%s", clean[0] != '\0' ? clean : "scene");
 }
 
-/* --- what is looked for ----------------------------------------------------------------------*/
+/* --- opening ---------------------------------------------------------------------------------*/
 
-struct search {
-    const struct pb_pipeline_config *pipeline;
-    const char *folder, *scene;
+/* What is opened in a walked folder. */
+struct opening {
     const struct pb_scene_walk *walk;
+    const char *folder;
     int64_t reader;
-    struct pb_scene_files *files; /* NULL: nothing is opened */
     struct pb_err *err;
-    char missing[300]; /* "SCL (SCL.tif), B (B02.tif)" */
-    size_t n_missing, n_wanted;
 };
 
-int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err)
-{
-    size_t n = 0;
-    for (const char *p = pattern; *p != '\0' && n + 2 < PATH_MAX;) {
-        if (strncmp(p, SCENE, sizeof SCENE - 1) != 0) {
-            out[n++] = *p++;
-            continue;
-        }
-        for (const char *q = scene; *q != '\0' && n + 3 < PATH_MAX; q++) {
-            if (strchr("*?[]\\", *q) != NULL)
-                out[n++] = '\\';
-            out[n++] = *q;
-        }
-        p += sizeof SCENE - 1;
-    }
-    out[n] = '\0';
-    return n + 3 < PATH_MAX
-               ? 0
-               : pb_fail(err, PB_E_CONFIG_VALUE, "the pattern %.100s... is too long", pattern);
-}
-
-static void note_missing(struct search *s, const char *what, const char *pattern)
-{
-    size_t used = strlen(s->missing);
-    s->n_missing++;
-    if (used + strlen(what) + strlen(pattern) + 6 < sizeof s->missing)
-        (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s (%s)", used ? ", " : "",
-                       what, pattern);
-    else if (used > 3 && strcmp(s->missing + used - 3, "...") != 0 && used + 6 < sizeof s->missing)
-        (void)snprintf(s->missing + used, sizeof s->missing - used, ", ...");
-}
-
-static int two_files(const struct search *s, const char *what, const struct pb_scene_entry *a,
-                     const struct pb_scene_entry *b)
-{
-    return pb_fail_at(s->err, PB_E_INPUT_AMBIGUOUS, s->folder, 0, 0,
-                      "two files fit %s: %.150s and %.150s", what, a->path, b->path);
-}
-
-/* The one entry that fits; *out NULL: none does. */
-static int find(struct search *s, const char *what, const char *pattern,
-                const struct pb_scene_entry **out)
-{
-    char filled[PATH_MAX];
-    *out = NULL;
-    int rc = pb_scene_files_pattern(pattern, s->scene, filled, s->err);
-    for (size_t i = 0; i < s->walk->n && rc == 0; i++) {
-        const struct pb_scene_entry *entry = &s->walk->entry[i];
-        if (!pb_scene_walk_fits(filled, entry->path))
-            continue;
-        if (*out != NULL)
-            return two_files(s, what, *out, entry);
-        *out = entry;
-    }
-    if (rc == 0 && *out == NULL)
-        note_missing(s, what, pattern);
-    return rc;
-}
-
-static int open_entry(struct search *s, const struct pb_scene_entry *entry,
+static int open_entry(const struct opening *s, const struct pb_scene_entry *entry,
                       struct pb_raster_file *file)
 {
     const char *folder = s->folder;
@@ -136,41 +74,16 @@ static int open_entry(struct search *s, const struct pb_scene_entry *entry,
     return 0;
 }
 
-/* One file of the scene: looked for when it belongs to a complete one, opened when needed. */
-static int take(struct search *s, const char *what, const char *pattern, bool is_needed,
-                struct pb_raster_file *file)
+static int open_found(const struct opening *s, const struct pb_scene_found *found,
+                      struct pb_scene_files *out)
 {
-    const struct pb_scene_entry *entry;
-    if (!is_needed && s->pipeline->input.complete.all == 0)
-        return 0;
-    s->n_wanted++;
-    int rc = find(s, what, pattern, &entry);
-    return rc < 0 || entry == NULL || !is_needed || file == NULL ? rc : open_entry(s, entry, file);
+    int rc = 0;
+    for (size_t i = 0; i < out->n && rc == 0; i++)
+        rc = found->file[i] != NULL ? open_entry(s, found->file[i], &out->file[i]) : 0;
+    return rc == 0 && found->metadata != NULL ? open_entry(s, found->metadata, &out->metadata) : rc;
 }
 
-static int take_all(struct search *s)
-{
-    const struct pb_input_config *input = &s->pipeline->input;
-    char what[100];
-    (void)snprintf(what, sizeof what, "band %s", input->bands[0].name);
-    struct pb_scene_files *files = s->files;
-    int rc = take(s, what, input->file, true, files ? &files->file[0] : NULL);
-    for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
-        const struct pb_source_config *source = &input->sources[i];
-        (void)snprintf(what, sizeof what, "band %s", source->name);
-        if (source->of_scene)
-            rc = take(s, what, source->file, source->is_needed, files ? &files->file[i + 1] : NULL);
-    }
-    if (rc == 0 && input->metadata != NULL)
-        rc = take(s, "metadata", input->metadata, true, files ? &files->metadata : NULL);
-    if (rc == 0 && s->n_missing > 0)
-        rc = pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->folder, 0, 0,
-                        "%zu of %zu files of the scene %s missing: %s", s->n_missing, s->n_wanted,
-                        s->n_missing == 1 ? "is" : "are", s->missing);
-    return rc;
-}
-
-static void sum_up(struct pb_scene_files *files)
+void pb_scene_files_count(struct pb_scene_files *files)
 {
     for (size_t i = 0; i <= files->n; i++) {
         const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
@@ -182,18 +95,9 @@ static void sum_up(struct pb_scene_files *files)
     }
 }
 
-/* group: of loose files; NULL: all that lies in the folder is the scene. */
-static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
-                      const struct pb_group_pattern *group, const char *scene, int64_t reader,
-                      struct pb_err *err, struct pb_scene_files *out)
+int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *folder,
+                         struct pb_err *err, struct pb_scene_files *out)
 {
-    struct pb_scene_walk walk;
-    struct search s = {.pipeline = pipeline,
-                       .scene = scene,
-                       .walk = &walk,
-                       .reader = reader,
-                       .files = out,
-                       .err = err};
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
@@ -203,15 +107,30 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
     out->metadata.fd = -1;
     out->n = 1 + pipeline->input.n_sources;
     out->folder = strndup(folder, length);
-    if (out->folder == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    s.folder = out->folder;
-    int rc = group != NULL ? pb_scene_walk_open_group(out->folder, group, scene, err, &walk)
-                           : pb_scene_walk_open(out->folder, err, &walk);
-    rc = rc ? rc : take_all(&s);
+    return out->folder != NULL
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
+}
+
+/* group: of loose files; NULL: all that lies in the folder is the scene. */
+static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
+                      const struct pb_group_pattern *group, const char *scene, int64_t reader,
+                      struct pb_err *err, struct pb_scene_files *out)
+{
+    struct pb_scene_walk walk;
+    struct pb_scene_found found;
+    int rc = pb_scene_files_begin(pipeline, folder, err, out);
+    if (rc < 0)
+        return rc;
+    const struct opening opening = {
+        .walk = &walk, .folder = out->folder, .reader = reader, .err = err};
+    rc = group != NULL ? pb_scene_walk_open_group(out->folder, group, scene, err, &walk)
+                       : pb_scene_walk_open(out->folder, err, &walk);
+    rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
+    rc = rc ? rc : open_found(&opening, &found, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
-        sum_up(out);
+        pb_scene_files_count(out);
     return rc;
 }
 
@@ -235,13 +154,8 @@ int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          const struct pb_scene_walk *walk, const char *folder, const char *scene,
                          struct pb_err *err)
 {
-    struct search s = {.pipeline = pipeline,
-                       .folder = folder,
-                       .scene = scene,
-                       .walk = walk,
-                       .reader = -1,
-                       .err = err};
-    return take_all(&s);
+    struct pb_scene_found found;
+    return pb_scene_search(pipeline, walk, folder, scene, err, &found);
 }
 
 void pb_scene_files_close(struct pb_scene_files *files)
@@ -260,7 +174,8 @@ void pb_scene_files_close(struct pb_scene_files *files)
 void pb_scene_files_hand(const struct pb_scene_files *files)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
-        const struct pb_raster_file *file = files != NULL ? &files->file[i] : NULL;
+        const bool open = files != NULL && files->folder != NULL;
+        const struct pb_raster_file *file = open ? &files->file[i] : NULL;
         pb_raster_file_hand_open(i, file != NULL && file->fd >= 0 ? file : NULL);
     }
 }
@@ -273,6 +188,21 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
             out[n++] = files->file[i].fd;
     if (files->folder != NULL && files->metadata.fd >= 0)
         out[n++] = files->metadata.fd;
+    return n;
+}
+
+size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i <= files->n; i++) {
+        const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
+        const char *name = file->fd >= 0 ? pb_scene_files_inner(files, file->path) : NULL;
+        for (size_t k = 0; name != NULL && k < n; k++)
+            if (strcmp(out[k], name) == 0)
+                name = NULL;
+        if (name != NULL)
+            out[n++] = name;
+    }
     return n;
 }
 

@@ -25,14 +25,14 @@ struct pb_scene_files {
     struct pb_raster_file metadata; /* of input.metadata; fd -1 = none is configured */
     uint64_t bytes;                 /* of the opened ones together */
     int64_t mtime_ns;               /* of the youngest of them */
+    /* Of a scene that is an archive: members of it, how many of the opened ones had to be unpacked,
+     * and their bytes. n_members 0 = it is a folder. */
+    size_t n_members, n_unpacked;
+    uint64_t unpacked_bytes;
 };
 
 /* The scene's name: the folder's, without a .SAFE at its end. */
 void pb_scene_files_name(const char *folder, char *out, size_t bytes);
-
-/* A pattern of the configuration with the scene's name for {scene}, whose letters stand for
- * themselves; PATH_MAX bytes. config.value when it is too long. */
-int pb_scene_files_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err);
 
 /* Finds and opens. scene: for {scene} in patterns. reader: see scene_walk.h. On failure *err names
  * the folder and
@@ -56,12 +56,20 @@ int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          const struct pb_scene_walk *walk, const char *folder, const char *scene,
                          struct pb_err *err);
 void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine */
+/* For who opens them otherwise (scene_archive.c): an object without open files, and at the end the
+ * sums over those that are open. */
+int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *folder,
+                         struct pb_err *err, struct pb_scene_files *out);
+void pb_scene_files_count(struct pb_scene_files *files);
 
 /* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:
  * none is there any more. */
 void pb_scene_files_hand(const struct pb_scene_files *files);
 /* The descriptors that are open, into out (PB_FILES_MAX + 1); how many. */
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
+/* The paths of the opened files inside the folder, into out (PB_FILES_MAX + 1), a file once; how
+ * many. */
+size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out);
 /* The path inside the folder. */
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);
 /* Puts the path inside the folder into the message of an error about one of the files, whose place

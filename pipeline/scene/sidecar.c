@@ -3,7 +3,7 @@
 #include "pipeline/scene/sidecar.h"
 
 #include "pipeline/io/path.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 
 #include <dirent.h>
@@ -81,7 +81,7 @@ int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input
     if (pipeline->input.metadata == NULL)
         return 0;
     pb_path_parent(input, at.folder);
-    int rc = pb_scene_files_pattern(pipeline->input.metadata, scene, pattern, err);
+    int rc = pb_scene_search_pattern(pipeline->input.metadata, scene, pattern, err);
     rc = rc ? rc : find(&at, pattern, err);
     rc = rc ? rc : open_it(&at, out, err);
     if (at.fd >= 0)

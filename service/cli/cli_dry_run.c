@@ -5,14 +5,18 @@
 #include "config/base/json_writer.h"
 #include "config/device_word.h"
 #include "pipeline/explain/explain.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/nameless.h"
 #include "pipeline/run/run.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_archive.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_plan.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void say_device(const struct pb_config *config)
 {
@@ -20,6 +24,42 @@ static void say_device(const struct pb_config *config)
     struct pb_err err = {0};
     if (pb_run_device(&config->compute, device, why, &err) == 0 && why[0] != '\0')
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
+}
+
+/* Its members go where the products would, and never get a name. */
+static int open_archive(const struct cli_run_options *o, const struct pb_config *config,
+                        const struct cli_input *input, const char *scene, struct pb_err *err,
+                        struct pb_scene_files *files)
+{
+    struct pb_raster_file file;
+    struct pb_scene_archive archive = {
+        .file = &file, .scene = scene, .limits = &config->limits, .room_name = o->output};
+    archive.room = pb_nameless_open(o->output);
+    if (archive.room < 0) {
+        archive.room_name = "/var/tmp"; /* the output directory is not there yet */
+        archive.room = pb_nameless_open(archive.room_name);
+    }
+    if (archive.room < 0)
+        return pb_io_fail(err, -archive.room, "cannot make a temporary file in", archive.room_name);
+    int rc = pb_raster_file_open(&file, input->path, err);
+    rc = rc ? rc : pb_scene_archive_open(input->pipeline, &archive, err, files);
+    pb_raster_file_close(&file);
+    (void)close(archive.room);
+    return rc;
+}
+
+static int open_files(const struct cli_run_options *o, const struct pb_config *config,
+                      const struct cli_input *input, char scene[256], struct pb_err *err,
+                      struct pb_scene_files *files)
+{
+    if (input->is_archive) {
+        pb_file_name_scene(input->path, scene, 256);
+        return open_archive(o, config, input, scene, err, files);
+    }
+    pb_scene_files_name(input->path, scene, 256);
+    return input->is_group
+               ? pb_scene_files_open_group(input->pipeline, input->path, -1, err, files)
+               : pb_scene_files_open(input->pipeline, input->path, scene, -1, err, files);
 }
 
 static void say_why(const struct cli_run_options *o, const struct pb_config *config,
@@ -80,11 +120,8 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
     int rc = 0;
-    if (input->is_folder || input->is_group) {
-        pb_scene_files_name(input->path, scene, sizeof scene);
-        rc = input->is_group
-                 ? pb_scene_files_open_group(input->pipeline, input->path, -1, err, &files)
-                 : pb_scene_files_open(input->pipeline, input->path, scene, -1, err, &files);
+    if (input->is_folder || input->is_group || input->is_archive) {
+        rc = open_files(o, config, input, scene, err, &files);
         pb_scene_files_hand(&files);
         options.scene = scene;
         options.files = &files;

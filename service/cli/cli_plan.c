@@ -113,6 +113,18 @@ static void add_scale(const struct pb_json_value *of, char *text, size_t n)
         add(text, n, " %c %.10g", offset < 0 ? '-' : '+', fabs(offset));
 }
 
+static void say_archive(const struct pb_json_value *archive)
+{
+    if (archive == NULL)
+        return;
+    double unpacked = number_of(archive, "unpacked_bytes") / 1e6;
+    char how[60] = "read in place";
+    if (unpacked > 0)
+        (void)snprintf(how, sizeof how, "%.1f MB of them unpacked", unpacked);
+    say("archive", "%.0f members, %.1f MB needed, %s", number_of(archive, "members"),
+        number_of(archive, "needed_bytes") / 1e6, how);
+}
+
 static void say_file(const struct pb_json_value *file, const char *kind)
 {
     const struct pb_json_value *bands = pb_json_get(file, "bands", NULL),
@@ -371,6 +383,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     say("scene", "%s", text_of(plan, "scene"));
     say_time(plan);
     say_metadata(plan);
+    say_archive(pb_json_get(plan, "archive", NULL));
     for (size_t i = 0; i < pb_json_count(files); i++)
         say_file(pb_json_at(files, i), text_of(plan, "kind"));
     say_left_out(plan);

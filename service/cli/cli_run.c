@@ -4,6 +4,7 @@
  * service's. */
 #include "service/cli/cli_run.h"
 
+#include "config/base/archive_name.h"
 #include "config/device_word.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
@@ -32,6 +33,8 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
         input->pipeline =
             is_folder ? pb_config_match_folder(config, path) : pb_config_match(config, path);
     input->is_folder = is_folder;
+    input->is_archive = !is_folder && input->pipeline != NULL &&
+                        input->pipeline->input.n_files > 0 && pb_archive_name_stem(path) > 0;
     if (missing != 0)
         (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s",
                       strerror(missing));
@@ -47,11 +50,13 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
         (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
                       "this is a folder, and pipeline %s takes files; name the files in it",
                       input->pipeline->name);
-    else if (!is_folder && input->pipeline->input.n_files > 0)
+    else if (!is_folder && input->pipeline->input.n_files > 0 && !input->is_archive)
         (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF, "this is a file, and pipeline %s takes %s",
                       input->pipeline->name,
-                      input->pipeline->input.group ? "files whose names its input.group fits"
-                                                   : "folders (input.scene)");
+                      input->pipeline->input.group
+                          ? "files whose names its input.group fits"
+                          : "folders (input.scene) and archives of them (" PB_ARCHIVE_NAME_SUFFIXES
+                            ")");
 }
 
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,

@@ -22,7 +22,7 @@ struct cli_run_options {
 
 struct cli_input {
     const char *path; /* of a group: the folder of its files, and the scene */
-    bool is_folder, is_group;
+    bool is_folder, is_group, is_archive;
     const struct pb_pipeline_config *pipeline; /* NULL = none takes it */
     struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
 };

@@ -83,6 +83,7 @@ struct pb_run_how {
     const char *device;   /* value instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     const char *existing; /* instead of output.exists; NULL = as configured */
+    const char *unpack;   /* directory for what archives hold; NULL = where products are made */
 };
 
 /* NULL = out of memory. */

@@ -78,6 +78,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "foreground", "yes");
     if (how->existing != NULL)
         pb_json_string(json, "existing", how->existing);
+    if (how->unpack != NULL)
+        pb_json_string(json, "unpack", how->unpack);
     return json;
 }
 
@@ -91,7 +93,8 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                                        : slot->how.device[0] != '\0' ? slot->how.device
                                                                      : NULL,
                              .foreground = slot->how.foreground,
-                             .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL};
+                             .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
+                             .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
     slot->next[0] = '\0';
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);

@@ -145,7 +145,8 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
         pb_config_pipeline(pool->env->config, job->pipeline);
     struct pb_run_how how = {.products = pool->dirs->products,
                              .path = pipeline ? pipeline->output.path : NULL,
-                             .device = on_cpu ? "cpu" : NULL};
+                             .device = on_cpu ? "cpu" : NULL,
+                             .unpack = pool->dirs->work};
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)
         (void)snprintf(job->device_why, sizeof job->device_why,

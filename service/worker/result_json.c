@@ -3,6 +3,7 @@
 #include "service/worker/result_json.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <stdio.h>
 
@@ -197,6 +198,26 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
     pb_json_end(json);
 }
 
+/* What was read of a scene of many files, and how of an archive. */
+static void print_files(struct pb_json *json, const struct pb_scene_files *files)
+{
+    const char *name[PB_FILES_MAX + 1];
+    size_t n = files != NULL ? pb_scene_files_names(files, name) : 0;
+    if (n == 0)
+        return;
+    pb_json_array(json, "files");
+    for (size_t i = 0; i < n; i++)
+        pb_json_string(json, NULL, name[i]);
+    pb_json_end(json);
+    if (files->n_members == 0)
+        return;
+    pb_json_object(json, "archive");
+    pb_json_int(json, "members", (int64_t)files->n_members);
+    pb_json_int(json, "needed_bytes", (int64_t)files->bytes);
+    pb_json_int(json, "unpacked_bytes", (int64_t)files->unpacked_bytes);
+    pb_json_end(json);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -216,6 +237,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
+    print_files(json, result->files);
     print_calibration(json, result);
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);

@@ -78,7 +78,7 @@ static void say_checking(void *user, uint64_t bytes)
     pb_json_int(json, "bytes_read", said->bytes_read);
     pb_json_int(json, "bytes_written", said->bytes_written);
     pb_json_int(json, "elapsed_ms", said->elapsed_ms);
-    pb_json_int(json, "bytes_checked", (int64_t)bytes);
+    pb_json_int(json, "bytes_checked", said->bytes_checked + (int64_t)bytes);
     pb_json_int(json, "io_ms", pb_io_stuck_ms());
     pb_worker_say_json(worker, json);
 }
@@ -318,7 +318,7 @@ static void become_worker(struct worker *worker)
     worker->in = (struct pb_line_reader){.fd = STDIN_FILENO};
     worker->child.lines = (struct pb_line_reader){.fd = -1};
     worker->child.owner_fd = -1;
-    worker->job.input.fd = -1;
+    worker->job.input.fd = worker->job.room = -1;
     pb_confine_hide();
     if (worker->warms)
         pb_worker_fork_warm(&worker->child);

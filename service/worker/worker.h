@@ -16,18 +16,20 @@
  *    "owner_why",                                      why there is none although the machine has
  *                                                      a GPU
  *    "stream_why",                                     by streams whatever it says, for this reason
- *    "existing",                                       instead of the pipeline's output.exists
- *    "foreground"}                                     of `pushbroom run`: the manifest names no
- * job, permissions are the umask's, no job runs beside, and the first answer is a "device" A run
- * that comes while another one runs is next and begins with that one's end; one can wait.
+ *    "unpack",                                         directory for the members of an archive;
+ * none: where the products are made "existing",                                       instead of
+ * the pipeline's output.exists "foreground"}                                     of `pushbroom
+ * run`: the manifest names no job, permissions are the umask's, no job runs beside, and the first
+ * answer is a "device" A run that comes while another one runs is next and begins with that one's
+ * end; one can wait.
  *   {"cmd":"cancel"}                                   the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"} which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device","io_ms","bytes_checked"}    io_ms: for how long a read or write
  *                                                      has been waiting for storage; bytes_checked:
- * of the input, for its checksum, while nothing else goes on; 5 times a second while something
- * moves, and once in 2 s as a sign of life
+ * of the input, for its checksum or to unpack it, while nothing else goes on; 5 times a second
+ * while something moves, and once in 2 s as a sign of life
  *   {"event":"place","job","sensor","time_s"}         of the child to the worker alone: what
  *                                                     output.path needs of the metadata; it waits
  *                                                     for {"cmd":"place","place"}

@@ -17,6 +17,7 @@
 #include "service/base/line_reader.h"
 #include "service/device/owner_client.h"
 #include "service/worker/result_json.h"
+#include "service/worker/worker_archive.h"
 #include "service/worker/worker_ask.h"
 
 #include <errno.h>
@@ -49,9 +50,11 @@ struct worker {
     sem_t given; /* to the main thread */
     int64_t said_ms;
     struct pb_run_progress said;
+    int64_t said_unpacked;
     char device[64];
-    struct pb_owner_client owner; /* when another process computes */
-    struct pb_err unfit;          /* why it may read no file: it is not confined */
+    struct pb_owner_client owner;     /* when another process computes */
+    struct pb_worker_archive archive; /* of an input that is one */
+    struct pb_err unfit;              /* why it may read no file: it is not confined */
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
     struct pb_run *run; /* set while progress and abort are possible */
@@ -137,6 +140,29 @@ static int inputs(void *user, struct pb_err *err, const struct pb_input_files **
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
+static int run_options(struct worker *worker, struct pb_run_options *options, struct pb_err *err)
+{
+    struct pb_run *run = NULL;
+    struct pb_run_result result;
+    int rc = pb_run_create(options, err, &run);
+    if (rc != 0)
+        return rc;
+    set_run(worker, run);
+    say_buffers(worker, run);
+    memset(&result, 0, sizeof result);
+    rc = pb_run_start(run, err);
+    rc = rc ? rc : pb_run_wait(run, -1, err);
+    rc = rc ? rc : pb_run_publish(run, err, &result);
+    set_run(worker, NULL);
+    if (rc == 0) {
+        worker->done = event(worker, "done");
+        pb_result_print(worker->done, &result);
+        pb_json_end(worker->done);
+    }
+    pb_run_destroy(run);
+    return rc;
+}
+
 static int run_job(struct worker *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
@@ -164,26 +190,17 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .stream_why = pb_json_get_text(command, "stream_why"),
         .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,
     };
-    struct pb_run *run = NULL;
-    struct pb_run_result result;
+    struct pb_scene_files unpacked = {.folder = NULL};
+    int rc = 0;
     if (options.pipeline == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
-    int rc = pb_run_create(&options, err, &run);
-    if (rc != 0)
-        return rc;
-    set_run(worker, run);
-    say_buffers(worker, run);
-    memset(&result, 0, sizeof result);
-    rc = pb_run_start(run, err);
-    rc = rc ? rc : pb_run_wait(run, -1, err);
-    rc = rc ? rc : pb_run_publish(run, err, &result);
-    set_run(worker, NULL);
-    if (rc == 0) {
-        worker->done = event(worker, "done");
-        pb_result_print(worker->done, &result);
-        pb_json_end(worker->done);
+    if (worker->child->room >= 0) {
+        rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline,
+                                    options.scene, options.jobs_beside == 0, err, &unpacked);
+        options.files = &unpacked;
     }
-    pb_run_destroy(run);
+    rc = rc ? rc : run_options(worker, &options, err);
+    pb_scene_files_close(&unpacked);
     return rc;
 }
 
@@ -255,6 +272,7 @@ static void cancel(struct worker *worker)
     (void)pthread_mutex_lock(&worker->lock);
     worker->cancelled = true;
     pb_worker_ask_cancel(&worker->ask);
+    atomic_store(&worker->archive.cancelled, true);
     if (worker->run != NULL)
         pb_run_abort(worker->run);
     (void)pthread_mutex_unlock(&worker->lock);
@@ -298,14 +316,18 @@ static void say_progress(struct worker *worker)
         pb_run_progress(worker->run, &now);
     (void)pthread_mutex_unlock(&worker->lock);
     const struct pb_run_progress *said = &worker->said;
-    bool moved = now.stage != said->stage || now.tiles_done != said->tiles_done ||
-                 now.bytes_read != said->bytes_read || now.bytes_written != said->bytes_written;
+    int64_t unpacked = (int64_t)atomic_load(&worker->archive.bytes);
+    bool unpacking = atomic_load(&worker->archive.is_unpacking);
+    bool moved = unpacked != worker->said_unpacked || now.stage != said->stage ||
+                 now.tiles_done != said->tiles_done || now.bytes_read != said->bytes_read ||
+                 now.bytes_written != said->bytes_written;
     if (quiet_ms < (moved ? PROGRESS_MS : HEARTBEAT_MS))
         return;
     worker->said = now;
+    worker->said_unpacked = unpacked;
     worker->said_ms += quiet_ms;
     struct pb_json *json = event(worker, "progress");
-    pb_json_string(json, "stage", pb_phase_name(now.stage));
+    pb_json_string(json, "stage", unpacking ? "unpack" : pb_phase_name(now.stage));
     pb_json_int(json, "tiles_done", now.tiles_done);
     pb_json_int(json, "tiles_total", now.tiles_total);
     pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);
@@ -313,6 +335,8 @@ static void say_progress(struct worker *worker)
     pb_json_int(json, "elapsed_ms", now.elapsed_ms);
     pb_json_string(json, "device", worker->device);
     pb_json_int(json, "io_ms", pb_io_stuck_ms());
+    if (unpacked > 0)
+        pb_json_int(json, "bytes_checked", unpacked);
     pb_json_end(json);
     say(worker, json);
 }

@@ -17,6 +17,8 @@ struct pb_worker_child {
     const struct pb_scene_files
         *files; /* of a scene that is a folder, in place of input_fd; NULL */
     const struct pb_raster_file *metadata; /* beside the input, open; NULL = none */
+    int room; /* an empty file to unpack the input into, an archive; -1 = it is none */
+    const char *room_name;
     int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */
     const struct pb_confine *confine;
 };

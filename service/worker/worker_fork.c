@@ -81,9 +81,9 @@ static int by_number(const void *a, const void *b)
 /* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 3 + PB_FILES_MAX + 2] = {child->socket, child->input_fd,
-                                                            child->owner_fd};
-    size_t n = 3;
+    int stay[PB_WORKER_FORK_KEPT + 3 + PB_FILES_MAX + 3] = {child->socket, child->input_fd,
+                                                            child->owner_fd, child->room};
+    size_t n = 4;
     unsigned from = STDERR_FILENO + 1;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)dup2(null, STDIN_FILENO);
@@ -132,6 +132,8 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                     .input_fd = job->input.fd,
                                     .files = job->files.folder != NULL ? &job->files : NULL,
                                     .metadata = job->metadata.fd >= 0 ? &job->metadata : NULL,
+                                    .room = job->room,
+                                    .room_name = job->room_name,
                                     .owner_fd = fork->owner_fd,
                                     .confine = &confine};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -94,7 +94,7 @@ static void text(const struct pb_json_value *line, const char *key, char *out, s
 
 static bool is_stage(const char *word)
 {
-    static const char *const stages[] = {"plan", "compute", "publish", "done"};
+    static const char *const stages[] = {"unpack", "plan", "compute", "publish", "done"};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         if (strcmp(word, stages[i]) == 0)
             return true;

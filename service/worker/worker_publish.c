@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
 
+#include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
+#include "pipeline/io/nameless.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/product/product.h"
@@ -88,7 +90,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
-    job->input.fd = job->metadata.fd = -1;
+    job->input.fd = job->metadata.fd = job->room = -1;
     if (takes_folders && is_folder) {
         const char *reader = pb_json_get_text(job->command, "reader");
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
@@ -98,14 +100,28 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
         return pb_scene_files_open_group(job->pipeline, path, -1, err, &job->files);
     int rc = pb_raster_file_open(&job->input, path, err);
-    if (rc == 0 && takes_folders)
+    if (rc == 0 && takes_folders && pb_archive_name_stem(path) == 0)
         rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0,
-                        "pipeline %s takes folders (input.scene), and this is a file",
+                        "pipeline %s takes folders (input.scene) and archives of them "
+                        "(" PB_ARCHIVE_NAME_SUFFIXES "), and this is another file",
                         job->pipeline->name);
-    if (rc == 0 && job->pipeline != NULL)
+    if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                              &job->metadata, err);
     return rc;
+}
+
+/* Of an archive: where its members go. Without a name, so that nothing has to be removed. */
+static int open_room(struct pb_worker_job *job, struct pb_err *err)
+{
+    const char *given = pb_json_get_text(job->command, "unpack");
+    if (job->pipeline->input.n_files == 0 || job->input.fd < 0)
+        return 0;
+    job->room_name = given != NULL ? given : pb_publish_directory(job->publish);
+    job->room = pb_nameless_open(job->room_name);
+    return job->room >= 0
+               ? 0
+               : pb_io_fail(err, -job->room, "cannot make a temporary file in", job->room_name);
 }
 
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
@@ -114,6 +130,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
 {
     struct pb_job known = {.id = ""};
     memset(job, 0, sizeof *job);
+    job->room = -1;
     job->command = command;
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
@@ -123,6 +140,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
                                      pb_json_get_text(command, "pipeline"));
     pb_worker_lines_begin(&job->lines, &known, "", NULL);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
+    rc = rc ? rc : open_room(job, err);
     if (rc != 0)
         return rc;
     (void)snprintf(job->lines.directory, sizeof job->lines.directory, "%s",
@@ -356,6 +374,8 @@ void pb_worker_job_close(struct pb_worker_job *job)
     pb_raster_file_close(&job->input);
     pb_raster_file_close(&job->metadata);
     pb_scene_files_close(&job->files);
+    if (job->room >= 0)
+        (void)close(job->room);
     memset(job, 0, sizeof *job);
-    job->input.fd = job->metadata.fd = -1;
+    job->input.fd = job->metadata.fd = job->room = -1;
 }

@@ -19,6 +19,8 @@ struct pb_worker_job {
     struct pb_raster_file input;               /* of a scene that is one file; else fd -1 */
     struct pb_scene_files files;               /* of one that is a folder; else zeroed */
     struct pb_raster_file metadata;            /* beside input; fd -1 = none */
+    int room;              /* an archive is unpacked into it; -1 = the input is none */
+    const char *room_name; /* its directory */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
     bool lent;                    /* the directory, to the child's user */

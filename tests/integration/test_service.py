@@ -157,7 +157,7 @@ class Failure(Service):
         job = d.wait_job("bad.tif", "failed")
         d.wait_job("good.tif", "successful")
         self.assertEqual(job["error"], {"code": "input.truncated", "message": "tile 7 is missing",
-                                        "hint": "fetch the file again; part of its pixels are missing"})
+                                        "hint": "fetch the file again; part of it is missing"})
         record = json.loads((d.root / "quarantine/bad.tif.error.json").read_text())
         self.assertEqual((record["code"], record["job"], record["attempts"]), ("input.truncated", job["id"], 1))
         self.assertEqual(job["input"], str(d.root / "quarantine/bad.tif"))

@@ -1,0 +1,193 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/scene_archive.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/archive/archive.h"
+#include "pipeline/scene/scene_search.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WISHES_MAX (PB_FILES_MAX + 1)
+
+struct content {
+    struct pb_archive list;
+    struct pb_scene_walk walk; /* the files of the scene, by their paths in it */
+    size_t *member;            /* of each entry of the walk */
+    char root[256];            /* the folder that is the scene; "" = the archive */
+    char scene[256];
+};
+
+/* --- where the scene is ------------------------------------------------------------------------*/
+
+/* What macOS adds to an archive. */
+static bool is_litter(const char *path)
+{
+    const char *base = pb_base_name(path);
+    return strncmp(path, "__MACOSX", 8) == 0 || strncmp(base, "._", 2) == 0 ||
+           strcmp(base, ".DS_Store") == 0;
+}
+
+/* The first component of a path with several, or of a folder; false: a file at the top. */
+static bool top_of(const struct pb_archive_member *member, char out[256])
+{
+    size_t n = strcspn(member->path, "/");
+    (void)snprintf(out, 256, "%.*s", (int)n, member->path);
+    return member->path[n] != '\0' || member->is_folder;
+}
+
+static int two_scenes(const struct pb_archive *list, const char *a, const char *b,
+                      struct pb_err *err)
+{
+    return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, list->name, 0, 0,
+                      "input.scene fits two folders in it, %.100s and %.100s", a, b);
+}
+
+static int choose_root(const struct pb_pipeline_config *pipeline, struct content *c,
+                       struct pb_err *err)
+{
+    char first[256] = "", second[256] = "", top[256];
+    bool flat = false;
+    c->root[0] = '\0';
+    for (size_t i = 0; i < c->list.n; i++) {
+        if (is_litter(c->list.member[i].path))
+            continue;
+        if (!top_of(&c->list.member[i], top)) {
+            flat = true;
+            continue;
+        }
+        bool fits = pb_config_takes_folder(pipeline, top);
+        if (fits && c->root[0] != '\0' && strcmp(c->root, top) != 0)
+            return two_scenes(&c->list, c->root, top, err);
+        if (fits)
+            (void)snprintf(c->root, sizeof c->root, "%s", top);
+        if (first[0] == '\0')
+            (void)snprintf(first, sizeof first, "%s", top);
+        else if (strcmp(first, top) != 0)
+            (void)snprintf(second, sizeof second, "%s", top);
+    }
+    if (c->root[0] != '\0' || flat)
+        return 0;
+    if (second[0] != '\0')
+        return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
+                          "input.scene (%.80s) fits none of the folders in it, %.80s, %.80s, ...",
+                          pipeline->input.scene ? pipeline->input.scene : "not set", first, second);
+    if (first[0] == '\0')
+        return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0, "it holds no files");
+    (void)snprintf(c->root, sizeof c->root, "%s", first);
+    return 0;
+}
+
+/* --- its files -------------------------------------------------------------------------------*/
+
+static bool is_of_scene(const struct content *c, const struct pb_archive_member *member)
+{
+    size_t n = strlen(c->root);
+    bool inside = n == 0 || (strncmp(member->path, c->root, n) == 0 && member->path[n] == '/');
+    return inside && !member->is_folder && !is_litter(member->path);
+}
+
+static int walk_list(struct content *c, struct pb_err *err)
+{
+    size_t skip = c->root[0] != '\0' ? strlen(c->root) + 1 : 0;
+    c->walk.entry = calloc(c->list.n + 1, sizeof *c->walk.entry);
+    c->member = calloc(c->list.n + 1, sizeof *c->member);
+    bool good = c->walk.entry != NULL && c->member != NULL;
+    for (size_t i = 0; good && i < c->list.n; i++) {
+        if (!is_of_scene(c, &c->list.member[i]))
+            continue;
+        struct pb_scene_entry *entry = &c->walk.entry[c->walk.n];
+        entry->path = strdup(c->list.member[i].path + skip);
+        c->member[c->walk.n] = i;
+        c->walk.n += entry->path != NULL;
+        good = entry->path != NULL;
+    }
+    return good ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory for the members of an archive");
+}
+
+static int open_part(const struct pb_scene_archive *archive, const struct pb_archive_wish *wish,
+                     const char *inner, struct pb_raster_file *out, struct pb_err *err)
+{
+    size_t bytes = strlen(archive->file->path) + strlen(inner) + 2;
+    out->path = malloc(bytes);
+    out->fd = fcntl(wish->part.fd, F_DUPFD_CLOEXEC, 3);
+    out->base = wish->part.base;
+    out->bytes = wish->part.bytes;
+    out->handed = true;
+    if (out->path == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", archive->file->path);
+    (void)snprintf(out->path, bytes, "%s/%s", archive->file->path, inner);
+    if (out->fd < 0 || fstat(out->fd, &out->stat) != 0)
+        return pb_raster_file_fail(err, errno, out->path, "cannot open the file");
+    return 0;
+}
+
+static struct pb_raster_file *slot_of(struct pb_scene_files *files, size_t i)
+{
+    return i < PB_FILES_MAX ? &files->file[i] : &files->metadata;
+}
+
+static int take_found(const struct pb_scene_archive *archive, struct content *c,
+                      const struct pb_scene_found *found, struct pb_err *err,
+                      struct pb_scene_files *out)
+{
+    struct pb_archive_wish wish[WISHES_MAX];
+    const struct pb_scene_entry *entry[WISHES_MAX];
+    size_t slot[WISHES_MAX], n = 0;
+    for (size_t i = 0; i < WISHES_MAX; i++) {
+        entry[n] = i < PB_FILES_MAX ? found->file[i] : found->metadata;
+        if (entry[n] == NULL)
+            continue;
+        wish[n] = (struct pb_archive_wish){.member = c->member[entry[n] - c->walk.entry]};
+        slot[n++] = i;
+    }
+    int rc = pb_archive_take(&c->list, wish, n, archive->room, archive->room_name,
+                             archive->least_free, err);
+    out->n_members = c->list.n;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        out->n_unpacked += !wish[i].in_place;
+        out->unpacked_bytes += wish[i].in_place ? 0 : wish[i].part.bytes;
+        rc = open_part(archive, &wish[i], entry[i]->path, slot_of(out, slot[i]), err);
+    }
+    return rc;
+}
+
+static int open_all(const struct pb_pipeline_config *pipeline,
+                    const struct pb_scene_archive *archive, struct content *c, struct pb_err *err,
+                    struct pb_scene_files *out)
+{
+    const struct pb_file_part part = pb_raster_file_part(archive->file);
+    struct pb_scene_found found;
+    int rc = pb_archive_list(&c->list, &part, archive->file->path, archive->limits, err);
+    rc = rc ? rc : choose_root(pipeline, c, err);
+    rc = rc ? rc : walk_list(c, err);
+    if (rc < 0)
+        return rc;
+    if (c->root[0] != '\0' && pb_config_takes_folder(pipeline, c->root))
+        pb_scene_files_name(c->root, c->scene, sizeof c->scene);
+    else
+        (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
+    rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->scene, err, &found);
+    rc = rc ? rc : take_found(archive, c, &found, err, out);
+    return rc ? rc : pb_raster_file_unchanged(archive->file, err);
+}
+
+int pb_scene_archive_open(const struct pb_pipeline_config *pipeline,
+                          const struct pb_scene_archive *archive, struct pb_err *err,
+                          struct pb_scene_files *out)
+{
+    struct content c = {.list = {.goes_on = archive->goes_on, .user = archive->user},
+                        .walk = {.fd = -1}};
+    int rc = pb_scene_files_begin(pipeline, archive->file->path, err, out);
+    rc = rc ? rc : open_all(pipeline, archive, &c, err, out);
+    pb_scene_walk_close(&c.walk);
+    pb_archive_close(&c.list);
+    free(c.member);
+    if (rc == 0)
+        pb_scene_files_count(out);
+    return rc;
+}
