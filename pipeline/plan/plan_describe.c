@@ -5,16 +5,41 @@
 
 #include <stdio.h>
 
+/* Files that are read; how many of them are read straight into tiles; the cells of the first other
+ * one. */
+struct decoded {
+    size_t files, direct;
+    const struct pb_plan_cells *cells;
+};
+
+static struct decoded decoded_of(const struct pb_plan *plan)
+{
+    struct decoded d = {0, 0, NULL};
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_plan_cells *cells = &plan->decoding.cells[i];
+        bool is_read = plan->source[i].n_bands > 0;
+        d.files += is_read;
+        d.direct += is_read && cells->count == 0;
+        d.cells = d.cells == NULL && is_read && cells->count > 0 ? cells : d.cells;
+    }
+    return d;
+}
+
 static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    const struct pb_plan_cells *scene = &plan->decoding.cells[0];
-    if (scene->count == 0)
+    const struct decoded d = decoded_of(plan);
+    char direct[80] = "";
+    if (d.cells == NULL)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
+    if (d.direct > 0)
+        (void)snprintf(direct, sizeof direct, "%zu of %zu files straight into tiles, else ",
+                       d.direct, d.files);
     return snprintf(text, bytes,
-                    "decoding   every block %.2f times, %u cells of %d x %d px shared by readers, "
-                    "stripes of %d of %d tiles\n",
-                    plan->decoding.decodes, scene->count, scene->shape.w + 2 * scene->shape.overlap,
-                    scene->shape.h, pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+                    "decoding   every block %.2f times, %s%u cells of %d x %d px shared by "
+                    "readers, stripes of %d of %d tiles\n",
+                    plan->decoding.decodes, direct, d.cells->count,
+                    d.cells->shape.w + 2 * d.cells->shape.overlap, d.cells->shape.h,
+                    pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
 }
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)

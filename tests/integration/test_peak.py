@@ -101,7 +101,10 @@ def test_a_scene_of_several_files(scratch):
     products:
       - cog: {{bands: [NDVI], type: float32, compress: deflate}}
 """)
-    check(config, folder(scratch / "S2_large", SIDE), folder(scratch / "S2_small", 64), scratch)
+    large = folder(scratch / "S2_large", SIDE)
+    check(config, large, folder(scratch / "S2_small", 64), scratch)
+    said = run("pushbroom", "run", "--dry-run", "-v", "-c", config, large).stdout
+    assert "every block 1.00 times, 2 of 3 files straight into tiles, else 4 cells of 512 x 512 px" in said, said
 
 
 if __name__ == "__main__":
