@@ -141,7 +141,8 @@ size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
 /* How many of them are of a source. */
 size_t pb_chain_planes_of(const struct pb_chain *chain, uint32_t source);
 size_t pb_chain_output_count(const struct pb_chain *chain);
-/* Of each output, whether it takes a few values only, so that the mean of two may be none of them.
+/* Of each output, whether it takes a few values only, or whole numbers that steps have made, so
+ * that the mean of two may be none of them.
  * Borrowed until destroy. */
 const bool *pb_chain_classes(const struct pb_chain *chain);
 /* Of each output, the input of which its pixels are pixels as the file has them, without scale and

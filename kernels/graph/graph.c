@@ -268,10 +268,11 @@ static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
     return node->kind != PB_NODE_RESAMPLE || pb_resampling_chooses((enum pb_resampling)node->index);
 }
 
-/* Whether the operation makes a few values of any. */
+/* Whether the operation makes a few values of any, or whole numbers, which may be classes. */
 static bool is_decision(int kind)
 {
-    return (kind >= PB_VM_LT && kind <= PB_VM_OR) || kind == PB_VM_VALID || kind == PB_VM_BITS;
+    return (kind >= PB_VM_LT && kind <= PB_VM_OR) || kind == PB_VM_VALID || kind == PB_VM_BITS ||
+           kind == PB_VM_ROUND || kind == PB_VM_FLOOR;
 }
 
 /* Of a node whose operands are known. */

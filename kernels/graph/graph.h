@@ -115,7 +115,8 @@ int pb_vm_arity(enum pb_vm_op op);
 float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
 
 /* classes[id] = whether the value takes a few values only, whatever the scene: constants,
- * comparisons, and what is made of such values alone (where(x > 1, 5, 9)). One byte a node. */
+ * comparisons, and what is made of such values alone (where(x > 1, 5, 9)); or is rounded to whole
+ * numbers, as by a cast, so that it may be a class. One byte a node. */
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
 
 /* origins[id] = the input of which every pixel of the value is a pixel, unchanged: it was cropped,

@@ -60,8 +60,7 @@ static const struct pb_key keys[] = {
      .doc =
          "How the smaller copies are made; average leaves nodata out. auto is average for floats, "
          "nearest for integers, for scenes with a palette and for bands of a few values (where, "
-         "<), "
-         "which may be classes."},
+         "<) or that steps round (cast), which may be classes."},
     {.name = "nodata",
      .type = PB_KEY_NODATA,
      .offset = offsetof(struct pb_cog_config, nodata),

@@ -183,6 +183,17 @@ def test_colours_of_bands_are_kept(scratch):
     assert [file.GetRasterBand(i).GetColorInterpretation() for i in (1, 2)] == [gdal.GCI_BlueBand, gdal.GCI_RedBand]
 
 
+def test_overviews_of_what_steps_round_have_its_values(scratch):
+    values = np.random.default_rng(7).integers(0, 200, (1, 600, 700)).astype(np.uint8)
+    scene = write(scratch / "s.tif", values, nodata=None)
+    for steps, nearest in (("    steps: [cast: {type: uint8, bands: {X: C}}]", True), ('    steps: [math: {bands: {X: "floor(C / 10)"}}]', True),
+                           ('    steps: [math: {bands: {X: "C / 10"}}]', False)):
+        path, _ = compute(scratch, scene, "{bands: [X], blocksize: 64}", bands="{C: 1}", steps=steps)
+        file = gdal.Open(path)
+        band = file.GetRasterBand(1)
+        assert (band.GetOverview(0).ReadAsArray() == band.ReadAsArray()[::2, ::2]).all() == nearest, steps
+
+
 def test_valid_values_that_equal_nodata_are_counted_and_told(scratch):
     values = np.random.default_rng(3).integers(0, 5, (1, 200, 300)).astype(np.int16)
     scene = write(scratch / "s.tif", values, nodata=-1)

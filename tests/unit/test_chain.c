@@ -466,6 +466,9 @@ START_TEST(outputs_that_are_classes_are_told_from_measurements)
         {"(a > 1) * b", false},
         {"where(a, 1, where(b < 0, 2, 3))", true},
         {"max(a, 1)", false},
+        {"floor(a)", true},
+        {"floor(a / 10) * 10", true},
+        {"floor(a) * b", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         static const char *const outputs[] = {"X", "b"};
