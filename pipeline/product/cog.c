@@ -10,6 +10,7 @@
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stac_classes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,7 +51,7 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
 /* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
 static bool has_classes(const struct cog *cog)
 {
-    bool found = false;
+    bool found = cog->config->classes.n > 0;
     for (uint32_t b = 0; b < cog->n_bands && cog->env->classes != NULL; b++)
         found = found || cog->env->classes[cog->plane[b]];
     return found;
@@ -295,6 +296,11 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
 
 /* --- in a STAC item --------------------------------------------------------------------------- */
 
+static bool cog_names_classes(const struct pb_product_config *config)
+{
+    return cog_of(config)->classes.n > 0;
+}
+
 static int cog_describe(const struct pb_stac_item *item, const struct pb_product_result *result,
                         struct pb_err *err)
 {
@@ -304,12 +310,21 @@ static int cog_describe(const struct pb_stac_item *item, const struct pb_product
     int n = pb_product_bands(item->env, result->config, plane, err);
     for (int b = 0; b < n; b++)
         pb_cog_facts(item->env, cog, plane[b], (uint32_t)n, &facts[b]);
+    const bool palette = n == 1 && facts[0].palette_of > 0;
+    const struct pb_stac_classes classes = {
+        .names = &cog->classes,
+        .palette = palette ? item->env->info->palette : NULL,
+        .n_palette = palette ? item->env->info->n_palette : 0,
+        .has_nodata = cog->has_nodata,
+        .nodata = cog->nodata,
+    };
     const struct pb_stac_pixels pixels = {
         .type = cog->type,
         .has_nodata = cog->has_nodata,
         .nodata = cog->nodata,
         .has_mask = cog->mask != 0,
         .facts = facts,
+        .classes = &classes,
     };
     if (n < 0)
         return n;
@@ -358,6 +373,7 @@ const struct pb_product_type pb_product_cog = {
     .block_px = cog_block_px,
     .explain = cog_explain,
     .digits = cog_digits,
+    .names_classes = cog_names_classes,
     .create = cog_create,
     .tile = cog_tile,
     .finish = cog_finish,

@@ -21,9 +21,10 @@ struct pb_cog_config {
     double nodata; /* floats default to NaN; integers must say, or have a mask */
     int32_t mask;  /* bool */
     bool has_scale;
-    double scale, offset; /* value = stored * scale + offset */
-    char *unit;           /* of the values; NULL = that of the scene's band */
-    int32_t alpha;        /* as in the file: enum pb_cog_alpha */
+    double scale, offset;    /* value = stored * scale + offset */
+    char *unit;              /* of the values; NULL = that of the scene's band */
+    struct pb_items classes; /* names of the values of its one band; n 0 = none */
+    int32_t alpha;           /* as in the file: enum pb_cog_alpha */
     struct pb_paint_config paint;
     bool is_painted; /* levels or colours of 8 bits are made; then: */
     bool has_alpha;

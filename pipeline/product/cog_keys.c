@@ -90,6 +90,13 @@ static const struct pb_key keys[] = {
      .example = "m",
      .doc = "Unit of the values, such as m or K; not given: the scene's, of a band that no step "
             "changes."},
+    {.name = "classes",
+     .type = PB_KEY_CONSTANTS,
+     .offset = offsetof(struct pb_cog_config, classes),
+     .example = "{water: 6, snow: 11}",
+     .doc = "Names of values of a band of classes, for the STAC item (classification:classes, with "
+            "the colours of its palette); a GeoTIFF has no tag for them. Overviews are of the "
+            "nearest pixel then."},
     {.name = "mask",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, mask),
@@ -122,6 +129,34 @@ static void check_scale(const struct pb_cog_config *cog, const struct pb_product
         pb_product_key_wrong(check, "scale",
                              "cog.scale: 0 would make every value the same; write the size of one "
                              "stored step, such as 0.0001");
+}
+
+/* Names are of values that the one band of the product may have, each of another one. */
+static void check_classes(const struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    const struct pb_items *classes = &cog->classes;
+    if (classes->n == 0 || !pb_product_key_is_sound(check, "classes"))
+        return;
+    if (cog->is_painted)
+        pb_product_key_wrong(check, "classes",
+                             "cog.classes is for values, and a picture has levels; leave it out");
+    if (pb_product_key_is_sound(check, "bands") && cog->product.n_bands != 1)
+        pb_product_key_wrong(check, "classes",
+                             "cog.classes names the values of one band; write bands: [CLASS], and "
+                             "a product of its own for each such band");
+    for (size_t i = 0; i < classes->n; i++) {
+        const struct pb_item *one = &classes->items[i];
+        if (one->num != floor(one->num) || one->num < INT32_MIN || one->num > UINT32_MAX)
+            pb_product_key_wrong(check, "classes",
+                                 "cog.classes: %.40s: %.40s is no whole number of 32 bits, as "
+                                 "values of classes are",
+                                 one->key, one->text);
+        for (size_t k = 0; k < i; k++)
+            if (classes->items[k].num == one->num)
+                pb_product_key_wrong(check, "classes",
+                                     "cog.classes: %.40s and %.40s are names of one value, %.40s",
+                                     classes->items[k].key, one->key, one->text);
+    }
 }
 
 static bool is_picture_codec(const struct pb_cog_config *cog)
@@ -302,6 +337,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     check_nodata(cog, check);
     check_codec(cog, check);
     check_scale(cog, check);
+    check_classes(cog, check);
 }
 
 const struct pb_product_kind pb_kind_cog = {

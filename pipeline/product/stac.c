@@ -10,6 +10,7 @@
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/stac.h"
 #include "pipeline/product/stac_asset.h"
+#include "pipeline/product/stac_classes.h"
 #include "pipeline/product/stac_facts.h"
 #include "pipeline/product/stac_geometry.h"
 #include "pipeline/product/stac_lineage.h"
@@ -132,6 +133,16 @@ static void write_own_extensions(const struct pb_stac_item *item)
     }
 }
 
+static bool names_classes(const struct pb_stac_item *item)
+{
+    bool found = false;
+    for (size_t i = 0; i < item->n_results && !found; i++) {
+        const struct pb_product_type *type = pb_product_type(item->results[i].kind);
+        found = type->names_classes != NULL && type->names_classes(item->results[i].config);
+    }
+    return found;
+}
+
 /* --- the item --------------------------------------------------------------------------------- */
 
 static void write_software(const struct pb_stac_item *item)
@@ -178,6 +189,8 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_array(json, "stac_extensions");
     pb_json_string(json, NULL, EXTENSION "projection/v2.0.0/schema.json");
     write_own_extensions(item);
+    if (names_classes(item))
+        pb_json_string(json, NULL, EXTENSION PB_STAC_CLASSES "/schema.json");
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
     if (item->n_results > 0 || (item->inputs != NULL && item->inputs->n > 0))
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");

@@ -5,6 +5,7 @@
  * null. */
 #include "pipeline/product/stac_asset.h"
 
+#include "pipeline/product/stac_classes.h"
 #include "pipeline/product/stac_facts.h"
 #include "pipeline/product/stac_processing.h"
 
@@ -200,6 +201,8 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
         write_nodata(item->json, pixels);
         pb_json_int(item->json, "raster:bits_per_sample", bits_of(pixels->type));
         write_facts(item->json, &pixels->facts[i]);
+        if (pixels->classes != NULL)
+            pb_stac_classes(item->json, pixels->classes);
         /* Integers were rounded and saturated after the statistics were taken. */
         if (statistics != NULL && is_float(pixels->type))
             write_statistics(item->json, statistics);

@@ -9,6 +9,7 @@
 #include "pipeline/product/product.h"
 #include "pipeline/product/stac_time.h"
 
+struct pb_stac_classes;
 struct pb_stac_config;
 
 /* The data from which finish() writes. */
@@ -33,8 +34,9 @@ struct pb_stac_pixels {
     enum pb_type type;
     bool has_nodata;
     double nodata;
-    bool has_mask;                     /* in place of nodata */
-    const struct pb_band_facts *facts; /* of each band; borrowed */
+    bool has_mask;                         /* in place of nodata */
+    const struct pb_band_facts *facts;     /* of each band; borrowed */
+    const struct pb_stac_classes *classes; /* of the one band; NULL = none */
 };
 int pb_stac_raster(const struct pb_stac_item *item, const struct pb_product_config *config,
                    const struct pb_stac_pixels *pixels, struct pb_err *err);

@@ -183,6 +183,34 @@ def test_colours_of_bands_are_kept(scratch):
     assert [file.GetRasterBand(i).GetColorInterpretation() for i in (1, 2)] == [gdal.GCI_BlueBand, gdal.GCI_RedBand]
 
 
+def test_names_of_classes_are_in_the_stac_item(scratch):
+    palette = pbtest.SOURCE / "tests/data/real/palette/lc_stars.tif"
+    theirs = gdal.Open(str(palette))
+    colors = theirs.GetRasterBand(1).GetColorTable()
+    path, item = compute(scratch, palette, "{bands: [C], type: uint8, nodata: 0, classes: {none: 0, water: 11, forest: 41, far: 200}}", bands="{C: 1}")
+    classes = bands_of(item)[0]["classification:classes"]
+    assert [(c["value"], c["name"], c.get("nodata", False)) for c in classes] == [(0, "none", True), (11, "water", False), (41, "forest", False), (200, "far", False)]
+    for c in classes:
+        assert c["color_hint"] == "%02X%02X%02X" % colors.GetColorEntry(c["value"])[:3], c
+    assert [e for e in item["stac_extensions"] if "classification" in e] == ["https://stac-extensions.github.io/classification/v2.0.0/schema.json"]
+    # Without colours and as floats: the names, and overviews of the nearest pixel.
+    values = np.random.default_rng(7).integers(0, 20, (1, 600, 700)).astype(np.uint8)
+    scene = write(scratch / "s.tif", values, nodata=None)
+    path, item = compute(scratch, scene, "{bands: [C], blocksize: 64, classes: {water: 6, snow: 11}}", bands="{C: 1}")
+    assert bands_of(item)[0]["classification:classes"] == [{"value": 6, "name": "water"}, {"value": 11, "name": "snow"}]
+    file = gdal.Open(path)
+    band = file.GetRasterBand(1)
+    assert (band.GetOverview(0).ReadAsArray() == values[0, ::2, ::2]).all()
+    path, item = compute(scratch, scene, "{bands: [C]}", bands="{C: 1}")
+    assert "classification" not in json.dumps(item)
+    for keys, words in (("classes: {a: 1, b: 1}", "a and b are names of one value"), ("classes: {a: 1.5}", "no whole number"),
+                        ("bands: [C, C2], classes: {a: 1}", "names the values of one band"), ("bands: [C], classes: {a: 1}, ramp: viridis, range: [0, 1]", "a picture has levels")):
+        config = scratch / "c.yaml"
+        config.write_text("pipelines:\n  p:\n    input: {bands: {C: 1, C2: 1}}\n    products:\n      - cog: {%s}\n" % (keys if "bands" in keys else "bands: [C], " + keys))
+        done = pbtest.run("pushbroom", "check-config", config, code=2)
+        assert "c.yaml:5:" in done.stderr and words in done.stderr, done.stderr
+
+
 def test_overviews_of_what_steps_round_have_its_values(scratch):
     values = np.random.default_rng(7).integers(0, 200, (1, 600, 700)).astype(np.uint8)
     scene = write(scratch / "s.tif", values, nodata=None)
